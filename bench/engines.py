@@ -1,0 +1,127 @@
+"""The two engines under measurement, each a long-lived process driven over pipes."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow
+
+HERE = Path(__file__).resolve().parent
+QUIVER = HERE.parent / "bin" / "quiver"
+TIME_LINE = re.compile(r"^Time: ([\d.]+) ms")
+SENTINEL = "DONE-7f3a"
+
+
+class QueryFailed(Exception):
+    pass
+
+
+class Engine:
+    name: str
+    process: subprocess.Popen
+
+    def peak_memory(self) -> dict[str, int] | None:
+        """High-water mark and present anonymous memory in bytes. The first counts mapped file pages
+        too (the page cache seen by the process), the second does not."""
+        if self.process.poll() is not None:
+            return None
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        kib = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if " kB" in line}
+        return {"peak": int(kib["VmHWM"]) * 1024, "anonymous_at_end": int(kib["RssAnon"]) * 1024}
+
+    def close(self) -> None:
+        try:
+            self.process.stdin.close()
+            self.process.wait(timeout=60)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self.process.kill()
+
+
+class Quiver(Engine):
+    """The shell reading a pipe. Its time is its own `\\timing`, the CSV of the result included."""
+
+    name = "Quiver"
+
+    def __init__(self, store: Path, threads: int, scratch: Path):
+        self.result = scratch / "quiver.csv"
+        self.errors = (scratch / "quiver.stderr").open("a+")
+        self.command = [QUIVER, "--store", store, "--threads", str(threads)]
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            self.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+        )
+        self.send("\\timing on\n\\format csv\n")
+
+    def send(self, text: str) -> None:
+        try:
+            self.process.stdin.write(text)
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # the shell ended: no answer will come, and `run` tells why
+
+    def run(self, sql: str) -> float:
+        """Milliseconds; the result is left for `rows`."""
+        if self.process.poll() is not None:
+            self.start()  # a failed query before this one ended the shell
+        self.result.unlink(missing_ok=True)
+        self.errors.truncate(0)
+        # \o without a name closes the file, so that all of it is there when the sentinel comes.
+        statement = sql.rstrip().rstrip(";")
+        self.send(f"\\o {self.result}\n{statement};\n\\o\n\\echo {SENTINEL}\n")
+        time_ms = None
+        for line in self.process.stdout:
+            if line.strip() == SENTINEL:
+                break
+            if match := TIME_LINE.match(line):
+                time_ms = float(match[1])
+        self.errors.seek(0)
+        problem = self.errors.read().strip()
+        written = self.result.exists() and self.result.stat().st_size > 0
+        if time_ms is None or problem or not written:
+            if time_ms is None:
+                self.process.kill()
+                self.process.wait()
+            raise QueryFailed(problem or "no Time: line or no result; did the shell end?")
+        return time_ms
+
+    def rows(self) -> tuple[list[str], list[list[str | None]]]:
+        with self.result.open(newline="") as file:
+            lines = list(csv.reader(file))
+        return lines[0], [[value or None for value in line] for line in lines[1:]]
+
+
+class DuckDB(Engine):
+    name = "DuckDB"
+
+    def __init__(self, database: Path, threads: int, scratch: Path):
+        self.result = scratch / "duckdb.arrow"
+        self.process = subprocess.Popen(
+            [sys.executable, HERE / "duckdb_worker.py", database, str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, sql: str) -> float:
+        request = {"sql": sql, "result": str(self.result)}
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline() or '{"error": "the worker ended"}')
+        if "error" in answer:
+            raise QueryFailed(answer["error"])
+        return answer["ms"]
+
+    def rows(self) -> tuple[list[str], list[list]]:
+        with pyarrow.ipc.open_file(self.result) as file:
+            table = file.read_all()
+        columns = [column.to_pylist() for column in table.columns]
+        return table.column_names, [list(row) for row in zip(*columns)]

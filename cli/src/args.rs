@@ -1,0 +1,186 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+use crate::output::Format;
+use crate::units;
+
+/// A SQL analytical engine that works where the data rests.
+///
+/// Without -c or -f, a shell on a terminal; from a pipe, the statements are read from it.
+#[derive(Parser)]
+#[command(name = "quiver", version, max_term_width = 100)]
+#[command(subcommand_negates_reqs = true)]
+pub struct Cli {
+    #[command(flatten)]
+    pub store: StoreArgs,
+    #[command(flatten)]
+    pub query: QueryArgs,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Args, Clone)]
+pub struct StoreArgs {
+    /// The store: a directory, made if it is missing. Without it, a temporary one
+    #[arg(long, value_name = "DIR", global = true)]
+    pub store: Option<PathBuf>,
+    /// Refuse to change anything; other processes may read at the same time
+    #[arg(long, global = true)]
+    pub read_only: bool,
+    /// Memory for all queries together, such as 4G [default: 70 % of RAM]
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, global = true)]
+    pub memory_limit: Option<u64>,
+    /// Memory for one query; over it the query spills to disk or fails
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, global = true)]
+    pub query_memory_limit: Option<u64>,
+    /// Threads that work on queries [default: one per core]
+    #[arg(long, value_name = "N", value_parser = parse_threads, global = true)]
+    pub threads: Option<usize>,
+    /// Where queries spill [default: inside the store]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub spill_dir: Option<PathBuf>,
+}
+
+#[derive(Args, Clone)]
+pub struct QueryArgs {
+    /// Run these statements; may be given several times
+    #[arg(short = 'c', long = "command", value_name = "SQL")]
+    pub commands: Vec<String>,
+    /// Run the statements of this file; - is standard input
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    pub files: Vec<String>,
+    /// How results are written [default: box on a terminal, else table]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Write results to this file; its suffix decides the format unless --format does
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// After each statement, print rows, time and bytes even when not on a terminal
+    #[arg(long, overrides_with = "no_footer")]
+    pub footer: bool,
+    /// Never print that line
+    #[arg(long)]
+    pub no_footer: bool,
+    /// No banner, no footer, no progress
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Load files into tables: Parquet, CSV, JSON lines, Arrow (CSV and JSON also .gz, .zst, .zip)
+    Import(ImportArgs),
+    /// Write a table or the result of a query to a file
+    Export(ExportArgs),
+    /// Show the mode, size, tables and segments of a store
+    Info,
+    /// Verify every checksum and catalog reference; exit status 1 when something is wrong
+    Check,
+}
+
+#[derive(Args)]
+pub struct ImportArgs {
+    /// Files, globs or directories. Without --table, each becomes a table of its own name
+    #[arg(value_name = "FILE|GLOB|DIR", required = true)]
+    pub paths: Vec<String>,
+    /// Load everything into this table
+    #[arg(long, value_name = "NAME")]
+    pub table: Option<String>,
+    /// Keep the table sorted by these columns, which lets queries skip what they do not need
+    #[arg(long, value_name = "COLS", value_delimiter = ',')]
+    pub order_by: Vec<String>,
+    /// What to do with a row that cannot be read
+    #[arg(long, value_enum, default_value_t = OnError::Abort)]
+    pub on_error: OnError,
+    /// Format of the files [default: by their suffix and content]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<FileFormat>,
+    /// CSV: the sign between values; tab or \t is the tabulator
+    #[arg(long, value_name = "SIGN", value_parser = parse_delimiter)]
+    pub delimiter: Option<u8>,
+    /// CSV: whether the first line holds the names [default: find out]
+    #[arg(long, value_name = "BOOL")]
+    pub header: Option<bool>,
+    /// CSV: a word that stands for NULL; may be given several times
+    #[arg(long, value_name = "TOKEN")]
+    pub null: Vec<String>,
+    /// Add to a table that exists
+    #[arg(long, conflicts_with = "replace")]
+    pub append: bool,
+    /// Replace a table that exists
+    #[arg(long)]
+    pub replace: bool,
+}
+
+#[derive(Args)]
+pub struct ExportArgs {
+    /// The table, unless --query is given, and the file; its suffix decides the format
+    #[arg(value_name = "TABLE] [FILE", num_args = 1..=2, required = true)]
+    pub table_and_file: Vec<String>,
+    /// Write the result of this query
+    #[arg(long, value_name = "SQL")]
+    pub query: Option<String>,
+    /// Format of the file [default: by its suffix]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<FileFormat>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum OnError {
+    Abort,
+    Skip,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum FileFormat {
+    Parquet,
+    Csv,
+    Json,
+    Arrow,
+}
+
+/// One `-c` or `-f`.
+pub enum Source {
+    Text(String),
+    File(String),
+}
+
+/// Parses the command line, or ends the process with usage and exit status 2.
+pub fn parse() -> (Cli, Vec<Source>) {
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let sources = sources(&matches);
+    (cli, sources)
+}
+
+/// `-c` and `-f` in the order they were given, which clap keeps only in its raw matches.
+fn sources(matches: &ArgMatches) -> Vec<Source> {
+    let given = |id: &str| -> Vec<(usize, String)> {
+        let values = matches.get_many::<String>(id).into_iter().flatten().cloned();
+        let places = matches.indices_of(id).into_iter().flatten();
+        places.zip(values).collect()
+    };
+    let texts = given("commands").into_iter().map(|(at, text)| (at, Source::Text(text)));
+    let files = given("files").into_iter().map(|(at, file)| (at, Source::File(file)));
+    let mut all: Vec<(usize, Source)> = texts.chain(files).collect();
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, source)| source).collect()
+}
+
+fn parse_threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads @ 1..=1024) => Ok(threads),
+        _ => Err("expected a number from 1 to 1024".to_string()),
+    }
+}
+
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    match (text, text.as_bytes()) {
+        ("tab" | "\\t", _) => Ok(b'\t'),
+        (_, [sign]) if sign.is_ascii() => Ok(*sign),
+        _ => Err("expected one ASCII character, or 'tab'".to_string()),
+    }
+}

@@ -1,0 +1,129 @@
+//! What can go wrong, as the user is told, and the exit status it ends with.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+
+use engine::EngineError;
+use nu_ansi_term::{Color, Style};
+
+use crate::interrupt::Stop;
+use crate::marked;
+
+pub type Result<T> = std::result::Result<T, CliError>;
+
+pub enum CliError {
+    /// A statement failed. `place` says where the statement stood.
+    Sql { error: EngineError, sql: String, place: Place },
+    /// Anything else: one sentence, and what to do about it if there is something to do.
+    Message { text: String, hint: Option<String> },
+    /// Whoever read the output has left, as `head` does. Not worth a word.
+    OutputClosed,
+    /// Ctrl-C or a signal to end.
+    Stopped(Stop),
+}
+
+/// Where a statement stood: the file, if it came from one, and the line it starts on.
+#[derive(Clone, Default)]
+pub struct Place {
+    pub file: Option<String>,
+    pub line: usize,
+}
+
+impl CliError {
+    pub fn message(text: impl Display) -> Self {
+        CliError::Message { text: text.to_string(), hint: None }
+    }
+
+    pub fn with_hint(text: impl Display, hint: impl Display) -> Self {
+        CliError::Message { text: text.to_string(), hint: Some(hint.to_string()) }
+    }
+
+    /// An error of the engine that is not about the text of a statement.
+    pub fn engine(error: EngineError) -> Self {
+        let hint = error.hint().map(str::to_string);
+        CliError::Message { text: error.to_string(), hint }
+    }
+
+    pub fn file(path: impl Display, error: io::Error) -> Self {
+        CliError::message(format!("{path}: {error}"))
+    }
+
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            CliError::Sql { .. } | CliError::Message { .. } => 1,
+            // What the shell reports of a program that a closed pipe ended.
+            CliError::OutputClosed => 141,
+            CliError::Stopped(stop) => stop.exit_status(),
+        }
+    }
+
+    /// Writes the error to stderr: `error: …`, the marked line, `hint: …`. A stderr that cannot
+    /// be written to leaves only the exit status, so failures here are dropped.
+    pub fn report(&self) {
+        let text = match self {
+            CliError::OutputClosed => return,
+            CliError::Stopped(stop) => labelled("error", Color::Red, &stop.to_string()),
+            CliError::Message { text, hint } => {
+                labelled("error", Color::Red, text) + &hint_line(hint.as_deref())
+            }
+            CliError::Sql { error, sql, place } => {
+                let text = error.to_string();
+                labelled("error", Color::Red, &text)
+                    + &context(error, &text, sql, place)
+                    + &hint_line(error.hint())
+            }
+        };
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+}
+
+/// Writing to stdout or to a file the user named.
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => CliError::OutputClosed,
+            _ => CliError::message(format!("cannot write the result: {error}")),
+        }
+    }
+}
+
+/// The file and the marked line.
+fn context(error: &EngineError, text: &str, sql: &str, place: &Place) -> String {
+    let mut lines = String::new();
+    let position = error.position().map(|position| position.min(sql.len()));
+    if let Some(file) = &place.file {
+        let above = &sql[..position.filter(|at| sql.is_char_boundary(*at)).unwrap_or(0)];
+        let line = place.line + above.matches('\n').count();
+        lines.push_str(&format!("  --> {file}:{line}\n"));
+    }
+    // The engine may have drawn the line itself.
+    if let Some(position) = position.filter(|_| !text.contains('\n')) {
+        lines.push_str(&marked::mark(sql, position, place.line.max(1)));
+        lines.push('\n');
+    }
+    lines
+}
+
+fn hint_line(hint: Option<&str>) -> String {
+    hint.map_or_else(String::new, |hint| labelled("hint", Color::Cyan, hint))
+}
+
+pub fn warn(text: impl Display) {
+    let line = labelled("warning", Color::Yellow, &text.to_string());
+    let _ = io::stderr().write_all(line.as_bytes());
+}
+
+fn labelled(label: &str, color: Color, text: &str) -> String {
+    let style = match colors_wanted(&io::stderr()) {
+        true => color.bold(),
+        false => Style::new(),
+    };
+    format!("{} {}\n", style.paint(format!("{label}:")), text.trim_end())
+}
+
+/// Colours only on a terminal, and not where <https://no-color.org> says no.
+pub fn colors_wanted(stream: &impl IsTerminal) -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    stream.is_terminal() && !refused && !dumb
+}

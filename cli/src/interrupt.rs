@@ -1,0 +1,127 @@
+//! Ctrl-C and the signals that end a process, as something a query can wait for.
+//!
+//! A signal is noted by a task of its own, never lost between two statements. In the shell it
+//! cancels the running query; elsewhere it ends the process, even when the main thread is stuck
+//! in a write that nobody reads.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+/// How long a program that was told to end may take to clean up (a temporary store, a pager).
+const GRACE: Duration = Duration::from_secs(2);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    Interrupt,
+    Terminate,
+    HangUp,
+}
+
+impl Stop {
+    /// 128 + the number of the signal, as shells report it.
+    pub fn exit_status(self) -> u8 {
+        match self {
+            Stop::HangUp => 129,
+            Stop::Interrupt => 130,
+            Stop::Terminate => 143,
+        }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stop::Interrupt => "cancelled",
+            Stop::Terminate => "terminated by a signal",
+            Stop::HangUp => "the terminal was closed",
+        })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Ctrl-C cancels what runs; only the other signals end the process.
+    Shell,
+    /// Every signal ends the process.
+    Batch,
+}
+
+pub struct Interrupts {
+    receiver: watch::Receiver<Option<Stop>>,
+    leave: Arc<AtomicBool>,
+}
+
+impl Interrupts {
+    pub fn listen(runtime: &Runtime, kind: Kind) -> io::Result<Interrupts> {
+        let _inside = runtime.enter();
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut hang_up = signal(SignalKind::hangup())?;
+        let (sender, receiver) = watch::channel(None);
+        let leave = Arc::new(AtomicBool::new(false));
+        let leaving = Arc::clone(&leave);
+        runtime.spawn(async move {
+            loop {
+                let stop = tokio::select! {
+                    _ = interrupt.recv() => Stop::Interrupt,
+                    _ = terminate.recv() => Stop::Terminate,
+                    _ = hang_up.recv() => Stop::HangUp,
+                };
+                if kind == Kind::Batch || stop != Stop::Interrupt {
+                    let again = leaving.swap(true, Ordering::SeqCst);
+                    end_soon(stop, again);
+                }
+                sender.send_replace(Some(stop));
+            }
+        });
+        Ok(Interrupts { receiver, leave })
+    }
+
+    /// Waits for the next signal that was not seen yet.
+    pub async fn next(&mut self) -> Stop {
+        loop {
+            if self.receiver.changed().await.is_err() {
+                // The runtime is going down; nothing will come any more.
+                std::future::pending::<()>().await;
+            }
+            if let Some(stop) = *self.receiver.borrow_and_update() {
+                return stop;
+            }
+        }
+    }
+
+    /// The shell forgets a Ctrl-C that was meant for a pager or another program.
+    pub fn forget(&mut self) {
+        if !self.must_leave() {
+            self.receiver.mark_unchanged();
+        }
+    }
+
+    pub fn must_leave(&self) -> bool {
+        self.leave.load(Ordering::SeqCst)
+    }
+
+    /// Set when the process was told to end; the line editor watches it.
+    pub fn leave_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.leave)
+    }
+}
+
+/// Ends the process if it has not ended by itself in time, or was asked twice.
+fn end_soon(stop: Stop, again: bool) {
+    let status = i32::from(stop.exit_status());
+    if again {
+        std::process::exit(status);
+    }
+    std::thread::spawn(move || {
+        std::thread::sleep(GRACE);
+        std::process::exit(status);
+    });
+}

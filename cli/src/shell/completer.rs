@@ -1,0 +1,181 @@
+//! The completion menu: keywords, tables, columns, functions; meta commands after a `\`.
+//!
+//! Tables are asked for at every Tab, so that a table is offered right after its CREATE.
+
+use std::sync::Arc;
+
+use engine::Session;
+use reedline::{Completer, CompletionResult, Span, Suggestion};
+
+use super::keywords::KEYWORDS;
+use super::lexer::{self, Kind};
+use super::meta;
+
+/// A longer menu helps nobody; typing one more letter does.
+const SUGGESTIONS_MAX: usize = 60;
+
+pub struct SqlCompleter {
+    session: Arc<Session>,
+    functions: Vec<String>,
+}
+
+impl SqlCompleter {
+    pub fn new(session: Arc<Session>) -> Self {
+        let functions = session.function_names();
+        SqlCompleter { session, functions }
+    }
+
+    fn sql_suggestions(&self, line: &str, word: &str) -> Vec<(String, &'static str)> {
+        let tables = self.session.table_names();
+        let mut found = Vec::new();
+        if let Some((table, start)) = word.rsplit_once('.') {
+            if let Some(table) = resolve(line, table, &tables) {
+                for column in self.session.column_names(&table) {
+                    if starts_with(&column, start) {
+                        found.push((format!("{}.{}", &word[..word.len() - start.len() - 1], quote(&column)), "column"));
+                    }
+                }
+            }
+        } else if !wants_table(line, word) {
+            for table in mentioned(line, &tables) {
+                let columns = self.session.column_names(table);
+                let fitting = columns.iter().filter(|column| starts_with(column, word));
+                found.extend(fitting.map(|column| (quote(column), "column")));
+            }
+        }
+        let fitting = tables.iter().filter(|table| starts_with(table, word));
+        found.extend(fitting.map(|table| (quote_path(table), "table")));
+        if word.is_empty() || word.contains('.') || wants_table(line, word) {
+            return found;
+        }
+        let keywords = KEYWORDS.iter().filter(|keyword| starts_with(keyword, word));
+        found.extend(keywords.map(|keyword| (in_case_of(word, keyword), "keyword")));
+        let functions = self.functions.iter().filter(|function| starts_with(function, word));
+        found.extend(functions.map(|function| (format!("{function}("), "function")));
+        found
+    }
+}
+
+impl Completer for SqlCompleter {
+    fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
+        let before = &line[..pos.min(line.len())];
+        if before.trim_start().starts_with('\\') {
+            return CompletionResult::fresh(meta_suggestions(before, &self.session.table_names()));
+        }
+        let inside_quote = lexer::tokens(before).last().is_some_and(|token| {
+            !token.closed || (token.kind == Kind::Comment && !before.ends_with('\n'))
+        });
+        if inside_quote {
+            return CompletionResult::fresh(Vec::new());
+        }
+        let start = word_start(before);
+        let found = self.sql_suggestions(line, &before[start..]);
+        CompletionResult::fresh(menu(found, Span::new(start, pos)))
+    }
+}
+
+fn menu(found: Vec<(String, &'static str)>, span: Span) -> Vec<Suggestion> {
+    let mut seen = std::collections::HashSet::new();
+    let distinct = found.into_iter().filter(|(value, _)| seen.insert(value.clone()));
+    let suggestions = distinct.take(SUGGESTIONS_MAX).map(|(value, kind)| Suggestion {
+        append_whitespace: kind == "keyword",
+        description: Some(kind.to_string()),
+        value,
+        span,
+        ..Default::default()
+    });
+    suggestions.collect()
+}
+
+/// `\d fl⇥` completes tables, `\ti⇥` the command itself.
+fn meta_suggestions(before: &str, tables: &[String]) -> Vec<Suggestion> {
+    let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    let word = &before[start..];
+    let span = Span::new(start, before.len());
+    let found = if word.starts_with('\\') {
+        let names = meta::HELP.iter().map(|(usage, _)| meta::name_of(usage));
+        let fitting = names.filter(|name| name.starts_with(word));
+        fitting.map(|name| (name.to_string(), "command")).collect()
+    } else {
+        let fitting = tables.iter().filter(|table| starts_with(table, word));
+        fitting.map(|table| (quote_path(table), "table")).collect()
+    };
+    menu(found, span)
+}
+
+/// Where the name that ends at the cursor starts; a dotted name is one.
+fn word_start(before: &str) -> usize {
+    before
+        .rfind(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'))
+        .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8))
+}
+
+/// After these words only a table makes sense.
+fn wants_table(line: &str, word: &str) -> bool {
+    let before = line.trim_end().strip_suffix(word).unwrap_or(line);
+    let last = lexer::tokens(before)
+        .iter()
+        .rfind(|token| token.kind != Kind::Blank)
+        .map(|token| before[token.start..token.end].to_ascii_uppercase());
+    matches!(last.as_deref(), Some("FROM" | "JOIN" | "INTO" | "TABLE" | "DESCRIBE"))
+}
+
+/// The tables the statement names, in any place.
+fn mentioned<'a>(line: &str, tables: &'a [String]) -> Vec<&'a str> {
+    let tokens = lexer::tokens(line);
+    let words: Vec<&str> = tokens
+        .iter()
+        .filter(|token| matches!(token.kind, Kind::Word | Kind::QuotedName))
+        .map(|token| line[token.start..token.end].trim_matches('"'))
+        .collect();
+    let is_mentioned = |table: &&String| {
+        let name = table.rsplit('.').next().unwrap_or(table);
+        words.iter().any(|word| word.eq_ignore_ascii_case(name))
+    };
+    tables.iter().filter(is_mentioned).map(String::as_str).collect()
+}
+
+/// The table a prefix stands for: its name, or an alias given to it in the statement.
+fn resolve(line: &str, prefix: &str, tables: &[String]) -> Option<String> {
+    let known = |name: &str| tables.iter().find(|table| table.eq_ignore_ascii_case(name)).cloned();
+    if let Some(table) = known(prefix) {
+        return Some(table);
+    }
+    let tokens = lexer::tokens(line);
+    let words: Vec<&str> = tokens
+        .iter()
+        .filter(|token| token.kind == Kind::Word)
+        .map(|token| &line[token.start..token.end])
+        .filter(|word| !word.eq_ignore_ascii_case("AS"))
+        .collect();
+    let alias = |pair: &&[&str]| pair[1].eq_ignore_ascii_case(prefix) && known(pair[0]).is_some();
+    words.windows(2).find(alias).and_then(|pair| known(pair[0]))
+}
+
+fn starts_with(name: &str, word: &str) -> bool {
+    name.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+}
+
+/// Keywords come in the case the user types.
+fn in_case_of(word: &str, keyword: &str) -> String {
+    if word.chars().any(|c| c.is_ascii_lowercase()) {
+        keyword.to_ascii_lowercase()
+    } else {
+        keyword.to_string()
+    }
+}
+
+/// SQL folds unquoted names to lower case, so any other name needs quotes.
+fn quote(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    if starts_well && name.chars().all(plain) {
+        name.to_string()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
+fn quote_path(path: &str) -> String {
+    path.split('.').map(quote).collect::<Vec<_>>().join(".")
+}

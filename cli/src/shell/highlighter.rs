@@ -1,0 +1,36 @@
+//! Colours for SQL as it is typed.
+
+use nu_ansi_term::{Color, Style};
+use reedline::{Highlighter, StyledText};
+
+use super::keywords::is_keyword;
+use super::lexer::{self, Kind};
+
+pub struct SqlHighlighter;
+
+impl Highlighter for SqlHighlighter {
+    fn highlight(&self, line: &str, _cursor: usize) -> StyledText {
+        let mut styled = StyledText::new();
+        if line.trim_start().starts_with('\\') {
+            styled.push((Color::Purple.normal(), line.to_string()));
+            return styled;
+        }
+        for token in lexer::tokens(line) {
+            let text = &line[token.start..token.end];
+            styled.push((style(token.kind, text), text.to_string()));
+        }
+        styled
+    }
+}
+
+/// The sixteen colours of the terminal's own palette: readable on light and on dark.
+fn style(kind: Kind, text: &str) -> Style {
+    match kind {
+        Kind::Word if is_keyword(text) => Color::Blue.bold(),
+        Kind::Text => Color::Green.normal(),
+        Kind::Number => Color::Cyan.normal(),
+        Kind::Comment => Style::new().dimmed(),
+        Kind::QuotedName => Color::Yellow.normal(),
+        Kind::Word | Kind::Symbol | Kind::Blank => Style::new(),
+    }
+}

@@ -1,0 +1,31 @@
+//! Decides whether Enter runs what was typed or starts the next line.
+
+use engine::Session;
+use reedline::{ValidationResult, Validator};
+
+use super::lexer;
+
+pub struct StatementValidator;
+
+impl Validator for StatementValidator {
+    fn validate(&self, text: &str) -> ValidationResult {
+        if is_finished(text) {
+            ValidationResult::Complete
+        } else {
+            ValidationResult::Incomplete
+        }
+    }
+}
+
+fn is_finished(text: &str) -> bool {
+    let trimmed = text.trim();
+    if trimmed.starts_with('\\') || super::is_plain_word_command(trimmed) {
+        return true;
+    }
+    if lexer::is_blank(text) {
+        return true;
+    }
+    let open_at_end = lexer::tokens(text).last().is_some_and(|token| !token.closed);
+    let parts = Session::split_statements(text);
+    !open_at_end && parts.last().is_some_and(|part| part.complete)
+}

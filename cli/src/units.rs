@@ -1,0 +1,122 @@
+//! How quantities are written for people, and read from them. Pure: tested in `tests/suite`.
+
+/// `1.2 GB`: decimal units, as disks and networks count. The engine's report uses the same.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
+    let mut value = count as f64;
+    let mut unit = 0;
+    // 999.95 would be shown as `1000.0`, so it already belongs to the next unit.
+    while value >= 999.95 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{count} B"),
+        _ => format!("{value:.1} {}", UNITS[unit]),
+    }
+}
+
+/// `6,001,215`
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 row`, `6,001,215 rows`
+pub fn counted(value: u64, noun: &str) -> String {
+    match value {
+        1 => format!("1 {noun}"),
+        _ => format!("{} {noun}s", count(value)),
+    }
+}
+
+/// `0.034 s`, `12.3 s`, `4 min 05 s`
+pub fn duration(milliseconds: f64) -> String {
+    let seconds = milliseconds / 1000.0;
+    if seconds < 10.0 {
+        format!("{seconds:.3} s")
+    } else if seconds < 120.0 {
+        format!("{seconds:.1} s")
+    } else {
+        let whole = seconds as u64;
+        format!("{} min {:02} s", whole / 60, whole % 60)
+    }
+}
+
+/// Reads `512M`, `4GiB`, `1.5g` or a plain number of bytes. Units count in 1024, as memory does.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let power = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 1,
+        "m" | "mb" | "mib" => 2,
+        "g" | "gb" | "gib" => 3,
+        "t" | "tb" | "tib" => 4,
+        other => return Err(format!("'{other}' is not a unit; use K, M, G or T")),
+    };
+    let value: f64 = number
+        .parse()
+        .map_err(|_| "expected a size such as 512M or 4G".to_string())?;
+    let size_bytes = value * 1024f64.powi(power);
+    if size_bytes < 1.0 || size_bytes >= u64::MAX as f64 {
+        return Err("expected a size between 1 byte and 16 EiB".to_string());
+    }
+    Ok(size_bytes as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_shown_with_one_decimal_in_decimal_units() {
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(3_400), "3.4 KB");
+        assert_eq!(bytes(999_960), "1.0 MB");
+        assert_eq!(bytes(1_234_567_890), "1.2 GB");
+    }
+
+    #[test]
+    fn counts_have_thousands_separators() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_000), "1,000");
+        assert_eq!(count(6_001_215), "6,001,215");
+        assert_eq!(counted(1, "row"), "1 row");
+        assert_eq!(counted(0, "row"), "0 rows");
+    }
+
+    #[test]
+    fn durations_keep_the_digits_that_matter() {
+        assert_eq!(duration(34.0), "0.034 s");
+        assert_eq!(duration(12_345.0), "12.3 s");
+        assert_eq!(duration(245_000.0), "4 min 05 s");
+    }
+
+    #[test]
+    fn sizes_are_read_with_and_without_a_unit() {
+        assert_eq!(parse_size("1000"), Ok(1000));
+        assert_eq!(parse_size("512M"), Ok(512 << 20));
+        assert_eq!(parse_size("4GiB"), Ok(4 << 30));
+        assert_eq!(parse_size("1.5 k"), Ok(1536));
+    }
+
+    #[test]
+    fn a_size_that_is_none_says_what_was_expected() {
+        for bad in ["", "M", "12 parsecs", "-1", "0", "1e400"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+}

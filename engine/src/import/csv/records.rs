@@ -1,0 +1,317 @@
+//! Bytes to records: RFC 4180 with LF, CRLF or CR, quotes doubled inside quotes.
+//!
+//! A record is parsed only when all of it is in the buffer; when the buffer ends first, more is
+//! read and the parse of that record begins again. Buffers double, so that costs at most twice.
+
+use std::io::{self, Read};
+
+const CHUNK_BYTES: usize = 256 << 10;
+/// A quote that is never closed must not draw a whole file into memory.
+const RECORD_BYTES_MAX: usize = 64 << 20;
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Syntax {
+    pub delimiter: u8,
+    pub quote: Option<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Field {
+    start: usize,
+    end: usize,
+    is_quoted: bool,
+    /// The text had doubled quotes and lies unescaped in the scratch buffer.
+    is_scratch: bool,
+}
+
+/// One record, borrowed from the buffer.
+pub(super) struct Record<'a> {
+    text: &'a str,
+    scratch: &'a str,
+    fields: &'a [Field],
+    /// Physical line of its first byte, from 1.
+    pub line: u64,
+}
+
+impl<'a> Record<'a> {
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// The text of a field and whether it was quoted.
+    pub fn field(&self, index: usize) -> (&'a str, bool) {
+        let field = self.fields[index];
+        let text = if field.is_scratch { self.scratch } else { self.text };
+        (&text[field.start..field.end], field.is_quoted)
+    }
+
+    pub fn is_blank(&self) -> bool {
+        self.len() == 1 && self.field(0) == ("", false)
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum RecordError {
+    Io(io::Error),
+    /// Only the record is bad; the next call gives the next one.
+    Bad { line: u64, problem: String },
+    /// A quote is not closed before the end of the file (or of all patience). After `skip_line`
+    /// reading goes on.
+    Unclosed { line: u64 },
+}
+
+pub(super) struct Records<R> {
+    reader: R,
+    syntax: Syntax,
+    buf: Vec<u8>,
+    start: usize,
+    end: usize,
+    is_eof: bool,
+    line: u64,
+    fields: Vec<Field>,
+    scratch: Vec<u8>,
+}
+
+enum Parsed {
+    /// Bytes of the record with its line end, and physical lines in it; a text after a closing
+    /// quote makes it a bad one.
+    Record { bytes: usize, lines: u64, has_stray_text: bool },
+    NeedMore,
+    Unclosed,
+    End,
+}
+
+impl<R: Read> Records<R> {
+    pub fn new(reader: R, syntax: Syntax) -> Self {
+        Records {
+            reader,
+            syntax,
+            buf: vec![0; CHUNK_BYTES],
+            start: 0,
+            end: 0,
+            is_eof: false,
+            line: 1,
+            fields: Vec::new(),
+            scratch: Vec::new(),
+        }
+    }
+
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, RecordError> {
+        let (bytes, lines, has_stray_text) = loop {
+            match self.parse() {
+                Parsed::Record { bytes, lines, has_stray_text } => {
+                    break (bytes, lines, has_stray_text);
+                }
+                Parsed::End => return Ok(None),
+                Parsed::Unclosed => return Err(RecordError::Unclosed { line: self.line }),
+                Parsed::NeedMore if self.end - self.start >= RECORD_BYTES_MAX => {
+                    return Err(RecordError::Unclosed { line: self.line });
+                }
+                Parsed::NeedMore => self.fill().map_err(RecordError::Io)?,
+            }
+        };
+        let (from, line) = (self.start, self.line);
+        self.start += bytes;
+        self.line += lines;
+        if has_stray_text {
+            let problem = "there is text after a closing quote".to_owned();
+            return Err(RecordError::Bad { line, problem });
+        }
+        let text = match str::from_utf8(&self.buf[from..from + bytes]) {
+            Ok(text) => text,
+            Err(error) => {
+                let before = &self.buf[from..from + error.valid_up_to()];
+                let line = line + before.iter().filter(|byte| **byte == b'\n').count() as u64;
+                let problem = "its text is not valid UTF-8".to_owned();
+                return Err(RecordError::Bad { line, problem });
+            }
+        };
+        // Pieces of valid text cut at ASCII bytes.
+        let scratch = str::from_utf8(&self.scratch).unwrap_or_default();
+        Ok(Some(Record { text, scratch, fields: &self.fields, line }))
+    }
+
+    /// Gives up the physical line at which the next record would begin; `false` when nothing is left.
+    pub fn skip_line(&mut self) -> bool {
+        match self.buf[self.start..self.end].iter().position(|byte| *byte == b'\n') {
+            Some(at) => {
+                self.start += at + 1;
+                self.line += 1;
+                true
+            }
+            None => {
+                self.start = self.end;
+                !self.is_eof
+            }
+        }
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        let is_first = self.line == 1 && self.start == 0 && self.end == 0;
+        self.buf.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.end == self.buf.len() {
+            self.buf.resize(self.buf.len() * 2, 0);
+        }
+        while self.end < self.buf.len() && !self.is_eof {
+            match self.reader.read(&mut self.buf[self.end..]) {
+                Ok(0) => self.is_eof = true,
+                Ok(read) => self.end += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if is_first && self.buf[..self.end].starts_with(b"\xef\xbb\xbf") {
+            self.start = 3;
+        }
+        Ok(())
+    }
+
+    fn parse(&mut self) -> Parsed {
+        self.fields.clear();
+        self.scratch.clear();
+        let data = &self.buf[self.start..self.end];
+        let Syntax { delimiter, quote } = self.syntax;
+        if data.is_empty() {
+            return if self.is_eof { Parsed::End } else { Parsed::NeedMore };
+        }
+        let (mut at, mut lines, mut has_stray_text) = (0, 0, false);
+        loop {
+            let is_quoted = at < data.len() && Some(data[at]) == quote;
+            let mut field = Field { start: at, end: at, is_quoted, is_scratch: false };
+            if is_quoted {
+                match quoted(data, at, data[at], self.is_eof, &mut self.scratch, &mut lines) {
+                    Quoted::Field { start, end, after, is_scratch } => {
+                        (field.start, field.end, field.is_scratch) = (start, end, is_scratch);
+                        at = after;
+                    }
+                    Quoted::NeedMore => return Parsed::NeedMore,
+                    Quoted::Unclosed => return Parsed::Unclosed,
+                }
+            }
+            let plain = at;
+            at += data[at..]
+                .iter()
+                .position(|byte| *byte == delimiter || *byte == b'\n' || *byte == b'\r')
+                .unwrap_or(data.len() - at);
+            if is_quoted {
+                has_stray_text |= !data[plain..at].iter().all(|byte| *byte == b' ');
+            } else {
+                field.end = at;
+            }
+            self.fields.push(field);
+            match data.get(at) {
+                None if !self.is_eof => return Parsed::NeedMore,
+                None => return Parsed::Record { bytes: at, lines: lines + 1, has_stray_text },
+                Some(byte) if *byte == delimiter => at += 1,
+                Some(b'\r') if at + 1 == data.len() && !self.is_eof => return Parsed::NeedMore,
+                Some(byte) => {
+                    let is_crlf = *byte == b'\r' && data.get(at + 1) == Some(&b'\n');
+                    let bytes = at + 1 + usize::from(is_crlf);
+                    return Parsed::Record { bytes, lines: lines + 1, has_stray_text };
+                }
+            }
+        }
+    }
+}
+
+enum Quoted {
+    Field { start: usize, end: usize, after: usize, is_scratch: bool },
+    NeedMore,
+    Unclosed,
+}
+
+/// The field whose opening quote is at `open`.
+fn quoted(
+    data: &[u8],
+    open: usize,
+    quote: u8,
+    is_eof: bool,
+    scratch: &mut Vec<u8>,
+    lines: &mut u64,
+) -> Quoted {
+    let scratch_start = scratch.len();
+    let mut piece = open + 1;
+    let mut at = piece;
+    let mut is_scratch = false;
+    loop {
+        let Some(found) = data[at..].iter().position(|byte| *byte == quote || *byte == b'\n')
+        else {
+            return if is_eof { Quoted::Unclosed } else { Quoted::NeedMore };
+        };
+        at += found;
+        if data[at] == b'\n' {
+            *lines += 1;
+            at += 1;
+            continue;
+        }
+        match data.get(at + 1) {
+            Some(next) if *next == quote => {
+                scratch.extend_from_slice(&data[piece..=at]);
+                is_scratch = true;
+                at += 2;
+                piece = at;
+            }
+            None if !is_eof => return Quoted::NeedMore,
+            _ if is_scratch => {
+                scratch.extend_from_slice(&data[piece..at]);
+                let (start, end) = (scratch_start, scratch.len());
+                return Quoted::Field { start, end, after: at + 1, is_scratch };
+            }
+            _ => return Quoted::Field { start: piece, end: at, after: at + 1, is_scratch },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Vec<(u64, Vec<(String, bool)>)> {
+        let syntax = Syntax { delimiter: b',', quote: Some(b'"') };
+        let mut records = Records::new(text.as_bytes(), syntax);
+        let mut all = Vec::new();
+        while let Some(record) = records.next_record().unwrap() {
+            let fields = (0..record.len()).map(|index| record.field(index));
+            let fields = fields.map(|(text, quoted)| (text.to_owned(), quoted)).collect();
+            all.push((record.line, fields));
+        }
+        all
+    }
+
+    fn texts(text: &str) -> Vec<Vec<String>> {
+        let plain = |fields: Vec<(String, bool)>| fields.into_iter().map(|field| field.0).collect();
+        read(text).into_iter().map(|(_, fields)| plain(fields)).collect()
+    }
+
+    #[test]
+    fn fields_are_cut_at_delimiters_and_any_line_end() {
+        assert_eq!(texts("a,b\r\nc,\rd,e\n,"), [["a", "b"], ["c", ""], ["d", "e"], ["", ""]]);
+        assert_eq!(texts("\u{feff}a\n\nb"), [["a"], [""], ["b"]]);
+    }
+
+    #[test]
+    fn quotes_keep_delimiters_newlines_and_doubled_quotes() {
+        assert_eq!(texts("\"a,\"\"b\"\"\",\"x\ny\" ,z\n"), [["a,\"b\"", "x\ny", "z"]]);
+        let records = read("\"1\n2\",\"\"\nx,\n");
+        assert_eq!(records[0], (1, vec![("1\n2".to_owned(), true), (String::new(), true)]));
+        assert_eq!(records[1], (3, vec![("x".to_owned(), false), (String::new(), false)]));
+    }
+
+    #[test]
+    fn a_record_longer_than_the_buffer_is_read_whole() {
+        let long = "x".repeat(3 * CHUNK_BYTES);
+        assert_eq!(texts(&format!("a,\"{long}\"\nb,c")), [["a", long.as_str()], ["b", "c"]]);
+    }
+
+    #[test]
+    fn an_unclosed_quote_names_its_line_and_can_be_skipped() {
+        let syntax = Syntax { delimiter: b',', quote: Some(b'"') };
+        let mut records = Records::new("a\n\"b\nc\n".as_bytes(), syntax);
+        assert!(records.next_record().unwrap().is_some());
+        assert!(matches!(records.next_record(), Err(RecordError::Unclosed { line: 2 })));
+        assert!(records.skip_line());
+        assert_eq!(records.next_record().unwrap().unwrap().line, 3);
+    }
+}

@@ -1,0 +1,232 @@
+//! Texts to everything that is not a decimal.
+
+use std::sync::Arc;
+
+use arrow::array::timezone::Tz;
+use arrow::array::{
+    ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryViewBuilder, BooleanBuilder, NullBuilder,
+    PrimitiveBuilder, StringViewBuilder,
+};
+use arrow::compute::kernels::cast_utils::{
+    Parser, parse_interval_day_time, parse_interval_month_day_nano, parse_interval_year_month,
+    string_to_datetime,
+};
+use arrow::datatypes::*;
+
+use super::Leaf;
+
+pub(super) fn leaf_for(data_type: &DataType) -> Option<Box<dyn Leaf>> {
+    macro_rules! parsed {
+        ($type:ty) => {
+            number::<$type>(data_type, |text| <$type as Parser>::parse(text))
+        };
+    }
+    match data_type {
+        DataType::Null => Some(Box::new(NullBuilder::new())),
+        DataType::Boolean => Some(Box::new(BooleanBuilder::new())),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+            Some(Box::new(StringViewBuilder::new()))
+        }
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => Some(Box::new(BinaryViewBuilder::new())),
+        DataType::Int8 => number::<Int8Type>(data_type, |text| text.parse().ok()),
+        DataType::Int16 => number::<Int16Type>(data_type, |text| text.parse().ok()),
+        DataType::Int32 => number::<Int32Type>(data_type, |text| text.parse().ok()),
+        DataType::Int64 => number::<Int64Type>(data_type, |text| text.parse().ok()),
+        DataType::UInt8 => number::<UInt8Type>(data_type, |text| text.parse().ok()),
+        DataType::UInt16 => number::<UInt16Type>(data_type, |text| text.parse().ok()),
+        DataType::UInt32 => number::<UInt32Type>(data_type, |text| text.parse().ok()),
+        DataType::UInt64 => number::<UInt64Type>(data_type, |text| text.parse().ok()),
+        DataType::Float16 => parsed!(Float16Type),
+        DataType::Float32 => number::<Float32Type>(data_type, |text| {
+            within_range(Float32Type::parse(text)?, text, f32::is_infinite)
+        }),
+        DataType::Float64 => number::<Float64Type>(data_type, |text| {
+            within_range(Float64Type::parse(text)?, text, f64::is_infinite)
+        }),
+        DataType::Date32 => parsed!(Date32Type),
+        DataType::Date64 => parsed!(Date64Type),
+        DataType::Time32(TimeUnit::Second) => parsed!(Time32SecondType),
+        DataType::Time32(TimeUnit::Millisecond) => parsed!(Time32MillisecondType),
+        DataType::Time64(TimeUnit::Microsecond) => parsed!(Time64MicrosecondType),
+        DataType::Time64(TimeUnit::Nanosecond) => parsed!(Time64NanosecondType),
+        DataType::Interval(IntervalUnit::YearMonth) => {
+            number::<IntervalYearMonthType>(data_type, |t| parse_interval_year_month(t).ok())
+        }
+        DataType::Interval(IntervalUnit::DayTime) => {
+            number::<IntervalDayTimeType>(data_type, |t| parse_interval_day_time(t).ok())
+        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            number::<IntervalMonthDayNanoType>(data_type, |t| parse_interval_month_day_nano(t).ok())
+        }
+        DataType::Timestamp(unit, zone) => timestamp(data_type, *unit, zone.as_deref()),
+        _ => None,
+    }
+}
+
+/// A number too large for the type reads as infinity; only the word may.
+fn within_range<F: Copy>(value: F, text: &str, is_infinite: fn(F) -> bool) -> Option<F> {
+    let is_word = text.ends_with(|c: char| c.is_ascii_alphabetic());
+    (!is_infinite(value) || is_word).then_some(value)
+}
+
+fn number<T: ArrowPrimitiveType>(
+    data_type: &DataType,
+    parse: fn(&str) -> Option<T::Native>,
+) -> Option<Box<dyn Leaf>> {
+    let builder = PrimitiveBuilder::<T>::new().with_data_type(data_type.clone());
+    Some(Box::new(Parsed { builder, parse }))
+}
+
+fn timestamp(data_type: &DataType, unit: TimeUnit, zone: Option<&str>) -> Option<Box<dyn Leaf>> {
+    // Texts without an offset are in the column's zone; in a column without one, an offset is
+    // converted to UTC.
+    let zone: Tz = zone.unwrap_or("+00:00").parse().ok()?;
+    fn leaf<T: ArrowPrimitiveType<Native = i64>>(
+        data_type: &DataType,
+        zone: Tz,
+        unit: TimeUnit,
+    ) -> Option<Box<dyn Leaf>> {
+        let builder = PrimitiveBuilder::<T>::new().with_data_type(data_type.clone());
+        Some(Box::new(Instants { builder, zone, unit }))
+    }
+    match unit {
+        TimeUnit::Second => leaf::<TimestampSecondType>(data_type, zone, unit),
+        TimeUnit::Millisecond => leaf::<TimestampMillisecondType>(data_type, zone, unit),
+        TimeUnit::Microsecond => leaf::<TimestampMicrosecondType>(data_type, zone, unit),
+        TimeUnit::Nanosecond => leaf::<TimestampNanosecondType>(data_type, zone, unit),
+    }
+}
+
+struct Parsed<T: ArrowPrimitiveType> {
+    builder: PrimitiveBuilder<T>,
+    parse: fn(&str) -> Option<T::Native>,
+}
+
+impl<T: ArrowPrimitiveType> Leaf for Parsed<T> {
+    fn push(&mut self, text: &str) -> bool {
+        let value = (self.parse)(text.trim_ascii());
+        if let Some(value) = value {
+            self.builder.append_value(value);
+        }
+        value.is_some()
+    }
+
+    fn push_null(&mut self) {
+        self.builder.append_null();
+    }
+
+    fn len(&self) -> usize {
+        ArrayBuilder::len(&self.builder)
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        Arc::new(self.builder.finish())
+    }
+}
+
+struct Instants<T: ArrowPrimitiveType<Native = i64>> {
+    builder: PrimitiveBuilder<T>,
+    zone: Tz,
+    unit: TimeUnit,
+}
+
+impl<T: ArrowPrimitiveType<Native = i64>> Leaf for Instants<T> {
+    fn push(&mut self, text: &str) -> bool {
+        let instant = string_to_datetime(&self.zone, text.trim_ascii()).ok();
+        let value = instant.and_then(|instant| match self.unit {
+            TimeUnit::Second => Some(instant.timestamp()),
+            TimeUnit::Millisecond => Some(instant.timestamp_millis()),
+            TimeUnit::Microsecond => Some(instant.timestamp_micros()),
+            TimeUnit::Nanosecond => instant.timestamp_nanos_opt(),
+        });
+        if let Some(value) = value {
+            self.builder.append_value(value);
+        }
+        value.is_some()
+    }
+
+    fn push_null(&mut self) {
+        self.builder.append_null();
+    }
+
+    fn len(&self) -> usize {
+        ArrayBuilder::len(&self.builder)
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        Arc::new(self.builder.finish())
+    }
+}
+
+macro_rules! forward_to_builder {
+    () => {
+        fn push_null(&mut self) {
+            self.append_null();
+        }
+
+        fn len(&self) -> usize {
+            ArrayBuilder::len(self)
+        }
+
+        fn finish(&mut self) -> ArrayRef {
+            Arc::new(Self::finish(self))
+        }
+    };
+}
+
+impl Leaf for NullBuilder {
+    fn push(&mut self, _text: &str) -> bool {
+        false
+    }
+
+    forward_to_builder!();
+}
+
+impl Leaf for StringViewBuilder {
+    fn push(&mut self, text: &str) -> bool {
+        // Fails only for a text of 4 GiB, which no record can hold.
+        self.try_append_value(text).is_ok()
+    }
+
+    forward_to_builder!();
+}
+
+impl Leaf for BinaryViewBuilder {
+    /// `\x` and hex digits as PostgreSQL writes them; anything else is its own bytes.
+    fn push(&mut self, text: &str) -> bool {
+        let Some(digits) = text.strip_prefix("\\x") else {
+            return self.try_append_value(text).is_ok();
+        };
+        let bytes: Option<Vec<u8>> = digits
+            .as_bytes()
+            .chunks(2)
+            .map(|pair| {
+                let pair = str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+                u8::from_str_radix(pair, 16).ok()
+            })
+            .collect();
+        bytes.is_some_and(|bytes| self.try_append_value(bytes).is_ok())
+    }
+
+    forward_to_builder!();
+}
+
+impl Leaf for BooleanBuilder {
+    fn push(&mut self, text: &str) -> bool {
+        let text = text.trim_ascii();
+        let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+        if is(&["true", "t", "yes", "y", "on", "1"]) {
+            self.append_value(true);
+        } else if is(&["false", "f", "no", "n", "off", "0"]) {
+            self.append_value(false);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    forward_to_builder!();
+}

@@ -1,0 +1,123 @@
+//! Opens the redb file and defines its tables.
+
+use std::path::{Path, PathBuf};
+
+use redb::{Builder, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, TableDefinition, WriteTransaction};
+
+use super::records::{NamespaceRecord, StoreRecord};
+use crate::error::{Result, StoreError};
+
+/// `"store"` → [`StoreRecord`]
+pub const STORE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("store");
+/// namespace → `NamespaceRecord`
+pub const NAMESPACES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("namespaces");
+/// (namespace, table) → `TableRecord`
+pub const TABLES: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new("tables");
+/// (table id, schema version) → the declared schema as an Arrow IPC message
+pub const SCHEMAS: TableDefinition<'_, (u64, u32), &[u8]> = TableDefinition::new("schemas");
+/// (table id, segment id) → `SegmentRecord`
+pub const SEGMENTS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("segments");
+/// (namespace, view) → `ViewRecord`
+pub const VIEWS: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new("views");
+/// version → `VersionRecord`
+pub const VERSIONS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("versions");
+
+pub const STORE_KEY: &str = "store";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Create,
+    Write,
+    Read,
+}
+
+enum Handle {
+    Write(redb::Database),
+    Read(ReadOnlyDatabase),
+}
+
+pub struct Database {
+    handle: Handle,
+    path: PathBuf,
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Database {
+    pub fn open(path: &Path, access: Access) -> Result<Database> {
+        let failed = |error: redb::DatabaseError| open_error(path, error);
+        let mut builder = Builder::new();
+        // The catalog is small; redb's default cache is a gigabyte.
+        builder.set_cache_size(32 << 20);
+        let handle = match access {
+            Access::Create => Handle::Write(builder.create(path).map_err(failed)?),
+            Access::Write => Handle::Write(builder.open(path).map_err(failed)?),
+            Access::Read => Handle::Read(builder.open_read_only(path).map_err(failed)?),
+        };
+        Ok(Database { handle, path: path.to_path_buf() })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn begin_read(&self) -> Result<ReadTransaction> {
+        let transaction = match &self.handle {
+            Handle::Write(database) => database.begin_read(),
+            Handle::Read(database) => database.begin_read(),
+        };
+        transaction.map_err(|error| self.error(error))
+    }
+
+    /// Commits in two phases and keeps the allocator's state: a crash at any point leaves the last
+    /// commit or the one before, and opening again needs no scan of the file.
+    pub fn begin_write(&self) -> Result<WriteTransaction> {
+        let Handle::Write(database) = &self.handle else {
+            return Err(StoreError::ReadOnly(self.path.clone()));
+        };
+        let mut transaction = database.begin_write().map_err(|error| self.error(error))?;
+        transaction.set_two_phase_commit(true);
+        transaction.set_quick_repair(true);
+        Ok(transaction)
+    }
+
+    pub fn error(&self, error: impl std::fmt::Display) -> StoreError {
+        StoreError::Catalog { path: self.path.clone(), what: error.to_string() }
+    }
+
+    /// Creates every table and the store's own record.
+    pub fn initialise(&self, record: &StoreRecord, namespace: &str) -> Result<()> {
+        let transaction = self.begin_write()?;
+        let fail = |error: redb::TableError| self.error(error);
+        {
+            let mut store = transaction.open_table(STORE).map_err(fail)?;
+            let bytes = serde_json::to_vec(record).map_err(|error| self.error(error))?;
+            store.insert(STORE_KEY, bytes.as_slice()).map_err(|error| self.error(error))?;
+            let mut namespaces = transaction.open_table(NAMESPACES).map_err(fail)?;
+            let bytes = serde_json::to_vec(&NamespaceRecord { created_version: 0 }).map_err(|error| self.error(error))?;
+            namespaces.insert(namespace, bytes.as_slice()).map_err(|error| self.error(error))?;
+            transaction.open_table(TABLES).map_err(fail)?;
+            transaction.open_table(SCHEMAS).map_err(fail)?;
+            transaction.open_table(SEGMENTS).map_err(fail)?;
+            transaction.open_table(VIEWS).map_err(fail)?;
+            transaction.open_table(VERSIONS).map_err(fail)?;
+        }
+        transaction.commit().map_err(|error| self.error(error))
+    }
+}
+
+fn open_error(path: &Path, error: redb::DatabaseError) -> StoreError {
+    match error {
+        redb::DatabaseError::Storage(redb::StorageError::Io(source)) if source.kind() != std::io::ErrorKind::InvalidData => {
+            StoreError::io("open", path, source)
+        }
+        other => StoreError::NotAStore {
+            path: path.parent().unwrap_or(path).to_path_buf(),
+            reason: format!("its catalog cannot be read ({other})"),
+        },
+    }
+}

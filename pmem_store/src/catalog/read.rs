@@ -1,0 +1,113 @@
+//! Reads the catalog as it was at one moment.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
+use serde::de::DeserializeOwned;
+
+use super::database::{Database, NAMESPACES, SCHEMAS, SEGMENTS, STORE, STORE_KEY, TABLES, VERSIONS, VIEWS};
+use super::records::{SegmentRecord, StoreRecord, TableId, TableRecord, VersionRecord, ViewRecord};
+use crate::error::{Result, StoreError};
+
+pub struct CatalogReader {
+    transaction: ReadTransaction,
+    database: Arc<Database>,
+}
+
+impl std::fmt::Debug for CatalogReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CatalogReader").finish_non_exhaustive()
+    }
+}
+
+impl CatalogReader {
+    pub fn begin(database: &Arc<Database>) -> Result<CatalogReader> {
+        Ok(CatalogReader { transaction: database.begin_read()?, database: Arc::clone(database) })
+    }
+
+    pub fn store(&self) -> Result<StoreRecord> {
+        let table = self.transaction.open_table(STORE).map_err(|error| self.error(error))?;
+        let value = table.get(STORE_KEY).map_err(|error| self.error(error))?;
+        let value = value.ok_or_else(|| self.error("it has no record of the store"))?;
+        self.decode(value.value())
+    }
+
+    pub fn namespaces(&self) -> Result<Vec<String>> {
+        let table = self.transaction.open_table(NAMESPACES).map_err(|error| self.error(error))?;
+        let rows = table.iter().map_err(|error| self.error(error))?;
+        rows.map(|row| row.map(|(key, _)| key.value().to_string()).map_err(|error| self.error(error))).collect()
+    }
+
+    pub fn table(&self, namespace: &str, name: &str) -> Result<Option<TableRecord>> {
+        let table = self.transaction.open_table(TABLES).map_err(|error| self.error(error))?;
+        let value = table.get((namespace, name)).map_err(|error| self.error(error))?;
+        value.map(|value| self.decode(value.value())).transpose()
+    }
+
+    pub fn tables(&self) -> Result<Vec<TableRecord>> {
+        let table = self.transaction.open_table(TABLES).map_err(|error| self.error(error))?;
+        let rows = table.iter().map_err(|error| self.error(error))?;
+        rows.map(|row| self.decode(row.map_err(|error| self.error(error))?.1.value())).collect()
+    }
+
+    pub fn schema(&self, table: TableId, version: u32) -> Result<SchemaRef> {
+        let schemas = self.transaction.open_table(SCHEMAS).map_err(|error| self.error(error))?;
+        let value = schemas.get((table, version)).map_err(|error| self.error(error))?;
+        let value = value.ok_or_else(|| self.error(format!("table {table} has no schema of version {version}")))?;
+        decode_schema(value.value()).map(Arc::new).map_err(|error| self.error(error))
+    }
+
+    pub fn segments(&self, table: TableId) -> Result<Vec<SegmentRecord>> {
+        let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
+        let rows = segments.range((table, 0)..=(table, u64::MAX)).map_err(|error| self.error(error))?;
+        rows.map(|row| self.decode(row.map_err(|error| self.error(error))?.1.value())).collect()
+    }
+
+    pub fn has_segment(&self, table: TableId, segment: u64) -> Result<bool> {
+        let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
+        Ok(segments.get((table, segment)).map_err(|error| self.error(error))?.is_some())
+    }
+
+    pub fn segment_count(&self) -> Result<u64> {
+        let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
+        segments.len().map_err(|error| self.error(error))
+    }
+
+    pub fn view(&self, namespace: &str, name: &str) -> Result<Option<ViewRecord>> {
+        let views = self.transaction.open_table(VIEWS).map_err(|error| self.error(error))?;
+        let value = views.get((namespace, name)).map_err(|error| self.error(error))?;
+        value.map(|value| self.decode(value.value())).transpose()
+    }
+
+    pub fn views(&self) -> Result<Vec<ViewRecord>> {
+        let views = self.transaction.open_table(VIEWS).map_err(|error| self.error(error))?;
+        let rows = views.iter().map_err(|error| self.error(error))?;
+        rows.map(|row| self.decode(row.map_err(|error| self.error(error))?.1.value())).collect()
+    }
+
+    pub fn versions(&self) -> Result<Vec<(u64, VersionRecord)>> {
+        let versions = self.transaction.open_table(VERSIONS).map_err(|error| self.error(error))?;
+        let rows = versions.iter().map_err(|error| self.error(error))?;
+        rows.map(|row| {
+            let (key, value) = row.map_err(|error| self.error(error))?;
+            Ok((key.value(), self.decode(value.value())?))
+        })
+        .collect()
+    }
+
+    fn decode<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T> {
+        serde_json::from_slice(bytes).map_err(|error| self.error(error))
+    }
+
+    fn error(&self, error: impl std::fmt::Display) -> StoreError {
+        self.database.error(error)
+    }
+}
+
+fn decode_schema(bytes: &[u8]) -> std::result::Result<Schema, String> {
+    let schema = arrow_ipc::root_as_schema(bytes).map_err(|error| error.to_string())?;
+    // `fb_to_schema` panics on types it does not know.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| arrow_ipc::convert::fb_to_schema(schema)))
+        .map_err(|_| "a schema is of an unknown type".to_string())
+}

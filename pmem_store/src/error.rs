@@ -1,0 +1,79 @@
+//! What can go wrong with a store, each with what a person needs to act on it.
+
+use std::path::PathBuf;
+
+use crate::lock::LockError;
+use crate::mapping::MappingError;
+use crate::region::RegionError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("there is no store at \"{}\"", .0.display())]
+    NotFound(PathBuf),
+    #[error("\"{}\" is not a Quiver store: {reason}", path.display())]
+    NotAStore { path: PathBuf, reason: String },
+    #[error(
+        "the store \"{}\" needs {role} feature {feature:#x} that this version of Quiver does not know; use a newer version",
+        path.display()
+    )]
+    NewerFormat { path: PathBuf, role: &'static str, feature: u64 },
+    #[error(
+        "the store \"{}\" has format {found}; this version of Quiver knows formats up to {known}; use a newer version",
+        path.display()
+    )]
+    NewerVersion { path: PathBuf, found: u32, known: u32 },
+    #[error("the store \"{}\" is open read-only; open it for writing to change it", .0.display())]
+    ReadOnly(PathBuf),
+    #[error("no permission to {action} \"{}\"", path.display())]
+    Permission { action: &'static str, path: PathBuf },
+    #[error("the disk is full: could not write {needed_bytes} bytes to \"{}\"; nothing was changed", path.display())]
+    NoSpace { path: PathBuf, needed_bytes: u64 },
+    #[error("cannot {action} \"{}\": {source}", path.display())]
+    Io { action: &'static str, path: PathBuf, source: std::io::Error },
+    #[error("segment file \"{}\" is damaged at byte {offset}: {what}; run `quiver check` and restore the table from its source", path.display())]
+    Damaged { path: PathBuf, offset: u64, what: String },
+    #[error("{kind} \"{name}\" already exists")]
+    AlreadyExists { kind: &'static str, name: String },
+    #[error("{kind} \"{name}\" does not exist")]
+    DoesNotExist { kind: &'static str, name: String },
+    #[error("schema \"{0}\" is not empty; drop its tables first or use DROP SCHEMA … CASCADE")]
+    NamespaceNotEmpty(String),
+    #[error("the catalog of \"{}\" cannot be read: {what}", path.display())]
+    Catalog { path: PathBuf, what: String },
+    #[error("column type {0} cannot be stored")]
+    UnsupportedType(String),
+    #[error("a write to this store failed before, so it takes no more until it is opened again: {0}")]
+    Poisoned(String),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error(transparent)]
+    Region(RegionError),
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
+    #[error("Arrow refused the data: {0}")]
+    Arrow(#[from] arrow::error::ArrowError),
+}
+
+impl From<RegionError> for StoreError {
+    fn from(error: RegionError) -> Self {
+        StoreError::Region(error)
+    }
+}
+
+impl StoreError {
+    /// Turns an I/O error into the sentence that fits its kind.
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        let path = path.into();
+        match source.kind() {
+            std::io::ErrorKind::PermissionDenied => StoreError::Permission { action, path },
+            std::io::ErrorKind::StorageFull => StoreError::NoSpace { path, needed_bytes: 0 },
+            _ => StoreError::Io { action, path, source },
+        }
+    }
+
+    pub(crate) fn damaged(path: &std::path::Path, offset: u64, what: impl Into<String>) -> Self {
+        StoreError::Damaged { path: path.to_path_buf(), offset, what: what.into() }
+    }
+}
+
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;

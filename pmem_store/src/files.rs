@@ -1,0 +1,79 @@
+//! Small files of the store: paths, side tables, and the fsyncs that make a name durable.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow_ipc::reader::FileReader;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+
+use crate::error::{Result, StoreError};
+use crate::segment::ALIGNMENT;
+
+pub const CATALOG_FILE: &str = "catalog.redb";
+pub const SEGMENTS_DIR: &str = "segments";
+
+pub fn table_dir(store: &Path, table: u64) -> PathBuf {
+    store.join(SEGMENTS_DIR).join(table.to_string())
+}
+
+pub fn segment_path(store: &Path, table: u64, segment: u64) -> PathBuf {
+    table_dir(store, table).join(format!("{segment}.arrow"))
+}
+
+pub fn create_dir(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).map_err(|error| StoreError::io("create", path, error))
+}
+
+/// Makes the names in a directory durable.
+pub fn sync_dir(path: &Path) -> Result<()> {
+    let dir = File::open(path).map_err(|error| StoreError::io("open", path, error))?;
+    dir.sync_all().map_err(|error| StoreError::io("sync", path, error))
+}
+
+/// Writes a small Arrow table as a file, fsynced; returns its bytes' checksum.
+pub fn write_table(path: &Path, batch: &RecordBatch) -> Result<u64> {
+    let options = IpcWriteOptions::try_new(ALIGNMENT, false, arrow_ipc::MetadataVersion::V5)?;
+    let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options)?;
+    writer.write(batch)?;
+    let bytes = writer.into_inner()?;
+    let io = |action| move |error| StoreError::io(action, path, error);
+    let mut file = File::create_new(path).map_err(io("create"))?;
+    file.write_all(&bytes).map_err(|error| match error.kind() {
+        std::io::ErrorKind::StorageFull => {
+            StoreError::NoSpace { path: path.to_path_buf(), needed_bytes: bytes.len() as u64 }
+        }
+        _ => StoreError::io("write", path, error),
+    })?;
+    file.sync_all().map_err(io("sync"))?;
+    Ok(crate::segment::xxh3(&bytes))
+}
+
+/// Reads a small Arrow table whose bytes must have the checksum `expected`.
+pub fn read_table(path: &Path, expected: u64) -> Result<RecordBatch> {
+    let bytes = fs::read(path).map_err(|error| StoreError::io("read", path, error))?;
+    let found = crate::segment::xxh3(&bytes);
+    if found != expected {
+        let what = format!("checksum of the file is {found:016x}, expected {expected:016x}");
+        return Err(StoreError::damaged(path, 0, what));
+    }
+    let reader = FileReader::try_new(std::io::Cursor::new(bytes), None)?;
+    let schema = reader.schema();
+    let batches = reader.collect::<Result<Vec<_>, _>>()?;
+    Ok(concat_batches(&schema, &batches)?)
+}
+
+/// The size of every file below `path`, in bytes; what vanishes meanwhile counts as nothing.
+pub fn size_below(path: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(path) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => size_below(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}

@@ -1,0 +1,247 @@
+//! One writer or many readers per store, and an error that says who is in the way.
+//!
+//! The file `lock` in the store's directory is locked with flock(2), which the kernel releases however the process
+//! ends, so a lock is never stale. The file stays when the store is closed: deleting it would let two
+//! processes hold locks on two different files of the same name.
+//!
+//! A writer also writes down who it is. Readers do not, because opening a store read-only must not write; who they
+//! are is read from /proc/locks. That table is what the kernel knows, so it comes first for writers too;
+//! the written line serves where the table does not show the holder (another container or host).
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Name of the lock file in a store's directory.
+pub const LOCK_FILE: &str = "lock";
+
+const COMMAND_CHARS_MAX: usize = 120;
+const RECORD_BYTES_MAX: u64 = 4096;
+
+/// What the opener wants to do, and so whom it can share the store with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockKind {
+    /// To write: nobody else may have the store open.
+    Exclusive,
+    /// To read: other readers are welcome, a writer is not.
+    Shared,
+}
+
+/// A process that has the store open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    pub pid: u32,
+    /// What it does with the store.
+    pub kind: LockKind,
+    /// Its command line if it can be seen or was written down, shortened; empty if unknown.
+    pub command: String,
+    /// When it took the lock, in seconds since 1970, if it was written down.
+    pub since_unix_s: Option<u64>,
+}
+
+/// Why a store could not be locked.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    #[error("{}", in_use(store, *wanted, holders))]
+    InUse { store: PathBuf, wanted: LockKind, holders: Vec<Holder> },
+    #[error("cannot lock \"{}\": {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// A held lock; released on drop.
+#[derive(Debug)]
+pub struct StoreLock {
+    /// None for a reader of a directory that cannot be written and has no lock file: no writer can be there either.
+    file: Option<File>,
+    kind: LockKind,
+}
+
+impl StoreLock {
+    /// Locks the store in the directory `store` without waiting.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::InUse`] if another process, or another open store of this one, is in the way;
+    /// [`LockError::Io`] if the lock file cannot be opened, created, written or locked.
+    pub fn acquire(store: &Path, kind: LockKind) -> Result<StoreLock, LockError> {
+        let path = store.join(LOCK_FILE);
+        let io_error = |source| LockError::Io { path: path.clone(), source };
+        let Some(file) = open_lock_file(&path, kind).map_err(io_error)? else {
+            return Ok(StoreLock { file: None, kind });
+        };
+        let locked = match kind {
+            LockKind::Exclusive => file.try_lock(),
+            LockKind::Shared => file.try_lock_shared(),
+        };
+        match locked {
+            Ok(()) => {}
+            Err(TryLockError::Error(source)) => return Err(io_error(source)),
+            Err(TryLockError::WouldBlock) => {
+                let holders = find_holders(&file);
+                return Err(LockError::InUse { store: store.to_owned(), wanted: kind, holders });
+            }
+        }
+        if kind == LockKind::Exclusive {
+            write_record(&file).map_err(io_error)?;
+        }
+        Ok(StoreLock { file: Some(file), kind })
+    }
+
+    /// What the lock allows.
+    pub fn kind(&self) -> LockKind {
+        self.kind
+    }
+}
+
+impl Drop for StoreLock {
+    fn drop(&mut self) {
+        if let (Some(file), LockKind::Exclusive) = (&self.file, self.kind) {
+            // Only courtesy: a record left behind is never read while nobody holds the lock.
+            let _ = file.set_len(0);
+        }
+    }
+}
+
+fn open_lock_file(path: &Path, kind: LockKind) -> io::Result<Option<File>> {
+    let mut writing = OpenOptions::new();
+    writing.read(true).write(true).create(true).truncate(false);
+    if kind == LockKind::Exclusive {
+        return writing.open(path).map(Some);
+    }
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened.map(Some),
+    }
+    match writing.open(path) {
+        Err(error) if is_read_only(&error) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
+fn is_read_only(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+fn write_record(mut file: &File) -> io::Result<()> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
+    let record = format!("{} {since} {}\n", std::process::id(), own_command());
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(record.as_bytes())
+}
+
+fn read_record(file: &File) -> Option<Holder> {
+    let mut text = String::new();
+    let mut file = file;
+    file.seek(SeekFrom::Start(0)).ok()?;
+    file.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
+    let mut parts = text.lines().next()?.splitn(3, ' ');
+    Some(Holder {
+        pid: parts.next()?.parse().ok()?,
+        kind: LockKind::Exclusive,
+        since_unix_s: parts.next()?.parse().ok(),
+        command: parts.next().unwrap_or_default().to_owned(),
+    })
+}
+
+/// The processes holding a lock on `file`. Empty if the system does not tell.
+fn find_holders(file: &File) -> Vec<Holder> {
+    let recorded = read_record(file);
+    let seen: Vec<Holder> = kernel_holders(file)
+        .into_iter()
+        .map(|(pid, kind)| {
+            let recorded = recorded.as_ref().filter(|recorded| recorded.pid == pid);
+            let written = recorded.map(|recorded| recorded.command.clone()).unwrap_or_default();
+            Holder {
+                pid,
+                kind,
+                command: live_command(pid).unwrap_or(written),
+                since_unix_s: recorded.and_then(|recorded| recorded.since_unix_s),
+            }
+        })
+        .collect();
+    if seen.is_empty() { recorded.into_iter().collect() } else { seen }
+}
+
+/// Who holds a flock on `file`'s inode, from /proc/locks.
+fn kernel_holders(file: &File) -> Vec<(u32, LockKind)> {
+    let (Ok(metadata), Ok(table)) = (file.metadata(), std::fs::read_to_string("/proc/locks")) else {
+        return Vec::new();
+    };
+    // The device column shows the file system's own number, which on btrfs and overlayfs is not the one of stat: the
+    // inode decides, and a process that can be looked into must really have the file open.
+    let mut holders: Vec<(u32, LockKind)> = table
+        .lines()
+        .filter_map(|line| flock_of_inode(line, metadata.ino()))
+        .filter(|&(pid, _)| has_open(pid, &metadata).unwrap_or(true))
+        .collect();
+    holders.sort_unstable_by_key(|&(pid, _)| pid);
+    holders.dedup();
+    holders
+}
+
+/// `1: FLOCK  ADVISORY  WRITE 15986 fe:00:10019268 0 EOF`; a waiting process has `->` before FLOCK and holds nothing.
+fn flock_of_inode(line: &str, inode: u64) -> Option<(u32, LockKind)> {
+    let mut fields = line.split_whitespace().skip(1);
+    if fields.next()? != "FLOCK" {
+        return None;
+    }
+    let kind = if fields.nth(1)? == "WRITE" { LockKind::Exclusive } else { LockKind::Shared };
+    let pid = fields.next()?.parse().ok().filter(|&pid| pid != 0)?;
+    let found: u64 = fields.next()?.rsplit(':').next()?.parse().ok()?;
+    (found == inode).then_some((pid, kind))
+}
+
+/// None if the process's open files cannot be seen.
+fn has_open(pid: u32, wanted: &std::fs::Metadata) -> Option<bool> {
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    Some(descriptors.flatten().any(|descriptor| {
+        std::fs::metadata(descriptor.path())
+            .is_ok_and(|open| open.ino() == wanted.ino() && open.dev() == wanted.dev())
+    }))
+}
+
+fn live_command(pid: u32) -> Option<String> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = line.split(|&byte| byte == 0).filter(|word| !word.is_empty());
+    let words: Vec<String> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    (!words.is_empty()).then(|| shorten(words))
+}
+
+fn own_command() -> String {
+    shorten(std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect())
+}
+
+/// One printable line: the program without its folder, then its arguments.
+fn shorten(mut words: Vec<String>) -> String {
+    if let Some(program) = words.first_mut() {
+        *program = program.rsplit('/').next().unwrap_or_default().to_owned();
+    }
+    let line = words.join(" ").replace(|c: char| c.is_control(), " ");
+    match line.char_indices().nth(COMMAND_CHARS_MAX) {
+        Some((end, _)) => format!("{} …", &line[..end]),
+        None => line,
+    }
+}
+
+fn in_use(store: &Path, wanted: LockKind, holders: &[Holder]) -> String {
+    let who = match holders {
+        [] => "another process, which this system does not show".to_owned(),
+        [first, rest @ ..] => {
+            let command =
+                if first.command.is_empty() { String::new() } else { format!(" ({})", first.command) };
+            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            format!("process {}{command}{more}", first.pid)
+        }
+    };
+    // Opening read-only helps only a writer kept out by readers; a writer keeps everybody out.
+    let only_readers = holders.iter().all(|holder| holder.kind == LockKind::Shared);
+    let way_out = if wanted == LockKind::Exclusive && only_readers && !holders.is_empty() {
+        "close it, or open the store read-only"
+    } else {
+        "close it first"
+    };
+    format!("the store \"{}\" is in use by {who}; {way_out}", store.display())
+}

@@ -1,0 +1,87 @@
+//! Removes what a crash left behind: segment files that no committed version names.
+//!
+//! A file `dirty` exists while a process may have such files. A store closed properly has none, so
+//! opening it looks at no segment, whatever their number.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::catalog::{CatalogReader, Database};
+use crate::error::{Result, StoreError};
+use crate::files::{self, SEGMENTS_DIR};
+use crate::segment::remove_segment_files;
+
+#[derive(Debug)]
+pub struct DirtyMark {
+    path: PathBuf,
+    set: AtomicBool,
+}
+
+impl DirtyMark {
+    pub fn new(store: &Path) -> Self {
+        DirtyMark { path: store.join("dirty"), set: AtomicBool::new(false) }
+    }
+
+    /// Durable before the first file it stands for.
+    pub fn set(&self) -> Result<()> {
+        if self.set.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        File::create(&self.path).map_err(|error| StoreError::io("create", &self.path, error))?;
+        self.path.parent().map_or(Ok(()), files::sync_dir)
+    }
+
+    /// Removes unnamed segments if the last process did not close the store.
+    pub fn recover(&self, store: &Path, database: &Arc<Database>) -> Result<()> {
+        if self.path.exists() {
+            let removed = remove_unnamed(store, database)?;
+            tracing::info!(removed, "recovered a store that was not closed");
+            fs::remove_file(&self.path).map_err(|error| StoreError::io("remove", &self.path, error))?;
+        }
+        Ok(())
+    }
+
+    /// On close. What cannot be removed now is removed by the next open.
+    pub fn clear(&self, store: &Path, database: &Arc<Database>) {
+        if self.set.load(Ordering::Relaxed) && remove_unnamed(store, database).is_ok() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn remove_unnamed(store: &Path, database: &Arc<Database>) -> Result<u64> {
+    let reader = CatalogReader::begin(database)?;
+    let root = store.join(SEGMENTS_DIR);
+    let mut removed = 0;
+    for (table, dir) in numbered(&root)? {
+        for (segment, path) in numbered(&dir)? {
+            if !reader.has_segment(table, segment)? {
+                remove_segment_files(&files::segment_path(store, table, segment));
+                // A side table whose segment is already gone.
+                let _ = fs::remove_file(&path);
+                removed += 1;
+            }
+        }
+        let _ = fs::remove_dir(&dir);
+    }
+    Ok(removed)
+}
+
+/// Entries whose name begins with a number, as `7`, `7.arrow` and `7.zones.arrow` do.
+fn numbered(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::io("read", dir, error)),
+    };
+    Ok(entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let number = name.to_str()?.split('.').next()?.parse().ok()?;
+            Some((number, entry.path()))
+        })
+        .collect())
+}

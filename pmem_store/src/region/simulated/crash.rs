@@ -1,0 +1,225 @@
+//! Enumerates what could be on the medium after a loss of power.
+//!
+//! The unit is a *granule*: 8 aligned bytes, the most that hardware stores at once. A granule that was stored to since it
+//! was last flushed and fenced is *pending*: the medium may hold what was there before, or any of the values it
+//! had since, because caches and the kernel write back whenever they like. Granules are independent of each other.
+//!
+//! Crash points lie right before every fence and at the end of the trace. That covers the moments in between: what can
+//! survive right after a fence can also survive before the next one, with nothing newer arrived.
+
+use std::collections::BTreeMap;
+
+use super::Event;
+
+const GRANULE: usize = 8;
+
+/// How many images to make, and which of the possible ones.
+#[derive(Clone, Copy, Debug)]
+pub struct CrashLimits {
+    /// Another seed picks other images where not all are made.
+    pub seed: u64,
+    /// Upper bound on the images of one trace; 0 counts as 1. Below two per crash point, crash points are left out
+    /// evenly.
+    pub images_max: usize,
+}
+
+impl Default for CrashLimits {
+    fn default() -> CrashLimits {
+        CrashLimits { seed: 1, images_max: 4096 }
+    }
+}
+
+/// One possible content of the file after a loss of power.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrashImage {
+    /// Fences completed: so many flushes of the region had returned.
+    pub fences: usize,
+    /// As long as the region's capacity.
+    pub bytes: Vec<u8>,
+}
+
+/// Values a granule had since it was last durable, oldest first; never empty.
+#[derive(Default)]
+struct Pending {
+    values: Vec<[u8; GRANULE]>,
+    /// How many of the values were there when it was last flushed.
+    flushed: usize,
+}
+
+/// A crash point: the next image of it, how many there are, and whether these are all that are possible.
+#[derive(Clone, Copy)]
+struct Point {
+    index: usize,
+    count: usize,
+    exhaustive: bool,
+}
+
+/// Iterator over [`CrashImage`]s, see [`super::Trace::crash_images_within`].
+pub struct CrashImages {
+    capacity: usize,
+    events: std::vec::IntoIter<Event>,
+    /// What surely survives, and what the program sees; both padded to whole granules.
+    durable: Vec<u8>,
+    current: Vec<u8>,
+    pending: BTreeMap<usize, Pending>,
+    fences: usize,
+    seed: u64,
+    per_point: usize,
+    /// Every so many-th crash point is looked at, and always the last one.
+    stride: usize,
+    /// While at a crash point.
+    point: Option<Point>,
+    ended: bool,
+}
+
+impl CrashImages {
+    pub(super) fn new(capacity: usize, events: Vec<Event>, limits: CrashLimits) -> CrashImages {
+        let points = 1 + events.iter().filter(|event| **event == Event::Fence).count();
+        let images_max = limits.images_max.max(1);
+        let looked_at = (images_max / 2).clamp(1, points);
+        let stride = points.div_ceil(looked_at);
+        let padded = capacity.next_multiple_of(GRANULE);
+        CrashImages {
+            capacity,
+            events: events.into_iter(),
+            durable: vec![0; padded],
+            current: vec![0; padded],
+            pending: BTreeMap::new(),
+            fences: 0,
+            seed: limits.seed,
+            per_point: images_max / points.div_ceil(stride),
+            stride,
+            point: None,
+            ended: false,
+        }
+    }
+
+    /// Goes on to the next crash point that is looked at. False after the last.
+    fn advance(&mut self) -> bool {
+        while !self.ended {
+            match self.events.next() {
+                Some(Event::Store { offset, bytes }) => self.store(offset, &bytes),
+                Some(Event::Flush { offset, len }) => self.flush(offset, len),
+                // The last point is the end of the trace, so this one may be left out.
+                Some(Event::Fence) if (self.fences + 1).is_multiple_of(self.stride) => {
+                    self.point = Some(self.point_here());
+                    return true;
+                }
+                Some(Event::Fence) => self.fence(),
+                None => {
+                    self.ended = true;
+                    self.point = Some(self.point_here());
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn store(&mut self, offset: usize, bytes: &[u8]) {
+        self.current[offset..offset + bytes.len()].copy_from_slice(bytes);
+        for granule in granules(offset, bytes.len()) {
+            let value = granule_of(&self.current, granule);
+            self.pending.entry(granule).or_default().values.push(value);
+        }
+    }
+
+    fn flush(&mut self, offset: usize, len: usize) {
+        for (_, pending) in self.pending.range_mut(granules(offset, len)) {
+            pending.flushed = pending.values.len();
+        }
+    }
+
+    fn fence(&mut self) {
+        self.fences += 1;
+        let durable = &mut self.durable;
+        self.pending.retain(|&granule, pending| {
+            if let Some(last) = pending.flushed.checked_sub(1) {
+                durable[granule * GRANULE..][..GRANULE].copy_from_slice(&pending.values[last]);
+                pending.values.drain(..=last);
+                pending.flushed = 0;
+            }
+            !pending.values.is_empty()
+        });
+    }
+
+    /// All combinations if they are few enough.
+    fn point_here(&self) -> Point {
+        let mut combinations = 1usize;
+        for pending in self.pending.values() {
+            combinations = combinations.saturating_mul(pending.values.len() + 1);
+        }
+        let count = combinations.min(self.per_point);
+        Point { index: 0, count, exhaustive: count == combinations }
+    }
+
+    /// First the image with nothing pending, then the one with everything, then all others or random ones.
+    fn image(&self, point: Point) -> CrashImage {
+        let mut bytes = self.durable.clone();
+        let mut random = SplitMix(self.seed ^ ((self.fences as u64) << 32) ^ point.index as u64);
+        // Counting down from the last combination, which is everything.
+        let mut digits = if point.index == 0 { 0 } else { point.count - point.index };
+        for (&granule, pending) in &self.pending {
+            let choices = pending.values.len() + 1;
+            let choice = match point.index {
+                0 => 0,
+                1 => choices - 1,
+                _ if point.exhaustive => digits % choices,
+                _ => (random.next() % choices as u64) as usize,
+            };
+            digits /= choices;
+            if let Some(value) = choice.checked_sub(1) {
+                bytes[granule * GRANULE..][..GRANULE].copy_from_slice(&pending.values[value]);
+            }
+        }
+        bytes.truncate(self.capacity);
+        CrashImage { fences: self.fences, bytes }
+    }
+}
+
+impl Iterator for CrashImages {
+    type Item = CrashImage;
+
+    fn next(&mut self) -> Option<CrashImage> {
+        loop {
+            match self.point {
+                Some(point) if point.index < point.count => {
+                    self.point = Some(Point { index: point.index + 1, ..point });
+                    return Some(self.image(point));
+                }
+                Some(_) if !self.ended => {
+                    self.point = None;
+                    self.fence();
+                }
+                _ => self.point = None,
+            }
+            if !self.advance() {
+                return None;
+            }
+        }
+    }
+}
+
+fn granules(offset: usize, len: usize) -> std::ops::Range<usize> {
+    let start = offset / GRANULE;
+    if len == 0 { start..start } else { start..(offset + len).div_ceil(GRANULE) }
+}
+
+fn granule_of(bytes: &[u8], granule: usize) -> [u8; GRANULE] {
+    let mut value = [0; GRANULE];
+    value.copy_from_slice(&bytes[granule * GRANULE..][..GRANULE]);
+    value
+}
+
+/// Small, and the same everywhere and always.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}

@@ -1,0 +1,165 @@
+//! A stream of batches of any size becomes sealed segments of about the target size.
+//!
+//! Every record batch is a multiple of the zone, but for the last one of a segment.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::concat;
+use arrow::datatypes::SchemaRef;
+
+use super::compact::compact_as;
+use super::seal::{SealedSegment, remove_segment_files};
+use super::writer::{SegmentWriter, bound_bytes};
+use super::{BATCH_ZONES, SEGMENT_TARGET_BYTES};
+use crate::ZONE_ROWS;
+use crate::error::Result;
+use crate::files;
+use crate::region::{PoisonFlag, RegionKind};
+
+/// A batch is closed early, at a zone boundary, when so much is waiting in memory.
+const PENDING_BYTES_MAX: usize = 64 << 20;
+
+pub struct Appender {
+    dir: PathBuf,
+    schema: SchemaRef,
+    kind: RegionKind,
+    poison: Arc<PoisonFlag>,
+    next_segment: Arc<AtomicU64>,
+    pending: Vec<RecordBatch>,
+    pending_rows: usize,
+    pending_bytes: usize,
+    current: Option<SegmentWriter>,
+    sealed: Vec<SealedSegment>,
+    finished: bool,
+}
+
+impl Appender {
+    /// Segments of the physical schema `schema`, as files in `dir`.
+    pub(crate) fn new(
+        dir: PathBuf,
+        schema: SchemaRef,
+        kind: RegionKind,
+        poison: Arc<PoisonFlag>,
+        next_segment: Arc<AtomicU64>,
+    ) -> Appender {
+        Appender {
+            dir,
+            schema,
+            kind,
+            poison,
+            next_segment,
+            pending: Vec::new(),
+            pending_rows: 0,
+            pending_bytes: 0,
+            current: None,
+            sealed: Vec::new(),
+            finished: false,
+        }
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Adds rows; columns are matched by position and cast to the physical type where they differ.
+    pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        self.pending_rows += batch.num_rows();
+        self.pending_bytes += bound_bytes(&batch) as usize;
+        self.pending.push(batch);
+        while self.pending_rows >= BATCH_ZONES * ZONE_ROWS
+            || (self.pending_bytes >= PENDING_BYTES_MAX && self.pending_rows >= ZONE_ROWS)
+        {
+            let zones = (self.pending_rows / ZONE_ROWS).min(BATCH_ZONES);
+            let batch = self.take_rows(zones * ZONE_ROWS)?;
+            self.write_batch(&batch, false)?;
+        }
+        Ok(())
+    }
+
+    /// Seals what is open. The segments are durable, but nobody sees them before they are committed.
+    pub fn finish(mut self) -> Result<Vec<SealedSegment>> {
+        if self.pending_rows > 0 {
+            let batch = self.take_rows(self.pending_rows)?;
+            self.write_batch(&batch, true)?;
+        }
+        self.seal_current()?;
+        if !self.sealed.is_empty() {
+            files::sync_dir(&self.dir)?;
+        }
+        self.finished = true;
+        Ok(std::mem::take(&mut self.sealed))
+    }
+
+    /// The first `rows` pending rows as one batch of the physical schema.
+    fn take_rows(&mut self, rows: usize) -> Result<RecordBatch> {
+        let mut pieces = Vec::new();
+        let mut wanted = rows;
+        let mut rest = Vec::new();
+        for batch in self.pending.drain(..) {
+            let taken = wanted.min(batch.num_rows());
+            if taken > 0 {
+                pieces.push(batch.slice(0, taken));
+            }
+            if taken < batch.num_rows() {
+                rest.push(batch.slice(taken, batch.num_rows() - taken));
+            }
+            wanted -= taken;
+        }
+        self.pending = rest;
+        self.pending_rows -= rows;
+        self.pending_bytes = self.pending.iter().map(|batch| bound_bytes(batch) as usize).sum();
+        let columns = self.schema.fields().iter().enumerate().map(|(index, field)| -> Result<ArrayRef> {
+            let arrays: Vec<&dyn arrow::array::Array> = pieces.iter().map(|piece| piece.column(index).as_ref()).collect();
+            let column = if arrays.len() == 1 { Arc::clone(pieces[0].column(index)) } else { concat(&arrays)? };
+            Ok(compact_as(&column, field)?)
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+
+    fn write_batch(&mut self, batch: &RecordBatch, last: bool) -> Result<()> {
+        let needed = bound_bytes(batch);
+        if self.current.as_ref().is_some_and(|writer| !writer.has_room_for(needed)) {
+            self.seal_current()?;
+        }
+        let writer = match &mut self.current {
+            Some(writer) => writer,
+            none => {
+                let room = needed + (2 << 20);
+                // The only batch of a small write does not preallocate a whole segment.
+                let capacity = if last { room } else { room.max(SEGMENT_TARGET_BYTES) };
+                let id = self.next_segment.fetch_add(1, Ordering::Relaxed);
+                files::create_dir(&self.dir)?;
+                let path = self.dir.join(format!("{id}.arrow"));
+                let schema = Arc::clone(&self.schema);
+                none.insert(SegmentWriter::create(&path, id, schema, capacity, self.kind, &self.poison)?)
+            }
+        };
+        writer.write(batch)
+    }
+
+    fn seal_current(&mut self) -> Result<()> {
+        if let Some(writer) = self.current.take() {
+            self.sealed.push(writer.seal()?);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Appender {
+    /// Not finished: nothing of it was committed, so nothing of it stays.
+    fn drop(&mut self) {
+        if !self.finished {
+            for segment in &self.sealed {
+                remove_segment_files(&self.dir.join(format!("{}.arrow", segment.id)));
+            }
+        }
+    }
+}

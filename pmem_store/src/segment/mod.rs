@@ -1,0 +1,31 @@
+//! Sealed segments: Arrow IPC files, written once through a [`Region`](crate::region::Region),
+//! then mapped read-only and read without copies. This folder alone knows the bytes of a segment.
+
+mod appender;
+mod bounds;
+mod checksum;
+mod compact;
+mod footer;
+mod reader;
+mod seal;
+mod sketch;
+mod statistics;
+mod writer;
+
+pub(crate) use checksum::xxh3;
+pub use appender::Appender;
+pub use checksum::{BufferChecksums, ChecksumEntry};
+pub use compact::storable_schema;
+pub use reader::Segment;
+pub use seal::SealedSegment;
+pub(crate) use seal::remove_segment_files;
+pub use sketch::DistinctSketch;
+pub use statistics::{ColumnSummary, ZoneColumn, ZoneStatistics};
+pub use writer::SegmentWriter;
+
+/// Zones of a full record batch: 16 × 8,192 rows, about 16 MiB of TPC-H lineitem.
+pub const BATCH_ZONES: usize = 16;
+/// A segment is closed when it has reached this size.
+pub const SEGMENT_TARGET_BYTES: u64 = 256 << 20;
+/// Every buffer and message of a segment starts at a multiple of this.
+pub const ALIGNMENT: usize = 64;

@@ -1,0 +1,177 @@
+//! A sealed segment, mapped: record batches whose buffers lie in the mapping.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayData, RecordBatch};
+use arrow::buffer::Buffer;
+use arrow::datatypes::SchemaRef;
+use arrow_ipc::reader::FileDecoder;
+use parking_lot::Mutex;
+
+use super::checksum::BufferChecksums;
+use super::footer::{Layout, block_ranges};
+use super::seal::{SealedSegment, SidePaths};
+use super::statistics::ZoneStatistics;
+use crate::ZONE_ROWS;
+use crate::error::{Result, StoreError};
+use crate::files;
+use crate::mapping::Mapping;
+
+/// A sealed segment. Invariant: the file never changes once a `Segment` exists, so every array
+/// handed out stays valid for as long as it (and with it the mapping) is held.
+#[derive(Debug)]
+pub struct Segment {
+    mapping: Arc<Mapping>,
+    bytes: Buffer,
+    layout: Layout,
+    /// First row of each batch, and after the last one the number of rows.
+    batch_starts: Vec<usize>,
+    checksums: BufferChecksums,
+    statistics: Arc<ZoneStatistics>,
+    path: PathBuf,
+    decoded: Mutex<HashMap<usize, RecordBatch>>,
+}
+
+impl Segment {
+    /// Maps the segment, verifies its metadata and reads its statistics; reads none of its data.
+    pub fn open(path: &Path, sealed: &SealedSegment) -> Result<Segment> {
+        let mapping = Mapping::open(path, Some(sealed.size_bytes))?;
+        let bytes = mapping.whole();
+        let side = SidePaths::of(path);
+        let sums = files::read_table(&side.checksums, sealed.checksums_xxh3)?;
+        let checksums = BufferChecksums::from_batch(&side.checksums, &sums)?;
+        checksums.verify_metadata(path, &bytes)?;
+        let layout = Layout::parse(path, &bytes)?;
+        let statistics = Arc::new(ZoneStatistics::read(&side, sealed, &layout.schema)?);
+        let batch_starts = batch_starts(path, &bytes, &layout)?;
+        let rows = *batch_starts.last().unwrap_or(&0);
+        if statistics.zone_count() != rows.div_ceil(ZONE_ROWS) {
+            return Err(StoreError::damaged(&side.statistics, 0, "it describes another number of zones"));
+        }
+        let path = path.to_path_buf();
+        Ok(Segment { mapping, bytes, layout, batch_starts, checksums, statistics, path, decoded: Mutex::default() })
+    }
+
+    /// The physical schema of the file.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.layout.schema
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn row_count(&self) -> usize {
+        *self.batch_starts.last().unwrap_or(&0)
+    }
+
+    pub fn batch_count(&self) -> usize {
+        self.layout.blocks.len()
+    }
+
+    /// The rows of batch `index`, as positions in the segment.
+    pub fn batch_rows(&self, index: usize) -> std::ops::Range<usize> {
+        self.batch_starts[index]..self.batch_starts[index + 1]
+    }
+
+    pub fn size_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    pub fn statistics(&self) -> &Arc<ZoneStatistics> {
+        &self.statistics
+    }
+
+    pub fn mapping(&self) -> &Arc<Mapping> {
+        &self.mapping
+    }
+
+    /// Batch `index` with the columns `projection`, every buffer in the mapping; a buffer touched
+    /// for the first time is verified against its checksum.
+    pub fn batch(&self, index: usize, projection: &[usize]) -> Result<RecordBatch> {
+        let batch = self.decode(index)?.project(projection)?;
+        for column in batch.columns() {
+            self.verify_buffers(&column.to_data())?;
+        }
+        if self.mapping.damaged() {
+            return Err(self.cut_short());
+        }
+        Ok(batch)
+    }
+
+    /// An error when the file was cut short while it was being read.
+    pub fn check_intact(&self) -> Result<()> {
+        if self.mapping.damaged() { Err(self.cut_short()) } else { Ok(()) }
+    }
+
+    fn cut_short(&self) -> StoreError {
+        StoreError::damaged(&self.path, 0, "it was cut short, or its medium failed, while it was being read")
+    }
+
+    fn decode(&self, index: usize) -> Result<RecordBatch> {
+        if let Some(batch) = self.decoded.lock().get(&index) {
+            return Ok(batch.clone());
+        }
+        let block = &self.layout.blocks[index];
+        let (message, body) = block_ranges(block);
+        let decoder = FileDecoder::new(Arc::clone(&self.layout.schema), self.layout.version).with_require_alignment(true);
+        // SAFETY: the bytes of a sealed segment were written by this program from valid arrays; its
+        // metadata is verified on open and each buffer by `batch` before anybody reads it (test
+        // `a_flipped_byte_in_a_buffer_is_an_error_for_the_query_that_touches_it`).
+        let decoder = unsafe { decoder.with_skip_validation(true) };
+        let bytes = self.bytes.slice_with_length(message.start, body.end - message.start);
+        let batch = decoder
+            .read_record_batch(block, &bytes)?
+            .ok_or_else(|| StoreError::damaged(&self.path, message.start as u64, "a block is not a record batch"))?;
+        self.decoded.lock().insert(index, batch.clone());
+        Ok(batch)
+    }
+
+    fn verify_buffers(&self, data: &ArrayData) -> Result<()> {
+        let base = self.bytes.as_ptr() as usize;
+        let end = base + self.bytes.len();
+        let validity = data.nulls().map(|nulls| nulls.buffer());
+        for buffer in data.buffers().iter().chain(validity).filter(|buffer| !buffer.is_empty()) {
+            let at = buffer.as_ptr() as usize;
+            // Arrow makes empty offset buffers of its own; nothing of ours lies outside the mapping.
+            if (base..end).contains(&at) {
+                self.checksums.verify_at(&self.path, &self.bytes, (at - base) as u64)?;
+            }
+        }
+        data.child_data().iter().try_for_each(|child| self.verify_buffers(child))
+    }
+
+    /// Verifies every byte of the segment; returns how many buffers and bytes were read.
+    pub fn verify_all(&self, problems: &mut Vec<String>) -> (u64, u64) {
+        let mut bytes = 0;
+        for entry in self.checksums.entries() {
+            if let Err(error) = self.checksums.verify_entry(&self.path, &self.bytes, entry) {
+                problems.push(error.to_string());
+            }
+            bytes += entry.length;
+        }
+        if let Err(error) = self.check_intact() {
+            problems.push(error.to_string());
+        }
+        (self.checksums.entries().len() as u64, bytes)
+    }
+}
+
+fn batch_starts(path: &Path, bytes: &[u8], layout: &Layout) -> Result<Vec<usize>> {
+    let mut starts = vec![0usize];
+    for (index, block) in layout.blocks.iter().enumerate() {
+        let (message, _) = block_ranges(block);
+        let rows = arrow_ipc::root_as_message(&bytes[message.start + 8..message.end])
+            .ok()
+            .and_then(|message| message.header_as_record_batch())
+            .and_then(|batch| usize::try_from(batch.length()).ok())
+            .ok_or_else(|| StoreError::damaged(path, message.start as u64, "a block is not a record batch"))?;
+        if index + 1 < layout.blocks.len() && rows % ZONE_ROWS != 0 {
+            return Err(StoreError::damaged(path, message.start as u64, "a batch does not end with a zone"));
+        }
+        starts.push(starts[index] + rows);
+    }
+    Ok(starts)
+}

@@ -1,0 +1,27 @@
+"""Runs the tests in this folder and says how many passed and failed, on a line others can read."""
+
+import sys
+import unittest
+from pathlib import Path
+
+
+class CountingResult(unittest.TextTestResult):
+    """unittest itself does not count a test class whose preparation failed."""
+
+    passed = 0
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.passed += 1
+
+
+def main() -> int:
+    suite = unittest.defaultTestLoader.discover(str(Path(__file__).parent))
+    result = unittest.TextTestRunner(resultclass=CountingResult, verbosity=2, stream=sys.stdout).run(suite)
+    failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
+    print(f"python: {result.passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""A sealed segment is a valid Arrow IPC file: other programs open it by themselves."""
+
+import datetime
+import os
+import subprocess
+import tempfile
+import unittest
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import pyarrow
+import pyarrow.parquet
+
+QUIVER = Path(__file__).resolve().parents[2] / "bin" / "quiver"
+ROWS = 20_000  # more than two zones, so that a segment has whole zones and a part of one
+
+
+def every_third_null(values: list) -> list:
+    return [None if number % 3 == 2 else value for number, value in enumerate(values)]
+
+
+def sample() -> pyarrow.Table:
+    """Types of every layout: fixed width, bits, variable width, views, decimals, nested."""
+    numbers = range(ROWS)
+    day = datetime.date(2013, 1, 1)
+    noon = datetime.datetime(2013, 1, 1, 12, tzinfo=datetime.timezone.utc)
+    columns = {
+        "id": (pyarrow.int64(), list(numbers)),
+        "small": (pyarrow.int16(), [n % 1000 - 500 for n in numbers]),
+        "flag": (pyarrow.bool_(), [n % 7 == 0 for n in numbers]),
+        "ratio": (pyarrow.float64(), [n / 7 for n in numbers]),
+        "price": (pyarrow.decimal128(15, 2), [Decimal(n * 7 - 9999).scaleb(-2) for n in numbers]),
+        "day": (pyarrow.date32(), [day + datetime.timedelta(days=n % 365) for n in numbers]),
+        "at": (pyarrow.timestamp("us", tz="UTC"), [noon + datetime.timedelta(seconds=n) for n in numbers]),
+        "few": (pyarrow.string(), [["N", "O", "F"][n % 3] for n in numbers]),
+        "text": (pyarrow.string(), [f"row {n} " + "long enough to leave a view " * (n % 3) for n in numbers]),
+        "bytes": (pyarrow.binary(), [n.to_bytes(4, "big") for n in numbers]),
+        "list": (pyarrow.list_(pyarrow.int32()), [list(range(n % 4)) for n in numbers]),
+        "pair": (pyarrow.struct([("x", pyarrow.int32()), ("y", pyarrow.string())]), [{"x": n, "y": str(n)} for n in numbers]),
+    }
+    arrays = [
+        pyarrow.array(values if name == "id" else every_third_null(values), type=kind)
+        for name, (kind, values) in columns.items()
+    ]
+    return pyarrow.table(arrays, names=list(columns))
+
+
+class SegmentsOpenElsewhere(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory(prefix="quiver-test-")
+        cls.addClassCleanup(directory.cleanup)
+        cls.directory = Path(directory.name)
+        cls.store = cls.directory / "store"
+        cls.table = sample()
+        pyarrow.parquet.write_table(cls.table, cls.directory / "sample.parquet")
+        cls.quiver("import", "--store", cls.store, "--table", "sample", cls.directory / "sample.parquet")
+        cls.segments = cls.find_segments()
+
+    @classmethod
+    def quiver(cls, *arguments) -> str:
+        done = subprocess.run([QUIVER, *arguments], capture_output=True, text=True, env=os.environ | {"HOME": str(cls.directory)})
+        if done.returncode != 0:
+            raise AssertionError(f"quiver {arguments} ended with {done.returncode}: {done.stderr}")
+        return done.stdout
+
+    @classmethod
+    def find_segments(cls) -> list[Path]:
+        """Statistics lie beside the segments as Arrow files too; a segment has the table's columns."""
+        found = []
+        for path in sorted((cls.store / "segments").rglob("*.arrow")):
+            with pyarrow.ipc.open_file(path) as file:
+                if file.schema.names == cls.table.schema.names:
+                    found.append(path)
+        return found
+
+    def read_segments(self) -> pyarrow.Table:
+        tables = []
+        for path in self.segments:
+            with pyarrow.memory_map(str(path)) as mapped:
+                tables.append(pyarrow.ipc.open_file(mapped).read_all())
+        table = pyarrow.concat_tables(tables)
+        table.validate(full=True)
+        return table.sort_by("id")
+
+    def test_a_store_has_segments_with_the_columns_of_the_table(self):
+        self.assertGreaterEqual(len(self.segments), 1)
+
+    def test_pyarrow_reads_from_a_segment_what_was_imported(self):
+        # Values and not types: a segment may hold a column narrower or dictionary-encoded.
+        found = self.read_segments()
+        for name in self.table.column_names:
+            self.assertEqual(found[name].to_pylist(), self.table[name].to_pylist(), name)
+
+    def test_pyarrow_maps_a_segment_without_copying(self):
+        path = self.segments[0]
+        with pyarrow.memory_map(str(path)) as mapped:
+            before = pyarrow.total_allocated_bytes()
+            table = pyarrow.ipc.open_file(mapped).read_all()
+            copied = pyarrow.total_allocated_bytes() - before
+            self.assertLess(copied, table.nbytes / 10, "buffers are compressed or misaligned")
+
+    def test_duckdb_answers_from_a_segment_as_quiver_does(self):
+        sql = (
+            "select few, count(*) as n, sum(price) as total, min(day) as first_day, max(text) as last_text, "
+            "sum(small) as small, count(flag) as flags from sample group by few order by few nulls last"
+        )
+        result = self.directory / "answer.arrow"
+        self.quiver("--store", self.store, "--format", "arrow", "-o", result, "-c", sql)
+        with pyarrow.ipc.open_file(result) as file:
+            answer = file.read_all()
+        connection = duckdb.connect()
+        connection.register("sample", self.read_segments())
+        expected = connection.sql(sql).to_arrow_table()
+        for name in expected.column_names:
+            self.assertEqual(answer[name].to_pylist(), expected[name].to_pylist(), name)
+
+    def test_quiver_returns_the_declared_values_of_every_column(self):
+        result = self.directory / "all.arrow"
+        self.quiver("--store", self.store, "--format", "arrow", "-o", result, "-c", "select * from sample order by id")
+        with pyarrow.ipc.open_file(result) as file:
+            answer = file.read_all()
+        for name in self.table.column_names:
+            self.assertEqual(answer[name].to_pylist(), self.table[name].to_pylist(), name)
+
+
+if __name__ == "__main__":
+    unittest.main()

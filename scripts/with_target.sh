@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Runs a cargo command in the target directory which all clones share, then links the binary to
+# bin/quiver.
+#
+# Sharing has two traps, both seen:
+# - cargo names the artifacts of a clone's own crates by their path *inside* the clone and judges
+#   freshness by modification time, so an older clone would be given a newer clone's code as
+#   "fresh". We note who built last, and when it was another clone drop our own crates (minutes);
+#   the dependencies (half an hour) stay.
+# - two clones at once would run each other's test binaries: hence the lock, held while tests run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+: "${CARGO_TARGET_DIR:?is set by the Makefile: use make}"
+mkdir -p "$CARGO_TARGET_DIR" bin
+
+lock=$CARGO_TARGET_DIR/quiver.lock
+last_clone=$CARGO_TARGET_DIR/quiver.clone
+
+exec 9>"$lock"
+flock -n 9 || { echo "waiting for another build in $CARGO_TARGET_DIR" >&2; flock 9; }
+
+if [ -d "$CARGO_TARGET_DIR/release" ] && [ "$(cat "$last_clone" 2>/dev/null)" != "$PWD" ]; then
+    echo "the last build here was of another clone: dropping its crates, keeping the dependencies" >&2
+    members=$(sed -n '/^\[package\]/,/^$/s/^name = "\(.*\)"/-p \1/p' */Cargo.toml)
+    # shellcheck disable=SC2086 # one word per member is meant
+    cargo clean --release --quiet $members 9>&-
+fi
+echo "$PWD" >"$last_clone"
+
+status=0
+"$@" 9>&- || status=$?
+
+# A hard link and not a symbolic one: another clone's build replaces the file of that name (cargo
+# unlinks before it links), and this clone keeps its own. Across file systems: a copy.
+built=$CARGO_TARGET_DIR/release/quiver
+if [ -f "$built" ]; then
+    ln -f "$built" bin/quiver 2>/dev/null || { cp "$built" bin/.quiver.new && mv bin/.quiver.new bin/quiver; }
+fi
+exit "$status"
