@@ -7,12 +7,14 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 use crate::output::Format;
 use crate::units;
 
+/// Where the help lists what only matters to few.
+const ENGINE: &str = "Engine";
+
 /// A SQL analytical engine that works where the data rests.
 ///
 /// Without -c or -f, a shell on a terminal; from a pipe, the statements are read from it.
 #[derive(Parser)]
 #[command(name = "quiver", version, max_term_width = 100)]
-#[command(subcommand_negates_reqs = true)]
 pub struct Cli {
     #[command(flatten)]
     pub store: StoreArgs,
@@ -28,19 +30,19 @@ pub struct StoreArgs {
     #[arg(long, value_name = "DIR", global = true)]
     pub store: Option<PathBuf>,
     /// Refuse to change anything; other processes may read at the same time
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = ENGINE)]
     pub read_only: bool,
     /// Memory for all queries together, such as 4G [default: 70 % of RAM]
-    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, global = true)]
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, global = true, help_heading = ENGINE)]
     pub memory_limit: Option<u64>,
     /// Memory for one query; over it the query spills to disk or fails
-    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, global = true)]
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, global = true, help_heading = ENGINE)]
     pub query_memory_limit: Option<u64>,
     /// Threads that work on queries [default: one per core]
-    #[arg(long, value_name = "N", value_parser = parse_threads, global = true)]
+    #[arg(long, value_name = "N", value_parser = parse_threads, global = true, help_heading = ENGINE)]
     pub threads: Option<usize>,
     /// Where queries spill [default: inside the store]
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(long, value_name = "DIR", global = true, help_heading = ENGINE)]
     pub spill_dir: Option<PathBuf>,
 }
 
@@ -65,7 +67,7 @@ pub struct QueryArgs {
     #[arg(long)]
     pub no_footer: bool,
     /// No banner, no footer, no progress
-    #[arg(short = 'q', long)]
+    #[arg(short = 'q', long, global = true)]
     pub quiet: bool,
 }
 
@@ -116,9 +118,11 @@ pub struct ImportArgs {
 }
 
 #[derive(Args)]
+#[command(override_usage = "quiver export --store <DIR> <TABLE> <FILE>\n       \
+                            quiver export --store <DIR> --query <SQL> <FILE>")]
 pub struct ExportArgs {
-    /// The table, unless --query is given, and the file; its suffix decides the format
-    #[arg(value_name = "TABLE] [FILE", num_args = 1..=2, required = true)]
+    /// The table, unless --query is given, and the file; - is standard output
+    #[arg(value_name = "TABLE FILE", num_args = 1..=2, required = true)]
     pub table_and_file: Vec<String>,
     /// Write the result of this query
     #[arg(long, value_name = "SQL")]

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -55,7 +55,9 @@ pub enum Kind {
 
 pub struct Interrupts {
     receiver: watch::Receiver<Option<Stop>>,
-    leave: Arc<AtomicBool>,
+    /// The process was told to end.
+    leave: Arc<OnceLock<Stop>>,
+    editor_break: Arc<AtomicBool>,
 }
 
 impl Interrupts {
@@ -65,8 +67,9 @@ impl Interrupts {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hang_up = signal(SignalKind::hangup())?;
         let (sender, receiver) = watch::channel(None);
-        let leave = Arc::new(AtomicBool::new(false));
-        let leaving = Arc::clone(&leave);
+        let leave = Arc::new(OnceLock::new());
+        let editor_break = Arc::new(AtomicBool::new(false));
+        let (leaving, breaking) = (Arc::clone(&leave), Arc::clone(&editor_break));
         runtime.spawn(async move {
             loop {
                 let stop = tokio::select! {
@@ -75,13 +78,13 @@ impl Interrupts {
                     _ = hang_up.recv() => Stop::HangUp,
                 };
                 if kind == Kind::Batch || stop != Stop::Interrupt {
-                    let again = leaving.swap(true, Ordering::SeqCst);
-                    end_soon(stop, again);
+                    end_soon(stop, leaving.set(stop).is_err());
+                    breaking.store(true, Ordering::SeqCst);
                 }
                 sender.send_replace(Some(stop));
             }
         });
-        Ok(Interrupts { receiver, leave })
+        Ok(Interrupts { receiver, leave, editor_break })
     }
 
     /// Waits for the next signal that was not seen yet.
@@ -99,18 +102,18 @@ impl Interrupts {
 
     /// The shell forgets a Ctrl-C that was meant for a pager or another program.
     pub fn forget(&mut self) {
-        if !self.must_leave() {
+        if self.must_leave().is_none() {
             self.receiver.mark_unchanged();
         }
     }
 
-    pub fn must_leave(&self) -> bool {
-        self.leave.load(Ordering::SeqCst)
+    pub fn must_leave(&self) -> Option<Stop> {
+        self.leave.get().copied()
     }
 
-    /// Set when the process was told to end; the line editor watches it.
-    pub fn leave_flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.leave)
+    /// Set when the process was told to end. The line editor watches it, and clears it.
+    pub fn editor_break(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.editor_break)
     }
 }
 

@@ -1,1 +1,47 @@
-fn main(){}
+//! The `quiver` command: presentation only. What a statement does is the `engine` crate's.
+//!
+//! - [`args`] — the command line
+//! - [`commands`] — one module per subcommand
+//! - [`console`] — runs statements and meta commands and shows what they give
+//! - [`shell`] — the interactive line editor
+//! - [`output`] — one writer per result format
+//! - [`script`], [`marked`], [`table_name`], [`units`] — small things without an engine, tested alone
+
+mod args;
+mod commands;
+mod console;
+mod errors;
+mod interrupt;
+mod marked;
+mod output;
+mod script;
+mod shell;
+mod store;
+mod table_name;
+mod units;
+
+use std::process::ExitCode;
+
+use args::Command;
+
+/// Query operators allocate and free many buffers on many threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let (cli, sources) = args::parse();
+    let result = match cli.command {
+        None => commands::query::run(cli.store, cli.query, sources),
+        Some(Command::Import(import)) => commands::import::run(cli.store, import, cli.query.quiet),
+        Some(Command::Export(export)) => commands::export::run(cli.store, export, cli.query.quiet),
+        Some(Command::Info) => commands::info::run(cli.store),
+        Some(Command::Check) => commands::check::run(cli.store, cli.query.quiet),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            error.report();
+            ExitCode::from(error.exit_status())
+        }
+    }
+}

@@ -1,21 +1,5 @@
 //! How quantities are written for people, and read from them. Pure: tested in `tests/suite`.
 
-/// `1.2 GB`: decimal units, as disks and networks count. The engine's report uses the same.
-pub fn bytes(count: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
-    let mut value = count as f64;
-    let mut unit = 0;
-    // 999.95 would be shown as `1000.0`, so it already belongs to the next unit.
-    while value >= 999.95 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{count} B"),
-        _ => format!("{value:.1} {}", UNITS[unit]),
-    }
-}
-
 /// `6,001,215`
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -78,15 +62,6 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_are_shown_with_one_decimal_in_decimal_units() {
-        assert_eq!(bytes(0), "0 B");
-        assert_eq!(bytes(999), "999 B");
-        assert_eq!(bytes(3_400), "3.4 KB");
-        assert_eq!(bytes(999_960), "1.0 MB");
-        assert_eq!(bytes(1_234_567_890), "1.2 GB");
-    }
 
     #[test]
     fn counts_have_thousands_separators() {

@@ -1,1 +1,29 @@
+//! DataFusion over the store: catalog, scan, statements, sessions, memory limits.
+//!
+//! No network here, and no bytes of a file format of ours: those are `pmem_store`'s.
 
+mod catalog;
+mod engine;
+mod error;
+pub mod export;
+pub mod import;
+mod memory;
+mod options;
+mod output;
+mod report;
+mod scan;
+mod session;
+mod sql;
+mod types;
+mod write;
+
+pub use arrow::array::RecordBatch;
+pub use arrow::datatypes::SchemaRef;
+pub use catalog::TableListing;
+pub use engine::Engine;
+pub use error::EngineError;
+pub use options::EngineOptions;
+pub use output::{QueryOutput, StatementKind};
+pub use report::{Bytes, QueryReport};
+pub use session::Session;
+pub use sql::StatementText;

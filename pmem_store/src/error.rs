@@ -22,6 +22,8 @@ pub enum StoreError {
         path.display()
     )]
     NewerVersion { path: PathBuf, found: u32, known: u32 },
+    #[error("the store \"{}\" was not closed properly; open it for writing once, which recovers it", .0.display())]
+    NotClosed(PathBuf),
     #[error("the store \"{}\" is open read-only; open it for writing to change it", .0.display())]
     ReadOnly(PathBuf),
     #[error("no permission to {action} \"{}\"", path.display())]

@@ -11,11 +11,11 @@
 //! # Why the handler needs no lock
 //!
 //! A handler may interrupt any code, also code that holds a lock, so it must not take one, nor
-//! allocate. It walks a list of chunks of slots; chunks are only ever added and never freed, and the
-//! `damaged` flag lives in the slot itself, so no pointer the handler follows can dangle.
+//! allocate. It walks a list of chunks of slots; chunks are only ever added and never freed, and
+//! the `damaged` flag lives in the slot itself, so no pointer the handler follows can dangle.
 //!
-//! A slot changes hands under a version that is odd while it changes (a seqlock). The handler skips a
-//! slot whose version is odd or moved while it looked. Skipping is right: the slot it needs is
+//! A slot changes hands under a version that is odd while it changes (a seqlock). The handler skips
+//! a slot whose version is odd or moved while it looked. Skipping is right: the slot it needs is
 //! the one of the mapping the faulting thread is reading, that thread keeps the mapping alive
 //! (through an `Arc`, or by owning it), and so that slot is complete and stays as it is until the
 //! handler has returned. A slot in motion belongs to a mapping nobody can be reading. A consistent
@@ -42,8 +42,8 @@ pub(crate) enum Access {
     ReadWrite,
 }
 
-/// One guarded mapping; free when `end` is 0. On its own cache line, so that asking for `damaged` never
-/// waits for a neighbour's registration.
+/// One guarded mapping; free when `end` is 0. On its own cache line, so that asking for `damaged`
+/// never waits for a neighbour's registration.
 #[repr(align(64))]
 struct Slot {
     version: AtomicU32,
@@ -66,7 +66,11 @@ struct Registry {
 }
 
 static FIRST: Chunk = Chunk::new();
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry { free: Vec::new(), last: None, live: 0 });
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    free: Vec::new(),
+    last: None,
+    live: 0,
+});
 static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
@@ -142,7 +146,12 @@ pub(crate) struct FaultGuard {
 
 impl std::fmt::Debug for Slot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Slot({:#x}..{:#x})", self.start.load(Relaxed), self.end.load(Relaxed))
+        write!(
+            f,
+            "Slot({:#x}..{:#x})",
+            self.start.load(Relaxed),
+            self.end.load(Relaxed)
+        )
     }
 }
 
@@ -164,7 +173,11 @@ impl FaultGuard {
         let start = start.addr();
         let mut registry = REGISTRY.lock();
         let slot = registry.take();
-        slot.assign(start, start + len.next_multiple_of(page), access == Access::ReadWrite);
+        slot.assign(
+            start,
+            start + len.next_multiple_of(page),
+            access == Access::ReadWrite,
+        );
         registry.live += 1;
         Ok(FaultGuard { slot })
     }
@@ -192,17 +205,24 @@ pub fn guarded_mappings() -> usize {
 }
 
 fn install() -> io::Result<()> {
-    INSTALLED.get_or_init(install_once).map_err(io::Error::from_raw_os_error)
+    INSTALLED
+        .get_or_init(install_once)
+        .map_err(io::Error::from_raw_os_error)
 }
 
 fn install_once() -> Result<(), i32> {
-    let last_errno = || io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL);
+    let last_errno = || {
+        io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or(libc::EINVAL)
+    };
     // SAFETY: sysconf has no preconditions.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     PAGE_SIZE.store(usize::try_from(page).map_err(|_| libc::EINVAL)?, Relaxed);
 
     let mut previous = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: a null new action only asks; the kernel fills `previous`, for which zeroes are valid anyway.
+    // SAFETY: a null new action only asks; the kernel fills `previous`, for which zeroes are valid
+    // anyway.
     let previous = unsafe {
         if libc::sigaction(libc::SIGBUS, ptr::null(), previous.as_mut_ptr()) != 0 {
             return Err(last_errno());
@@ -213,8 +233,9 @@ fn install_once() -> Result<(), i32> {
     let _ = PREVIOUS.set(previous);
 
     let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_sigbus;
-    // SAFETY: an all-zero sigaction is a valid one; its fields are set before use. The handler has the
-    // signature SA_SIGINFO asks for and does only what a signal handler may do (see its comments).
+    // SAFETY: an all-zero sigaction is a valid one; its fields are set before use. The handler has
+    // the signature SA_SIGINFO asks for and does only what a signal handler may do (see its
+    // comments).
     let status = unsafe {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
         action.sa_sigaction = handler as *const () as usize;
@@ -222,14 +243,18 @@ fn install_once() -> Result<(), i32> {
         libc::sigemptyset(&mut action.sa_mask);
         libc::sigaction(libc::SIGBUS, &action, ptr::null_mut())
     };
-    if status == 0 { Ok(()) } else { Err(last_errno()) }
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(last_errno())
+    }
 }
 
 /// Runs in signal context: atomics, mmap and sigaction only; no locks, no allocation, no panic.
 extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: errno is thread-local and always there. The kernel passes a valid `info` under SA_SIGINFO,
-    // and `si_addr` is set whenever si_code says that a fault raised it (checked first).
-    // Held by `a_truncated_file_reads_as_zeros_and_is_marked_damaged`.
+    // SAFETY: errno is thread-local and always there. The kernel passes a valid `info` under
+    // SA_SIGINFO, and `si_addr` is set whenever si_code says that a fault raised it (checked
+    // first). Held by `a_truncated_file_reads_as_zeros_and_is_marked_damaged`.
     unsafe {
         let errno = *libc::__errno_location();
         let handled = (*info).si_code > 0 && cover((*info).si_addr().addr());
@@ -246,13 +271,15 @@ fn cover(address: usize) -> bool {
     loop {
         for slot in &chunk.slots {
             if let Some((start, end, writable)) = slot.snapshot_containing(address) {
-                // The flag first: whoever can see a zero that is not in the file can see the flag too.
+                // The flag first: whoever can see a zero that is not in the file can see the flag
+                // too.
                 slot.damaged.store(true, SeqCst);
                 compiler_fence(SeqCst);
                 let page = PAGE_SIZE.load(Relaxed);
                 let base = address & !(page - 1);
                 // Scattered single pages may run out of memory areas (vm.max_map_count); one
-                // replacement of everything cannot, and the mapping is lost to its readers either way.
+                // replacement of everything cannot, and the mapping is lost to its readers either
+                // way.
                 return map_zeros(base, page, writable) || map_zeros(start, end - start, writable);
             }
         }
@@ -267,11 +294,18 @@ fn cover(address: usize) -> bool {
 fn map_zeros(start: usize, len: usize, writable: bool) -> bool {
     let protection = libc::PROT_READ | if writable { libc::PROT_WRITE } else { 0 };
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    // SAFETY: the range lies inside a mapping registered under `FaultGuard::register`'s contract and kept alive
-    // by the faulting thread, so MAP_FIXED replaces only memory that is ours.
-    // Held by `a_truncated_file_reads_as_zeros_and_is_marked_damaged`.
+    // SAFETY: the range lies inside a mapping registered under `FaultGuard::register`'s contract
+    // and kept alive by the faulting thread, so MAP_FIXED replaces only memory that is ours. Held
+    // by `a_truncated_file_reads_as_zeros_and_is_marked_damaged`.
     let mapped = unsafe {
-        libc::mmap(ptr::without_provenance_mut(start), len, protection, flags, -1, 0)
+        libc::mmap(
+            ptr::without_provenance_mut(start),
+            len,
+            protection,
+            flags,
+            -1,
+            0,
+        )
     };
     mapped != libc::MAP_FAILED
 }
@@ -284,9 +318,9 @@ fn map_zeros(start: usize, len: usize, writable: bool) -> bool {
 unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let previous = PREVIOUS.get();
     let action = previous.map_or(libc::SIG_DFL, |previous| previous.sa_sigaction);
-    // SAFETY: a handler the process installed for this signal is called as the kernel would have; the
-    // integer is a function of the type its SA_SIGINFO flag says. `info` is valid, see `on_sigbus`.
-    // Held by `a_fault_outside_our_mappings_still_ends_the_process`.
+    // SAFETY: a handler the process installed for this signal is called as the kernel would have;
+    // the integer is a function of the type its SA_SIGINFO flag says. `info` is valid, see
+    // `on_sigbus`. Held by `a_fault_outside_our_mappings_still_ends_the_process`.
     unsafe {
         // BUS_MCEERR_AO comes without a faulting instruction, like a signal sent by kill.
         let code = (*info).si_code;
@@ -312,5 +346,6 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     }
 }
 
-/// A memory error the hardware noticed but nobody consumed yet; the libc crate does not name it everywhere.
+/// A memory error the hardware noticed but nobody consumed yet; the libc crate does not name it
+/// everywhere.
 const BUS_MCEERR_AO: c_int = 5;

@@ -1,12 +1,13 @@
 //! One writer or many readers per store, and an error that says who is in the way.
 //!
-//! The file `lock` in the store's directory is locked with flock(2), which the kernel releases however the process
-//! ends, so a lock is never stale. The file stays when the store is closed: deleting it would let two
-//! processes hold locks on two different files of the same name.
+//! The file `lock` in the store's directory is locked with flock(2), which the kernel releases
+//! however the process ends, so a lock is never stale. The file stays when the store is closed:
+//! deleting it would let two processes hold locks on two different files of the same name.
 //!
-//! A writer also writes down who it is. Readers do not, because opening a store read-only must not write; who they
-//! are is read from /proc/locks. That table is what the kernel knows, so it comes first for writers too;
-//! the written line serves where the table does not show the holder (another container or host).
+//! A writer also writes down who it is. Readers do not, because opening a store read-only must not
+//! write; who they are is read from /proc/locks. That table is what the kernel knows, so it comes
+//! first for writers too; the written line serves where the table does not show the holder (another
+//! container or host).
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -45,7 +46,11 @@ pub struct Holder {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     #[error("{}", in_use(store, *wanted, holders))]
-    InUse { store: PathBuf, wanted: LockKind, holders: Vec<Holder> },
+    InUse {
+        store: PathBuf,
+        wanted: LockKind,
+        holders: Vec<Holder>,
+    },
     #[error("cannot lock \"{}\": {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -53,7 +58,8 @@ pub enum LockError {
 /// A held lock; released on drop.
 #[derive(Debug)]
 pub struct StoreLock {
-    /// None for a reader of a directory that cannot be written and has no lock file: no writer can be there either.
+    /// None for a reader of a directory that cannot be written and has no lock file: no writer can
+    /// be there either.
     file: Option<File>,
     kind: LockKind,
 }
@@ -67,7 +73,10 @@ impl StoreLock {
     /// [`LockError::Io`] if the lock file cannot be opened, created, written or locked.
     pub fn acquire(store: &Path, kind: LockKind) -> Result<StoreLock, LockError> {
         let path = store.join(LOCK_FILE);
-        let io_error = |source| LockError::Io { path: path.clone(), source };
+        let io_error = |source| LockError::Io {
+            path: path.clone(),
+            source,
+        };
         let Some(file) = open_lock_file(&path, kind).map_err(io_error)? else {
             return Ok(StoreLock { file: None, kind });
         };
@@ -80,13 +89,20 @@ impl StoreLock {
             Err(TryLockError::Error(source)) => return Err(io_error(source)),
             Err(TryLockError::WouldBlock) => {
                 let holders = find_holders(&file);
-                return Err(LockError::InUse { store: store.to_owned(), wanted: kind, holders });
+                return Err(LockError::InUse {
+                    store: store.to_owned(),
+                    wanted: kind,
+                    holders,
+                });
             }
         }
         if kind == LockKind::Exclusive {
             write_record(&file).map_err(io_error)?;
         }
-        Ok(StoreLock { file: Some(file), kind })
+        Ok(StoreLock {
+            file: Some(file),
+            kind,
+        })
     }
 
     /// What the lock allows.
@@ -121,11 +137,16 @@ fn open_lock_file(path: &Path, kind: LockKind) -> io::Result<Option<File>> {
 }
 
 fn is_read_only(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
+    )
 }
 
 fn write_record(mut file: &File) -> io::Result<()> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |elapsed| elapsed.as_secs());
     let record = format!("{} {since} {}\n", std::process::id(), own_command());
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
@@ -153,7 +174,9 @@ fn find_holders(file: &File) -> Vec<Holder> {
         .into_iter()
         .map(|(pid, kind)| {
             let recorded = recorded.as_ref().filter(|recorded| recorded.pid == pid);
-            let written = recorded.map(|recorded| recorded.command.clone()).unwrap_or_default();
+            let written = recorded
+                .map(|recorded| recorded.command.clone())
+                .unwrap_or_default();
             Holder {
                 pid,
                 kind,
@@ -162,16 +185,22 @@ fn find_holders(file: &File) -> Vec<Holder> {
             }
         })
         .collect();
-    if seen.is_empty() { recorded.into_iter().collect() } else { seen }
+    if seen.is_empty() {
+        recorded.into_iter().collect()
+    } else {
+        seen
+    }
 }
 
 /// Who holds a flock on `file`'s inode, from /proc/locks.
 fn kernel_holders(file: &File) -> Vec<(u32, LockKind)> {
-    let (Ok(metadata), Ok(table)) = (file.metadata(), std::fs::read_to_string("/proc/locks")) else {
+    let (Ok(metadata), Ok(table)) = (file.metadata(), std::fs::read_to_string("/proc/locks"))
+    else {
         return Vec::new();
     };
-    // The device column shows the file system's own number, which on btrfs and overlayfs is not the one of stat: the
-    // inode decides, and a process that can be looked into must really have the file open.
+    // The device column shows the file system's own number, which on btrfs and overlayfs is not the
+    // one of stat: the inode decides, and a process that can be looked into must really have the
+    // file open.
     let mut holders: Vec<(u32, LockKind)> = table
         .lines()
         .filter_map(|line| flock_of_inode(line, metadata.ino()))
@@ -182,13 +211,18 @@ fn kernel_holders(file: &File) -> Vec<(u32, LockKind)> {
     holders
 }
 
-/// `1: FLOCK  ADVISORY  WRITE 15986 fe:00:10019268 0 EOF`; a waiting process has `->` before FLOCK and holds nothing.
+/// `1: FLOCK  ADVISORY  WRITE 15986 fe:00:10019268 0 EOF`; a waiting process has `->` before FLOCK
+/// and holds nothing.
 fn flock_of_inode(line: &str, inode: u64) -> Option<(u32, LockKind)> {
     let mut fields = line.split_whitespace().skip(1);
     if fields.next()? != "FLOCK" {
         return None;
     }
-    let kind = if fields.nth(1)? == "WRITE" { LockKind::Exclusive } else { LockKind::Shared };
+    let kind = if fields.nth(1)? == "WRITE" {
+        LockKind::Exclusive
+    } else {
+        LockKind::Shared
+    };
     let pid = fields.next()?.parse().ok().filter(|&pid| pid != 0)?;
     let found: u64 = fields.next()?.rsplit(':').next()?.parse().ok()?;
     (found == inode).then_some((pid, kind))
@@ -205,13 +239,21 @@ fn has_open(pid: u32, wanted: &std::fs::Metadata) -> Option<bool> {
 
 fn live_command(pid: u32) -> Option<String> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words = line.split(|&byte| byte == 0).filter(|word| !word.is_empty());
-    let words: Vec<String> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    let words = line
+        .split(|&byte| byte == 0)
+        .filter(|word| !word.is_empty());
+    let words: Vec<String> = words
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect();
     (!words.is_empty()).then(|| shorten(words))
 }
 
 fn own_command() -> String {
-    shorten(std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect())
+    shorten(
+        std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+    )
 }
 
 /// One printable line: the program without its folder, then its arguments.
@@ -230,9 +272,16 @@ fn in_use(store: &Path, wanted: LockKind, holders: &[Holder]) -> String {
     let who = match holders {
         [] => "another process, which this system does not show".to_owned(),
         [first, rest @ ..] => {
-            let command =
-                if first.command.is_empty() { String::new() } else { format!(" ({})", first.command) };
-            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            let command = if first.command.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", first.command)
+            };
+            let more = if rest.is_empty() {
+                String::new()
+            } else {
+                format!(" and {} more", rest.len())
+            };
             format!("process {}{command}{more}", first.pid)
         }
     };
@@ -243,5 +292,8 @@ fn in_use(store: &Path, wanted: LockKind, holders: &[Holder]) -> String {
     } else {
         "close it first"
     };
-    format!("the store \"{}\" is in use by {who}; {way_out}", store.display())
+    format!(
+        "the store \"{}\" is in use by {who}; {way_out}",
+        store.display()
+    )
 }

@@ -21,26 +21,41 @@ pub enum MappingError {
     #[error("\"{}\" is empty; a sealed file never is, so it was damaged after it was written", path.display())]
     Empty { path: PathBuf },
     #[error("\"{}\" has {found} bytes where the catalog says {expected}; restore it from a backup", path.display())]
-    Length { path: PathBuf, expected: u64, found: u64 },
+    Length {
+        path: PathBuf,
+        expected: u64,
+        found: u64,
+    },
     #[error("cannot map the {len} bytes of \"{}\": {source}", path.display())]
-    Map { path: PathBuf, len: u64, source: io::Error },
+    Map {
+        path: PathBuf,
+        len: u64,
+        source: io::Error,
+    },
     #[error("bytes {offset}..+{len} lie outside \"{}\", which has {size} bytes", path.display())]
-    OutOfBounds { path: PathBuf, offset: usize, len: usize, size: usize },
+    OutOfBounds {
+        path: PathBuf,
+        offset: usize,
+        len: usize,
+        size: usize,
+    },
 }
 
 /// A sealed file mapped read-only (`MAP_SHARED`, `PROT_READ`) as a whole.
 ///
 /// # The contract this rests on
 ///
-/// A `&[u8]` promises that its bytes do not change, and no mapping of a file can promise that by itself: any
-/// process with write permission may change the file. What makes it good enough is a rule of the store: **a
-/// sealed file is immutable**. It is never written, truncated or reused after the region that wrote it was sealed,
-/// and deleting it is harmless while it is mapped. Foreign writers to the store's directory are outside the trust
-/// boundary: one that overwrites bytes in place changes what queries see. One that *truncates* the file does not
-/// end the process: lost pages read as zeros and [`Mapping::damaged`] turns true, see [`crate::fault`].
+/// A `&[u8]` promises that its bytes do not change, and no mapping of a file can promise that by
+/// itself: any process with write permission may change the file. What makes it good enough is a
+/// rule of the store: **a sealed file is immutable**. It is never written, truncated or reused
+/// after the region that wrote it was sealed, and deleting it is harmless while it is mapped.
+/// Foreign writers to the store's directory are outside the trust boundary: one that overwrites
+/// bytes in place changes what queries see. One that *truncates* the file does not end the process:
+/// lost pages read as zeros and [`Mapping::damaged`] turns true, see [`crate::fault`].
 ///
-/// So a reader computes first and asks `damaged()` afterwards, before it hands out the result. Until it has asked,
-/// bytes may be zeros the file never held; code that skips validation must stay in bounds for zeros too.
+/// So a reader computes first and asks `damaged()` afterwards, before it hands out the result.
+/// Until it has asked, bytes may be zeros the file never held; code that skips validation must stay
+/// in bounds for zeros too.
 #[derive(Debug)]
 pub struct Mapping {
     // Before `map`: fields drop in order, and the guard must be gone when the range is unmapped.
@@ -54,31 +69,53 @@ impl Mapping {
     ///
     /// # Errors
     ///
-    /// The file cannot be opened or mapped, is not a regular file, is empty, or has not the expected length.
+    /// The file cannot be opened or mapped, is not a regular file, is empty, or has not the
+    /// expected length.
     pub fn open(path: &Path, expected_len: Option<u64>) -> Result<Arc<Mapping>, MappingError> {
-        let open_error = |source| MappingError::Open { path: path.to_owned(), source };
+        let open_error = |source| MappingError::Open {
+            path: path.to_owned(),
+            source,
+        };
         let file = File::open(path).map_err(open_error)?;
         let metadata = file.metadata().map_err(open_error)?;
         let found = metadata.len();
         if !metadata.is_file() {
-            return Err(MappingError::NotAFile { path: path.to_owned() });
+            return Err(MappingError::NotAFile {
+                path: path.to_owned(),
+            });
         }
         if let Some(expected) = expected_len.filter(|&expected| expected != found) {
-            return Err(MappingError::Length { path: path.to_owned(), expected, found });
+            return Err(MappingError::Length {
+                path: path.to_owned(),
+                expected,
+                found,
+            });
         }
         if found == 0 {
-            return Err(MappingError::Empty { path: path.to_owned() });
+            return Err(MappingError::Empty {
+                path: path.to_owned(),
+            });
         }
-        let map_error = |source| MappingError::Map { path: path.to_owned(), len: found, source };
-        let len = usize::try_from(found).map_err(|_| map_error(io::ErrorKind::FileTooLarge.into()))?;
-        // SAFETY: sealed files are immutable (see the type's contract) and truncation by others is caught by the
-        // guard below. Held by `a_truncated_file_reads_as_zeros_and_is_marked_damaged`.
+        let map_error = |source| MappingError::Map {
+            path: path.to_owned(),
+            len: found,
+            source,
+        };
+        let len =
+            usize::try_from(found).map_err(|_| map_error(io::ErrorKind::FileTooLarge.into()))?;
+        // SAFETY: sealed files are immutable (see the type's contract) and truncation by others is
+        // caught by the guard below. Held by
+        // `a_truncated_file_reads_as_zeros_and_is_marked_damaged`.
         let map = unsafe { MmapOptions::new().len(len).map(&file) }.map_err(map_error)?;
-        // SAFETY: `map` starts on a page, has `len` bytes, is ours alone and outlives the guard by field order.
-        // Held by `slots_of_dropped_mappings_are_used_again`.
+        // SAFETY: `map` starts on a page, has `len` bytes, is ours alone and outlives the guard by
+        // field order. Held by `slots_of_dropped_mappings_are_used_again`.
         let guard =
             unsafe { FaultGuard::register(map.as_ptr(), len, Access::Read) }.map_err(map_error)?;
-        Ok(Arc::new(Mapping { guard, map, path: path.to_owned() }))
+        Ok(Arc::new(Mapping {
+            guard,
+            map,
+            path: path.to_owned(),
+        }))
     }
 
     /// Size in bytes; never 0.
@@ -97,8 +134,8 @@ impl Mapping {
         &self.path
     }
 
-    /// Whether a part of the file was found missing or unreadable since it was mapped. Once true it stays true, and
-    /// whatever was read from the mapping is not to be trusted.
+    /// Whether a part of the file was found missing or unreadable since it was mapped. Once true it
+    /// stays true, and whatever was read from the mapping is not to be trusted.
     pub fn damaged(&self) -> bool {
         self.guard.damaged()
     }
@@ -110,12 +147,13 @@ impl Mapping {
     /// [`MappingError::OutOfBounds`] if they are not all inside the file.
     pub fn slice(&self, offset: usize, len: usize) -> Result<&[u8], MappingError> {
         let end = offset.checked_add(len);
-        end.and_then(|end| self.map.get(offset..end)).ok_or_else(|| MappingError::OutOfBounds {
-            path: self.path.clone(),
-            offset,
-            len,
-            size: self.map.len(),
-        })
+        end.and_then(|end| self.map.get(offset..end))
+            .ok_or_else(|| MappingError::OutOfBounds {
+                path: self.path.clone(),
+                offset,
+                len,
+                size: self.map.len(),
+            })
     }
 
     /// `len` bytes from `offset` as an Arrow buffer, in place; the buffer keeps the mapping alive.
@@ -131,14 +169,17 @@ impl Mapping {
     /// The whole file as an Arrow buffer, in place; the buffer keeps the mapping alive.
     pub fn whole(self: &Arc<Self>) -> Buffer {
         let start = NonNull::from(&self.map[..]).cast::<u8>();
-        // SAFETY: the range is mapped as long as the `Arc` given as owner lives, and is never written through.
-        // Held by `a_buffer_outlives_the_mapping_it_was_taken_from`.
+        // SAFETY: the range is mapped as long as the `Arc` given as owner lives, and is never
+        // written through. Held by `a_buffer_outlives_the_mapping_it_was_taken_from`.
         unsafe { Buffer::from_custom_allocation(start, self.map.len(), Arc::clone(self) as _) }
     }
 
-    /// Whether the `len` bytes at `start` all lie in this mapping. Serves to count bytes read in place.
+    /// Whether the `len` bytes at `start` all lie in this mapping. Serves to count bytes read in
+    /// place.
     pub fn contains(&self, start: *const u8, len: usize) -> bool {
         let offset = start.addr().checked_sub(self.as_ptr().addr());
-        offset.and_then(|offset| offset.checked_add(len)).is_some_and(|end| end <= self.len())
+        offset
+            .and_then(|offset| offset.checked_add(len))
+            .is_some_and(|end| end <= self.len())
     }
 }

@@ -6,7 +6,8 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
 
 use crate::catalog::{CatalogReader, Database};
 use crate::error::{Result, StoreError};
@@ -16,21 +17,24 @@ use crate::segment::remove_segment_files;
 #[derive(Debug)]
 pub struct DirtyMark {
     path: PathBuf,
-    set: AtomicBool,
+    /// Held while the file is made: nobody goes on before it is durable.
+    set: Mutex<bool>,
 }
 
 impl DirtyMark {
     pub fn new(store: &Path) -> Self {
-        DirtyMark { path: store.join("dirty"), set: AtomicBool::new(false) }
+        DirtyMark { path: store.join("dirty"), set: Mutex::new(false) }
     }
 
     /// Durable before the first file it stands for.
     pub fn set(&self) -> Result<()> {
-        if self.set.swap(true, Ordering::Relaxed) {
-            return Ok(());
+        let mut set = self.set.lock();
+        if !*set {
+            File::create(&self.path).map_err(|error| StoreError::io("create", &self.path, error))?;
+            self.path.parent().map_or(Ok(()), files::sync_dir)?;
+            *set = true;
         }
-        File::create(&self.path).map_err(|error| StoreError::io("create", &self.path, error))?;
-        self.path.parent().map_or(Ok(()), files::sync_dir)
+        Ok(())
     }
 
     /// Removes unnamed segments if the last process did not close the store.
@@ -45,7 +49,7 @@ impl DirtyMark {
 
     /// On close. What cannot be removed now is removed by the next open.
     pub fn clear(&self, store: &Path, database: &Arc<Database>) {
-        if self.set.load(Ordering::Relaxed) && remove_unnamed(store, database).is_ok() {
+        if *self.set.lock() && remove_unnamed(store, database).is_ok() {
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -3,8 +3,8 @@
 //! Invariant: while a [`Pin`] of version v is alive, no file that version v names is removed. So
 //! neither DROP nor compaction disturbs a reader.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use crate::catalog::{CatalogReader, SegmentRecord, TableId, TableRecord, ViewRecord};
 use crate::error::Result;
 use crate::files;
+use crate::lock::StoreLock;
 use crate::segment::{Segment, remove_segment_files};
 
 /// Segments that the catalog no longer names, waiting for the last reader of an older version.
@@ -47,18 +48,27 @@ pub(crate) struct Shared {
     /// The last state read of each table; reused while its record has not changed.
     tables: Mutex<HashMap<TableId, Arc<TableData>>>,
     handles: Mutex<HashMap<(TableId, u64), Arc<SegmentHandle>>>,
+    /// Released with the last reader or appender, which may outlive the store.
+    _lock: StoreLock,
 }
 
 impl Shared {
-    pub fn new(store: PathBuf) -> Self {
-        Shared { store, graveyard: Mutex::default(), tables: Mutex::default(), handles: Mutex::default() }
+    pub fn new(store: PathBuf, lock: StoreLock) -> Self {
+        Shared { store, graveyard: Mutex::default(), tables: Mutex::default(), handles: Mutex::default(), _lock: lock }
     }
 
     /// Removes the files of segments nobody can read any more.
     pub fn purge(&self) {
         let files = self.graveyard.lock().exhume();
-        for path in files {
-            remove_segment_files(&path);
+        if files.is_empty() {
+            return;
+        }
+        // An old reader may have put them back after `forget_table`; nobody can ask for them any more.
+        let gone: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
+        self.tables.lock().retain(|_, data| data.segments.iter().all(|handle| !gone.contains(handle.path())));
+        self.handles.lock().retain(|_, handle| !gone.contains(handle.path()));
+        for path in &files {
+            remove_segment_files(path);
             if let Some(dir) = path.parent() {
                 // Succeeds with the last segment of a dropped table, fails harmlessly before.
                 let _ = std::fs::remove_dir(dir);
@@ -126,7 +136,7 @@ impl SegmentHandle {
         &self.record
     }
 
-    pub fn path(&self) -> &std::path::Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 

@@ -1,8 +1,9 @@
 //! A store: a directory with a catalog, segments and a lock.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::datatypes::SchemaRef;
@@ -14,12 +15,15 @@ use crate::catalog::{
 };
 use crate::error::{Result, StoreError};
 use crate::files::{self, CATALOG_FILE, SEGMENTS_DIR};
-use crate::lock::{LockKind, StoreLock};
+use crate::lock::{LOCK_FILE, LockKind, StoreLock};
 use crate::recovery::DirtyMark;
 use crate::region::{self, Mode, PoisonFlag, RegionKind};
-use crate::segment::Appender;
+use crate::segment::{Appender, SealedSegment, remove_segment_files};
 use crate::snapshot::{Shared, Snapshot};
 use crate::transaction::Transaction;
+
+/// The catalog while a store is made.
+const CATALOG_FILE_NEW: &str = "catalog.redb.new";
 
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
@@ -47,11 +51,10 @@ pub struct Store {
     pub(crate) shared: Arc<Shared>,
     pub(crate) poison: Arc<PoisonFlag>,
     pub(crate) next_segment: Arc<AtomicU64>,
+    pub(crate) next_table: AtomicU64,
     /// The snapshot of the last committed version, shared by all who ask for it.
     pub(crate) current: Mutex<Option<Arc<Snapshot>>>,
     dirty: DirtyMark,
-    // Last: released when everything else is closed.
-    _lock: StoreLock,
 }
 
 impl Store {
@@ -65,15 +68,11 @@ impl Store {
         let lock = StoreLock::acquire(path, if options.read_only { LockKind::Shared } else { LockKind::Exclusive })?;
         // Another process may have made the store while this one waited for the lock.
         let fresh = fresh && !catalog.exists();
-        let access = match (fresh, options.read_only) {
-            (true, _) => Access::Create,
-            (false, true) => Access::Read,
-            (false, false) => Access::Write,
-        };
-        let database = Arc::new(Database::open(&catalog, access)?);
         if fresh {
-            initialise(path, &database)?;
+            create(path, &catalog)?;
         }
+        let access = if options.read_only { Access::Read } else { Access::Write };
+        let database = Arc::new(Database::open(&catalog, access)?);
         let record = CatalogReader::begin(&database)?.store().map_err(|error| StoreError::NotAStore {
             path: path.to_path_buf(),
             reason: error.to_string(),
@@ -87,13 +86,13 @@ impl Store {
             path: path.to_path_buf(),
             mode: region::detect_mode(path, options.region)?,
             database,
-            shared: Arc::new(Shared::new(path.to_path_buf())),
+            shared: Arc::new(Shared::new(path.to_path_buf(), lock)),
             poison: PoisonFlag::new(),
             next_segment: Arc::new(AtomicU64::new(record.next_segment)),
+            next_table: AtomicU64::new(record.next_table),
             current: Mutex::new(None),
             dirty,
             options,
-            _lock: lock,
         })
     }
 
@@ -121,6 +120,11 @@ impl Store {
         Ok(snapshot)
     }
 
+    /// An id no table has or had: where the rows of a table to be created can be written first.
+    pub fn new_table_id(&self) -> TableId {
+        self.next_table.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// Writes rows of the physical schema `schema` for `table`; nobody sees them before a
     /// [`Transaction`] adds the segments that [`Appender::finish`] returns.
     pub fn appender(&self, table: TableId, schema: SchemaRef) -> Result<Appender> {
@@ -128,7 +132,15 @@ impl Store {
         self.dirty.set()?;
         let dir = files::table_dir(&self.path, table);
         let next = Arc::clone(&self.next_segment);
-        Ok(Appender::new(dir, schema, self.options.region, Arc::clone(&self.poison), next))
+        let locked = Arc::clone(&self.shared);
+        Ok(Appender::new(dir, schema, self.options.region, Arc::clone(&self.poison), next, locked))
+    }
+
+    /// Removes sealed segments that will not be committed.
+    pub fn discard(&self, table: TableId, segments: &[SealedSegment]) {
+        for segment in segments {
+            remove_segment_files(&files::segment_path(&self.path, table, segment.id));
+        }
     }
 
     /// Waits for the one other writer, if there is one.
@@ -150,7 +162,9 @@ impl Drop for Store {
     fn drop(&mut self) {
         self.current.lock().take();
         self.shared.purge();
-        if !self.options.read_only {
+        // While a reader or an appender lives, so do its files: the mark stays for the next open.
+        let is_last = Arc::strong_count(&self.shared) == 1;
+        if !self.options.read_only && is_last {
             self.dirty.clear(&self.path, &self.database);
         }
     }
@@ -168,8 +182,9 @@ fn prepare_new(path: &Path, options: &StoreOptions) -> Result<()> {
             std::io::ErrorKind::NotADirectory => not_a_store(path, "it is a file, not a directory"),
             _ => StoreError::io("read", path, error),
         })?;
-        // The lock file of a process that is making the same store right now does not count.
-        if entries.flatten().any(|entry| entry.file_name() != "lock") {
+        // What another process making the same store now, or one that crashed, left does not count.
+        let counts = |name: std::ffi::OsString| name != LOCK_FILE && name != CATALOG_FILE_NEW;
+        if entries.flatten().any(|entry| counts(entry.file_name())) {
             return Err(not_a_store(path, "the directory has other files and no catalog.redb"));
         }
         return Ok(());
@@ -181,7 +196,12 @@ fn not_a_store(path: &Path, reason: &str) -> StoreError {
     StoreError::NotAStore { path: path.to_path_buf(), reason: reason.to_string() }
 }
 
-fn initialise(path: &Path, database: &Database) -> Result<()> {
+/// The catalog gets its name when it is whole: a crash before leaves no store, and no need to repair one.
+fn create(path: &Path, catalog: &Path) -> Result<()> {
+    let unfinished = path.join(CATALOG_FILE_NEW);
+    if unfinished.exists() {
+        fs::remove_file(&unfinished).map_err(|error| StoreError::io("remove", &unfinished, error))?;
+    }
     let record = StoreRecord {
         format_version: FORMAT_VERSION,
         reader_features: READER_FEATURES,
@@ -191,7 +211,10 @@ fn initialise(path: &Path, database: &Database) -> Result<()> {
         next_table: 1,
         next_segment: 1,
     };
-    database.initialise(&record, DEFAULT_NAMESPACE)?;
+    Database::open(&unfinished, Access::Create)?.initialise(&record, DEFAULT_NAMESPACE)?;
+    fs::rename(&unfinished, catalog).map_err(|error| StoreError::io("rename", &unfinished, error))?;
+    files::sync_dir(path)?;
+    // Only now: segments without a catalog are somebody's data, and no place for a new store.
     files::create_dir(&path.join(SEGMENTS_DIR))?;
     files::sync_dir(path)
 }

@@ -58,15 +58,8 @@ impl<'a> Transaction<'a> {
         self.catalog.remove_namespace(name)
     }
 
-    /// Creates an empty table and returns its id.
-    pub fn create_table(&mut self, new: NewTable<'_>) -> Result<TableId> {
-        let id = self.catalog.store.next_table;
-        self.catalog.store.next_table += 1;
-        self.create_table_as(id, new)?;
-        Ok(id)
-    }
-
-    fn create_table_as(&mut self, id: TableId, new: NewTable<'_>) -> Result<()> {
+    /// Creates an empty table with an id from [`Store::new_table_id`].
+    pub fn create_table(&mut self, id: TableId, new: NewTable<'_>) -> Result<()> {
         self.require_namespace(new.namespace)?;
         self.require_free_name(new.namespace, new.name)?;
         let version = self.catalog.version();
@@ -140,6 +133,7 @@ impl<'a> Transaction<'a> {
     pub fn commit(self, operation: &str) -> Result<u64> {
         let Transaction { store, mut catalog, removed } = self;
         catalog.store.next_segment = store.next_segment.load(Ordering::Relaxed);
+        catalog.store.next_table = store.next_table.load(Ordering::Relaxed);
         let version = catalog.commit(operation)?;
         // Readers that come before this line see the version before: the commit is not acknowledged yet.
         let old = store.current.lock().take();

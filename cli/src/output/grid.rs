@@ -8,9 +8,10 @@ use comfy_table::{
     LineStyle, Table, TableStyle, Width,
 };
 use engine::RecordBatch;
+use engine::import::sql_type_name;
 
 use super::cells::{Cells, harmless, is_number};
-use super::{Layout, type_name};
+use super::Layout;
 use crate::errors::Result;
 
 /// The look of a table.
@@ -66,7 +67,7 @@ impl Grid {
         let head = |(field, alignment): (&arrow::datatypes::FieldRef, &CellAlignment)| {
             let name = shorten(harmless(field.name(), true));
             let text = match look.shows_types {
-                true => format!("{name}\n{}", type_name(field.data_type())),
+                true => format!("{name}\n{}", sql_type_name(field.data_type())),
                 false => name,
             };
             Cell::new_owned(text).set_alignment(*alignment)
@@ -143,13 +144,9 @@ impl Grid {
             true => table.enforce_styling(),
             false => table.force_no_tty(),
         };
-        table.set_content_arrangement(match self.layout.width_max {
-            Some(width) => {
-                table.set_width(width);
-                ContentArrangement::Dynamic
-            }
-            None => ContentArrangement::Disabled,
-        });
+        if let Some(width) = self.layout.width_max {
+            table.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
+        }
         for (index, width) in self.widths.iter().flatten().enumerate() {
             if let Some(column) = table.column_mut(index) {
                 column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(*width)));

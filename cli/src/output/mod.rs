@@ -2,27 +2,24 @@
 
 mod boxed;
 mod cells;
-mod csv;
 mod expanded;
-mod file;
+mod exported;
 mod grid;
-mod ipc;
-mod json;
 mod markdown;
 pub mod pager;
-mod types;
 mod window;
 
 use std::io::Write;
 use std::path::Path;
 
 use clap::ValueEnum;
+use engine::export::ExportTarget;
+use engine::import::FileFormat;
 use engine::{RecordBatch, SchemaRef};
 
-use crate::errors::Result;
+use crate::errors::{CliError, Result};
 
-pub use file::{FileWriter, file_format};
-pub use types::type_name;
+pub use exported::{ExportWriter, file_format};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -44,26 +41,20 @@ pub enum Format {
 impl Format {
     /// The format a file name asks for.
     pub fn of_file(path: &Path) -> Option<Format> {
-        let suffix = path.extension()?.to_str()?.to_ascii_lowercase();
-        Some(match suffix.as_str() {
-            "csv" => Format::Csv,
-            "json" | "jsonl" | "ndjson" => Format::Json,
-            "md" => Format::Markdown,
-            "arrow" | "arrows" | "feather" | "ipc" => Format::Arrow,
-            "parquet" => Format::Parquet,
-            "txt" => Format::Table,
-            _ => return None,
+        if path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md")) {
+            return Some(Format::Markdown);
+        }
+        ExportTarget::of(path, None).ok().map(|target| match target.format {
+            FileFormat::Parquet => Format::Parquet,
+            FileFormat::Csv => Format::Csv,
+            FileFormat::Json => Format::Json,
+            FileFormat::Arrow => Format::Arrow,
         })
     }
 
     pub fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_string())
-    }
-
-    /// For people: shows counts of changed rows and footers.
-    pub fn is_for_people(self) -> bool {
-        matches!(self, Format::Table | Format::Box)
     }
 }
 
@@ -92,16 +83,21 @@ pub trait ResultWriter {
 
 /// The writer for a result that goes to a screen, a pipe or a text file.
 pub fn writer(format: Format, schema: &SchemaRef, layout: &Layout) -> Result<Box<dyn ResultWriter>> {
+    if format == Format::Parquet {
+        return Err(CliError::with_hint(
+            "Parquet can only be written to a file",
+            "add -o FILE, or use \\o FILE in the shell",
+        ));
+    }
+    if let Some(format) = file_format(format) {
+        return Ok(Box::new(ExportWriter::stream(format, schema)?));
+    }
     Ok(match format {
         Format::Table | Format::Box if layout.expanded => {
             Box::new(expanded::ExpandedWriter::new(schema, layout.clone()))
         }
         Format::Table => Box::new(boxed::TableWriter::new(schema, grid::ASCII, layout.clone())),
         Format::Box => Box::new(boxed::TableWriter::new(schema, grid::LINES, layout.clone())),
-        Format::Csv => Box::new(csv::CsvWriter::new(schema)),
-        Format::Json => Box::new(json::JsonWriter::new()),
-        Format::Markdown => Box::new(markdown::MarkdownWriter::new(schema)),
-        Format::Arrow => Box::new(ipc::ArrowWriter::new(schema)?),
-        Format::Parquet => return Err(file::needs_file()),
+        _ => Box::new(markdown::MarkdownWriter::new(schema)),
     })
 }

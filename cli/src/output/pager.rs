@@ -12,62 +12,65 @@ const LESS_OPTIONS: &str = "SRX";
 /// Holds back one screenful; what comes after it starts the pager.
 pub struct Pager<'a> {
     screen: &'a mut dyn Write,
-    held: Vec<u8>,
+    state: State,
+    /// Columns and rows of the screen.
     size: (usize, usize),
-    child: Option<Child>,
+}
+
+enum State {
+    Holding(Vec<u8>),
+    Paging(Child),
+    /// There is no pager on this machine.
+    Direct,
 }
 
 impl<'a> Pager<'a> {
     pub fn new(screen: &'a mut dyn Write) -> Self {
         let (Width(width), Height(height)) = terminal_size().unwrap_or((Width(80), Height(24)));
         let size = (usize::from(width), usize::from(height));
-        Pager { screen, held: Vec::new(), size, child: None }
+        Pager { screen, state: State::Holding(Vec::new()), size }
     }
 
-    /// Writes what is held back and waits until the user leaves the pager.
-    pub fn close(mut self) -> io::Result<()> {
-        match self.child.take() {
-            Some(mut child) => {
-                drop(child.stdin.take());
-                child.wait().map(drop)
-            }
-            None => self.screen.write_all(&self.held),
+    /// Writes what is held back, or waits until the user leaves the pager.
+    pub fn close(self) -> io::Result<()> {
+        if let State::Holding(held) = &self.state {
+            self.screen.write_all(held)?;
         }
+        self.screen.flush()
+        // Dropping waits for the pager.
     }
 
-    /// The prompt needs two lines of the screen.
-    fn fits(&self) -> bool {
-        let (width, height) = self.size;
-        let text = String::from_utf8_lossy(&self.held);
-        let mut lines = 0;
-        text.lines().all(|line| {
-            lines += 1;
-            lines + 2 <= height && visible_chars(line) <= width
-        })
+    /// Starts the pager, or does without, and gives it what was held back.
+    fn overflow(&mut self, held: &[u8]) -> io::Result<()> {
+        let started = command().and_then(|mut command| command.stdin(Stdio::piped()).spawn().ok());
+        self.state = started.map_or(State::Direct, State::Paging);
+        self.write_all(held)
     }
+}
 
-    fn start(&mut self) -> io::Result<()> {
-        let mut child = command().stdin(Stdio::piped()).spawn()?;
-        if let Some(stdin) = &mut child.stdin {
-            stdin.write_all(&std::mem::take(&mut self.held))?;
-        }
-        self.child = Some(child);
-        Ok(())
-    }
+/// Two lines of the screen are left to the prompt.
+fn fits(held: &[u8], (width, height): (usize, usize)) -> bool {
+    let text = String::from_utf8_lossy(held);
+    let is_short = text.lines().count() + 2 <= height;
+    is_short && text.lines().all(|line| visible_chars(line) <= width)
 }
 
 impl Write for Pager<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(stdin) = self.child.as_mut().and_then(|child| child.stdin.as_mut()) {
-            stdin.write_all(bytes)?;
-            return Ok(bytes.len());
-        }
-        self.held.extend_from_slice(bytes);
-        if bytes.contains(&b'\n') && !self.fits() && self.start().is_err() {
-            // No pager on this machine: the screen will do.
-            let held = std::mem::take(&mut self.held);
-            self.size = (usize::MAX, usize::MAX);
-            self.screen.write_all(&held)?;
+        match &mut self.state {
+            State::Direct => self.screen.write_all(bytes)?,
+            State::Paging(child) => {
+                if let Some(stdin) = &mut child.stdin {
+                    stdin.write_all(bytes)?;
+                }
+            }
+            State::Holding(held) => {
+                held.extend_from_slice(bytes);
+                if bytes.contains(&b'\n') && !fits(held, self.size) {
+                    let held = std::mem::take(held);
+                    self.overflow(&held)?;
+                }
+            }
         }
         Ok(bytes.len())
     }
@@ -77,28 +80,34 @@ impl Write for Pager<'_> {
     }
 }
 
-/// A query that fails or is cancelled must not leave a pager without a parent.
+/// Ends the pager's input and waits for the user to leave it, also when the query failed.
 impl Drop for Pager<'_> {
     fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
+        if let State::Paging(child) = &mut self.state {
             drop(child.stdin.take());
             let _ = child.wait();
         }
     }
 }
 
-fn command() -> Command {
+fn command() -> Option<Command> {
     let wanted = ["QUIVER_PAGER", "PAGER"].iter().find_map(std::env::var_os);
-    let mut command = Command::new("sh");
-    command.arg("-c");
-    match wanted.filter(|pager| !pager.is_empty()) {
-        Some(pager) => command.arg(pager),
-        None => command.arg("less"),
+    let pager = match wanted.filter(|pager| !pager.is_empty()) {
+        Some(pager) => pager,
+        None if is_installed("less") => "less".into(),
+        None => return None,
     };
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(pager);
     if std::env::var_os("LESS").is_none() {
         command.env("LESS", LESS_OPTIONS);
     }
-    command
+    Some(command)
+}
+
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
 /// Colour codes take no place.

@@ -19,7 +19,7 @@ impl Validator for StatementValidator {
 
 fn is_finished(text: &str) -> bool {
     let trimmed = text.trim();
-    if trimmed.starts_with('\\') || super::is_plain_word_command(trimmed) {
+    if trimmed.starts_with('\\') || super::plain_word_command(trimmed).is_some() {
         return true;
     }
     if lexer::is_blank(text) {

@@ -26,7 +26,9 @@ pub enum ImportError {
     NothingReadable { path: PathBuf },
     #[error("{file} is empty: it has neither rows nor a header")]
     Empty { file: String },
-    #[error("cannot tell what {file} is: its content looks like {found}; say so with a format (parquet, csv, json, arrow) if it is one of these")]
+    #[error(
+        "cannot tell what {file} is: its content looks like {found}; say so with a format (parquet, csv, json, arrow) if it is one of these"
+    )]
     UnknownFormat { file: String, found: String },
     #[error("{file} claims to be {claimed} but is {found}; {hint}")]
     NotWhatItSays { file: String, claimed: String, found: String, hint: String },
@@ -38,11 +40,21 @@ pub enum ImportError {
     Io { file: String, source: io::Error },
     #[error("{0}")]
     BadRow(Box<BadRow>),
-    #[error("column {column:?} is {left} in {left_file} but {right} in {right_file}: import them one by one, or into a table that declares the type")]
-    SchemaConflict { column: String, left_file: String, left: String, right_file: String, right: String },
+    #[error(
+        "column {column:?} is {left} in {left_file} but {right} in {right_file}: import them one by one, or into a table that declares the type"
+    )]
+    SchemaConflict {
+        column: String,
+        left_file: String,
+        left: String,
+        right_file: String,
+        right: String,
+    },
     #[error("{file} does not fit the table: {}", describe_mismatch(missing, extra))]
     SchemaMismatch { file: String, missing: Vec<String>, extra: Vec<String> },
-    #[error("{file} has {found} columns without names, the table has {expected}: they are matched by position, so the numbers must be equal")]
+    #[error(
+        "{file} has {found} columns without names, the table has {expected}: they are matched by position, so the numbers must be equal"
+    )]
     ColumnCount { file: String, found: usize, expected: usize },
     #[error("column {column:?} of {file} is {from}, which cannot become {to}")]
     CannotConvert { file: String, column: String, from: String, to: String },

@@ -1,18 +1,25 @@
 //! Third-party readers over foreign bytes may panic; the caller gets an error instead.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+thread_local! {
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Runs `read`; a panic becomes the text of an error.
 ///
 /// The state `read` works on must not be used again after an error: unwinding may have left it
 /// half changed. Every caller drops its reader then.
-///
-/// The default panic hook would still print a message and "note: run with RUST_BACKTRACE"; that is
-/// the process's choice, not this module's.
 pub(crate) fn guarded<T, E: std::fmt::Display>(
     read: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(read)) {
+    silence_guarded_panics();
+    let was_guarded = IS_GUARDED.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(read));
+    IS_GUARDED.set(was_guarded);
+    match result {
         Ok(result) => result.map_err(|error| error.to_string()),
         Err(panic) => {
             let reason = panic
@@ -22,5 +29,32 @@ pub(crate) fn guarded<T, E: std::fmt::Display>(
                 .unwrap_or("unknown reason");
             Err(format!("its bytes make no sense ({reason})"))
         }
+    }
+}
+
+/// The user shall see the error and not also "thread panicked at …": panics that are about to
+/// become an error are kept from the hook the process has; all others reach it.
+fn silence_guarded_panics() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !IS_GUARDED.get() {
+                hook(panic);
+            }
+        }));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        let read = || -> Result<(), String> { panic!("index {} out of range", 7) };
+        let error = guarded(read).unwrap_err();
+        assert_eq!(error, "its bytes make no sense (index 7 out of range)");
+        assert_eq!(guarded(|| Ok::<_, String>(1)), Ok(1));
     }
 }

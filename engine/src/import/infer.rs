@@ -152,18 +152,31 @@ fn classify_date(text: &str) -> Seen {
         && text.is_char_boundary(10)
         && is_date(&text[..10])
         && !is_too_fine(&text[11..]);
-    match is_timestamp.then(|| parse_timestamp(text)).flatten() {
-        None => Seen::TEXT,
-        Some(_) if has_zone(&text[11..]) => Seen::TIMESTAMP_ZONED,
-        Some(_) => Seen::TIMESTAMP,
+    match is_timestamp && is_instant(text) {
+        false => Seen::TEXT,
+        true if has_zone(&text[11..]) => Seen::TIMESTAMP_ZONED,
+        true => Seen::TIMESTAMP,
     }
 }
 
-/// Microseconds since the epoch; an offset is honoured, none means UTC.
-pub(crate) fn parse_timestamp(text: &str) -> Option<i64> {
-    // The zone of texts that name none; parsing "+00:00" cannot fail.
-    let utc: Tz = "+00:00".parse().ok()?;
-    string_to_datetime(&utc, text).ok().map(|instant| instant.timestamp_micros())
+/// Seconds since the epoch and the nanoseconds after them. Without an offset the text is in `zone`;
+/// without seconds they are zero.
+pub(crate) fn parse_instant(zone: &Tz, text: &str) -> Option<(i64, u32)> {
+    const WITHOUT_SECONDS: usize = "2013-01-31 10:00".len();
+    let padded;
+    let text = if text.len() == WITHOUT_SECONDS && text.as_bytes()[13] == b':' {
+        padded = format!("{text}:00");
+        &padded
+    } else {
+        text
+    };
+    let instant = string_to_datetime(zone, text).ok()?;
+    Some((instant.timestamp(), instant.timestamp_subsec_nanos()))
+}
+
+fn is_instant(text: &str) -> bool {
+    // Parsing this zone cannot fail.
+    "+00:00".parse().is_ok_and(|utc: Tz| parse_instant(&utc, text).is_some())
 }
 
 fn has_zone(time: &str) -> bool {
@@ -201,9 +214,8 @@ mod tests {
 
     #[test]
     fn types_follow_from_values() {
-        let micros = |zone: Option<&str>| {
-            DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into))
-        };
+        let micros =
+            |zone: Option<&str>| DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
         assert_eq!(infer(&["1", "-20", "NA"]), DataType::Int64);
         assert_eq!(infer(&["1", "2.5", ".5", "1e3"]), DataType::Float64);
         assert_eq!(infer(&["1", "NaN"]), DataType::Float64);
@@ -220,12 +232,24 @@ mod tests {
     #[test]
     fn what_would_lose_something_stays_text() {
         for value in [
-            "00501", "+49123", "2013-02-30", "2013-02-28 10:00:00.123456789", "1_000", "-", ".",
-            "2013-02-28T10:00:00Zebra", "1e999", "inf", "0x10", "1 2", "25:00:00", "2013-1-1x",
+            "00501",
+            "+49123",
+            "2013-02-30",
+            "2013-02-28 10:00:00.123456789",
+            "1_000",
+            "-",
+            ".",
+            "2013-02-28T10:00:00Zebra",
+            "1e999",
+            "inf",
+            "0x10",
+            "1 2",
+            "25:00:00",
+            "2013-1-1x",
         ] {
             assert!(matches!(infer(&[value]), DataType::Utf8View), "{value}");
         }
         assert_eq!(infer(&["2013-02-28", "5"]), DataType::Utf8View);
-        assert_eq!(infer(&["2013-02-28T10:00", "2013-02-28T10:00:00Z"]), DataType::Utf8View);
+        assert_eq!(infer(&["2013-02-28T10:00:00", "2013-02-28T10:00:00Z"]), DataType::Utf8View);
     }
 }

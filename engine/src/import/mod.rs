@@ -24,6 +24,7 @@ mod infer;
 mod ipc_bounds;
 mod json;
 mod leaf;
+mod load;
 mod merge;
 mod options;
 mod parquet;
@@ -36,6 +37,8 @@ mod type_names;
 mod zip_members;
 
 pub use errors::{BadRow, ImportError, Place};
+pub(crate) use load::load;
+pub use load::{ImportSummary, LoadMode, LoadOptions};
 pub use options::{CsvOptions, FileFormat, OnError, ReadOptions};
 pub use progress::ImportProgress;
 pub use scan::{Batches, FileScan};

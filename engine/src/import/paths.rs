@@ -64,7 +64,7 @@ fn expand_glob(pattern: &str, found: &mut Vec<Candidate>) -> Result<(), ImportEr
     for entry in entries {
         let path = entry.map_err(|error| {
             let path = error.path().to_owned();
-            ImportError::from_io(&path, error.into_error())
+            ImportError::from_io(&path, error.into())
         })?;
         if path.is_dir() {
             directories += 1;
@@ -98,10 +98,8 @@ fn add(path: &Path, found: &mut Vec<Candidate>) -> Result<(), ImportError> {
 
 fn walk(root: &Path, dir: &Path, found: &mut Vec<Candidate>) -> Result<(), ImportError> {
     let failed = |error| ImportError::from_io(dir, error);
-    let mut entries = fs::read_dir(dir)
-        .map_err(failed)?
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(failed)?;
+    let mut entries =
+        fs::read_dir(dir).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
     entries.sort_by_key(|entry| entry.file_name());
     for entry in entries {
         if is_hidden(&entry.file_name().to_string_lossy()) {

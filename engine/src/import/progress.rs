@@ -1,6 +1,6 @@
 //! How far an import is, readable from any thread while it runs.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -65,5 +65,11 @@ impl<R: Read> Read for CountingReader<R> {
             progress.add_bytes(read as u64);
         }
         Ok(read)
+    }
+}
+
+impl<R: Seek> Seek for CountingReader<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(to)
     }
 }

@@ -64,10 +64,13 @@ pub(crate) fn decompress(
     container: &Container,
     progress: Option<Arc<ImportProgress>>,
 ) -> io::Result<Box<dyn Read + Send>> {
+    let mut bytes_wanted = u64::MAX;
     if let Container::Zip(member) = container {
         file.seek(SeekFrom::Start(member.data_start))?;
+        bytes_wanted = member.compressed_bytes;
     }
-    let counted = BufReader::with_capacity(128 << 10, CountingReader { inner: file, progress });
+    let inner = file.take(bytes_wanted);
+    let counted = BufReader::with_capacity(128 << 10, CountingReader { inner, progress });
     Ok(match container {
         Container::Plain => Box::new(counted),
         // Multi: `cat a.gz b.gz` and bgzip make several members.

@@ -5,7 +5,7 @@
 //! against the archive's CRC here.
 
 use std::fs::File;
-use std::io::{self, BufRead, Read, Take};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 use flate2::Crc;
@@ -43,14 +43,17 @@ pub(crate) fn list(path: &Path) -> Result<Vec<Member>, ImportError> {
             let method = entry.compression();
             let is_readable = !entry.encrypted()
                 && matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated);
-            members.push((is_readable, Member {
-                data_start: entry.data_start().unwrap_or(0),
-                compressed_bytes: entry.compressed_size(),
-                size_bytes: entry.size(),
-                crc32: entry.crc32(),
-                is_deflated: method == CompressionMethod::Deflated,
-                name,
-            }));
+            members.push((
+                is_readable,
+                Member {
+                    data_start: entry.data_start().unwrap_or(0),
+                    compressed_bytes: entry.compressed_size(),
+                    size_bytes: entry.size(),
+                    crc32: entry.crc32(),
+                    is_deflated: method == CompressionMethod::Deflated,
+                    name,
+                },
+            ));
         }
         Ok::<_, zip::result::ZipError>(members)
     })
@@ -91,18 +94,17 @@ pub(crate) struct CheckedMember<R> {
 }
 
 enum Inner<R> {
-    Stored(Take<R>),
-    Deflated(DeflateDecoder<Take<R>>),
+    Stored(R),
+    Deflated(DeflateDecoder<R>),
 }
 
 impl<R: BufRead> CheckedMember<R> {
-    /// `reader` stands at the first byte of the member's data.
+    /// `reader` gives the member's data as it lies in the archive, and nothing else.
     pub fn new(member: &Member, reader: R) -> Self {
-        let data = reader.take(member.compressed_bytes);
         CheckedMember {
             inner: match member.is_deflated {
-                true => Inner::Deflated(DeflateDecoder::new(data)),
-                false => Inner::Stored(data),
+                true => Inner::Deflated(DeflateDecoder::new(reader)),
+                false => Inner::Stored(reader),
             },
             crc: Crc::new(),
             expected_crc32: member.crc32,

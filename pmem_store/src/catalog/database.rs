@@ -111,12 +111,15 @@ impl Database {
 }
 
 fn open_error(path: &Path, error: redb::DatabaseError) -> StoreError {
+    let store = path.parent().unwrap_or(path);
     match error {
+        // A reader may not repair.
+        redb::DatabaseError::RepairAborted => StoreError::NotClosed(store.to_path_buf()),
         redb::DatabaseError::Storage(redb::StorageError::Io(source)) if source.kind() != std::io::ErrorKind::InvalidData => {
             StoreError::io("open", path, source)
         }
         other => StoreError::NotAStore {
-            path: path.parent().unwrap_or(path).to_path_buf(),
+            path: store.to_path_buf(),
             reason: format!("its catalog cannot be read ({other})"),
         },
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
+use arrow_ipc::convert::IpcSchemaEncoder;
+use arrow_ipc::writer::DictionaryTracker;
 use redb::{ReadableTable, WriteTransaction};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -74,7 +76,9 @@ impl CatalogWriter {
     }
 
     pub fn put_schema(&self, table: TableId, version: u32, schema: &Schema) -> Result<()> {
-        let mut encoder = arrow_ipc::convert::IpcSchemaEncoder::new();
+        // Without a tracker the encoder panics on a declared dictionary type.
+        let mut dictionaries = DictionaryTracker::new(false);
+        let mut encoder = IpcSchemaEncoder::new().with_dictionary_tracker(&mut dictionaries);
         let message = encoder.schema_to_fb(schema);
         on_table!(self, SCHEMAS, |schemas| schemas.insert((table, version), message.finished_data()).map(|_| ()))
     }

@@ -12,23 +12,30 @@ use super::{Mode, RegionError, RegionKind};
 /// Large enough for any page size in use.
 const PROBE_BYTES: usize = 64 * 1024;
 
-/// The mode regions of this kind will have in the directory `dir`. Leaves nothing behind: the probe is a file without
-/// a name. A directory that cannot be written is judged by its file system alone, as `msync` or `volatile`.
+/// The mode regions of this kind will have in the directory `dir`. Leaves nothing behind: the probe
+/// is a file without a name. A directory that cannot be written is judged by its file system alone,
+/// as `msync` or `volatile`.
 ///
 /// # Errors
 ///
-/// [`RegionError::FileSystem`] if `dir` does not exist or cannot be looked at; [`RegionError::NoLibpmem`] if `kind`
-/// demands libpmem and there is none.
+/// [`RegionError::FileSystem`] if `dir` does not exist or cannot be looked at;
+/// [`RegionError::NoLibpmem`] if `kind` demands libpmem and there is none.
 pub fn detect_mode(dir: &Path, kind: RegionKind) -> Result<Mode, RegionError> {
     let library = match kind {
         RegionKind::Auto => libpmem_ffi::library().ok(),
-        RegionKind::Libpmem => Some(libpmem_ffi::library().map_err(|reason| RegionError::NoLibpmem {
-            reason: reason.to_owned(),
-        })?),
+        RegionKind::Libpmem => {
+            Some(
+                libpmem_ffi::library().map_err(|reason| RegionError::NoLibpmem {
+                    reason: reason.to_owned(),
+                })?,
+            )
+        }
         RegionKind::Plain | RegionKind::Simulated => None,
     };
-    let volatile = is_volatile(dir)
-        .map_err(|source| RegionError::FileSystem { path: dir.to_owned(), source })?;
+    let volatile = is_volatile(dir).map_err(|source| RegionError::FileSystem {
+        path: dir.to_owned(),
+        source,
+    })?;
     if volatile {
         return Ok(Mode::Volatile);
     }
@@ -36,8 +43,8 @@ pub fn detect_mode(dir: &Path, kind: RegionKind) -> Result<Mode, RegionError> {
     Ok(if dax { Mode::Dax } else { Mode::Msync })
 }
 
-/// Whether a new file in `dir` is persistent memory. Every DAX file system (ext4, xfs) knows unnamed files, so one
-/// that refuses them has no DAX either.
+/// Whether a new file in `dir` is persistent memory. Every DAX file system (ext4, xfs) knows
+/// unnamed files, so one that refuses them has no DAX either.
 fn probe(library: &libpmem_ffi::Libpmem, dir: &Path) -> bool {
     let Ok(mapped) = library.map(dir, PROBE_BYTES, PMEM_FILE_CREATE | PMEM_FILE_TMPFILE) else {
         return false;
@@ -52,10 +59,13 @@ fn probe(library: &libpmem_ffi::Libpmem, dir: &Path) -> bool {
 pub(super) fn is_volatile(path: &Path) -> io::Result<bool> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let mut answer = MaybeUninit::<libc::statfs>::zeroed();
-    // SAFETY: the path is NUL-terminated and `answer` valid; zeroes are a valid statfs, so it is initialised even
-    // if the call fails. Held by `a_file_system_in_memory_is_volatile`.
+    // SAFETY: the path is NUL-terminated and `answer` valid; zeroes are a valid statfs, so it is
+    // initialised even if the call fails. Held by `a_file_system_in_memory_is_volatile`.
     let (status, answer) = unsafe {
-        (libc::statfs(path.as_ptr(), answer.as_mut_ptr()), answer.assume_init())
+        (
+            libc::statfs(path.as_ptr(), answer.as_mut_ptr()),
+            answer.assume_init(),
+        )
     };
     if status != 0 {
         return Err(io::Error::last_os_error());
@@ -70,7 +80,10 @@ pub(super) fn available_bytes(path: &Path) -> Option<u64> {
     let mut answer = MaybeUninit::<libc::statvfs>::zeroed();
     // SAFETY: as in `is_volatile`.
     let (status, answer) = unsafe {
-        (libc::statvfs(path.as_ptr(), answer.as_mut_ptr()), answer.assume_init())
+        (
+            libc::statvfs(path.as_ptr(), answer.as_mut_ptr()),
+            answer.assume_init(),
+        )
     };
     (status == 0 && answer.f_blocks > 0).then(|| answer.f_bavail.saturating_mul(answer.f_frsize))
 }

@@ -2,12 +2,14 @@
 
 use super::RegionError;
 
-/// `PMEM_IS_PMEM_FORCE=1` makes libpmem take any file for persistent memory and skip msync; `PMEM_NO_FLUSH=1`
-/// makes it skip flushing the caches. Hardware that needs neither is recognised without them.
+/// `PMEM_IS_PMEM_FORCE=1` makes libpmem take any file for persistent memory and skip msync;
+/// `PMEM_NO_FLUSH=1` makes it skip flushing the caches. Hardware that needs neither is recognised
+/// without them.
 const UNSAFE_WHEN_ONE: [&str; 2] = ["PMEM_IS_PMEM_FORCE", "PMEM_NO_FLUSH"];
 
-/// Refuses to go on when the environment would make libpmem lose acknowledged data. To be asked before a
-/// store is opened for writing. `allow_in_tests` is for tests that want the DAX code path without the hardware.
+/// Refuses to go on when the environment would make libpmem lose acknowledged data. To be asked
+/// before a store is opened. `allow_in_tests` is for tests that want the DAX code path
+/// without the hardware.
 ///
 /// # Errors
 ///
@@ -17,7 +19,9 @@ pub fn refuse_forced_pmem(allow_in_tests: bool) -> Result<(), RegionError> {
         return Ok(());
     }
     for variable in UNSAFE_WHEN_ONE {
-        let Some(value) = std::env::var_os(variable) else { continue };
+        let Some(value) = std::env::var_os(variable) else {
+            continue;
+        };
         let value = value.to_string_lossy().into_owned();
         if leading_integer(&value) == Some(1) {
             return Err(RegionError::UnsafeEnvironment { variable, value });
@@ -30,9 +34,14 @@ pub fn refuse_forced_pmem(allow_in_tests: bool) -> Result<(), RegionError> {
 fn leading_integer(text: &str) -> Option<i64> {
     let text = text.trim_start();
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let digits = unsigned.find(|c: char| !c.is_ascii_digit()).unwrap_or(unsigned.len());
+    let digits = unsigned
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(unsigned.len());
     let sign = if text.starts_with('-') { -1 } else { 1 };
-    unsigned[..digits].parse::<i64>().ok().map(|number| sign * number)
+    unsigned[..digits]
+        .parse::<i64>()
+        .ok()
+        .map(|number| sign * number)
 }
 
 #[cfg(test)]
@@ -41,7 +50,14 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_libpmem_reads_them() {
-        for (text, number) in [("1", 1), (" 01x", 1), ("+1", 1), ("0", 0), ("-1", -1), ("10", 10)] {
+        for (text, number) in [
+            ("1", 1),
+            (" 01x", 1),
+            ("+1", 1),
+            ("0", 0),
+            ("-1", -1),
+            ("10", 10),
+        ] {
             assert_eq!(leading_integer(text), Some(number), "{text:?}");
         }
         assert_eq!(leading_integer("yes"), None);

@@ -10,7 +10,8 @@ use super::libpmem_ffi::{
 };
 use super::mapped::{Backing, CreateError};
 
-/// From here a copy goes around the caches: they would only be flushed again, and other data evicted for it.
+/// From here a copy goes around the caches: they would only be flushed again, and other data
+/// evicted for it.
 const NONTEMPORAL_BYTES_MIN: usize = 4096;
 
 /// A file mapped read-write by libpmem; unmapped on drop.
@@ -19,15 +20,16 @@ pub(super) struct PmemMap {
     mapped: Mapped,
 }
 
-// SAFETY: the mapping belongs to this value alone and is not bound to a thread; all writes need `&mut`.
-// Held by `a_region_can_be_written_by_another_thread_than_the_one_that_made_it`.
+// SAFETY: the mapping belongs to this value alone and is not bound to a thread; all writes need
+// `&mut`. Held by `a_region_can_be_written_by_another_thread_than_the_one_that_made_it`.
 unsafe impl Send for PmemMap {}
 
 impl Backing for PmemMap {
     const IS_MAPPED: bool = true;
 
     fn create(path: &Path, capacity: usize) -> Result<PmemMap, CreateError> {
-        let library = libpmem_ffi::library().map_err(|reason| CreateError::NoLibpmem(reason.to_owned()))?;
+        let library =
+            libpmem_ffi::library().map_err(|reason| CreateError::NoLibpmem(reason.to_owned()))?;
         let mapped = loop {
             match library.map(path, capacity, PMEM_FILE_CREATE | PMEM_FILE_EXCL) {
                 // posix_fallocate stops at any signal; the library has removed the file then.
@@ -54,15 +56,20 @@ impl Backing for PmemMap {
 
     fn copy_in(&mut self, offset: usize, bytes: &[u8]) {
         debug_assert!(offset + bytes.len() <= self.mapped.len);
-        // SAFETY: `mapped::MappedRegion` checked the range; source and target cannot overlap, as the target is
-        // borrowed mutably. NODRAIN with NONTEMPORAL is a valid pair of flags.
-        // Held by `writes_outside_the_capacity_are_refused`.
+        // SAFETY: `mapped::MappedRegion` checked the range; source and target cannot overlap, as
+        // the target is borrowed mutably. NODRAIN with NONTEMPORAL is a valid pair of flags. Held
+        // by `writes_outside_the_capacity_are_refused`.
         unsafe {
             let target = self.mapped.start.as_ptr().add(offset);
             if self.mapped.is_pmem {
                 let large = bytes.len() >= NONTEMPORAL_BYTES_MIN;
                 let flags = PMEM_F_MEM_NODRAIN | if large { PMEM_F_MEM_NONTEMPORAL } else { 0 };
-                (self.library.pmem_memcpy)(target.cast(), bytes.as_ptr().cast(), bytes.len(), flags);
+                (self.library.pmem_memcpy)(
+                    target.cast(),
+                    bytes.as_ptr().cast(),
+                    bytes.len(),
+                    flags,
+                );
             } else {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len());
             }
@@ -71,8 +78,9 @@ impl Backing for PmemMap {
 
     fn store_u64(&mut self, offset: usize, value: u64) {
         debug_assert!(offset.is_multiple_of(8) && offset + 8 <= self.mapped.len);
-        // SAFETY: in range and aligned, checked by `mapped::MappedRegion` (the mapping starts on a page); only this
-        // thread can reach it. Held by `a_published_value_is_stored_little_endian`.
+        // SAFETY: in range and aligned, checked by `mapped::MappedRegion` (the mapping starts on a
+        // page); only this thread can reach it. Held by
+        // `a_published_value_is_stored_little_endian`.
         unsafe {
             let target = self.mapped.start.as_ptr().add(offset);
             AtomicU64::from_ptr(target.cast()).store(value.to_le(), Ordering::Release);
@@ -83,12 +91,12 @@ impl Backing for PmemMap {
     }
 
     fn sync(&mut self, offset: usize, len: usize) -> io::Result<()> {
-        // SAFETY: the range is mapped, checked by `mapped::MappedRegion`; pmem_msync rounds it to pages itself.
-        // Held by `a_libpmem_region_seals_what_was_written`.
+        // SAFETY: the range is mapped, checked by `mapped::MappedRegion`; pmem_msync rounds it to
+        // pages itself. Held by `a_libpmem_region_seals_what_was_written`.
         unsafe {
             if self.mapped.is_pmem {
-                // Every write has flushed its cache lines already. The drain is needed with eADR too: it orders
-                // the non-temporal stores.
+                // Every write has flushed its cache lines already. The drain is needed with eADR
+                // too: it orders the non-temporal stores.
                 (self.library.pmem_drain)();
                 return Ok(());
             }

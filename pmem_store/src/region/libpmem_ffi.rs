@@ -1,4 +1,5 @@
-//! libpmem 1.x, loaded when first needed: one binary runs with and without it. The only file that knows the library.
+//! libpmem 1.x, loaded when first needed: one binary runs with and without it. The only file that
+//! knows the library.
 //!
 //! Declarations follow `libpmem.h` of 1.12.1.
 
@@ -12,8 +13,9 @@ use std::sync::OnceLock;
 
 use libc::{mode_t, size_t};
 
-/// Create the file, or *truncate* an existing one: never use it without [`PMEM_FILE_EXCL`] or [`PMEM_FILE_TMPFILE`].
-/// The library's `PMEM_FILE_SPARSE` is left out on purpose: it turns a full disk into SIGBUS.
+/// Create the file, or *truncate* an existing one: never use it without [`PMEM_FILE_EXCL`] or
+/// [`PMEM_FILE_TMPFILE`]. The library's `PMEM_FILE_SPARSE` is left out on purpose: it turns a full
+/// disk into SIGBUS.
 pub(super) const PMEM_FILE_CREATE: c_int = 1 << 0;
 pub(super) const PMEM_FILE_EXCL: c_int = 1 << 1;
 /// The path is a directory; the file has no name and vanishes with its last user.
@@ -37,9 +39,9 @@ macro_rules! functions {
             /// `handle` is an open libpmem.so.1, never closed.
             unsafe fn resolve(handle: NonNull<c_void>) -> Result<Libpmem, String> {
                 Ok(Libpmem { $($name: {
-                    // SAFETY: handle is open and the name ends in a NUL; a function pointer has the size of
-                    // the address, and the type is the one libpmem.h declares for this name.
-                    // Held by `a_libpmem_region_seals_what_was_written`.
+                    // SAFETY: handle is open and the name ends in a NUL; a function pointer has the
+                    // size of the address, and the type is the one libpmem.h declares for this
+                    // name. Held by `a_libpmem_region_seals_what_was_written`.
                     unsafe {
                         let address = libc::dlsym(handle.as_ptr(), concat!(stringify!($name), "\0").as_ptr().cast());
                         if address.is_null() {
@@ -78,15 +80,20 @@ pub(super) fn library() -> Result<&'static Libpmem, &'static str> {
 }
 
 fn load() -> Result<Libpmem, String> {
-    // SAFETY: the name is NUL-terminated. Loading runs libpmem's constructor, which reads the environment and the
-    // CPU's features, and nothing of ours. The handle is never closed, so the functions stay valid.
-    // dlerror and pmem_check_version return NULL or a string that is valid until the next call on this thread.
+    // SAFETY: the name is NUL-terminated. Loading runs libpmem's constructor, which reads the
+    // environment and the CPU's features, and nothing of ours. The handle is never closed, so the
+    // functions stay valid. dlerror and pmem_check_version return NULL or a string that is valid
+    // until the next call on this thread.
     unsafe {
         let handle = libc::dlopen(c"libpmem.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-        let handle = NonNull::new(handle)
-            .ok_or_else(|| text(libc::dlerror()).unwrap_or_else(|| "libpmem.so.1 does not load".into()))?;
+        let handle = NonNull::new(handle).ok_or_else(|| {
+            text(libc::dlerror()).unwrap_or_else(|| "libpmem.so.1 does not load".into())
+        })?;
         let library = Libpmem::resolve(handle)?;
-        match text((library.pmem_check_version)(PMEM_MAJOR_VERSION, PMEM_MINOR_VERSION)) {
+        match text((library.pmem_check_version)(
+            PMEM_MAJOR_VERSION,
+            PMEM_MINOR_VERSION,
+        )) {
             None => Ok(library),
             Some(reason) => Err(reason),
         }
@@ -98,7 +105,11 @@ fn load() -> Result<Libpmem, String> {
 /// `message` is NULL or a NUL-terminated string.
 unsafe fn text(message: *const c_char) -> Option<String> {
     // SAFETY: not NULL here, and the caller vouches for the rest.
-    (!message.is_null()).then(|| unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned())
+    (!message.is_null()).then(|| {
+        unsafe { CStr::from_ptr(message) }
+            .to_string_lossy()
+            .into_owned()
+    })
 }
 
 impl Libpmem {
@@ -110,12 +121,23 @@ impl Libpmem {
         // SAFETY: the path is NUL-terminated and both result pointers are valid for the call.
         // Held by `a_libpmem_region_seals_what_was_written`.
         let start = unsafe {
-            (self.pmem_map_file)(path.as_ptr(), len, flags, 0o644, &mut mapped_len, &mut is_pmem)
+            (self.pmem_map_file)(
+                path.as_ptr(),
+                len,
+                flags,
+                0o666,
+                &mut mapped_len,
+                &mut is_pmem,
+            )
         };
         // Read before anything else can change errno.
         let error = io::Error::last_os_error();
         match NonNull::new(start.cast::<u8>()) {
-            Some(start) => Ok(Mapped { start, len: mapped_len, is_pmem: is_pmem != 0 }),
+            Some(start) => Ok(Mapped {
+                start,
+                len: mapped_len,
+                is_pmem: is_pmem != 0,
+            }),
             None => Err(self.explain(error)),
         }
     }

@@ -50,7 +50,8 @@ impl From<io::Error> for CreateError {
 
 /// A region over any backing.
 struct MappedRegion<B> {
-    // Fields drop in this order: the guard before the mapping it guards, the mapping before its file is removed.
+    // Fields drop in this order: the guard before the mapping it guards, the mapping before its
+    // file is removed.
     guard: Option<FaultGuard>,
     backing: B,
     file: UnsealedFile,
@@ -58,7 +59,8 @@ struct MappedRegion<B> {
     mode: Mode,
 }
 
-/// Removes the file on drop unless it was sealed: a failed import must not keep its space until the next start.
+/// Removes the file on drop unless it was sealed: a failed import must not keep its space until the
+/// next start.
 struct UnsealedFile {
     path: PathBuf,
     sealed: bool,
@@ -67,8 +69,8 @@ struct UnsealedFile {
 impl Drop for UnsealedFile {
     fn drop(&mut self) {
         if !self.sealed {
-            // If this fails the file stays until the store is opened again, which removes what the catalog
-            // does not name.
+            // If this fails the file stays until the store is opened again, which removes what the
+            // catalog does not name.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -80,23 +82,35 @@ pub(super) fn create<B: Backing>(
     poison: Arc<PoisonFlag>,
 ) -> Result<Box<dyn Region>, RegionError> {
     let error = |source: io::Error| match source.raw_os_error() {
-        Some(libc::EEXIST) => RegionError::Exists { path: path.to_owned() },
-        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => {
-            RegionError::NoSpace { path: path.to_owned(), capacity, source }
-        }
-        _ => RegionError::Create { path: path.to_owned(), capacity, source },
+        Some(libc::EEXIST) => RegionError::Exists {
+            path: path.to_owned(),
+        },
+        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => RegionError::NoSpace {
+            path: path.to_owned(),
+            capacity,
+            source,
+        },
+        _ => RegionError::Create {
+            path: path.to_owned(),
+            capacity,
+            source,
+        },
     };
     // Asked here too, so that a failure below can only concern a file of our own.
     if path.symlink_metadata().is_ok() {
         return Err(error(io::Error::from_raw_os_error(libc::EEXIST)));
     }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     // Without this look ahead a hopeless reservation first takes all that is left, from everybody.
     if B::IS_MAPPED && detect::available_bytes(directory).is_some_and(|free| free < capacity) {
         return Err(error(io::Error::from_raw_os_error(libc::ENOSPC)));
     }
-    let len = usize::try_from(capacity).ok().filter(|&len| len > 0 && len <= isize::MAX as usize);
+    let len = usize::try_from(capacity)
+        .ok()
+        .filter(|&len| len > 0 && len <= isize::MAX as usize);
     let len = len.ok_or_else(|| error(io::ErrorKind::InvalidInput.into()))?;
     let backing = match B::create(path, len) {
         Ok(backing) => backing,
@@ -108,20 +122,33 @@ pub(super) fn create<B: Backing>(
             return Err(error(source));
         }
     };
-    let file = UnsealedFile { path: path.to_owned(), sealed: false };
+    let file = UnsealedFile {
+        path: path.to_owned(),
+        sealed: false,
+    };
     let mode = match (detect::is_volatile(path).map_err(error)?, backing.is_pmem()) {
         (true, _) => Mode::Volatile,
         (false, true) => Mode::Dax,
         (false, false) => Mode::Msync,
     };
     let guard = if B::IS_MAPPED {
-        // SAFETY: the mapping starts on a page, has `len` bytes, is ours alone and outlives the guard by field order.
-        // Held by `a_region_whose_file_was_truncated_is_refused_at_the_next_flush`.
-        Some(unsafe { FaultGuard::register(backing.bytes().as_ptr(), len, Access::ReadWrite) }.map_err(error)?)
+        // SAFETY: the mapping starts on a page, has `len` bytes, is ours alone and outlives the
+        // guard by field order. Held by
+        // `a_region_whose_file_was_truncated_is_refused_at_the_next_flush`.
+        Some(
+            unsafe { FaultGuard::register(backing.bytes().as_ptr(), len, Access::ReadWrite) }
+                .map_err(error)?,
+        )
     } else {
         None
     };
-    Ok(Box::new(MappedRegion { guard, backing, file, poison, mode }))
+    Ok(Box::new(MappedRegion {
+        guard,
+        backing,
+        file,
+        poison,
+        mode,
+    }))
 }
 
 impl<B: Backing> MappedRegion<B> {
@@ -131,7 +158,12 @@ impl<B: Backing> MappedRegion<B> {
         match offset.checked_add(len) {
             // Fits: the capacity itself came from a usize.
             Some(end) if end <= capacity => Ok((offset as usize, len as usize)),
-            _ => Err(RegionError::OutOfBounds { path: self.file.path.clone(), offset, len, capacity }),
+            _ => Err(RegionError::OutOfBounds {
+                path: self.file.path.clone(),
+                offset,
+                len,
+                capacity,
+            }),
         }
     }
 
@@ -139,7 +171,9 @@ impl<B: Backing> MappedRegion<B> {
         self.backing.sync(offset, len)?;
         // A write that lost its page went to a page of zeros, and no msync reports that.
         if self.guard.as_ref().is_some_and(FaultGuard::damaged) {
-            return Err(io::Error::other("the file was truncated, or the medium failed, while it was written"));
+            return Err(io::Error::other(
+                "the file was truncated, or the medium failed, while it was written",
+            ));
         }
         Ok(())
     }
@@ -165,7 +199,10 @@ impl<B: Backing> Region for MappedRegion<B> {
         self.poison.check()?;
         let (start, _) = self.range(offset, 8)?;
         if !offset.is_multiple_of(8) {
-            return Err(RegionError::Misaligned { path: self.file.path.clone(), offset });
+            return Err(RegionError::Misaligned {
+                path: self.file.path.clone(),
+                offset,
+            });
         }
         self.backing.store_u64(start, value);
         Ok(())
@@ -175,7 +212,12 @@ impl<B: Backing> Region for MappedRegion<B> {
         self.poison.check()?;
         let (start, size) = self.range(offset, len)?;
         self.sync(start, size).map_err(|source| {
-            let error = RegionError::Flush { path: self.file.path.clone(), offset, len, source };
+            let error = RegionError::Flush {
+                path: self.file.path.clone(),
+                offset,
+                len,
+                source,
+            };
             self.poison.poison(error.to_string());
             error
         })
@@ -189,18 +231,34 @@ impl<B: Backing> Region for MappedRegion<B> {
         self.poison.check()?;
         self.range(0, len)?;
         if len == 0 {
-            return Err(RegionError::SealedEmpty { path: self.file.path.clone() });
+            return Err(RegionError::SealedEmpty {
+                path: self.file.path.clone(),
+            });
         }
         self.flush(0, len)?;
-        let MappedRegion { guard, backing, mut file, poison, .. } = *self;
+        let MappedRegion {
+            guard,
+            backing,
+            mut file,
+            poison,
+            ..
+        } = *self;
         drop(guard);
-        let seal_error = |step, path: &Path, source| RegionError::Seal { path: path.to_owned(), step, source };
-        backing.close(&file.path).map_err(|source| seal_error("write", &file.path, source))?;
+        let seal_error = |step, path: &Path, source| RegionError::Seal {
+            path: path.to_owned(),
+            step,
+            source,
+        };
+        backing
+            .close(&file.path)
+            .map_err(|source| seal_error("write", &file.path, source))?;
 
         let on_disk = OpenOptions::new().write(true).open(&file.path);
         let on_disk = on_disk.map_err(|source| seal_error("open", &file.path, source))?;
         // Nothing maps the file now, so trimming it cannot take a page from anybody.
-        on_disk.set_len(len).map_err(|source| seal_error("trim", &file.path, source))?;
+        on_disk
+            .set_len(len)
+            .map_err(|source| seal_error("trim", &file.path, source))?;
         on_disk.sync_all().map_err(|source| {
             // As with msync: the kernel reports a failed write once and then calls the pages clean.
             let error = seal_error("sync", &file.path, source);

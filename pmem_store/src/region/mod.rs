@@ -1,14 +1,16 @@
 //! Writing files of fixed capacity through memory: where segments come from.
 //!
-//! A region is created empty and preallocated, written, flushed, and *sealed*: unmapped, trimmed to what was
-//! written and synced. From then on the file never changes and is read through [`crate::mapping`].
+//! A region is created empty and preallocated, written, flushed, and *sealed*: unmapped, trimmed to
+//! what was written and synced. From then on the file never changes and is read through
+//! [`crate::mapping`].
 //!
 //! - `mapped`: what all regions share: bounds, poisoning, clean-up, sealing
-//! - `libpmem` (with `libpmem_ffi`, the only file that knows the library), `plain`, `simulated`: the three backings
+//! - `libpmem` (with `libpmem_ffi`, the only file that knows the library), `plain`, `simulated`:
+//!   the three backings
 //! - `detect`: which promise a directory can keep; `environment`: settings that would break it
 //!
-//! **Invariant:** a region never reuses an existing file, never leaves an unsealed one behind in a living process,
-//! and never writes again after a flush has failed.
+//! **Invariant:** a region never reuses an existing file, never leaves an unsealed one behind in a
+//! living process, and never writes again after a flush has failed.
 
 mod detect;
 mod environment;
@@ -33,7 +35,8 @@ pub use poison::PoisonFlag;
 /// What a store promises about data it has acknowledged; shown to the user in lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Persistent memory mapped with `MAP_SYNC`: durable once flushed from the CPU's caches, without the kernel.
+    /// Persistent memory mapped with `MAP_SYNC`: durable once flushed from the CPU's caches,
+    /// without the kernel.
     Dax,
     /// A file in the page cache: durable once msync has returned.
     Msync,
@@ -61,14 +64,16 @@ pub enum RegionKind {
     Libpmem,
     /// A mapped file and msync, also on persistent memory.
     Plain,
-    /// Memory that records what would reach the medium; the file is written when sealed. For crash tests.
+    /// Memory that records what would reach the medium; the file is written when sealed. For crash
+    /// tests.
     Simulated,
 }
 
-/// A writable, preallocated file of fixed capacity. Dropped without [`Region::seal`], it removes its file.
+/// A writable, preallocated file of fixed capacity. Dropped without [`Region::seal`], it removes
+/// its file.
 ///
-/// Every method that writes or flushes fails with [`RegionError::Poisoned`] once a flush of this region, or of any
-/// other that shares its [`PoisonFlag`], has failed.
+/// Every method that writes or flushes fails with [`RegionError::Poisoned`] once a flush of this
+/// region, or of any other that shares its [`PoisonFlag`], has failed.
 pub trait Region: Send {
     /// Size of the file until it is sealed, in bytes.
     fn capacity(&self) -> u64;
@@ -76,41 +81,43 @@ pub trait Region: Send {
     /// How a flush of this region makes data durable.
     fn mode(&self) -> Mode;
 
-    /// Copies `bytes` to `offset` (bytes). Durable only after [`Region::flush`]; until then any part may be.
+    /// Copies `bytes` to `offset` (bytes). Durable only after [`Region::flush`]; until then any
+    /// part may be.
     ///
     /// # Errors
     ///
     /// [`RegionError::OutOfBounds`] beyond the capacity; nothing is written then.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), RegionError>;
 
-    /// Stores `value` little-endian at `offset` (bytes, a multiple of 8) with one atomic store: after a crash the
-    /// old or the new value is there, never a mixture. Orders nothing: flush what it announces first, and flush it
-    /// after.
+    /// Stores `value` little-endian at `offset` (bytes, a multiple of 8) with one atomic store:
+    /// after a crash the old or the new value is there, never a mixture. Orders nothing: flush what
+    /// it announces first, and flush it after.
     ///
     /// # Errors
     ///
     /// [`RegionError::Misaligned`], [`RegionError::OutOfBounds`].
     fn publish_u64(&mut self, offset: u64, value: u64) -> Result<(), RegionError>;
 
-    /// Returns when what was written to these `len` bytes from `offset` survives a loss of power, as far as the
-    /// mode promises that.
+    /// Returns when what was written to these `len` bytes from `offset` survives a loss of power,
+    /// as far as the mode promises that.
     ///
     /// # Errors
     ///
-    /// [`RegionError::Flush`] if the system could not write; then the region and its store are poisoned, because
-    /// the kernel may have dropped the data and would report success the next time.
+    /// [`RegionError::Flush`] if the system could not write; then the region and its store are
+    /// poisoned, because the kernel may have dropped the data and would report success the next
+    /// time.
     fn flush(&mut self, offset: u64, len: u64) -> Result<(), RegionError>;
 
     /// All bytes of the region as written so far; zeros where nothing was written.
     fn as_slice(&self) -> &[u8];
 
-    /// Flushes everything, unmaps the file, trims it to `len` bytes and syncs it. The directory is the caller's to
-    /// sync ([`sync_directory`]), once for all files it made.
+    /// Flushes everything, unmaps the file, trims it to `len` bytes and syncs it. The directory is
+    /// the caller's to sync ([`sync_directory`]), once for all files it made.
     ///
     /// # Errors
     ///
-    /// As [`Region::flush`]; [`RegionError::SealedEmpty`] for 0; [`RegionError::Seal`] naming the step that failed.
-    /// On any error the file is removed.
+    /// As [`Region::flush`]; [`RegionError::SealedEmpty`] for 0; [`RegionError::Seal`] naming the
+    /// step that failed. On any error the file is removed.
     fn seal(self: Box<Self>, len: u64) -> Result<(), RegionError>;
 
     /// The record of a simulated region; None for real ones. It stays readable after sealing.
@@ -119,13 +126,14 @@ pub trait Region: Send {
     }
 }
 
-/// Creates the file at `path` with `capacity` bytes, all reserved on the medium, as a region of this kind.
+/// Creates the file at `path` with `capacity` bytes, all reserved on the medium, as a region of
+/// this kind.
 ///
 /// # Errors
 ///
-/// [`RegionError::NoSpace`] if the bytes cannot be reserved, [`RegionError::Exists`] if there is a file already
-/// (it is left alone), [`RegionError::NoLibpmem`], [`RegionError::Create`] for other refusals of the system. No new
-/// file remains.
+/// [`RegionError::NoSpace`] if the bytes cannot be reserved, [`RegionError::Exists`] if there is a
+/// file already (it is left alone), [`RegionError::NoLibpmem`], [`RegionError::Create`] for other
+/// refusals of the system. No new file remains.
 pub fn create(
     path: &Path,
     capacity: u64,
@@ -152,5 +160,8 @@ pub fn create(
 pub fn sync_directory(path: &Path) -> Result<(), RegionError> {
     File::open(path)
         .and_then(|directory| directory.sync_all())
-        .map_err(|source| RegionError::SyncDirectory { path: path.to_owned(), source })
+        .map_err(|source| RegionError::SyncDirectory {
+            path: path.to_owned(),
+            source,
+        })
 }

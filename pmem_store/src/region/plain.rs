@@ -19,18 +19,25 @@ impl Backing for PlainMap {
     const IS_MAPPED: bool = true;
 
     fn create(path: &Path, capacity: usize) -> Result<PlainMap, CreateError> {
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        let len = libc::off_t::try_from(capacity).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path)?;
+        let len = libc::off_t::try_from(capacity)
+            .map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
         loop {
-            // SAFETY: the descriptor is open; posix_fallocate returns the error instead of setting errno.
+            // SAFETY: the descriptor is open; posix_fallocate returns the error instead of setting
+            // errno.
             match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) } {
                 0 => break,
                 libc::EINTR => {}
                 number => return Err(io::Error::from_raw_os_error(number).into()),
             }
         }
-        // SAFETY: the file was just made under a name nobody else uses and is written only through this mapping;
-        // its bytes are reserved, so a full disk cannot fault. Held by `a_plain_region_seals_what_was_written`.
+        // SAFETY: the file was just made under a name nobody else uses and is written only through
+        // this mapping; its bytes are reserved, so a full disk cannot fault. Held by
+        // `a_plain_region_seals_what_was_written`.
         let map = unsafe { MmapOptions::new().len(capacity).map_mut(&file) }?;
         Ok(PlainMap { map })
     }
@@ -45,8 +52,9 @@ impl Backing for PlainMap {
 
     fn store_u64(&mut self, offset: usize, value: u64) {
         let target = self.map[offset..offset + 8].as_mut_ptr();
-        // SAFETY: in range (sliced above) and aligned, as `mapped::MappedRegion` checked and mappings start on a
-        // page; borrowed mutably. Held by `a_published_value_is_stored_little_endian`.
+        // SAFETY: in range (sliced above) and aligned, as `mapped::MappedRegion` checked and
+        // mappings start on a page; borrowed mutably. Held by
+        // `a_published_value_is_stored_little_endian`.
         unsafe { AtomicU64::from_ptr(target.cast()) }.store(value.to_le(), Ordering::Release);
     }
 

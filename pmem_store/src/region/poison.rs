@@ -4,8 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::RegionError;
 
-/// Shared by all regions of a store. Set once by the first failed flush or sync and never cleared: after a failed
-/// msync the kernel may have marked the lost pages clean, so trying again would report success for lost data.
+/// Shared by all regions of a store. Set once by the first failed flush or sync and never cleared:
+/// after a failed msync the kernel may have marked the lost pages clean, so trying again would
+/// report success for lost data.
 #[derive(Debug, Default)]
 pub struct PoisonFlag {
     reason: OnceLock<String>,
@@ -33,7 +34,9 @@ impl PoisonFlag {
     pub fn check(&self) -> Result<(), RegionError> {
         match self.reason.get() {
             None => Ok(()),
-            Some(reason) => Err(RegionError::Poisoned { reason: reason.clone() }),
+            Some(reason) => Err(RegionError::Poisoned {
+                reason: reason.clone(),
+            }),
         }
     }
 }

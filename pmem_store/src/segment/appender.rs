@@ -2,17 +2,19 @@
 //!
 //! Every record batch is a multiple of the zone, but for the last one of a segment.
 
+use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::compute::concat;
 use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 
-use super::compact::compact_as;
+use super::compact::{cast_to, compact};
 use super::seal::{SealedSegment, remove_segment_files};
-use super::writer::{SegmentWriter, bound_bytes};
+use super::writer::{SegmentWriter, bound_bytes, capacity_for_one};
 use super::{BATCH_ZONES, SEGMENT_TARGET_BYTES};
 use crate::ZONE_ROWS;
 use crate::error::Result;
@@ -28,12 +30,15 @@ pub struct Appender {
     kind: RegionKind,
     poison: Arc<PoisonFlag>,
     next_segment: Arc<AtomicU64>,
+    target_bytes: u64,
     pending: Vec<RecordBatch>,
     pending_rows: usize,
     pending_bytes: usize,
     current: Option<SegmentWriter>,
     sealed: Vec<SealedSegment>,
     finished: bool,
+    /// Keeps the store locked: another writer would take the same segment ids.
+    _locked: Arc<dyn Any + Send + Sync>,
 }
 
 impl Appender {
@@ -44,6 +49,7 @@ impl Appender {
         kind: RegionKind,
         poison: Arc<PoisonFlag>,
         next_segment: Arc<AtomicU64>,
+        locked: Arc<dyn Any + Send + Sync>,
     ) -> Appender {
         Appender {
             dir,
@@ -51,13 +57,21 @@ impl Appender {
             kind,
             poison,
             next_segment,
+            target_bytes: SEGMENT_TARGET_BYTES,
             pending: Vec::new(),
             pending_rows: 0,
             pending_bytes: 0,
             current: None,
             sealed: Vec::new(),
             finished: false,
+            _locked: locked,
         }
+    }
+
+    /// Closes segments at another size than [`SEGMENT_TARGET_BYTES`].
+    pub fn with_target_bytes(mut self, target_bytes: u64) -> Appender {
+        self.target_bytes = target_bytes;
+        self
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -66,6 +80,11 @@ impl Appender {
 
     /// Adds rows; columns are matched by position and cast to the physical type where they differ.
     pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        let (found, expected) = (batch.num_columns(), self.schema.fields().len());
+        if found != expected {
+            let what = format!("a batch of {found} columns was given for a table of {expected}");
+            return Err(ArrowError::SchemaError(what).into());
+        }
         if batch.num_rows() == 0 {
             return Ok(());
         }
@@ -91,6 +110,8 @@ impl Appender {
         self.seal_current()?;
         if !self.sealed.is_empty() {
             files::sync_dir(&self.dir)?;
+            // The table's directory may be new too.
+            self.dir.parent().map_or(Ok(()), files::sync_dir)?;
         }
         self.finished = true;
         Ok(std::mem::take(&mut self.sealed))
@@ -115,9 +136,14 @@ impl Appender {
         self.pending_rows -= rows;
         self.pending_bytes = self.pending.iter().map(|batch| bound_bytes(batch) as usize).sum();
         let columns = self.schema.fields().iter().enumerate().map(|(index, field)| -> Result<ArrayRef> {
-            let arrays: Vec<&dyn arrow::array::Array> = pieces.iter().map(|piece| piece.column(index).as_ref()).collect();
-            let column = if arrays.len() == 1 { Arc::clone(pieces[0].column(index)) } else { concat(&arrays)? };
-            Ok(compact_as(&column, field)?)
+            // Cast first: dictionaries put together may overflow the type of their keys.
+            let arrays = pieces.iter().map(|piece| cast_to(piece.column(index), field.data_type()));
+            let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+            let column = match arrays.as_slice() {
+                [one] => Arc::clone(one),
+                many => concat(&many.iter().map(|array| array.as_ref() as &dyn Array).collect::<Vec<_>>())?,
+            };
+            Ok(compact(&column))
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(rows));
@@ -132,9 +158,9 @@ impl Appender {
         let writer = match &mut self.current {
             Some(writer) => writer,
             none => {
-                let room = needed + (2 << 20);
+                let room = capacity_for_one(&self.schema, needed);
                 // The only batch of a small write does not preallocate a whole segment.
-                let capacity = if last { room } else { room.max(SEGMENT_TARGET_BYTES) };
+                let capacity = if last { room } else { room.max(self.target_bytes) };
                 let id = self.next_segment.fetch_add(1, Ordering::Relaxed);
                 files::create_dir(&self.dir)?;
                 let path = self.dir.join(format!("{id}.arrow"));

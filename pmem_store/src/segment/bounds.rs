@@ -36,6 +36,9 @@ pub fn supports(data_type: &DataType) -> bool {
 }
 
 pub fn bounds(array: &ArrayRef) -> Bounds {
+    if !supports(array.data_type()) {
+        return unknown();
+    }
     let exact = |min: ArrayRef, max: ArrayRef| Bounds { min, max, min_exact: true, max_exact: true, has_nan: false };
     let values = array.as_ref();
     match array.data_type() {
@@ -67,11 +70,13 @@ pub fn bounds(array: &ArrayRef) -> Bounds {
             let (min, max) = (compute::min(values), compute::max(values));
             exact(one_value(values, min), one_value(values, max))
         }
-        other => {
-            let unknown = new_null_array(other, 1);
-            Bounds { min: Arc::clone(&unknown), max: unknown, min_exact: false, max_exact: false, has_nan: false }
-        }
+        _ => unknown()
     )
+}
+
+fn unknown() -> Bounds {
+    let none = new_null_array(&DataType::Null, 1);
+    Bounds { min: Arc::clone(&none), max: none, min_exact: false, max_exact: false, has_nan: false }
 }
 
 fn one_value<T: ArrowPrimitiveType>(like: &PrimitiveArray<T>, value: Option<T::Native>) -> ArrayRef {

@@ -10,8 +10,8 @@ use arrow::array::{
     OffsetSizeTrait, StringViewArray, StructArray,
 };
 use arrow::buffer::OffsetBuffer;
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, FieldRef, Fields, Schema};
 use arrow::error::ArrowError;
 
 /// The type a value is stored as: encodings that belong to an array rather than to a value
@@ -50,17 +50,18 @@ pub fn storable_schema(schema: &Schema) -> Result<Schema, String> {
     Ok(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// `array` as `data_type`, with nothing behind it that it does not show.
-pub(super) fn compact_as(array: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
-    let array = if array.data_type() == field.data_type() {
-        Arc::clone(array)
-    } else {
-        cast(array, field.data_type())?
-    };
-    Ok(compact(&array))
+/// `array` as `data_type`; a value that does not fit is an error.
+pub(super) fn cast_to(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
+    if array.data_type() == data_type {
+        return Ok(Arc::clone(array));
+    }
+    // Not the default, which turns what does not fit into NULL.
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(array, data_type, &strict)
 }
 
-fn compact(array: &ArrayRef) -> ArrayRef {
+/// `array` with nothing behind it that it does not show.
+pub(super) fn compact(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => compact_string_view(array.as_string_view()),
         DataType::BinaryView => compact_binary_view(array.as_binary_view()),
@@ -90,7 +91,12 @@ fn compact_binary_view(array: &BinaryViewArray) -> ArrayRef {
 
 fn wasteful(used_bytes: usize, buffers: &[arrow::buffer::Buffer]) -> bool {
     let held: usize = buffers.iter().map(|buffer| buffer.len()).sum();
-    held > used_bytes + used_bytes / 8 + 64
+    held > held_bytes_max(used_bytes)
+}
+
+/// The data buffers a view array may hold to show `used_bytes`.
+pub(super) fn held_bytes_max(used_bytes: usize) -> usize {
+    used_bytes + used_bytes / 8 + 64
 }
 
 fn compact_struct(array: &StructArray) -> ArrayRef {
@@ -127,6 +133,10 @@ fn compact_fixed_size_list(array: &FixedSizeListArray) -> ArrayRef {
     let DataType::FixedSizeList(field, size) = array.data_type() else {
         unreachable!("a fixed-size list array has its type")
     };
+    if *size == 0 {
+        // Its rows cannot be counted by its values.
+        return Arc::new(array.clone());
+    }
     // A slice of a fixed-size list already shows sliced values.
     Arc::new(FixedSizeListArray::new(
         field.clone(),

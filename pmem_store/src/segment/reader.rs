@@ -101,6 +101,13 @@ impl Segment {
         Ok(batch)
     }
 
+    /// The bytes that `rows` rows of a column lie in, of all its buffers; an even share of the batch.
+    pub fn touched_bytes(&self, batch: usize, column: usize, rows: usize) -> usize {
+        let Some(decoded) = self.decoded.lock().get(&batch).cloned() else { return 0 };
+        let total = buffer_bytes(&decoded.column(column).to_data());
+        (total as u128 * rows as u128 / decoded.num_rows().max(1) as u128) as usize
+    }
+
     /// An error when the file was cut short while it was being read.
     pub fn check_intact(&self) -> Result<()> {
         if self.mapping.damaged() { Err(self.cut_short()) } else { Ok(()) }
@@ -159,6 +166,12 @@ impl Segment {
     }
 }
 
+fn buffer_bytes(data: &ArrayData) -> usize {
+    let validity = data.nulls().map_or(0, |nulls| nulls.buffer().len());
+    let buffers: usize = data.buffers().iter().map(Buffer::len).sum();
+    validity + buffers + data.child_data().iter().map(buffer_bytes).sum::<usize>()
+}
+
 fn batch_starts(path: &Path, bytes: &[u8], layout: &Layout) -> Result<Vec<usize>> {
     let mut starts = vec![0usize];
     for (index, block) in layout.blocks.iter().enumerate() {
@@ -171,7 +184,8 @@ fn batch_starts(path: &Path, bytes: &[u8], layout: &Layout) -> Result<Vec<usize>
         if index + 1 < layout.blocks.len() && rows % ZONE_ROWS != 0 {
             return Err(StoreError::damaged(path, message.start as u64, "a batch does not end with a zone"));
         }
-        starts.push(starts[index] + rows);
+        let end = starts[index].checked_add(rows);
+        starts.push(end.ok_or_else(|| StoreError::damaged(path, message.start as u64, "it has an impossible number of rows"))?);
     }
     Ok(starts)
 }

@@ -1,7 +1,7 @@
 //! A distinct-count sketch: HyperLogLog with 2^12 registers (standard error 1.6 %), Flajolet et al.
 //! 2007, with linear counting for small cardinalities as in Heule et al. 2013.
 
-use arrow::array::{Array, ArrayRef, AsArray, downcast_primitive_array};
+use arrow::array::{ArrayRef, AsArray, downcast_primitive_array};
 use arrow::datatypes::{DataType, ToByteSlice};
 
 use super::checksum::xxh3;

@@ -7,13 +7,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayData, RecordBatch};
-use arrow::datatypes::SchemaRef;
+use arrow::array::{Array, ArrayData, MAX_INLINE_VIEW_LEN, OffsetSizeTrait, RecordBatch};
+use arrow::buffer::Buffer;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow_ipc::MetadataVersion;
-use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_ipc::convert::IpcSchemaEncoder;
+use arrow_ipc::writer::{DictionaryTracker, FileWriter, IpcWriteOptions};
 
 use super::ALIGNMENT;
 use super::checksum::BufferChecksums;
+use super::compact::held_bytes_max;
 use super::footer::Layout;
 use super::seal::{SealedSegment, SidePaths, remove_segment_files};
 use super::statistics::StatisticsBuilder;
@@ -27,6 +30,7 @@ pub struct SegmentWriter {
     path: PathBuf,
     writer: Option<FileWriter<RegionCursor>>,
     capacity_bytes: u64,
+    schema_bytes: u64,
     statistics: StatisticsBuilder,
     row_count: u64,
     batch_count: u64,
@@ -46,9 +50,16 @@ impl SegmentWriter {
         let cursor = RegionCursor { region, position: 0, failure: None };
         let options = IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5)?;
         let writer = FileWriter::try_new_with_options(cursor, &schema, options)?;
-        let statistics = StatisticsBuilder::new(schema);
-        let path = path.to_path_buf();
-        Ok(SegmentWriter { id, path, writer: Some(writer), capacity_bytes, statistics, row_count: 0, batch_count: 0 })
+        Ok(SegmentWriter {
+            id,
+            path: path.to_path_buf(),
+            writer: Some(writer),
+            capacity_bytes,
+            schema_bytes: schema_bytes(&schema),
+            statistics: StatisticsBuilder::new(schema),
+            row_count: 0,
+            batch_count: 0,
+        })
     }
 
     pub fn written_bytes(&self) -> u64 {
@@ -57,7 +68,7 @@ impl SegmentWriter {
 
     /// Whether a batch of at most `bytes` still fits, with room for the footer.
     pub fn has_room_for(&self, bytes: u64) -> bool {
-        self.written_bytes() + bytes + footer_bound_bytes(self.batch_count + 1) <= self.capacity_bytes
+        self.written_bytes() + bytes + footer_bound_bytes(self.schema_bytes, self.batch_count + 1) <= self.capacity_bytes
     }
 
     /// Appends one batch, which must begin at a zone boundary.
@@ -120,9 +131,22 @@ impl Drop for SegmentWriter {
     }
 }
 
-/// Room for the end-of-stream mark, footer and schema of a segment with `batches` batches.
-fn footer_bound_bytes(batches: u64) -> u64 {
-    (1 << 20) + batches * 64
+/// Room for the end-of-stream mark and the footer of a segment with `batches` batches.
+fn footer_bound_bytes(schema_bytes: u64, batches: u64) -> u64 {
+    schema_bytes + 4096 + batches * 64
+}
+
+/// What a schema takes as a message.
+fn schema_bytes(schema: &Schema) -> u64 {
+    let mut dictionaries = DictionaryTracker::new(false);
+    let mut encoder = IpcSchemaEncoder::new().with_dictionary_tracker(&mut dictionaries);
+    encoder.schema_to_fb(schema).finished_data().len() as u64
+}
+
+/// The capacity of a segment for one batch of at most `bytes`.
+pub(super) fn capacity_for_one(schema: &Schema, bytes: u64) -> u64 {
+    let schema_bytes = schema_bytes(schema);
+    schema_bytes + 4096 + bytes + footer_bound_bytes(schema_bytes, 1)
 }
 
 /// The region as a stream; keeps the region's own error, which `io::Error` would flatten.
@@ -148,16 +172,51 @@ impl Write for RegionCursor {
     }
 }
 
-/// An upper bound of what `batch` takes in a segment.
+/// An upper bound of what `batch` takes in a segment: slices count as what they show.
 pub(super) fn bound_bytes(batch: &RecordBatch) -> u64 {
     let data: u64 = batch.columns().iter().map(|column| array_bound_bytes(&column.to_data())).sum();
     data + 4096
 }
 
 fn array_bound_bytes(data: &ArrayData) -> u64 {
-    let validity = data.len() / 8 + 2 * ALIGNMENT;
-    let buffers: usize = data.buffers().iter().map(|buffer| buffer.len() + 2 * ALIGNMENT).sum();
-    let children: u64 = data.child_data().iter().map(array_bound_bytes).sum();
-    // 64: the array's node and buffer entries in the message.
-    (validity + buffers + 64 + 32 * data.buffers().len()) as u64 + children
+    use DataType::*;
+    let rows = data.len();
+    let values = match data.data_type() {
+        Utf8View | BinaryView => view_bound_bytes(data),
+        List(_) | Map(..) => (rows + 1) * size_of::<i32>(),
+        LargeList(_) => (rows + 1) * size_of::<i64>(),
+        // Whole buffers where the part shown is not known.
+        _ if data.child_data().is_empty() => {
+            data.get_slice_memory_size().unwrap_or_else(|_| data.buffers().iter().map(Buffer::len).sum())
+        }
+        _ => 0,
+    };
+    let buffers = data.buffers().len() + 1;
+    // 64 + 32 per buffer: the array's entries in the message.
+    let own = values + rows / 8 + 64 + buffers * (32 + 2 * ALIGNMENT);
+    let children = data.child_data().iter().map(|child| match data.data_type() {
+        List(_) | Map(..) => array_bound_bytes(&shown::<i32>(data, child)),
+        LargeList(_) => array_bound_bytes(&shown::<i64>(data, child)),
+        _ => array_bound_bytes(child),
+    });
+    own as u64 + children.sum::<u64>()
+}
+
+/// The child rows that the offsets of a list cover.
+fn shown<O: OffsetSizeTrait>(data: &ArrayData, child: &ArrayData) -> ArrayData {
+    let offsets = &data.buffers()[0].typed_data::<O>()[data.offset()..];
+    match (offsets.first(), offsets.get(data.len())) {
+        (Some(first), Some(last)) => child.slice(first.as_usize(), last.as_usize() - first.as_usize()),
+        // An array of no rows need not have offsets.
+        _ => child.slice(0, 0),
+    }
+}
+
+/// `compact` writes the data buffers a view array holds, unless they are much more than it shows.
+fn view_bound_bytes(data: &ArrayData) -> usize {
+    let views = &data.buffers()[0].typed_data::<u128>()[data.offset()..data.offset() + data.len()];
+    let lengths = views.iter().map(|view| *view as u32 as usize);
+    let used: usize = lengths.filter(|length| *length > MAX_INLINE_VIEW_LEN as usize).sum();
+    let held: usize = data.buffers()[1..].iter().map(Buffer::len).sum();
+    std::mem::size_of_val(views) + held.min(held_bytes_max(used))
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use pmem_store::region::simulated::{CrashLimits, Event, Trace};
 use pmem_store::region::{
-    Mode, PoisonFlag, Region, RegionError, RegionKind, create, detect_mode, refuse_forced_pmem, sync_directory,
+    Mode, PoisonFlag, Region, RegionError, RegionKind, create, detect_mode, refuse_forced_pmem,
+    sync_directory,
 };
 
 use crate::fault::{in_child, rerun};
@@ -47,9 +48,15 @@ fn write_and_seal(path: &Path, kind: RegionKind) -> Vec<u8> {
     region.write(0, b"QUIVER").expect("write");
     region.write(4096 + 3, &long).expect("write");
     region.flush(0, 60_000).expect("flush");
-    region.publish_u64(64, 0x0102_0304_0506_0708).expect("publish");
+    region
+        .publish_u64(64, 0x0102_0304_0506_0708)
+        .expect("publish");
     region.flush(64, 8).expect("flush");
-    assert_eq!(&region.as_slice()[4099..54_099], &long[..], "read back before sealing");
+    assert_eq!(
+        &region.as_slice()[4099..54_099],
+        &long[..],
+        "read back before sealing"
+    );
     assert_eq!(region.capacity(), CAPACITY);
     region.seal(54_099).expect("seal");
     std::fs::read(path).expect("read")
@@ -82,7 +89,9 @@ fn a_plain_region_seals_what_was_written() {
 fn all_kinds_of_region_write_the_same_bytes() {
     let dir = tempfile::tempdir().expect("tempdir");
     let files = kinds().into_iter().enumerate();
-    let files: Vec<_> = files.map(|(i, kind)| write_and_seal(&dir.path().join(i.to_string()), kind)).collect();
+    let files: Vec<_> = files
+        .map(|(i, kind)| write_and_seal(&dir.path().join(i.to_string()), kind))
+        .collect();
     assert!(files.windows(2).all(|pair| pair[0] == pair[1]));
 }
 
@@ -93,7 +102,10 @@ fn a_published_value_is_stored_little_endian() {
         let mut region = region(&dir.path().join("a"), kind);
         region.publish_u64(8, 1).expect("publish");
         assert_eq!(region.as_slice()[8..16], [1, 0, 0, 0, 0, 0, 0, 0]);
-        assert!(matches!(region.publish_u64(12, 1), Err(RegionError::Misaligned { offset: 12, .. })));
+        assert!(matches!(
+            region.publish_u64(12, 1),
+            Err(RegionError::Misaligned { offset: 12, .. })
+        ));
     }
 }
 
@@ -105,11 +117,30 @@ fn writes_outside_the_capacity_are_refused() {
         region.write(CAPACITY - 1, b"x").expect("the last byte");
         for offset in [CAPACITY, u64::MAX] {
             let error = region.write(offset, b"x").expect_err("outside");
-            assert!(matches!(error, RegionError::OutOfBounds { len: 1, capacity: CAPACITY, .. }), "{error}");
-            assert!(matches!(region.publish_u64(offset, 1), Err(RegionError::OutOfBounds { .. })));
-            assert!(matches!(region.flush(offset, 1), Err(RegionError::OutOfBounds { .. })));
+            assert!(
+                matches!(
+                    error,
+                    RegionError::OutOfBounds {
+                        len: 1,
+                        capacity: CAPACITY,
+                        ..
+                    }
+                ),
+                "{error}"
+            );
+            assert!(matches!(
+                region.publish_u64(offset, 1),
+                Err(RegionError::OutOfBounds { .. })
+            ));
+            assert!(matches!(
+                region.flush(offset, 1),
+                Err(RegionError::OutOfBounds { .. })
+            ));
         }
-        assert!(matches!(region.seal(CAPACITY + 1), Err(RegionError::OutOfBounds { .. })));
+        assert!(matches!(
+            region.seal(CAPACITY + 1),
+            Err(RegionError::OutOfBounds { .. })
+        ));
     }
 }
 
@@ -134,7 +165,9 @@ fn an_existing_file_is_never_reused() {
     let path = dir.path().join("a");
     std::fs::write(&path, b"precious").expect("write");
     for kind in kinds() {
-        let error = create(&path, CAPACITY, kind, PoisonFlag::new()).err().expect("exists");
+        let error = create(&path, CAPACITY, kind, PoisonFlag::new())
+            .err()
+            .expect("exists");
         assert!(matches!(error, RegionError::Exists { .. }), "{error}");
         assert_eq!(std::fs::read(&path).expect("read"), b"precious");
     }
@@ -154,9 +187,14 @@ fn a_region_that_is_not_sealed_leaves_no_file() {
 #[test]
 fn a_region_larger_than_the_disk_is_refused_and_leaves_no_file() {
     let dir = tempfile::tempdir().expect("tempdir");
-    for kind in kinds().into_iter().filter(|&kind| kind != RegionKind::Simulated) {
+    for kind in kinds()
+        .into_iter()
+        .filter(|&kind| kind != RegionKind::Simulated)
+    {
         for capacity in [1 << 50, u64::MAX] {
-            let error = create(&dir.path().join("a"), capacity, kind, PoisonFlag::new()).err().expect("no space");
+            let error = create(&dir.path().join("a"), capacity, kind, PoisonFlag::new())
+                .err()
+                .expect("no space");
             assert!(matches!(error, RegionError::NoSpace { .. }), "{error}");
             assert!(is_empty(dir.path()));
         }
@@ -166,28 +204,45 @@ fn a_region_larger_than_the_disk_is_refused_and_leaves_no_file() {
 #[test]
 fn a_reservation_the_system_refuses_leaves_no_file() {
     if in_child() {
-        let limit = libc::rlimit { rlim_cur: 1 << 20, rlim_max: 1 << 20 };
+        let limit = libc::rlimit {
+            rlim_cur: 1 << 20,
+            rlim_max: 1 << 20,
+        };
         // SAFETY: valid arguments; only this child process is concerned.
         unsafe {
             libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
             libc::setrlimit(libc::RLIMIT_FSIZE, &limit);
         }
         let dir = tempfile::tempdir().expect("tempdir");
-        for kind in kinds().into_iter().filter(|&kind| kind != RegionKind::Simulated) {
-            let error = create(&dir.path().join("a"), 4 << 20, kind, PoisonFlag::new()).err().expect("no space");
+        for kind in kinds()
+            .into_iter()
+            .filter(|&kind| kind != RegionKind::Simulated)
+        {
+            let error = create(&dir.path().join("a"), 4 << 20, kind, PoisonFlag::new())
+                .err()
+                .expect("no space");
             assert!(matches!(error, RegionError::NoSpace { .. }), "{error}");
             assert!(is_empty(dir.path()));
         }
         return;
     }
-    assert!(rerun("region::a_reservation_the_system_refuses_leaves_no_file", &[]).success());
+    assert!(
+        rerun(
+            "region::a_reservation_the_system_refuses_leaves_no_file",
+            &[]
+        )
+        .success()
+    );
 }
 
 #[test]
 fn all_bytes_of_a_region_are_reserved_when_it_is_created() {
     use std::os::unix::fs::MetadataExt;
     let dir = tempfile::tempdir().expect("tempdir");
-    for kind in kinds().into_iter().filter(|&kind| kind != RegionKind::Simulated) {
+    for kind in kinds()
+        .into_iter()
+        .filter(|&kind| kind != RegionKind::Simulated)
+    {
         let path = dir.path().join("a");
         let _region = region(&path, kind);
         let blocks = path.metadata().expect("exists").blocks();
@@ -199,16 +254,39 @@ fn all_bytes_of_a_region_are_reserved_when_it_is_created() {
 fn a_failed_flush_stops_all_writing_of_the_store() {
     let dir = tempfile::tempdir().expect("tempdir");
     let poison = PoisonFlag::new();
-    let new = |name: &str| create(&dir.path().join(name), CAPACITY, RegionKind::Simulated, Arc::clone(&poison));
-    let (mut failing, mut other) = (new("failing").expect("create"), new("other").expect("create"));
+    let new = |name: &str| {
+        create(
+            &dir.path().join(name),
+            CAPACITY,
+            RegionKind::Simulated,
+            Arc::clone(&poison),
+        )
+    };
+    let (mut failing, mut other) = (
+        new("failing").expect("create"),
+        new("other").expect("create"),
+    );
     failing.write(0, b"x").expect("write");
     failing.trace().expect("simulated").fail_next_flush();
     let error = failing.flush(0, 1).expect_err("the disk failed");
-    assert!(matches!(error, RegionError::Flush { offset: 0, len: 1, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            RegionError::Flush {
+                offset: 0,
+                len: 1,
+                ..
+            }
+        ),
+        "{error}"
+    );
 
     let refused = |result: Result<(), RegionError>| {
         let error = result.expect_err("poisoned");
-        assert!(matches!(error, RegionError::Poisoned { .. }) && error.to_string().contains("failing"), "{error}");
+        assert!(
+            matches!(error, RegionError::Poisoned { .. }) && error.to_string().contains("failing"),
+            "{error}"
+        );
     };
     refused(failing.flush(0, 1));
     refused(failing.write(0, b"x"));
@@ -217,19 +295,32 @@ fn a_failed_flush_stops_all_writing_of_the_store() {
     refused(other.flush(0, 1));
     refused(other.seal(1));
     refused(new("third").map(|_| ()));
-    assert!(poison.reason().is_some_and(|reason| reason.contains("failing")));
+    assert!(
+        poison
+            .reason()
+            .is_some_and(|reason| reason.contains("failing"))
+    );
 }
 
 #[test]
 fn a_region_whose_file_was_truncated_is_refused_at_the_next_flush() {
     let dir = tempfile::tempdir().expect("tempdir");
-    for kind in kinds().into_iter().filter(|&kind| kind != RegionKind::Simulated) {
+    for kind in kinds()
+        .into_iter()
+        .filter(|&kind| kind != RegionKind::Simulated)
+    {
         let path = dir.path().join("a");
         let poison = PoisonFlag::new();
         let mut region = create(&path, CAPACITY, kind, Arc::clone(&poison)).expect("create");
-        OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(0)).expect("truncate");
+        OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .and_then(|file| file.set_len(0))
+            .expect("truncate");
         region.write(0, &[1; 10_000]).expect("the process lives");
-        let error = region.flush(0, 10_000).expect_err("nothing of it is in the file");
+        let error = region
+            .flush(0, 10_000)
+            .expect_err("nothing of it is in the file");
         assert!(matches!(error, RegionError::Flush { .. }), "{error}");
         assert!(matches!(region.seal(1), Err(RegionError::Poisoned { .. })));
     }
@@ -261,12 +352,18 @@ fn finding_the_mode_leaves_nothing_behind() {
 fn a_file_system_in_memory_is_volatile() {
     let shm = Path::new("/dev/shm");
     let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
-    if !mounts.lines().any(|line| line.split(' ').nth(1) == Some("/dev/shm") && line.contains(" tmpfs ")) {
+    if !mounts
+        .lines()
+        .any(|line| line.split(' ').nth(1) == Some("/dev/shm") && line.contains(" tmpfs "))
+    {
         return eprintln!("no tmpfs at /dev/shm here: not tested");
     }
     let dir = tempfile::tempdir_in(shm).expect("tempdir");
     for kind in kinds() {
-        assert_eq!(detect_mode(dir.path(), kind).expect("detect"), Mode::Volatile);
+        assert_eq!(
+            detect_mode(dir.path(), kind).expect("detect"),
+            Mode::Volatile
+        );
         assert_eq!(region(&dir.path().join("a"), kind).mode(), Mode::Volatile);
     }
     assert_eq!(Mode::Volatile.to_string(), "volatile");
@@ -287,33 +384,50 @@ fn an_environment_that_loses_data_is_refused() {
         return refused.expect("0 is the safe value");
     }
     let message = refused.expect_err("unsafe").to_string();
-    assert!(message.contains("PMEM_") && message.contains("=1, which loses acknowledged data"), "{message}");
+    assert!(
+        message.contains("PMEM_") && message.contains("=1, which loses acknowledged data"),
+        "{message}"
+    );
     refuse_forced_pmem(true).expect("tests may");
 }
 
-/// The code path of persistent memory, not its durability: that needs the hardware or a virtual machine.
+/// The code path of persistent memory, not its durability: that needs the hardware or a virtual
+/// machine.
 #[test]
 fn the_dax_path_writes_the_same_bytes() {
     if !has_libpmem() {
         return;
     }
     if !in_child() {
-        let status = rerun("region::the_dax_path_writes_the_same_bytes", &[("PMEM_IS_PMEM_FORCE", "1")]);
+        let status = rerun(
+            "region::the_dax_path_writes_the_same_bytes",
+            &[("PMEM_IS_PMEM_FORCE", "1")],
+        );
         return assert!(status.success());
     }
     let dir = tempfile::tempdir().expect("tempdir");
     if detect_mode(dir.path(), RegionKind::Plain).expect("detect") == Mode::Msync {
-        assert_eq!(detect_mode(dir.path(), RegionKind::Auto).expect("detect"), Mode::Dax);
-        assert_eq!(region(&dir.path().join("a"), RegionKind::Libpmem).mode(), Mode::Dax);
+        assert_eq!(
+            detect_mode(dir.path(), RegionKind::Auto).expect("detect"),
+            Mode::Dax
+        );
+        assert_eq!(
+            region(&dir.path().join("a"), RegionKind::Libpmem).mode(),
+            Mode::Dax
+        );
     }
     let plain = write_and_seal(&dir.path().join("plain"), RegionKind::Plain);
-    assert_eq!(write_and_seal(&dir.path().join("dax"), RegionKind::Libpmem), plain);
+    assert_eq!(
+        write_and_seal(&dir.path().join("dax"), RegionKind::Libpmem),
+        plain
+    );
 }
 
 fn simulated(capacity: u64, workload: impl FnOnce(&mut dyn Region)) -> Trace {
     let dir = tempfile::tempdir().expect("tempdir");
     let path = dir.path().join("a");
-    let mut region = create(&path, capacity, RegionKind::Simulated, PoisonFlag::new()).expect("create");
+    let mut region =
+        create(&path, capacity, RegionKind::Simulated, PoisonFlag::new()).expect("create");
     workload(region.as_mut());
     region.trace().expect("simulated")
 }
@@ -328,9 +442,22 @@ fn crash_images_hold_all_that_was_flushed_and_any_part_of_the_rest() {
     assert_eq!(trace.events().len(), 4);
     assert_eq!(trace.events()[2], Event::Fence);
     let images: Vec<_> = trace.crash_images_within(CrashLimits::default()).collect();
-    let before: HashSet<_> = images.iter().filter(|image| image.fences == 0).map(|image| image.bytes[..24].to_vec()).collect();
-    let after: HashSet<_> = images.iter().filter(|image| image.fences == 1).map(|image| image.bytes[..24].to_vec()).collect();
-    let image = |parts: [u8; 3]| parts.iter().flat_map(|&byte| [byte; 8]).collect::<Vec<u8>>();
+    let before: HashSet<_> = images
+        .iter()
+        .filter(|image| image.fences == 0)
+        .map(|image| image.bytes[..24].to_vec())
+        .collect();
+    let after: HashSet<_> = images
+        .iter()
+        .filter(|image| image.fences == 1)
+        .map(|image| image.bytes[..24].to_vec())
+        .collect();
+    let image = |parts: [u8; 3]| {
+        parts
+            .iter()
+            .flat_map(|&byte| [byte; 8])
+            .collect::<Vec<u8>>()
+    };
     assert_eq!(before, HashSet::from([image([0, 0, 0]), image([1, 0, 0])]));
     let all = [[1, 0, 0], [1, 2, 0], [1, 0, 2], [1, 2, 2]].map(image);
     assert_eq!(after, HashSet::from(all));
@@ -373,16 +500,24 @@ fn crash_images_are_bounded_and_the_same_every_time() {
         }
     });
     for images_max in [0, 1, 2, 7, 41, 42, 300] {
-        let limits = CrashLimits { seed: 7, images_max };
+        let limits = CrashLimits {
+            seed: 7,
+            images_max,
+        };
         let images: Vec<_> = trace.crash_images_within(limits).collect();
-        assert!((1..=images_max.max(1)).contains(&images.len()), "{} of {images_max}", images.len());
+        assert!(
+            (1..=images_max.max(1)).contains(&images.len()),
+            "{} of {images_max}",
+            images.len()
+        );
         assert!(images.iter().all(|image| image.bytes.len() == 10_001));
         assert_eq!(images.last().map(|image| image.fences), Some(20));
         assert!(trace.crash_images_within(limits).eq(images));
     }
 }
 
-/// The order every commit of a store relies on: what a published value announces is there wherever the value is.
+/// The order every commit of a store relies on: what a published value announces is there wherever
+/// the value is.
 #[test]
 fn what_is_flushed_before_it_is_announced_is_never_missing() {
     let workload = |flush_first: bool| {
@@ -395,7 +530,14 @@ fn what_is_flushed_before_it_is_announced_is_never_missing() {
             region.flush(0, 128).expect("flush");
         })
     };
-    let broken = |trace: Trace| trace.crash_images().any(|image| image[0] == 1 && image[8..108] != [9; 100]);
+    let broken = |trace: Trace| {
+        trace
+            .crash_images()
+            .any(|image| image[0] == 1 && image[8..108] != [9; 100])
+    };
     assert!(!broken(workload(true)));
-    assert!(broken(workload(false)), "the simulation notices the missing flush");
+    assert!(
+        broken(workload(false)),
+        "the simulation notices the missing flush"
+    );
 }

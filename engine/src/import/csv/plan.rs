@@ -106,9 +106,10 @@ impl Columns {
 }
 
 fn look_at(text: &str, is_quoted: bool, options: &CsvOptions) -> Seen {
-    if is_quoted {
-        return if text.is_empty() { Seen::TEXT } else { classify(text) };
+    if is_quoted && !text.is_empty() {
+        return classify(text);
     }
+    // A quoted nothing says nothing either: writers that quote all fields write NULL so.
     if text.is_empty() || options.null.iter().any(|token| token == text) {
         return Seen::default();
     }

@@ -225,8 +225,12 @@ impl Column {
         if !is_null && self.leaf.push(text) {
             return Ok(());
         }
-        let is_soft =
-            || !self.is_text && !is_quoted && is_soft_null(text.trim_ascii()) && !self.is_float_nan(text);
+        let is_soft = || {
+            !self.is_text
+                && !is_quoted
+                && is_soft_null(text.trim_ascii())
+                && !self.is_float_nan(text)
+        };
         if !is_null && !is_soft() {
             let name = sql_type_name(self.field.data_type());
             return Err((format!("{} is not a valid {name}", shown(text)), HINT_TYPE));

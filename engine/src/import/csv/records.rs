@@ -54,10 +54,15 @@ impl<'a> Record<'a> {
 pub(super) enum RecordError {
     Io(io::Error),
     /// Only the record is bad; the next call gives the next one.
-    Bad { line: u64, problem: String },
+    Bad {
+        line: u64,
+        problem: String,
+    },
     /// A quote is not closed before the end of the file (or of all patience). After `skip_line`
     /// reading goes on.
-    Unclosed { line: u64 },
+    Unclosed {
+        line: u64,
+    },
 }
 
 pub(super) struct Records<R> {
@@ -75,7 +80,11 @@ pub(super) struct Records<R> {
 enum Parsed {
     /// Bytes of the record with its line end, and physical lines in it; a text after a closing
     /// quote makes it a bad one.
-    Record { bytes: usize, lines: u64, has_stray_text: bool },
+    Record {
+        bytes: usize,
+        lines: u64,
+        has_stray_text: bool,
+    },
     NeedMore,
     Unclosed,
     End,
@@ -122,7 +131,7 @@ impl<R: Read> Records<R> {
             Err(error) => {
                 let before = &self.buf[from..from + error.valid_up_to()];
                 let line = line + before.iter().filter(|byte| **byte == b'\n').count() as u64;
-                let problem = "its text is not valid UTF-8".to_owned();
+                let problem = "its text is not UTF-8 (`iconv -t utf-8` converts)".to_owned();
                 return Err(RecordError::Bad { line, problem });
             }
         };
@@ -265,53 +274,4 @@ fn quoted(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str) -> Vec<(u64, Vec<(String, bool)>)> {
-        let syntax = Syntax { delimiter: b',', quote: Some(b'"') };
-        let mut records = Records::new(text.as_bytes(), syntax);
-        let mut all = Vec::new();
-        while let Some(record) = records.next_record().unwrap() {
-            let fields = (0..record.len()).map(|index| record.field(index));
-            let fields = fields.map(|(text, quoted)| (text.to_owned(), quoted)).collect();
-            all.push((record.line, fields));
-        }
-        all
-    }
-
-    fn texts(text: &str) -> Vec<Vec<String>> {
-        let plain = |fields: Vec<(String, bool)>| fields.into_iter().map(|field| field.0).collect();
-        read(text).into_iter().map(|(_, fields)| plain(fields)).collect()
-    }
-
-    #[test]
-    fn fields_are_cut_at_delimiters_and_any_line_end() {
-        assert_eq!(texts("a,b\r\nc,\rd,e\n,"), [["a", "b"], ["c", ""], ["d", "e"], ["", ""]]);
-        assert_eq!(texts("\u{feff}a\n\nb"), [["a"], [""], ["b"]]);
-    }
-
-    #[test]
-    fn quotes_keep_delimiters_newlines_and_doubled_quotes() {
-        assert_eq!(texts("\"a,\"\"b\"\"\",\"x\ny\" ,z\n"), [["a,\"b\"", "x\ny", "z"]]);
-        let records = read("\"1\n2\",\"\"\nx,\n");
-        assert_eq!(records[0], (1, vec![("1\n2".to_owned(), true), (String::new(), true)]));
-        assert_eq!(records[1], (3, vec![("x".to_owned(), false), (String::new(), false)]));
-    }
-
-    #[test]
-    fn a_record_longer_than_the_buffer_is_read_whole() {
-        let long = "x".repeat(3 * CHUNK_BYTES);
-        assert_eq!(texts(&format!("a,\"{long}\"\nb,c")), [["a", long.as_str()], ["b", "c"]]);
-    }
-
-    #[test]
-    fn an_unclosed_quote_names_its_line_and_can_be_skipped() {
-        let syntax = Syntax { delimiter: b',', quote: Some(b'"') };
-        let mut records = Records::new("a\n\"b\nc\n".as_bytes(), syntax);
-        assert!(records.next_record().unwrap().is_some());
-        assert!(matches!(records.next_record(), Err(RecordError::Unclosed { line: 2 })));
-        assert!(records.skip_line());
-        assert_eq!(records.next_record().unwrap().unwrap().line, 3);
-    }
-}
+mod tests;

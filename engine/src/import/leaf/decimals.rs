@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, PrimitiveBuilder};
-use arrow::compute::kernels::cast_utils::parse_decimal;
+use arrow::compute::kernels::cast_utils::{Parser, parse_decimal};
 use arrow::datatypes::{
-    DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, i256,
+    DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType,
+    Float64Type, i256,
 };
 
 use super::Leaf;
@@ -85,22 +86,12 @@ fn parse_i128(text: &str, precision: u8, scale: i8) -> Option<i128> {
 /// With one digit more than wanted, which then decides the rounding.
 fn parse_i256(text: &str, precision: u8, scale: i8) -> Option<i256> {
     // `parse_decimal` would take "1e" and "." for numbers.
-    arrow::datatypes::Float64Type::parse_text(text)?;
+    Float64Type::parse(text).filter(|value| value.is_finite())?;
     let longer = parse_decimal::<Decimal256Type>(text, 76, scale.checked_add(1)?).ok()?;
     let ten = i256::from_i128(10);
     let five = i256::from_i128(if longer.is_negative() { -5 } else { 5 });
     let rounded = longer.checked_add(five)?.checked_div(ten)?;
     Decimal256Type::validate_decimal_precision(rounded, precision, scale).ok().map(|()| rounded)
-}
-
-trait ParseText {
-    fn parse_text(text: &str) -> Option<f64>;
-}
-
-impl ParseText for arrow::datatypes::Float64Type {
-    fn parse_text(text: &str) -> Option<f64> {
-        arrow::compute::kernels::cast_utils::Parser::parse(text).filter(|value: &f64| value.is_finite())
-    }
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ use arrow::array::{
 };
 use arrow::compute::kernels::cast_utils::{
     Parser, parse_interval_day_time, parse_interval_month_day_nano, parse_interval_year_month,
-    string_to_datetime,
 };
 use arrow::datatypes::*;
 
 use super::Leaf;
+use crate::import::infer::parse_instant;
 
 pub(super) fn leaf_for(data_type: &DataType) -> Option<Box<dyn Leaf>> {
     macro_rules! parsed {
@@ -135,12 +135,15 @@ struct Instants<T: ArrowPrimitiveType<Native = i64>> {
 
 impl<T: ArrowPrimitiveType<Native = i64>> Leaf for Instants<T> {
     fn push(&mut self, text: &str) -> bool {
-        let instant = string_to_datetime(&self.zone, text.trim_ascii()).ok();
-        let value = instant.and_then(|instant| match self.unit {
-            TimeUnit::Second => Some(instant.timestamp()),
-            TimeUnit::Millisecond => Some(instant.timestamp_millis()),
-            TimeUnit::Microsecond => Some(instant.timestamp_micros()),
-            TimeUnit::Nanosecond => instant.timestamp_nanos_opt(),
+        let instant = parse_instant(&self.zone, text.trim_ascii());
+        let value = instant.and_then(|(seconds, nanos)| {
+            let (per_second, nanos_each) = match self.unit {
+                TimeUnit::Second => (1, 1_000_000_000),
+                TimeUnit::Millisecond => (1_000, 1_000_000),
+                TimeUnit::Microsecond => (1_000_000, 1_000),
+                TimeUnit::Nanosecond => (1_000_000_000, 1),
+            };
+            seconds.checked_mul(per_second)?.checked_add(i64::from(nanos / nanos_each))
         });
         if let Some(value) = value {
             self.builder.append_value(value);

@@ -1,11 +1,13 @@
 //! Enumerates what could be on the medium after a loss of power.
 //!
-//! The unit is a *granule*: 8 aligned bytes, the most that hardware stores at once. A granule that was stored to since it
-//! was last flushed and fenced is *pending*: the medium may hold what was there before, or any of the values it
-//! had since, because caches and the kernel write back whenever they like. Granules are independent of each other.
+//! The unit is a *granule*: 8 aligned bytes, the most that hardware stores at once. A granule that
+//! was stored to since it was last flushed and fenced is *pending*: the medium may hold what was
+//! there before, or any of the values it had since, because caches and the kernel write back
+//! whenever they like. Granules are independent of each other.
 //!
-//! Crash points lie right before every fence and at the end of the trace. That covers the moments in between: what can
-//! survive right after a fence can also survive before the next one, with nothing newer arrived.
+//! Crash points lie right before every fence and at the end of the trace. That covers the moments
+//! in between: what can survive right after a fence can also survive before the next one, with
+//! nothing newer arrived.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +20,17 @@ const GRANULE: usize = 8;
 pub struct CrashLimits {
     /// Another seed picks other images where not all are made.
     pub seed: u64,
-    /// Upper bound on the images of one trace; 0 counts as 1. Below two per crash point, crash points are left out
-    /// evenly.
+    /// Upper bound on the images of one trace; 0 counts as 1. Below two per crash point, crash
+    /// points are left out evenly.
     pub images_max: usize,
 }
 
 impl Default for CrashLimits {
     fn default() -> CrashLimits {
-        CrashLimits { seed: 1, images_max: 4096 }
+        CrashLimits {
+            seed: 1,
+            images_max: 4096,
+        }
     }
 }
 
@@ -46,7 +51,8 @@ struct Pending {
     flushed: usize,
 }
 
-/// A crash point: the next image of it, how many there are, and whether these are all that are possible.
+/// A crash point: the next image of it, how many there are, and whether these are all that are
+/// possible.
 #[derive(Clone, Copy)]
 struct Point {
     index: usize,
@@ -74,7 +80,10 @@ pub struct CrashImages {
 
 impl CrashImages {
     pub(super) fn new(capacity: usize, events: Vec<Event>, limits: CrashLimits) -> CrashImages {
-        let points = 1 + events.iter().filter(|event| **event == Event::Fence).count();
+        let points = 1 + events
+            .iter()
+            .filter(|event| **event == Event::Fence)
+            .count();
         let images_max = limits.images_max.max(1);
         let looked_at = (images_max / 2).clamp(1, points);
         let stride = points.div_ceil(looked_at);
@@ -150,15 +159,24 @@ impl CrashImages {
             combinations = combinations.saturating_mul(pending.values.len() + 1);
         }
         let count = combinations.min(self.per_point);
-        Point { index: 0, count, exhaustive: count == combinations }
+        Point {
+            index: 0,
+            count,
+            exhaustive: count == combinations,
+        }
     }
 
-    /// First the image with nothing pending, then the one with everything, then all others or random ones.
+    /// First the image with nothing pending, then the one with everything, then all others or
+    /// random ones.
     fn image(&self, point: Point) -> CrashImage {
         let mut bytes = self.durable.clone();
         let mut random = SplitMix(self.seed ^ ((self.fences as u64) << 32) ^ point.index as u64);
         // Counting down from the last combination, which is everything.
-        let mut digits = if point.index == 0 { 0 } else { point.count - point.index };
+        let mut digits = if point.index == 0 {
+            0
+        } else {
+            point.count - point.index
+        };
         for (&granule, pending) in &self.pending {
             let choices = pending.values.len() + 1;
             let choice = match point.index {
@@ -173,7 +191,10 @@ impl CrashImages {
             }
         }
         bytes.truncate(self.capacity);
-        CrashImage { fences: self.fences, bytes }
+        CrashImage {
+            fences: self.fences,
+            bytes,
+        }
     }
 }
 
@@ -184,7 +205,10 @@ impl Iterator for CrashImages {
         loop {
             match self.point {
                 Some(point) if point.index < point.count => {
-                    self.point = Some(Point { index: point.index + 1, ..point });
+                    self.point = Some(Point {
+                        index: point.index + 1,
+                        ..point
+                    });
                     return Some(self.image(point));
                 }
                 Some(_) if !self.ended => {
@@ -202,7 +226,11 @@ impl Iterator for CrashImages {
 
 fn granules(offset: usize, len: usize) -> std::ops::Range<usize> {
     let start = offset / GRANULE;
-    if len == 0 { start..start } else { start..(offset + len).div_ceil(GRANULE) }
+    if len == 0 {
+        start..start
+    } else {
+        start..(offset + len).div_ceil(GRANULE)
+    }
 }
 
 fn granule_of(bytes: &[u8], granule: usize) -> [u8; GRANULE] {

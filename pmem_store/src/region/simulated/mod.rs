@@ -1,5 +1,6 @@
-//! A region in memory that remembers in which order stores, flushes and fences were issued, so that a test can look
-//! at what a loss of power could have left behind. The model is stricter than both msync and persistent memory.
+//! A region in memory that remembers in which order stores, flushes and fences were issued, so that
+//! a test can look at what a loss of power could have left behind. The model is stricter than both
+//! msync and persistent memory.
 
 mod crash;
 
@@ -39,7 +40,10 @@ struct Record {
 
 impl Trace {
     fn new(capacity: usize) -> Trace {
-        Trace { capacity, record: Arc::default() }
+        Trace {
+            capacity,
+            record: Arc::default(),
+        }
     }
 
     /// All events so far, in order.
@@ -52,13 +56,16 @@ impl Trace {
         self.record.lock().fail_next_flush = true;
     }
 
-    /// The contents the file could have after a loss of power, around every fence; each has the region's capacity.
-    /// The same trace gives the same images. At most [`CrashLimits::default`] of them.
+    /// The contents the file could have after a loss of power, around every fence; each has the
+    /// region's capacity. The same trace gives the same images. At most [`CrashLimits::default`] of
+    /// them.
     pub fn crash_images(&self) -> impl Iterator<Item = Vec<u8>> + use<> {
-        self.crash_images_within(CrashLimits::default()).map(|image| image.bytes)
+        self.crash_images_within(CrashLimits::default())
+            .map(|image| image.bytes)
     }
 
-    /// As [`Trace::crash_images`], with limits of the caller's, and saying how far the region had come.
+    /// As [`Trace::crash_images`], with limits of the caller's, and saying how far the region had
+    /// come.
     pub fn crash_images_within(&self, limits: CrashLimits) -> CrashImages {
         CrashImages::new(self.capacity, self.events(), limits)
     }
@@ -68,7 +75,8 @@ impl Trace {
     }
 }
 
-/// The backing in memory. The name is taken at creation and the bytes are written to the file when it is closed.
+/// The backing in memory. The name is taken at creation and the bytes are written to the file when
+/// it is closed.
 pub(super) struct Memory {
     bytes: Vec<u8>,
     trace: Trace,
@@ -80,9 +88,14 @@ impl Backing for Memory {
     fn create(path: &Path, capacity: usize) -> Result<Memory, CreateError> {
         OpenOptions::new().write(true).create_new(true).open(path)?;
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(capacity).map_err(|_| io::Error::from_raw_os_error(libc::ENOSPC))?;
+        bytes
+            .try_reserve_exact(capacity)
+            .map_err(|_| io::Error::from_raw_os_error(libc::ENOSPC))?;
         bytes.resize(capacity, 0);
-        Ok(Memory { bytes, trace: Trace::new(capacity) })
+        Ok(Memory {
+            bytes,
+            trace: Trace::new(capacity),
+        })
     }
 
     fn bytes(&self) -> &[u8] {
@@ -91,7 +104,10 @@ impl Backing for Memory {
 
     fn copy_in(&mut self, offset: usize, bytes: &[u8]) {
         self.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
-        self.trace.push(Event::Store { offset, bytes: bytes.into() });
+        self.trace.push(Event::Store {
+            offset,
+            bytes: bytes.into(),
+        });
     }
 
     fn store_u64(&mut self, offset: usize, value: u64) {
@@ -108,7 +124,10 @@ impl Backing for Memory {
     }
 
     fn close(self, path: &Path) -> io::Result<()> {
-        OpenOptions::new().write(true).open(path)?.write_all(&self.bytes)
+        OpenOptions::new()
+            .write(true)
+            .open(path)?
+            .write_all(&self.bytes)
     }
 
     fn trace(&self) -> Option<Trace> {

@@ -1,0 +1,50 @@
+//! `quiver check`: is everything in the store what was written?
+
+use std::io::{self, IsTerminal, Write};
+
+use engine::Bytes;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::args::StoreArgs;
+use crate::errors::{CliError, Result};
+use crate::{store, units};
+
+pub fn run(store: StoreArgs, quiet: bool) -> Result<()> {
+    let engine = store::open_to_read(&store, "check")?;
+    let bar = progress_bar(quiet);
+    let report = engine.store().check(|progress| {
+        bar.set_length(progress.bytes_total);
+        bar.set_position(progress.bytes_done);
+    });
+    bar.finish_and_clear();
+    let report = report.map_err(CliError::message)?;
+    let mut out = io::stdout().lock();
+    for problem in &report.problems {
+        writeln!(out, "{problem}")?;
+    }
+    let checked = format!(
+        "{}, {}, {} checked",
+        units::counted(report.segments, "segment"),
+        units::counted(report.ranges, "checksum"),
+        Bytes(report.bytes),
+    );
+    match report.problems.len() {
+        0 if quiet => Ok(()),
+        0 => Ok(writeln!(out, "{checked}: no problems")?),
+        problems => Err(CliError::message(format!(
+            "{} found ({checked})",
+            units::counted(problems as u64, "problem")
+        ))),
+    }
+}
+
+fn progress_bar(quiet: bool) -> ProgressBar {
+    let target = match io::stderr().is_terminal() && !quiet {
+        true => ProgressDrawTarget::stderr(),
+        false => ProgressDrawTarget::hidden(),
+    };
+    let bar = ProgressBar::with_draw_target(Some(0), target);
+    let style = ProgressStyle::with_template("{bar:30} {decimal_bytes}/{decimal_total_bytes}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}

@@ -1,0 +1,7 @@
+//! The subcommands. Each takes its arguments apart, calls the engine and says what came of it.
+
+pub mod check;
+pub mod export;
+pub mod import;
+pub mod info;
+pub mod query;

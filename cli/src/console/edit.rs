@@ -1,0 +1,47 @@
+//! `\e`: the last statement in the user's editor.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::Command;
+
+use super::{Console, Flow};
+use crate::errors::{CliError, Result};
+use crate::shell::history;
+
+impl Console {
+    pub(super) fn edit_last(&mut self) -> Result<Flow> {
+        let path = history::scratch_file();
+        let text = self.last().unwrap_or_default();
+        let edited = edit(&path, &text);
+        let _ = fs::remove_file(&path);
+        let edited = edited.map_err(|error| CliError::file(path.display(), error))?;
+        self.say(edited.trim_end())?;
+        self.run_script(edited.as_bytes(), None)
+    }
+}
+
+fn edit(path: &Path, text: &str) -> io::Result<String> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    // Never through a file or link that someone else put there.
+    let _ = fs::remove_file(path);
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    writeln!(file, "{text}{}", if text.is_empty() { "" } else { ";" })?;
+    drop(file);
+    let status = editor().arg(path).status()?;
+    if !status.success() {
+        return Err(io::Error::other(format!("the editor ended with {status}")));
+    }
+    fs::read_to_string(path)
+}
+
+/// `$EDITOR` may hold options, so a shell takes it apart.
+pub fn editor() -> Command {
+    let named = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok());
+    let editor = named.filter(|editor| !editor.trim().is_empty()).unwrap_or_else(|| "vi".to_string());
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{editor} \"$1\"")).arg("editor");
+    command
+}

@@ -1,0 +1,147 @@
+//! `\d` and friends: what is in the store.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, StringArray, UInt64Array};
+use engine::{Bytes, RecordBatch, TableListing};
+
+use super::Console;
+use crate::errors::{CliError, Place, Result};
+use crate::shell::meta::Listed;
+use crate::units;
+
+impl Console {
+    pub(super) fn list(&mut self, kind: Listed, pattern: Option<&str>) -> Result<()> {
+        match kind {
+            Listed::Everything => self.list_tables(|_| true, pattern, "tables or views"),
+            Listed::Tables => self.list_tables(|table| table.kind != "view", pattern, "tables"),
+            Listed::Views => self.list_tables(|table| table.kind == "view", pattern, "views"),
+            Listed::Functions => self.list_functions(pattern),
+            Listed::Stores => self.show_store(),
+            Listed::Schemas => self.list_schemas(pattern),
+        }
+    }
+
+    /// The columns of a table, and what is known about it as a whole.
+    pub(super) fn describe(&mut self, table: &str) -> Result<()> {
+        self.run_statement_unseen(&format!("DESCRIBE {table}"))?;
+        let name = table.replace('"', "");
+        let listings = self.session.tables().map_err(CliError::engine)?;
+        let found = listings.iter().find(|listing| {
+            let full = format!("{}.{}", listing.schema, listing.name);
+            name.eq_ignore_ascii_case(&listing.name) || name.eq_ignore_ascii_case(&full)
+        });
+        match found {
+            Some(listing) => self.say(&sentence(listing)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn show_store(&mut self) -> Result<()> {
+        let store = self.engine.store();
+        let info = store.info().map_err(CliError::message)?;
+        self.say(&format!(
+            "store    {}\nmode     {}\nformat   {}\nsize     {}\ntables   {}\nversion  quiver {}",
+            info.path.display(),
+            info.mode,
+            info.format_version,
+            Bytes(info.size_bytes),
+            info.tables.len(),
+            env!("CARGO_PKG_VERSION"),
+        ))
+    }
+
+    /// A statement of the shell's own, which `\g` and `\e` must not repeat.
+    fn run_statement_unseen(&mut self, sql: &str) -> Result<()> {
+        let last = self.last_statement.take();
+        let result = self.run_statement(sql, Place::default());
+        self.last_statement = last;
+        result
+    }
+
+    fn list_tables(
+        &mut self,
+        wanted: impl Fn(&TableListing) -> bool,
+        pattern: Option<&str>,
+        what: &str,
+    ) -> Result<()> {
+        let mut tables = self.session.tables().map_err(CliError::engine)?;
+        tables.retain(|table| {
+            let full = format!("{}.{}", table.schema, table.name);
+            wanted(table)
+                && pattern.is_none_or(|p| matches(p, &table.name) || matches(p, &full))
+        });
+        if tables.is_empty() {
+            return self.say(&format!("there are no {what}"));
+        }
+        let text = |value: fn(&TableListing) -> String| -> ArrayRef {
+            Arc::new(tables.iter().map(|table| Some(value(table))).collect::<StringArray>())
+        };
+        let rows: UInt64Array = tables.iter().map(|table| table.rows).collect();
+        let sizes = tables.iter().map(|table| table.size_bytes.map(|size_bytes| Bytes(size_bytes).to_string()));
+        let batch = RecordBatch::try_from_iter_with_nullable([
+            ("schema", text(|table| table.schema.to_string()), false),
+            ("name", text(|table| table.name.to_string()), false),
+            ("kind", text(|table| table.kind.to_string()), false),
+            ("rows", Arc::new(rows) as ArrayRef, true),
+            ("size", Arc::new(sizes.collect::<StringArray>()) as ArrayRef, true),
+        ]);
+        self.show(&batch.map_err(CliError::message)?)
+    }
+
+    fn list_functions(&mut self, pattern: Option<&str>) -> Result<()> {
+        let mut names = self.session.function_names();
+        names.retain(|name| pattern.is_none_or(|pattern| matches(pattern, name)));
+        names.sort();
+        self.show_names("function", names)
+    }
+
+    fn list_schemas(&mut self, pattern: Option<&str>) -> Result<()> {
+        let mut names = self.session.schema_names().map_err(CliError::engine)?;
+        names.retain(|name| pattern.is_none_or(|pattern| matches(pattern, name)));
+        self.show_names("schema", names)
+    }
+
+    fn show_names(&mut self, what: &str, names: Vec<String>) -> Result<()> {
+        if names.is_empty() {
+            return self.say(&format!("there are no such {what}s"));
+        }
+        let names: ArrayRef = Arc::new(names.into_iter().map(Some).collect::<StringArray>());
+        let batch = RecordBatch::try_from_iter([(what, names)]).map_err(CliError::message)?;
+        self.show(&batch)
+    }
+}
+
+fn sentence(listing: &TableListing) -> String {
+    let mut parts = vec![format!("{} {}.{}", listing.kind, listing.schema, listing.name)];
+    parts.extend(listing.rows.map(|rows| units::counted(rows, "row")));
+    parts.extend(listing.size_bytes.map(|size_bytes| Bytes(size_bytes).to_string()));
+    parts.join(", ")
+}
+
+/// psql's patterns: `*` stands for anything, `?` for one sign.
+fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    // reachable[i]: the signs of the name so far can be matched by the first i of the pattern.
+    let mut reachable = vec![false; pattern.len() + 1];
+    reachable[0] = true;
+    let spread = |reachable: &mut Vec<bool>| {
+        for (index, sign) in pattern.iter().enumerate() {
+            reachable[index + 1] |= *sign == '*' && reachable[index];
+        }
+    };
+    spread(&mut reachable);
+    for letter in name {
+        let before = std::mem::replace(&mut reachable, vec![false; pattern.len() + 1]);
+        for (index, sign) in pattern.iter().enumerate() {
+            match sign {
+                '*' => reachable[index + 1] |= before[index + 1],
+                '?' => reachable[index + 1] |= before[index],
+                sign => reachable[index + 1] |= before[index] && *sign == letter,
+            }
+        }
+        spread(&mut reachable);
+    }
+    reachable[pattern.len()]
+}

@@ -1,0 +1,118 @@
+//! Runs statements and meta commands, and shows what they give. The shell, scripts and pipes all
+//! end here.
+
+mod destination;
+mod edit;
+mod footer;
+mod listing;
+mod meta;
+mod progress;
+mod settings;
+mod statement;
+
+use std::io::{BufRead, BufWriter, StdoutLock};
+use std::sync::Arc;
+
+use engine::{Engine, Session};
+use tokio::runtime::Runtime;
+
+use crate::errors::{CliError, Place, Result};
+use crate::interrupt::{Interrupts, Kind};
+use crate::script::{Item, Part, Script};
+use crate::shell::lexer;
+
+pub use destination::Destination;
+pub use edit::editor;
+pub use progress::Progress;
+pub use settings::{Footer, Settings};
+
+pub struct Console {
+    pub settings: Settings,
+    pub destination: Destination,
+    pub interrupts: Interrupts,
+    last_statement: Option<String>,
+    /// A file may include itself.
+    include_depth: usize,
+    session: Arc<Session>,
+    engine: Engine,
+    runtime: Runtime,
+}
+
+/// What to do after a statement or command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    Continue,
+    Leave,
+}
+
+impl Console {
+    pub fn new(engine: Engine, runtime: Runtime, settings: Settings) -> Result<Self> {
+        let kind = match settings.interactive {
+            true => Kind::Shell,
+            false => Kind::Batch,
+        };
+        let interrupts = Interrupts::listen(&runtime, kind).map_err(CliError::message)?;
+        Ok(Console {
+            settings,
+            destination: Destination::Screen,
+            interrupts,
+            last_statement: None,
+            include_depth: 0,
+            session: Arc::new(engine.session().map_err(CliError::engine)?),
+            engine,
+            runtime,
+        })
+    }
+
+    pub fn session(&self) -> Arc<Session> {
+        Arc::clone(&self.session)
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Runs everything in `input` and stops at the first error. `file` is its name in errors.
+    pub fn run_script(&mut self, input: impl BufRead, file: Option<&str>) -> Result<Flow> {
+        let mut script = Script::new(input, split, lexer::is_blank);
+        loop {
+            let item = script.next_item().map_err(|error| match file {
+                Some(file) => CliError::file(file, error),
+                None => CliError::message(error),
+            })?;
+            let flow = match item {
+                None => return Ok(Flow::Continue),
+                Some(Item::Meta { text, line }) => self.run_meta(&text).map_err(|error| match error {
+                    CliError::Message { text, hint } if file.is_some() => CliError::Message {
+                        text: format!("{}:{line}: {text}", file.unwrap_or_default()),
+                        hint,
+                    },
+                    other => other,
+                })?,
+                Some(Item::Statement { sql, line }) => {
+                    let place = Place { file: file.map(str::to_string), line };
+                    self.run_statement(&sql, place)?;
+                    Flow::Continue
+                }
+            };
+            if flow == Flow::Leave {
+                return Ok(flow);
+            }
+        }
+    }
+}
+
+/// Where statements end, as the engine sees it. The `;` is not part of the statement.
+fn split(text: &str) -> Vec<Part> {
+    let parts = Session::split_statements(text).into_iter().map(|statement| {
+        let sql = statement.text.strip_suffix(';').unwrap_or(statement.text);
+        let end = statement.offset + sql.len();
+        Part { start: statement.offset, end, complete: statement.complete }
+    });
+    parts.collect()
+}
+
+/// Standard output with a buffer that is worth a system call.
+fn stdout() -> BufWriter<StdoutLock<'static>> {
+    BufWriter::with_capacity(64 << 10, std::io::stdout().lock())
+}

@@ -1,0 +1,93 @@
+//! The line that shows that a long query is alive. On stderr, on a terminal, after half a second.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use engine::{Bytes, QueryReport};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+const PATIENCE: Duration = Duration::from_millis(500);
+const TICK: Duration = Duration::from_millis(100);
+const STEPS: u64 = 1_000;
+
+pub struct Progress {
+    enabled: bool,
+    started: Instant,
+    ticks: Option<Interval>,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    pub fn new(enabled: bool) -> Self {
+        Progress { enabled, started: Instant::now(), ticks: None, bar: None }
+    }
+
+    /// Waits for the moment to draw again; forever when nothing is ever drawn.
+    pub async fn tick(&mut self) {
+        if !self.enabled {
+            return std::future::pending().await;
+        }
+        let ticks = self.ticks.get_or_insert_with(|| {
+            let mut ticks = interval(TICK);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            ticks
+        });
+        ticks.tick().await;
+    }
+
+    /// Shows that something is going on until `work` is done.
+    pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> T {
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                () = self.tick() => self.draw(None),
+            }
+        }
+    }
+
+    pub fn draw(&mut self, report: Option<&QueryReport>) {
+        let elapsed = self.started.elapsed();
+        if elapsed < PATIENCE {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(new_bar);
+        let mut message = format!("{:.1} s", elapsed.as_secs_f64());
+        if let Some(report) = report {
+            message += &format!(", touched {}", Bytes(report.bytes_touched));
+            if report.spilled_bytes > 0 {
+                message += &format!(", spilled {}", Bytes(report.spilled_bytes));
+            }
+            bar.set_position(share(report));
+        }
+        bar.set_message(message + " (Ctrl-C cancels)");
+        bar.tick();
+    }
+
+    pub fn hide(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.hide();
+    }
+}
+
+/// How much of the tables has been read or skipped. Never all of it: sorting comes after reading.
+fn share(report: &QueryReport) -> u64 {
+    let done = u128::from(report.rows_scanned) * u128::from(STEPS);
+    done.checked_div(u128::from(report.rows_total)).map_or(0, |share| share.min(990) as u64)
+}
+
+fn new_bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}

@@ -1,0 +1,241 @@
+//! One statement: started, watched, shown. The only place where the shell meets query results.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use arrow::array::AsArray;
+use arrow::datatypes::UInt64Type;
+use engine::{EngineError, QueryOutput, QueryReport, RecordBatch, Session, StatementKind};
+use futures::StreamExt;
+
+use super::footer::Summary;
+use super::{Console, Destination, Progress, Settings, stdout};
+use crate::errors::{CliError, Place, Result};
+use crate::output::pager::Pager;
+use crate::output::{self, ResultWriter};
+
+/// What stopped a statement: the engine, or the way out of the result.
+enum Failure {
+    Engine(EngineError),
+    Output(CliError),
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        Failure::Engine(error)
+    }
+}
+
+impl From<CliError> for Failure {
+    fn from(error: CliError) -> Self {
+        Failure::Output(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Output(error.into())
+    }
+}
+
+type Outcome<T> = std::result::Result<T, Failure>;
+
+impl Console {
+    /// Runs one statement and shows its result. Ctrl-C drops the query, which cancels it.
+    pub fn run_statement(&mut self, sql: &str, place: Place) -> Result<()> {
+        self.last_statement = Some(sql.to_string());
+        if self.settings.interactive {
+            self.interrupts.forget();
+        }
+        let Console { settings, destination, interrupts, session, runtime, .. } = self;
+        let outcome = runtime.block_on(async {
+            tokio::select! {
+                biased;
+                stop = interrupts.next() => Err(Failure::Output(CliError::Stopped(stop))),
+                outcome = Run::start(session, settings, sql, destination) => outcome,
+            }
+        });
+        outcome.map_err(|failure| match failure {
+            Failure::Engine(error) => CliError::Sql { error, sql: sql.to_string(), place },
+            Failure::Output(error) => error,
+        })
+    }
+
+    /// Shows rows that come from the console itself, such as the list of tables.
+    pub fn show(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut layout = self.settings.layout_on_screen();
+        layout.rows_max = None;
+        let format = self.settings.format_on_screen();
+        let mut writer = output::writer(format, &batch.schema(), &layout)?;
+        on_screen(&self.settings, |out| {
+            writer.write(batch, out)?;
+            writer.finish(out)?;
+            Ok(())
+        })
+    }
+}
+
+/// Gives `draw` the screen, through the pager where that is wanted.
+fn on_screen(settings: &Settings, draw: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let mut screen = stdout();
+    if !settings.pager || !settings.stdout_is_terminal {
+        draw(&mut screen)?;
+        return Ok(screen.flush()?);
+    }
+    let mut pager = Pager::new(&mut screen);
+    let drawn = draw(&mut pager);
+    left_pager(drawn)?;
+    left_pager(pager.close().map_err(CliError::from))
+}
+
+/// Leaving the pager before the end is no error.
+fn left_pager(result: Result<()>) -> Result<()> {
+    match result {
+        Err(CliError::OutputClosed) => Ok(()),
+        other => other,
+    }
+}
+
+struct Run<'a> {
+    settings: &'a Settings,
+    sql: &'a str,
+    query: QueryOutput,
+    progress: Progress,
+    started: Instant,
+}
+
+impl<'a> Run<'a> {
+    async fn start(
+        session: &Session,
+        settings: &'a Settings,
+        sql: &'a str,
+        destination: &mut Destination,
+    ) -> Outcome<()> {
+        let started = Instant::now();
+        let mut progress = Progress::new(settings.shows_progress());
+        let query = progress.during(session.execute(sql)).await?;
+        let run = Run { settings, sql, query, progress, started };
+        match run.query.kind() {
+            StatementKind::Write => run.count().await,
+            // EXPLAIN, SHOW and the like may count as something else, but have rows to show.
+            StatementKind::Query => run.show(destination).await,
+            _ if !run.query.schema().fields().is_empty() => run.show(destination).await,
+            _ => run.count().await,
+        }
+    }
+
+    /// A statement without a result: at most it counts the rows it wrote.
+    async fn count(mut self) -> Outcome<()> {
+        let mut rows = 0;
+        while let Some(batch) = self.next_batch(true).await? {
+            rows += written_rows(&batch);
+        }
+        let mut summary = self.summary(rows, 0);
+        summary.is_write = self.query.kind() == StatementKind::Write;
+        let mut screen = stdout();
+        summary.write(self.settings, &mut screen)?;
+        Ok(screen.flush()?)
+    }
+
+    async fn show(mut self, destination: &mut Destination) -> Outcome<()> {
+        let schema = self.query.schema();
+        let settings = self.settings;
+        let mut screen = stdout();
+        match destination {
+            Destination::File(file) => {
+                let mut writer = file.writer(settings, &schema)?;
+                let summary = match file.sink(settings)? {
+                    Some(sink) => {
+                        let summary = self.pass_on(writer.as_mut(), sink, true).await?;
+                        sink.flush()?;
+                        summary
+                    }
+                    None => self.pass_on(writer.as_mut(), &mut io::sink(), true).await?,
+                };
+                summary.write(settings, &mut screen)?;
+            }
+            Destination::Screen => {
+                let layout = settings.layout_on_screen();
+                let mut writer = output::writer(settings.format_on_screen(), &schema, &layout)?;
+                let quiet = writer.holds_back() || !settings.stdout_is_terminal;
+                if settings.pager && settings.stdout_is_terminal {
+                    return self.show_paged(writer.as_mut(), quiet, &mut screen).await;
+                }
+                let summary = self.pass_on(writer.as_mut(), &mut screen, quiet).await?;
+                summary.write(settings, &mut screen)?;
+            }
+        }
+        Ok(screen.flush()?)
+    }
+
+    async fn show_paged(
+        mut self,
+        writer: &mut dyn ResultWriter,
+        quiet: bool,
+        screen: &mut dyn Write,
+    ) -> Outcome<()> {
+        let mut pager = Pager::new(screen);
+        let shown = match self.pass_on(writer, &mut pager, quiet).await {
+            Ok(summary) => summary.write(self.settings, &mut pager),
+            Err(Failure::Output(error)) => Err(error),
+            Err(failure) => return Err(failure),
+        };
+        left_pager(shown)?;
+        Ok(left_pager(pager.close().map_err(CliError::from))?)
+    }
+
+    /// Streams the result through `writer`. With `quiet`, nothing appears on the terminal
+    /// meanwhile, so the progress line may stay.
+    async fn pass_on(
+        &mut self,
+        writer: &mut dyn ResultWriter,
+        out: &mut dyn Write,
+        quiet: bool,
+    ) -> Outcome<Summary> {
+        let mut rows = 0;
+        while let Some(batch) = self.next_batch(quiet || rows == 0).await? {
+            if !quiet {
+                self.progress.hide();
+            }
+            rows += batch.num_rows() as u64;
+            writer.write(&batch, out)?;
+        }
+        let mut summary = self.summary(rows, 0);
+        summary.rows_hidden = writer.finish(out)?;
+        Ok(summary)
+    }
+
+    async fn next_batch(&mut self, shows_progress: bool) -> Outcome<Option<RecordBatch>> {
+        loop {
+            tokio::select! {
+                biased;
+                batch = self.query.next() => return Ok(batch.transpose()?),
+                () = self.progress.tick() => {}
+            }
+            if shows_progress {
+                self.progress.draw(Some(&self.query.report()));
+            }
+        }
+    }
+
+    /// Taken when the last batch has arrived; the time includes writing the earlier ones.
+    fn summary(&mut self, rows: u64, rows_hidden: u64) -> Summary {
+        self.progress.hide();
+        let report: QueryReport = self.query.report();
+        Summary {
+            tag: super::footer::tag(self.sql),
+            has_rows: !self.query.schema().fields().is_empty(),
+            is_write: false,
+            rows,
+            rows_hidden,
+            elapsed_ms: self.started.elapsed().as_secs_f64() * 1000.0,
+            report: report.to_string(),
+        }
+    }
+}
+
+/// A write answers with one row: how many rows it wrote.
+fn written_rows(batch: &RecordBatch) -> u64 {
+    let counts = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    counts.map_or(0, |counts| counts.values().iter().sum())
+}

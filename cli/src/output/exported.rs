@@ -1,0 +1,94 @@
+//! CSV, JSON, Arrow and Parquet: written by the engine, the same to a pipe as to a file.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use engine::export::{self, ExportError, Exporter};
+use engine::import::FileFormat;
+use engine::{RecordBatch, SchemaRef};
+
+use super::{Format, ResultWriter};
+use crate::errors::{CliError, Result};
+
+pub struct ExportWriter {
+    /// `None` once the result is complete.
+    exporter: Option<Exporter>,
+    /// What the exporter wrote and `out` did not get yet; stays empty for a file.
+    passing: Passing,
+    is_file: bool,
+}
+
+impl ExportWriter {
+    /// For a result that shares its way out with others.
+    pub fn stream(format: FileFormat, schema: &SchemaRef) -> Result<Self> {
+        let passing = Passing::default();
+        let exporter = export::export_to(Box::new(passing.clone()), format, schema);
+        Ok(ExportWriter { exporter: Some(exporter.map_err(refused)?), passing, is_file: false })
+    }
+
+    /// For a file of one result, which appears when it is complete.
+    pub fn file(path: &Path, format: FileFormat, schema: &SchemaRef) -> Result<Self> {
+        let exporter = export::open_export(path, Some(format), schema).map_err(refused)?;
+        Ok(ExportWriter { exporter: Some(exporter), passing: Passing::default(), is_file: true })
+    }
+}
+
+impl ResultWriter for ExportWriter {
+    fn write(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> Result<()> {
+        if let Some(exporter) = &mut self.exporter {
+            exporter.write(batch).map_err(refused)?;
+        }
+        Ok(out.write_all(&self.passing.take())?)
+    }
+
+    fn finish(&mut self, out: &mut dyn Write) -> Result<u64> {
+        if let Some(exporter) = self.exporter.take() {
+            exporter.finish().map_err(refused)?;
+        }
+        out.write_all(&self.passing.take())?;
+        Ok(0)
+    }
+
+    fn holds_back(&self) -> bool {
+        self.is_file
+    }
+}
+
+/// The exporter owns its sink and reports its errors as text. So it gets a sink that cannot fail,
+/// and a closed pipe is still known as one.
+#[derive(Clone, Default)]
+struct Passing(Arc<Mutex<Vec<u8>>>);
+
+impl Passing {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+}
+
+impl Write for Passing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut held = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        held.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The engine's name of a format that it writes.
+pub fn file_format(format: Format) -> Option<FileFormat> {
+    match format {
+        Format::Parquet => Some(FileFormat::Parquet),
+        Format::Arrow => Some(FileFormat::Arrow),
+        Format::Csv => Some(FileFormat::Csv),
+        Format::Json => Some(FileFormat::Json),
+        Format::Table | Format::Box | Format::Markdown => None,
+    }
+}
+
+fn refused(error: ExportError) -> CliError {
+    CliError::message(error)
+}

@@ -1,0 +1,85 @@
+//! The interactive shell: reads lines, hands them to the console, shows errors and goes on.
+
+mod completer;
+mod editor;
+mod highlighter;
+pub mod history;
+mod keywords;
+pub mod lexer;
+pub mod meta;
+mod prompt;
+pub mod sql_help;
+mod validator;
+
+use reedline::Signal;
+
+use crate::console::{Console, Flow};
+use crate::errors::{CliError, Result, warn};
+use crate::interrupt::Stop;
+use prompt::QuiverPrompt;
+
+/// Runs until the user leaves. Errors of statements are shown here and end nothing.
+pub fn run(console: &mut Console, is_temporary: bool) -> Result<()> {
+    if !console.settings.quiet {
+        console.say(&banner(console, is_temporary)?)?;
+    }
+    let mut editor = editor::new(console)?;
+    loop {
+        let signal = editor.read_line(&QuiverPrompt);
+        if let Err(error) = editor.sync_history() {
+            warn(format!("the history cannot be saved: {error}"));
+        }
+        let text = match signal {
+            Ok(Signal::Success(text)) => text,
+            Ok(Signal::CtrlC) => continue,
+            Ok(Signal::CtrlD) => return Ok(()),
+            Ok(_) => match console.interrupts.must_leave() {
+                Some(stop) => return Err(CliError::Stopped(stop)),
+                None => continue,
+            },
+            Err(error) => return Err(CliError::message(format!("cannot read the terminal: {error}"))),
+        };
+        match run_line(console, &text) {
+            Ok(Flow::Continue) => {}
+            Ok(Flow::Leave) => return Ok(()),
+            Err(error) if ends_shell(&error) => return Err(error),
+            Err(error) => error.report(),
+        }
+    }
+}
+
+fn run_line(console: &mut Console, text: &str) -> Result<Flow> {
+    match plain_word_command(text.trim()) {
+        Some(command) => console.run_meta(command),
+        None => console.run_script(text.as_bytes(), None),
+    }
+}
+
+/// Words that newcomers type, and that are no SQL.
+fn plain_word_command(text: &str) -> Option<&'static str> {
+    match text.trim_end_matches(';').trim_end().to_ascii_lowercase().as_str() {
+        "exit" | "quit" => Some("\\q"),
+        "help" => Some("\\?"),
+        _ => None,
+    }
+}
+
+fn ends_shell(error: &CliError) -> bool {
+    match error {
+        CliError::OutputClosed => true,
+        CliError::Stopped(stop) => *stop != Stop::Interrupt,
+        CliError::Sql { .. } | CliError::Message { .. } => false,
+    }
+}
+
+fn banner(console: &Console, is_temporary: bool) -> Result<String> {
+    let info = console.engine().store().info().map_err(CliError::message)?;
+    let store = match is_temporary {
+        true => "a temporary store, gone when you leave (--store DIR keeps one)".to_string(),
+        false => format!("store {} ({})", info.path.display(), info.mode),
+    };
+    Ok(format!(
+        "quiver {}: {store}\nEnd statements with ; — \\? shows help, \\q leaves.",
+        env!("CARGO_PKG_VERSION")
+    ))
+}

@@ -1,0 +1,67 @@
+//! Opening the store that the command line names.
+
+use std::path::{Path, PathBuf};
+
+use engine::{Engine, EngineOptions};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::args::StoreArgs;
+use crate::errors::{CliError, Result};
+
+/// Deeply nested expressions recurse on the threads of the runtime. Only touched pages cost.
+const STACK_BYTES: usize = 8 << 20;
+
+pub fn runtime(args: &StoreArgs) -> Result<Runtime> {
+    let mut builder = Builder::new_multi_thread();
+    builder.enable_all().thread_stack_size(STACK_BYTES);
+    if let Some(threads) = args.threads {
+        builder.worker_threads(threads);
+    }
+    let failed = |error| CliError::message(format!("cannot start the worker threads: {error}"));
+    builder.build().map_err(failed)
+}
+
+/// The store for statements: made if it is missing, temporary if none was named.
+pub fn open(args: &StoreArgs) -> Result<Engine> {
+    let options = options(args, args.read_only);
+    match &args.store {
+        Some(path) => Engine::open(&absolute(path)?, options).map_err(CliError::engine),
+        None if args.read_only => Err(CliError::with_hint(
+            "--read-only needs a store to read",
+            "add --store DIR",
+        )),
+        None => Engine::open_temporary(options).map_err(CliError::engine),
+    }
+}
+
+/// The store for a subcommand that only looks at it. It must exist.
+pub fn open_to_read(args: &StoreArgs, command: &str) -> Result<Engine> {
+    let path = named(args, command)?;
+    Engine::open(&absolute(&path)?, options(args, true)).map_err(CliError::engine)
+}
+
+/// The directory a subcommand works on, which has no use for a temporary store.
+pub fn named(args: &StoreArgs, command: &str) -> Result<PathBuf> {
+    args.store.clone().ok_or_else(|| {
+        CliError::with_hint(
+            format!("quiver {command} needs a store"),
+            format!("quiver {command} --store DIR …"),
+        )
+    })
+}
+
+/// `\cd` must not move the store.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|error| CliError::file(path.display(), error))
+}
+
+fn options(args: &StoreArgs, read_only: bool) -> EngineOptions {
+    EngineOptions {
+        read_only,
+        memory_limit_bytes: args.memory_limit,
+        query_memory_limit_bytes: args.query_memory_limit,
+        spill_dir: args.spill_dir.clone(),
+        threads: args.threads,
+        ..EngineOptions::default()
+    }
+}

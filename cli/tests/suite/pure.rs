@@ -1,0 +1,17 @@
+//! Modules of the binary whose own tests run here. They need no engine; a test target of the
+//! binary itself would cost a second link of everything below it.
+
+#[path = "../../src/shell/keywords.rs"]
+mod keywords;
+#[path = "../../src/shell/lexer.rs"]
+mod lexer;
+#[path = "../../src/marked.rs"]
+mod marked;
+#[path = "../../src/shell/meta.rs"]
+mod meta;
+#[path = "../../src/script.rs"]
+mod script;
+#[path = "../../src/units.rs"]
+mod units;
+#[path = "../../src/table_name.rs"]
+mod table_name;

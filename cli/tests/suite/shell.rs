@@ -1,0 +1,136 @@
+//! The interactive shell, in a pseudo terminal.
+
+use std::fs;
+
+use crate::terminal::Terminal;
+
+/// Runs for hours if nobody cancels it.
+const ENDLESS: &str = "select count(*) from generate_series(1, 10000000) a, generate_series(1, 10000000) b where a.value + b.value = 0;\r";
+const PROMPT: &str = "> ";
+
+#[test]
+fn the_banner_says_that_the_store_is_temporary() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for("a temporary store, gone when you leave");
+    terminal.wait_for(PROMPT);
+    terminal.press("\\q\r");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
+fn a_statement_may_span_lines_and_ends_with_a_semicolon() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press("select 40 +\r");
+    terminal.wait_for("...> ");
+    terminal.press("2 as answer;\r");
+    terminal.wait_for("answer");
+    terminal.wait_for("│     42 │");
+    terminal.wait_for("(1 row, ");
+    terminal.press("\u{4}");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
+fn ctrl_c_cancels_the_query_and_not_the_shell() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press(ENDLESS);
+    terminal.wait_for("Ctrl-C cancels");
+    terminal.press("\u{3}");
+    terminal.wait_for("error: cancelled");
+    terminal.press("select 7 * 6 as still_here;\r");
+    terminal.wait_for("still_here │");
+    terminal.press("\u{4}");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
+fn ctrl_c_at_the_prompt_clears_the_line() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press("select nonsense");
+    terminal.wait_for("nonsense");
+    terminal.press("\u{3}");
+    terminal.press("select 1 as fresh;\r");
+    terminal.wait_for("fresh");
+    terminal.wait_for("(1 row, ");
+}
+
+#[test]
+fn an_error_does_not_end_the_shell() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press("select * from nowhere;\r");
+    terminal.wait_for("error: ");
+    terminal.press("select 1 as alive;\r");
+    terminal.wait_for("(1 row, ");
+}
+
+#[test]
+fn a_new_table_is_completed_at_once() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press("create table wonderful (a int);\r");
+    terminal.wait_for("CREATE TABLE (");
+    terminal.press("select * from wonde\t");
+    terminal.wait_for("wonderful");
+    terminal.press("\u{3}\u{4}");
+}
+
+#[test]
+fn a_long_result_shows_its_ends_and_says_so() {
+    let mut terminal = Terminal::open_with(&[], &[("PAGER", "cat")]);
+    terminal.wait_for(PROMPT);
+    terminal.press("select value as n from generate_series(1, 100000);\r");
+    terminal.wait_for("·");
+    terminal.wait_for("100000 │");
+    terminal.wait_for("(100,000 rows, 40 shown, ");
+}
+
+#[test]
+fn what_does_not_fit_on_the_screen_goes_through_the_pager() {
+    let mut terminal = Terminal::open_with(&[], &[("PAGER", "sed 's/^/paged: /'")]);
+    terminal.wait_for(PROMPT);
+    terminal.press("select value as n from generate_series(1, 100);\r");
+    terminal.wait_for("paged: ");
+    terminal.press("\\pset pager off\r");
+    terminal.wait_for("pager is off");
+    terminal.press("select value as n from generate_series(1, 100);\r");
+    assert!(!terminal.wait_for("(100 rows, ").contains("paged: "));
+}
+
+#[test]
+fn the_history_is_kept_in_the_state_directory() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press("select 1 as remember_me;\r");
+    terminal.wait_for("(1 row, ");
+    let path = terminal.state_directory().join("quiver/history");
+    let history = fs::read_to_string(path).expect("the history");
+    assert_eq!(history, "select 1 as remember_me;\n");
+}
+
+#[test]
+fn words_that_newcomers_type_are_understood() {
+    let mut terminal = Terminal::open(&[]);
+    terminal.wait_for(PROMPT);
+    terminal.press("help\r");
+    terminal.wait_for("\\conninfo");
+    terminal.press("exit\r");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
+fn a_signal_to_end_at_the_prompt_removes_the_temporary_store() {
+    let temporary = tempfile::tempdir().expect("a temporary directory");
+    let path = temporary.path().display().to_string();
+    let mut terminal = Terminal::open_with(&[], &[("TMPDIR", &path)]);
+    terminal.wait_for(PROMPT);
+    terminal.press("create table t as select 1 as a;\r");
+    terminal.wait_for("CREATE TABLE (");
+    assert_ne!(fs::read_dir(&path).expect("the directory").count(), 0);
+    terminal.terminate();
+    assert_eq!(terminal.ended(), 143);
+    assert_eq!(fs::read_dir(&path).expect("the directory").count(), 0);
+}

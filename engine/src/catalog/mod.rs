@@ -1,0 +1,12 @@
+//! The store's tables and views as DataFusion sees them.
+
+mod provider;
+mod schema;
+mod statistics;
+mod table;
+mod view;
+
+pub use provider::TableListing;
+pub(crate) use provider::{CATALOG, CatalogHandle, StoreCatalog};
+pub(crate) use statistics::StatisticsCache;
+pub(crate) use view::{EXTERNAL, VIEW, external};

@@ -1,0 +1,72 @@
+//! A table of the store as a DataFusion table.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{DFSchema, Result, Statistics};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use pmem_store::TableSnapshot;
+
+use crate::engine::EngineShared;
+use crate::error::store_error;
+use crate::scan::StoreScan;
+use crate::write;
+
+#[derive(Debug)]
+pub struct StoreTable {
+    pub(crate) engine: Arc<EngineShared>,
+    pub(crate) snapshot: TableSnapshot,
+}
+
+#[async_trait]
+impl TableProvider for StoreTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.snapshot.schema())
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let known = self.engine.statistics.get(&self.snapshot).map_err(store_error)?;
+        let schema = DFSchema::try_from(self.snapshot.schema().as_ref().clone())?;
+        let filters = filters.iter().map(|filter| state.create_physical_expr(filter.clone(), &schema));
+        let filters = filters.collect::<Result<Vec<_>>>()?;
+        let partitions = state.config().target_partitions();
+        let scan = StoreScan::new(self.snapshot.clone(), known, projection, filters, limit, partitions)?;
+        Ok(DataSourceExec::from_data_source(scan))
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let answer = |filter: &&Expr| match filter.is_volatile() {
+            true => TableProviderFilterPushDown::Unsupported,
+            false => TableProviderFilterPushDown::Exact,
+        };
+        Ok(filters.iter().map(answer).collect())
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        self.engine.statistics.get(&self.snapshot).ok().map(|known| known.statistics.clone())
+    }
+
+    async fn insert_into(
+        &self,
+        _state: &dyn Session,
+        input: Arc<dyn ExecutionPlan>,
+        operation: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        write::insert_plan(&self.engine, &self.snapshot, input, operation)
+    }
+}

@@ -1,0 +1,116 @@
+//! An open store with what its queries share: memory, spill space, table statistics.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use pmem_store::{RegionKind, Store, StoreOptions};
+
+use crate::catalog::StatisticsCache;
+use crate::error::EngineError;
+use crate::options::EngineOptions;
+use crate::session::Session;
+
+#[derive(Debug, Clone)]
+pub struct Engine {
+    pub(crate) shared: Arc<EngineShared>,
+}
+
+#[derive(Debug)]
+pub(crate) struct EngineShared {
+    pub store: Arc<Store>,
+    pub runtime: Arc<RuntimeEnv>,
+    pub statistics: StatisticsCache,
+    pub partitions: usize,
+    pub query_memory_limit_bytes: usize,
+    // After the store: its files are closed when the directory goes.
+    _temporary: Option<TemporaryDir>,
+}
+
+impl Engine {
+    /// Opens the store at `path`; makes one where there is none, unless `read_only`.
+    pub fn open(path: &Path, options: EngineOptions) -> Result<Engine, EngineError> {
+        Engine::open_in(path, options, None)
+    }
+
+    /// A store in a temporary directory that goes when the engine does.
+    pub fn open_temporary(options: EngineOptions) -> Result<Engine, EngineError> {
+        let temporary = TemporaryDir::create()?;
+        let path = temporary.path.join("store");
+        Engine::open_in(&path, options, Some(temporary))
+    }
+
+    fn open_in(path: &Path, options: EngineOptions, temporary: Option<TemporaryDir>) -> Result<Engine, EngineError> {
+        let store_options =
+            StoreOptions { read_only: options.read_only, region: RegionKind::Auto, ..StoreOptions::default() };
+        let store = Arc::new(Store::open(path, store_options)?);
+        let memory_limit_bytes = options.memory_limit();
+        let query_memory_limit_bytes = options
+            .query_memory_limit_bytes
+            .and_then(|limit| usize::try_from(limit).ok())
+            .unwrap_or(memory_limit_bytes)
+            .min(memory_limit_bytes);
+        let runtime = runtime(path, &options, memory_limit_bytes)?;
+        let shared = EngineShared {
+            store,
+            runtime,
+            statistics: StatisticsCache::default(),
+            partitions: options.partitions(),
+            query_memory_limit_bytes,
+            _temporary: temporary,
+        };
+        Ok(Engine { shared: Arc::new(shared) })
+    }
+
+    /// One per connection; cheap.
+    pub fn session(&self) -> Result<Session, EngineError> {
+        Session::new(Arc::clone(&self.shared))
+    }
+
+    pub fn store(&self) -> &Arc<Store> {
+        &self.shared.store
+    }
+}
+
+fn runtime(store: &Path, options: &EngineOptions, memory_limit_bytes: usize) -> Result<Arc<RuntimeEnv>, EngineError> {
+    // A reader may not write into the store's directory.
+    let default_dir = || if options.read_only { std::env::temp_dir() } else { store.join("spill") };
+    let spill_dir = options.spill_dir.clone().unwrap_or_else(default_dir);
+    if !options.read_only || options.spill_dir.is_some() {
+        std::fs::create_dir_all(&spill_dir).map_err(|source| EngineError::SpillDir { path: spill_dir.clone(), source })?;
+    }
+    let pool: Arc<dyn MemoryPool> = Arc::new(FairSpillPool::new(memory_limit_bytes));
+    let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::Directories(vec![spill_dir]));
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).with_disk_manager_builder(disk).build_arc();
+    runtime.map_err(EngineError::from)
+}
+
+/// A directory that is removed when it is dropped.
+#[derive(Debug)]
+struct TemporaryDir {
+    path: std::path::PathBuf,
+}
+
+impl TemporaryDir {
+    fn create() -> Result<TemporaryDir, EngineError> {
+        let base = std::env::temp_dir();
+        for attempt in 0u32.. {
+            let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |at| at.subsec_nanos());
+            let path = base.join(format!("quiver-{}-{nanos}-{attempt}", std::process::id()));
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Ok(TemporaryDir { path }),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+                Err(source) => return Err(EngineError::SpillDir { path, source }),
+            }
+        }
+        unreachable!("2^32 directories of one process exist")
+    }
+}
+
+impl Drop for TemporaryDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}

@@ -1,0 +1,193 @@
+//! Errors as people see them: one clear sentence, the place in the SQL, and what to do.
+
+use std::path::PathBuf;
+
+use datafusion::common::{DataFusionError, SchemaError};
+use pmem_store::StoreError;
+
+use crate::import::ImportError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The statement is not SQL, or names what is not there.
+    #[error("{message}")]
+    Sql { message: String, position: Option<usize>, hint: Option<String> },
+    #[error("{message}")]
+    Execution { message: String, hint: Option<String> },
+    #[error("{feature} is not supported")]
+    Unsupported { feature: String, hint: Option<String> },
+    #[error("NULL in column \"{column}\" of \"{table}\", which is NOT NULL (row {row} of the rows being written)")]
+    NotNull { table: String, column: String, row: u64 },
+    #[error("out of memory: {message}")]
+    Memory { message: String },
+    #[error("the query was cancelled")]
+    Cancelled,
+    #[error("cannot use \"{}\" to spill to: {source}", path.display())]
+    SpillDir { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    #[error("internal error: {0}; please report it")]
+    Internal(String),
+}
+
+impl EngineError {
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        EngineError::Internal(message.into())
+    }
+
+    pub(crate) fn unsupported(feature: impl Into<String>, hint: Option<&str>) -> Self {
+        EngineError::Unsupported { feature: feature.into(), hint: hint.map(str::to_string) }
+    }
+
+    pub(crate) fn into_datafusion(self) -> DataFusionError {
+        DataFusionError::External(Box::new(self))
+    }
+
+    /// Byte offset in the statement, where the error is at a place of it.
+    pub fn position(&self) -> Option<usize> {
+        match self {
+            EngineError::Sql { position, .. } => *position,
+            _ => None,
+        }
+    }
+
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            EngineError::Sql { hint, .. } | EngineError::Execution { hint, .. } | EngineError::Unsupported { hint, .. } => {
+                hint.as_deref()
+            }
+            EngineError::Memory { .. } => Some("give it more with --memory-limit, or ask for less at once"),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn with_position(mut self, at: Option<usize>) -> Self {
+        if let EngineError::Sql { position, .. } = &mut self {
+            *position = position.or(at);
+        }
+        self
+    }
+}
+
+pub(crate) fn store_error(error: StoreError) -> DataFusionError {
+    DataFusionError::External(Box::new(EngineError::Store(error)))
+}
+
+impl From<EngineError> for DataFusionError {
+    fn from(error: EngineError) -> Self {
+        error.into_datafusion()
+    }
+}
+
+impl From<DataFusionError> for EngineError {
+    fn from(error: DataFusionError) -> Self {
+        match unwrapped(error) {
+            DataFusionError::External(source) => match source.downcast::<EngineError>() {
+                Ok(error) => *error,
+                Err(source) => match source.downcast::<StoreError>() {
+                    Ok(error) => EngineError::Store(*error),
+                    Err(source) => EngineError::Execution { message: source.to_string(), hint: None },
+                },
+            },
+            DataFusionError::ResourcesExhausted(message) => EngineError::Memory { message: first_line(&message) },
+            DataFusionError::NotImplemented(message) => {
+                EngineError::Unsupported { feature: first_line(&message), hint: None }
+            }
+            DataFusionError::SchemaError(error, _) => schema_error(*error),
+            DataFusionError::Plan(message) => EngineError::Sql { message: clean(&message), position: None, hint: None },
+            DataFusionError::SQL(error, _) => EngineError::Sql { message: clean(&error.to_string()), position: None, hint: None },
+            DataFusionError::Internal(message) => EngineError::Internal(first_line(&message)),
+            DataFusionError::ArrowError(error, _) => {
+                EngineError::Execution { message: clean(&error.to_string()), hint: None }
+            }
+            other => EngineError::Execution { message: clean(&other.strip_backtrace()), hint: None },
+        }
+    }
+}
+
+/// The error itself, out of what wraps it on its way up.
+fn unwrapped(error: DataFusionError) -> DataFusionError {
+    match error {
+        DataFusionError::Context(context, inner) if context.contains("cannot be used any more") => {
+            let inner = EngineError::from(*inner);
+            DataFusionError::Plan(format!("{context}: {inner}"))
+        }
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => unwrapped(*inner),
+        DataFusionError::Collection(errors) => match errors.into_iter().next() {
+            Some(first) => unwrapped(first),
+            None => DataFusionError::Internal("an empty list of errors".into()),
+        },
+        DataFusionError::Shared(shared) => match std::sync::Arc::try_unwrap(shared) {
+            Ok(error) => unwrapped(error),
+            Err(shared) => shared_copy(&shared),
+        },
+        DataFusionError::External(source) => match source.downcast::<DataFusionError>() {
+            Ok(inner) => unwrapped(*inner),
+            Err(source) => DataFusionError::External(source),
+        },
+        DataFusionError::ArrowError(error, backtrace) => match *error {
+            arrow::error::ArrowError::ExternalError(source) => unwrapped(DataFusionError::External(source)),
+            error => DataFusionError::ArrowError(Box::new(error), backtrace),
+        },
+        other => other,
+    }
+}
+
+/// Of an error that several streams hold, its kind and text.
+fn shared_copy(error: &DataFusionError) -> DataFusionError {
+    match error.find_root() {
+        DataFusionError::ResourcesExhausted(message) => DataFusionError::ResourcesExhausted(message.clone()),
+        DataFusionError::NotImplemented(message) => DataFusionError::NotImplemented(message.clone()),
+        DataFusionError::Plan(message) => DataFusionError::Plan(message.clone()),
+        other => DataFusionError::Execution(clean(&other.strip_backtrace())),
+    }
+}
+
+fn schema_error(error: SchemaError) -> EngineError {
+    if let SchemaError::FieldNotFound { field, valid_fields } = &error {
+        let near = nearest(&field.name, valid_fields.iter().map(|column| column.name.as_str()));
+        let hint = match near {
+            Some(name) => Some(format!("did you mean \"{name}\"?")),
+            None if valid_fields.is_empty() => None,
+            None => {
+                let names: Vec<&str> = valid_fields.iter().map(|column| column.name.as_str()).collect();
+                let shown = names.iter().take(20).copied().collect::<Vec<_>>().join(", ");
+                Some(format!("columns there are: {shown}{}", if names.len() > 20 { ", …" } else { "" }))
+            }
+        };
+        let message = format!("column \"{}\" does not exist", field.flat_name());
+        return EngineError::Sql { message, position: None, hint };
+    }
+    EngineError::Sql { message: clean(&error.to_string()), position: None, hint: None }
+}
+
+/// The name closest to `name`, if it is close: a slip of the hand, not another word.
+pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    candidates
+        .map(|candidate| (datafusion::common::utils::datafusion_strsim::levenshtein(&name, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Without the prefixes by which layers announce each other's errors.
+pub(crate) fn clean(message: &str) -> String {
+    let mut text = first_line(message);
+    let prefixes = [
+        "Error during planning: ", "Execution error: ", "External error: ", "Arrow error: ", "Schema error: ",
+        "SQL error: ", "Optimizer rule ", "sql parser error: ", "Invalid argument error: ", "Compute error: ",
+        "Cast error: ", "Parser error: ", "type_coercion\ncaused by\n", "This feature is not implemented: ",
+    ];
+    while let Some(rest) = prefixes.iter().find_map(|prefix| text.strip_prefix(prefix)) {
+        text = rest.to_string();
+    }
+    text
+}
+
+fn first_line(message: &str) -> String {
+    message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_string()
+}

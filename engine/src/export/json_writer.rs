@@ -1,0 +1,55 @@
+//! JSON lines: one object per row, NULLs written out, so that a column that is NULL in the first
+//! rows is known to a reader that infers.
+
+use std::io::Write;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::DataType;
+use arrow::json::WriterBuilder;
+use arrow::json::writer::LineDelimited;
+
+pub(super) struct JsonWriter<W: Write> {
+    writer: arrow::json::Writer<W, LineDelimited>,
+}
+
+impl<W: Write> JsonWriter<W> {
+    pub fn new(sink: W) -> Self {
+        JsonWriter { writer: WriterBuilder::new().with_explicit_nulls(true).build(sink) }
+    }
+
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<(), String> {
+        self.writer.write(batch).map_err(|error| error.to_string())
+    }
+
+    pub fn into_inner(mut self) -> W {
+        // The line format has no end to write.
+        let _ = self.writer.finish();
+        self.writer.into_inner()
+    }
+}
+
+/// The types `arrow-json` has an encoder for.
+pub(super) fn can_hold(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Union(..) => false,
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field) => can_hold(field.data_type()),
+        DataType::Struct(fields) => fields.iter().all(|field| can_hold(field.data_type())),
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) if fields.len() == 2 => {
+                let is_text = matches!(
+                    fields[0].data_type(),
+                    DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+                );
+                is_text && can_hold(fields[1].data_type())
+            }
+            _ => false,
+        },
+        DataType::Dictionary(_, value) => can_hold(value),
+        DataType::RunEndEncoded(_, values) => can_hold(values.data_type()),
+        _ => true,
+    }
+}

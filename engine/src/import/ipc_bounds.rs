@@ -1,0 +1,146 @@
+//! Looks over Arrow IPC bytes from outside before `arrow-ipc` reads them.
+//!
+//! The reader allocates as many bytes as a length in the file says. A failed allocation aborts the
+//! process, which no `catch_unwind` holds back; so every length is held against the size of the
+//! file first. Contents (offsets, UTF-8, null counts) are validated by `arrow-ipc` itself.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use arrow_ipc::{Block, Message, MessageHeader, RecordBatch, root_as_footer, root_as_message};
+
+const MAGIC: &[u8] = b"ARROW1";
+/// Footer length and magic at the end of a file.
+const TAIL_BYTES: u64 = 10;
+/// What one compressed buffer may claim to unpack to.
+const UNPACKED_BYTES_MAX: i64 = 4 << 30;
+
+pub(super) fn check_file(file: &mut File) -> Result<(), String> {
+    let size = file.seek(SeekFrom::End(0)).map_err(text)?;
+    let tail_at = size.checked_sub(TAIL_BYTES).filter(|at| *at >= 8);
+    let tail = read_at(file, tail_at.ok_or("it is too short")?, TAIL_BYTES)?;
+    if !tail.ends_with(MAGIC) {
+        return Err("its end is missing; fetch or write it again".to_owned());
+    }
+    let footer_bytes = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
+    let footer_at = size.checked_sub(TAIL_BYTES + footer_bytes).ok_or("its footer is too long")?;
+    let footer = read_at(file, footer_at, footer_bytes)?;
+    let footer = root_as_footer(&footer).map_err(text)?;
+    if footer.schema().is_none() {
+        return Err("its footer has no schema".to_owned());
+    }
+    let dictionaries = footer.dictionaries().into_iter().flatten();
+    for block in dictionaries.chain(footer.recordBatches().into_iter().flatten()) {
+        check_block(file, block, footer_at)?;
+    }
+    rewind(file)
+}
+
+fn check_block(file: &mut File, block: &Block, limit: u64) -> Result<(), String> {
+    let outside = || "a block lies outside of it".to_owned();
+    let offset = u64::try_from(block.offset()).map_err(|_| outside())?;
+    let metadata_bytes = u64::try_from(block.metaDataLength()).map_err(|_| outside())?;
+    let body_bytes = u64::try_from(block.bodyLength()).map_err(|_| outside())?;
+    let body_at = offset.checked_add(metadata_bytes).ok_or_else(outside)?;
+    if body_at.checked_add(body_bytes).is_none_or(|end| end > limit) || metadata_bytes < 8 {
+        return Err(outside());
+    }
+    let metadata = read_at(file, offset, metadata_bytes)?;
+    let prefix = if metadata.starts_with(&[0xff; 4]) { 8 } else { 4 };
+    let message = root_as_message(&metadata[prefix..]).map_err(text)?;
+    check_message(file, &message, body_at, body_bytes)
+}
+
+pub(super) fn check_stream(file: &mut File) -> Result<(), String> {
+    let size = file.seek(SeekFrom::End(0)).map_err(text)?;
+    let cut = || "it ends in the middle of a message; fetch or write it again".to_owned();
+    let mut at = 0;
+    while at + 4 <= size {
+        let mut length = read_at(file, at, 4)?;
+        at += 4;
+        if length == [0xff; 4] {
+            if at + 4 > size {
+                return Err(cut());
+            }
+            length = read_at(file, at, 4)?;
+            at += 4;
+        }
+        let metadata_bytes = u32::from_le_bytes([length[0], length[1], length[2], length[3]]);
+        let metadata_bytes = u64::from(metadata_bytes);
+        if metadata_bytes == 0 {
+            break;
+        }
+        if metadata_bytes > size - at {
+            return Err(cut());
+        }
+        let metadata = read_at(file, at, metadata_bytes)?;
+        at += metadata_bytes;
+        let message = root_as_message(&metadata).map_err(text)?;
+        let body_bytes = u64::try_from(message.bodyLength()).map_err(|_| cut())?;
+        if body_bytes > size - at {
+            return Err(cut());
+        }
+        check_message(file, &message, at, body_bytes)?;
+        at += body_bytes;
+    }
+    rewind(file)
+}
+
+fn check_message(
+    file: &mut File,
+    message: &Message<'_>,
+    body_at: u64,
+    body_bytes: u64,
+) -> Result<(), String> {
+    let batch = match message.header_type() {
+        MessageHeader::RecordBatch => message.header_as_record_batch(),
+        MessageHeader::DictionaryBatch => {
+            message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data())
+        }
+        _ => return Ok(()),
+    };
+    let batch = batch.ok_or("a message has no content")?;
+    if batch.length() < 0 {
+        return Err("a batch has a negative number of rows".to_owned());
+    }
+    check_buffers(file, &batch, body_at, body_bytes)
+}
+
+fn check_buffers(
+    file: &mut File,
+    batch: &RecordBatch<'_>,
+    body_at: u64,
+    body_bytes: u64,
+) -> Result<(), String> {
+    for buffer in batch.buffers().into_iter().flatten() {
+        let outside = || "a buffer lies outside of its batch".to_owned();
+        let offset = u64::try_from(buffer.offset()).map_err(|_| outside())?;
+        let length = u64::try_from(buffer.length()).map_err(|_| outside())?;
+        if offset.checked_add(length).is_none_or(|end| end > body_bytes) {
+            return Err(outside());
+        }
+        if batch.compression().is_some() && length >= 8 {
+            let prefix = read_at(file, body_at + offset, 8)?;
+            let unpacked = prefix.try_into().map_or(i64::MAX, i64::from_le_bytes);
+            if unpacked > UNPACKED_BYTES_MAX {
+                return Err(format!("a buffer claims to unpack to {unpacked} bytes"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `bytes` was held against the size of the file before.
+fn read_at(file: &mut File, at: u64, bytes: u64) -> Result<Vec<u8>, String> {
+    let mut buffer = vec![0; bytes as usize];
+    file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut buffer)).map_err(text)?;
+    Ok(buffer)
+}
+
+fn rewind(file: &mut File) -> Result<(), String> {
+    file.rewind().map_err(|error: io::Error| error.to_string())
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

@@ -1,0 +1,294 @@
+//! Bytes to JSON records with their lines.
+//!
+//! If the first line is a whole value, every line is a record: then a broken line harms no other.
+//! Otherwise records are found by counting brackets.
+
+use std::io::{self, Read};
+
+use super::parser::Parser;
+
+const CHUNK_BYTES: usize = 256 << 10;
+const RECORD_BYTES_MAX: usize = 256 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    Lines,
+    /// Values one after another, over any number of lines.
+    Values,
+    /// Elements of one array.
+    Array,
+}
+
+impl Framing {
+    /// Of the text that begins with `head`.
+    pub fn of(head: &[u8]) -> Framing {
+        let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+        if head.starts_with(b"[") {
+            return Framing::Array;
+        }
+        let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let mut text = Parser::new(str::from_utf8(line).unwrap_or_default());
+        let is_whole = text.value().and_then(|token| text.rest_of(&token, 0)).is_ok();
+        // A first line that is broken, but not merely unfinished, is a broken line.
+        let is_begun =
+            line.trim_ascii_end().ends_with(b"{") || line.trim_ascii_end().ends_with(b",");
+        if is_whole || !is_begun { Framing::Lines } else { Framing::Values }
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum FrameError {
+    Io(io::Error),
+    /// The record is bad, the next call gives the next one.
+    Bad {
+        line: u64,
+        problem: String,
+    },
+    /// Nothing can be read after this.
+    Broken {
+        line: u64,
+        problem: String,
+    },
+}
+
+pub(super) struct Frames<R> {
+    reader: R,
+    framing: Framing,
+    buf: Vec<u8>,
+    start: usize,
+    end: usize,
+    is_eof: bool,
+    line: u64,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Begin,
+    /// Before the first element of the array.
+    First,
+    Next,
+    Done,
+}
+
+impl<R: Read> Frames<R> {
+    pub fn new(reader: R, framing: Framing) -> Self {
+        Frames {
+            reader,
+            framing,
+            buf: vec![0; CHUNK_BYTES],
+            start: 0,
+            end: 0,
+            is_eof: false,
+            line: 1,
+            state: State::Begin,
+        }
+    }
+
+    /// The next record's text and the line it begins on.
+    pub fn next_frame(&mut self) -> Result<Option<(&str, u64)>, FrameError> {
+        if self.state == State::Done || !self.separator()? {
+            self.state = State::Done;
+            return Ok(None);
+        }
+        let line = self.line;
+        let length = self.extent(line)?;
+        let bytes = self.start..self.start + length;
+        self.advance(length);
+        str::from_utf8(&self.buf[bytes])
+            .map(|text| Some((text, line)))
+            .map_err(|_| FrameError::Bad { line, problem: "its text is not UTF-8".to_owned() })
+    }
+
+    fn advance(&mut self, length: usize) {
+        let passed = &self.buf[self.start..self.start + length];
+        self.line += passed.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.start += length;
+    }
+
+    /// Reads more; `false` at the end of the file.
+    fn fill(&mut self) -> Result<bool, FrameError> {
+        if self.is_eof {
+            return Ok(false);
+        }
+        let is_first = self.state == State::Begin && self.line == 1 && self.end == 0;
+        self.buf.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.end >= RECORD_BYTES_MAX {
+            let problem = "the record that begins here is longer than 256 MiB".to_owned();
+            return Err(FrameError::Broken { line: self.line, problem });
+        }
+        if self.end == self.buf.len() {
+            self.buf.resize(self.buf.len() * 2, 0);
+        }
+        while self.end < self.buf.len() && !self.is_eof {
+            match self.reader.read(&mut self.buf[self.end..]) {
+                Ok(0) => self.is_eof = true,
+                Ok(read) => self.end += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(FrameError::Io(error)),
+            }
+        }
+        if is_first && self.buf[..self.end].starts_with(b"\xef\xbb\xbf") {
+            self.start = 3;
+        }
+        Ok(true)
+    }
+
+    /// The next byte that is not white space, not yet passed.
+    fn peek(&mut self) -> Result<Option<u8>, FrameError> {
+        loop {
+            let data = &self.buf[self.start..self.end];
+            match data.iter().position(|byte| !byte.is_ascii_whitespace()) {
+                Some(at) => {
+                    let byte = data[at];
+                    self.advance(at);
+                    return Ok(Some(byte));
+                }
+                None => {
+                    self.advance(self.end - self.start);
+                    if !self.fill()? {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Passes what stands before a record; `false` if none follows.
+    fn separator(&mut self) -> Result<bool, FrameError> {
+        let next = self.peek()?;
+        if self.framing != Framing::Array {
+            self.state = State::Next;
+            return Ok(next.is_some());
+        }
+        let broken =
+            |line, problem: &str| Err(FrameError::Broken { line, problem: problem.to_owned() });
+        match (self.state, next) {
+            (State::Begin, Some(b'[')) => {
+                self.advance(1);
+                self.state = State::First;
+                self.separator()
+            }
+            (State::First | State::Next, Some(b']')) => {
+                self.advance(1);
+                match self.peek()? {
+                    None => Ok(false),
+                    Some(_) => broken(self.line, "there is text after the end of the array"),
+                }
+            }
+            (State::First, Some(_)) => {
+                self.state = State::Next;
+                Ok(true)
+            }
+            (State::Next, Some(b',')) => {
+                self.advance(1);
+                match self.peek()? {
+                    Some(b']' | b',') => broken(self.line, "an element is missing in the array"),
+                    Some(_) => Ok(true),
+                    None => broken(self.line, "the file ends in the middle of the array"),
+                }
+            }
+            (_, None) => broken(self.line, "the file ends in the middle of the array"),
+            _ => broken(self.line, "there is no comma between two elements of the array"),
+        }
+    }
+
+    /// Bytes of the record that begins at `start`.
+    fn extent(&mut self, line: u64) -> Result<usize, FrameError> {
+        loop {
+            let data = &self.buf[self.start..self.end];
+            let length = match self.framing {
+                Framing::Lines => data.iter().position(|byte| *byte == b'\n'),
+                Framing::Values | Framing::Array => value_extent(data),
+            };
+            if let Some(length) = length {
+                return Ok(length);
+            }
+            if !self.fill()? {
+                let rest = self.end - self.start;
+                if self.framing == Framing::Lines
+                    || scalar_is_whole(&self.buf[self.start..self.end])
+                {
+                    return Ok(rest);
+                }
+                let problem =
+                    "the file ends in the middle of the record that begins here".to_owned();
+                return Err(FrameError::Broken { line, problem });
+            }
+        }
+    }
+}
+
+/// Bytes up to the end of the first value; `None` if its end is not in `data`.
+fn value_extent(data: &[u8]) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut at = 0;
+    while at < data.len() {
+        match data[at] {
+            b'"' => {
+                at += 1;
+                while *data.get(at)? != b'"' {
+                    at += if data[at] == b'\\' { 2 } else { 1 };
+                }
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => {
+                // A bracket of the array around a scalar is not part of it.
+                let Some(outer) = depth.checked_sub(1) else { return Some(at.max(1)) };
+                depth = outer;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            b',' | b' ' | b'\t' | b'\r' | b'\n' if depth == 0 => return Some(at.max(1)),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+fn scalar_is_whole(data: &[u8]) -> bool {
+    !data.is_empty() && !matches!(data[0], b'{' | b'[' | b'"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frames(text: &str) -> (Vec<(String, u64)>, Option<FrameError>) {
+        let mut frames = Frames::new(text.as_bytes(), Framing::of(text.as_bytes()));
+        let mut found = Vec::new();
+        loop {
+            match frames.next_frame() {
+                Ok(Some((text, line))) => found.push((text.trim_end().to_owned(), line)),
+                Ok(None) => return (found, None),
+                Err(error) => return (found, Some(error)),
+            }
+        }
+    }
+
+    #[test]
+    fn records_are_lines_values_or_elements() {
+        let expected = [("{\"a\":1}".to_owned(), 1), ("{\"a\":\"]}\\\"\"}".to_owned(), 3)];
+        assert_eq!(frames("{\"a\":1}\n\n{\"a\":\"]}\\\"\"}\n").0, expected);
+        assert_eq!(frames("[{\"a\":1},\n\n{\"a\":\"]}\\\"\"} ]\n").0, expected);
+        let pretty = "{\n\"a\":1\n}\n{\n\"a\":2\n}";
+        assert_eq!(frames(pretty).0.iter().map(|frame| frame.1).collect::<Vec<_>>(), [1, 4]);
+        assert!(frames("[]").1.is_none() && frames("[]").0.is_empty());
+    }
+
+    #[test]
+    fn a_cut_array_says_so() {
+        for text in
+            ["[{\"a\":1}", "[{\"a\":1},", "[{\"a\"", "[{\"a\":1} {\"a\":2}]", "[{}] x", "[{},]"]
+        {
+            assert!(matches!(frames(text).1, Some(FrameError::Broken { .. })), "{text}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The nested type of JSON records, learnt from the records.
+//!
+//! Scalars follow the table in [`crate::import::infer`], with the difference that a JSON text
+//! can only be a date, a time, a timestamp or a text: whoever quotes a number means it.
+//! Where a column is an object here and a scalar or list there, it becomes VARCHAR holding JSON.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Fields};
+
+use super::parser::{Broken, Parser, Token};
+use crate::import::infer::{Seen, classify};
+
+#[derive(Default, Debug)]
+pub(super) struct Shape {
+    scalar: Seen,
+    object: Option<ObjectShape>,
+    list: Option<Box<Shape>>,
+}
+
+#[derive(Default, Debug)]
+struct ObjectShape {
+    /// In order of first appearance: that is the order of the columns.
+    fields: Vec<(String, Shape)>,
+    index: HashMap<String, usize>,
+}
+
+impl Shape {
+    /// Learns from one record, which must be an object.
+    pub fn learn_record(&mut self, text: &str) -> Result<(), Broken> {
+        let mut parser = Parser::new(text);
+        match parser.value()? {
+            Token::Object => self.learn(Token::Object, &mut parser)?,
+            _ => return Err("it is not a JSON object".to_owned()),
+        }
+        parser.end()
+    }
+
+    fn learn(&mut self, token: Token<'_>, parser: &mut Parser<'_>) -> Result<(), Broken> {
+        let mut is_first = true;
+        match token {
+            Token::Null => {}
+            Token::Bool(_) => self.scalar.add(Seen::BOOL),
+            Token::Number(number) => self.scalar.add(match classify(number) {
+                // A number no 64-bit float can hold, or one of more than 38 digits.
+                Seen::TEXT => Seen::FLOAT,
+                seen => seen,
+            }),
+            Token::Text(text) => self.scalar.add(match classify(&text) {
+                seen @ (Seen::DATE | Seen::TIME | Seen::TIMESTAMP | Seen::TIMESTAMP_ZONED)
+                    if text.trim_ascii().len() == text.len() =>
+                {
+                    seen
+                }
+                _ => Seen::TEXT,
+            }),
+            Token::Array => {
+                let element = self.list.get_or_insert_default();
+                while parser.element(std::mem::take(&mut is_first))? {
+                    let value = parser.value()?;
+                    element.learn(value, parser)?;
+                }
+            }
+            Token::Object => {
+                let object = self.object.get_or_insert_default();
+                while let Some(key) = parser.key(std::mem::take(&mut is_first))? {
+                    let value = parser.value()?;
+                    object.field(&key).learn(value, parser)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `Null` where nothing was seen.
+    fn data_type(&self) -> DataType {
+        let has_scalar = self.scalar != Seen::default();
+        match (&self.object, &self.list, has_scalar) {
+            (None, None, _) => self.scalar.data_type(),
+            // An object that never has a key is no struct that could be stored.
+            (Some(object), None, false) if !object.fields.is_empty() => {
+                DataType::Struct(object.arrow_fields())
+            }
+            (None, Some(element), false) => {
+                DataType::List(Arc::new(Field::new_list_field(element.data_type(), true)))
+            }
+            _ => DataType::Utf8View,
+        }
+    }
+
+    /// The columns of the records.
+    pub fn fields(&self) -> Fields {
+        self.object.as_ref().map_or_else(Fields::empty, ObjectShape::arrow_fields)
+    }
+}
+
+impl ObjectShape {
+    fn field(&mut self, key: &str) -> &mut Shape {
+        let index = match self.index.get(key) {
+            Some(index) => *index,
+            None => {
+                self.index.insert(key.to_owned(), self.fields.len());
+                self.fields.push((key.to_owned(), Shape::default()));
+                self.fields.len() - 1
+            }
+        };
+        &mut self.fields[index].1
+    }
+
+    fn arrow_fields(&self) -> Fields {
+        let fields = self.fields.iter();
+        fields.map(|(name, shape)| Field::new(name, shape.data_type(), true)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn types(records: &[&str]) -> Vec<(String, DataType)> {
+        let mut shape = Shape::default();
+        for record in records {
+            shape.learn_record(record).unwrap();
+        }
+        let fields = shape.fields();
+        fields.iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()
+    }
+
+    #[test]
+    fn types_are_learnt_in_order_of_appearance() {
+        let found = types(&[
+            r#"{"z": 1, "a": null, "d": "2013-01-31", "n": "12"}"#,
+            r#"{"z": 2.5, "a": true, "d": null, "n": "x", "b": [1, null]}"#,
+        ]);
+        let list = DataType::List(Arc::new(Field::new_list_field(DataType::Int64, true)));
+        let expected = [
+            ("z", DataType::Float64),
+            ("a", DataType::Boolean),
+            ("d", DataType::Date32),
+            ("n", DataType::Utf8View),
+            ("b", list),
+        ];
+        assert_eq!(found, expected.map(|(name, data_type)| (name.to_owned(), data_type)));
+    }
+
+    #[test]
+    fn objects_are_structs_and_mixtures_are_text() {
+        let found = types(&[r#"{"s": {"x": 1}, "m": {"y": 1}, "e": {}}"#, r#"{"m": [1]}"#]);
+        assert!(matches!(&found[0].1, DataType::Struct(fields) if fields[0].name() == "x"));
+        assert_eq!(found[1].1, DataType::Utf8View);
+        assert_eq!(found[2].1, DataType::Utf8View);
+    }
+}

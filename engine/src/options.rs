@@ -1,0 +1,43 @@
+//! How an engine is set up.
+
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, Default)]
+pub struct EngineOptions {
+    /// Only reads: shares the store with other readers.
+    pub read_only: bool,
+    /// What all queries together may hold in memory; 70 % of the machine's if not given.
+    pub memory_limit_bytes: Option<u64>,
+    /// What one query may hold; as much as all together if not given.
+    pub query_memory_limit_bytes: Option<u64>,
+    /// Where queries spill; `spill` in the store's directory if not given.
+    pub spill_dir: Option<PathBuf>,
+    /// Partitions of a query, and so threads it keeps busy; the number of cores if not given.
+    pub threads: Option<usize>,
+}
+
+const MEMORY_SHARE: f64 = 0.7;
+
+impl EngineOptions {
+    pub(crate) fn memory_limit(&self) -> usize {
+        let limit = self.memory_limit_bytes.unwrap_or_else(|| (machine_memory_bytes() as f64 * MEMORY_SHARE) as u64);
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn partitions(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.threads.unwrap_or_else(cores).max(1)
+    }
+}
+
+/// The memory this process may use: the machine's, or its control group's where that is less.
+fn machine_memory_bytes() -> u64 {
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let machine = read("/proc/meminfo").and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
+    });
+    let group = read("/sys/fs/cgroup/memory.max").and_then(|text| text.trim().parse::<u64>().ok());
+    // 4 GiB where the platform tells nothing: small, so that a query spills rather than dies.
+    machine.into_iter().chain(group).min().unwrap_or(4 << 30)
+}

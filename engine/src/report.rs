@@ -1,0 +1,112 @@
+//! What a query did: bytes touched in place, bytes returned, zones pruned.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use pmem_store::{Segment, StoreError};
+
+/// Counters of one running query; scans find it as an extension of the session's configuration.
+#[derive(Debug, Default)]
+pub struct ReportCollector {
+    pub bytes_touched: AtomicU64,
+    pub rows_scanned: AtomicU64,
+    pub rows_total: AtomicU64,
+    pub segments_total: AtomicU64,
+    pub segments_pruned: AtomicU64,
+    pub zones_total: AtomicU64,
+    pub zones_pruned: AtomicU64,
+    segments: Mutex<Vec<Arc<Segment>>>,
+}
+
+impl ReportCollector {
+    /// Segments whose buffers the query's batches may point into.
+    pub fn reads(&self, segments: &[Arc<Segment>]) {
+        self.segments.lock().extend(segments.iter().cloned());
+    }
+
+    /// An error if a segment the query reads was cut short since it began.
+    pub fn check_segments(&self) -> Result<(), StoreError> {
+        self.segments.lock().iter().try_for_each(|segment| segment.check_intact())
+    }
+
+    pub fn add(counter: &AtomicU64, amount: usize) {
+        counter.fetch_add(amount as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn fill(&self, report: &mut QueryReport) {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        report.bytes_touched = read(&self.bytes_touched);
+        report.rows_scanned = read(&self.rows_scanned);
+        report.rows_total = read(&self.rows_total);
+        report.segments_total = read(&self.segments_total);
+        report.segments_pruned = read(&self.segments_pruned);
+        report.zones_total = read(&self.zones_total);
+        report.zones_pruned = read(&self.zones_pruned);
+    }
+}
+
+/// A moment of a query, or its end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueryReport {
+    /// From the start of planning, in milliseconds.
+    pub elapsed_ms: f64,
+    pub planning_ms: f64,
+    /// Bytes of mapped buffers that scans read where they lie.
+    pub bytes_touched: u64,
+    pub bytes_returned: u64,
+    pub rows_returned: u64,
+    /// Rows of zones that were read or pruned, and of all segments scanned: the progress.
+    pub rows_scanned: u64,
+    pub rows_total: u64,
+    pub segments_total: u64,
+    pub segments_pruned: u64,
+    pub zones_total: u64,
+    pub zones_pruned: u64,
+    pub spilled_bytes: u64,
+    pub peak_memory_bytes: u64,
+}
+
+impl fmt::Display for QueryReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (touched, returned) = (Bytes(self.bytes_touched), Bytes(self.bytes_returned));
+        write!(f, "touched {touched} in place, returned {returned}, ")?;
+        write!(f, "{} of {} zones pruned", self.zones_pruned, self.zones_total)?;
+        if self.spilled_bytes > 0 {
+            write!(f, ", spilled {}", Bytes(self.spilled_bytes))?;
+        }
+        Ok(())
+    }
+}
+
+/// A size as people read it: powers of 1000, three digits.
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
+        let (mut value, mut unit) = (self.0 as f64, 0);
+        while value >= 999.5 && unit + 1 < UNITS.len() {
+            (value, unit) = (value / 1000.0, unit + 1);
+        }
+        let decimals = if unit == 0 || value >= 99.95 { 0 } else if value >= 9.995 { 1 } else { 2 };
+        write!(f, "{value:.decimals$} {}", UNITS[unit])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_shown_with_three_digits() {
+        let shown = |bytes| Bytes(bytes).to_string();
+        assert_eq!(shown(0), "0 B");
+        assert_eq!(shown(999), "999 B");
+        assert_eq!(shown(1_234), "1.23 kB");
+        assert_eq!(shown(999_600), "1.00 MB");
+        assert_eq!(shown(12_345_678), "12.3 MB");
+        assert_eq!(shown(456_000_000_000), "456 GB");
+    }
+}

@@ -1,0 +1,49 @@
+//! Divides a table among partitions.
+//!
+//! Invariant: the division is fixed when the plan is made. Each partition reads its own zones and no
+//! others, however and whenever the partitions are polled.
+
+use std::sync::Arc;
+
+use pmem_store::segment::BATCH_ZONES;
+use pmem_store::{Segment, ZONE_ROWS};
+
+/// A run of zones within one record batch of one segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unit {
+    pub segment: usize,
+    pub batch: usize,
+    /// Rows of the batch.
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Unit {
+    pub fn rows(&self) -> usize {
+        self.end - self.start
+    }
+
+    pub fn zones(&self) -> usize {
+        self.rows().div_ceil(ZONE_ROWS)
+    }
+}
+
+/// At most `target` partitions; in each, units in the order of the table.
+pub fn divide(segments: &[Arc<Segment>], target: usize) -> Vec<Vec<Unit>> {
+    let zones: usize = segments.iter().map(|segment| segment.statistics().zone_count()).sum();
+    let target = target.clamp(1, zones.max(1));
+    // Several units a partition, so that a filter on clustered rows does not leave one idle.
+    let unit_rows = (zones / (target * 4)).clamp(1, BATCH_ZONES) * ZONE_ROWS;
+    let mut partitions = vec![Vec::new(); target];
+    let mut next = 0;
+    for (index, segment) in segments.iter().enumerate() {
+        for batch in 0..segment.batch_count() {
+            let rows = segment.batch_rows(batch).len();
+            for start in (0..rows).step_by(unit_rows) {
+                partitions[next % target].push(Unit { segment: index, batch, start, end: rows.min(start + unit_rows) });
+                next += 1;
+            }
+        }
+    }
+    partitions
+}

@@ -1,0 +1,259 @@
+//! The scan as DataFusion plans it: projection, filters, limit and statistics of one table.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::compute::BatchCoalescer;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::datasource::source::{DataSource, DataSourceExec};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr, conjunction_opt, split_conjunction};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::{DisplayFormatType, StatisticsArgs, StatisticsContext};
+use pmem_store::TableSnapshot;
+
+use super::filter::ScanFilter;
+use super::metrics::ScanMetrics;
+use super::ordering::{project_ordering, table_ordering};
+use super::partition::{Unit, divide};
+use super::statistics::TableStatistics;
+use super::stream::ScanStream;
+use crate::report::ReportCollector;
+use crate::types::physical_schema;
+
+#[derive(Debug, Clone)]
+pub struct StoreScan {
+    table: TableSnapshot,
+    known: Arc<TableStatistics>,
+    physical: SchemaRef,
+    projection: Arc<[usize]>,
+    schema: SchemaRef,
+    /// Over the declared schema.
+    filters: Vec<Arc<dyn PhysicalExpr>>,
+    limit: Option<usize>,
+    partitions: Arc<[Vec<Unit>]>,
+    ordering: Arc<[PhysicalSortExpr]>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl StoreScan {
+    /// `filters` are over the declared schema; every row put out passes all of them.
+    pub fn new(
+        table: TableSnapshot,
+        known: Arc<TableStatistics>,
+        projection: Option<&Vec<usize>>,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        limit: Option<usize>,
+        target_partitions: usize,
+    ) -> Result<StoreScan> {
+        let declared = table.schema();
+        let all = || (0..declared.fields().len()).collect();
+        let projection: Arc<[usize]> = projection.cloned().unwrap_or_else(all).into();
+        Ok(StoreScan {
+            physical: physical_schema(declared),
+            schema: Arc::new(declared.project(&projection)?),
+            partitions: divide(&known.segments, target_partitions).into(),
+            ordering: table_ordering(&table, &known.segments).into(),
+            projection,
+            filters,
+            limit,
+            table,
+            known,
+            metrics: ExecutionPlanMetricsSet::new(),
+        })
+    }
+
+    fn with_projection(&self, projection: Vec<usize>) -> Result<StoreScan> {
+        let schema = Arc::new(self.table.schema().project(&projection)?);
+        Ok(StoreScan { projection: projection.into(), schema, ..self.clone() })
+    }
+
+    /// An expression over the output as one over the declared schema.
+    fn declared_expr(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+        let rewritten = Arc::clone(expr).transform_up(|expr| {
+            let Some(column) = expr.downcast_ref::<Column>() else { return Ok(Transformed::no(expr)) };
+            let index = self.projection[column.index()];
+            let name = self.table.schema().field(index).name();
+            Ok(Transformed::yes(Arc::new(Column::new(name, index)) as Arc<dyn PhysicalExpr>))
+        });
+        Ok(rewritten?.data)
+    }
+
+    fn unfiltered_rows(&self, partition: Option<usize>) -> usize {
+        let rows = |units: &Vec<Unit>| units.iter().map(Unit::rows).sum::<usize>();
+        match partition {
+            Some(partition) => self.partitions.get(partition).map_or(0, rows),
+            None => self.partitions.iter().map(rows).sum(),
+        }
+    }
+
+    /// Statistics of what the filters leave, by DataFusion's own estimate.
+    fn filtered_statistics(&self, statistics: Statistics) -> Result<Statistics> {
+        let Some(filter) = conjunction_opt(self.filters.clone()) else { return Ok(statistics) };
+        let all = (0..self.table.schema().fields().len()).collect();
+        let mut unfiltered = self.with_projection(all)?;
+        unfiltered.filters.clear();
+        unfiltered.limit = None;
+        let scan = DataSourceExec::from_data_source(unfiltered);
+        let filtered = FilterExec::try_new(filter, scan)?;
+        let estimate = StatisticsContext::default().compute(&filtered, &StatisticsArgs::default())?;
+        let mut estimate = Arc::unwrap_or_clone(estimate).to_inexact();
+        if let (Some(rows), Some(part)) = (estimate.num_rows.get_value().copied(), statistics.num_rows.get_value()) {
+            let total = self.unfiltered_rows(None).max(1);
+            estimate.num_rows = Precision::Inexact((rows as f64 * *part as f64 / total as f64).ceil() as usize);
+        }
+        Ok(estimate)
+    }
+}
+
+impl DataSource for StoreScan {
+    fn open(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let Some(units) = self.partitions.get(partition) else {
+            return internal_err!("scan of {} has no partition {partition}", self.table.record().name);
+        };
+        let report = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
+        report.reads(&self.known.segments);
+        let metrics = ScanMetrics::new(&self.metrics, partition, report);
+        metrics.expect(units.iter().map(Unit::rows).sum(), units.iter().map(Unit::zones).sum());
+        let filter = ScanFilter::new(conjunction_opt(self.filters.clone()), self.table.schema(), &self.physical)?;
+        let batch_rows = context.session_config().batch_size();
+        let scan = ScanStream {
+            segments: self.known.segments.clone().into(),
+            declared: Arc::clone(self.table.schema()),
+            projection: Arc::clone(&self.projection),
+            schema: Arc::clone(&self.schema),
+            filter,
+            units: units.clone(),
+            metrics,
+            coalescer: BatchCoalescer::new(Arc::clone(&self.schema), batch_rows),
+            remaining: self.limit.unwrap_or(usize::MAX),
+            next_unit: 0,
+            current: None,
+            kept: None,
+            finished: false,
+        };
+        if partition == 0 {
+            scan.count_segments()?;
+        }
+        Ok(Box::pin(scan))
+    }
+
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let record = self.table.record();
+        let columns: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        match format {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => {
+                write!(f, "StoreScan table={}.{}, columns=[{}]", record.namespace, record.name, columns.join(", "))?;
+                if let Some(filter) = conjunction_opt(self.filters.clone()) {
+                    write!(f, ", filter={filter}")?;
+                }
+                if let Some(limit) = self.limit {
+                    write!(f, ", limit={limit}")?;
+                }
+                write!(f, ", partitions={}, segments={}", self.partitions.len(), self.known.segments.len())
+            }
+            DisplayFormatType::TreeRender => writeln!(f, "table={}.{}", record.namespace, record.name),
+        }
+    }
+
+    fn output_partitioning(&self) -> Partitioning {
+        Partitioning::UnknownPartitioning(self.partitions.len())
+    }
+
+    fn eq_properties(&self) -> EquivalenceProperties {
+        let ordering = project_ordering(&self.ordering, &self.projection);
+        EquivalenceProperties::new_with_orderings(Arc::clone(&self.schema), ordering)
+    }
+
+    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
+        let rows = self.unfiltered_rows(partition);
+        let mut statistics = self.known.statistics.clone();
+        if partition.is_some() {
+            statistics = statistics.to_inexact();
+            statistics.num_rows = Precision::Exact(rows);
+        }
+        let mut statistics = self.filtered_statistics(statistics)?.project(Some(&self.projection.as_ref()));
+        if let Some(limit) = self.limit {
+            statistics = statistics.with_fetch(Some(limit), 0, 1)?;
+        }
+        Ok(Arc::new(statistics))
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn DataSource>> {
+        Some(Arc::new(StoreScan { limit, ..self.clone() }))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.limit
+    }
+
+    fn metrics(&self) -> ExecutionPlanMetricsSet {
+        self.metrics.clone()
+    }
+
+    fn try_swapping_with_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn DataSource>>> {
+        let columns: Option<Vec<usize>> = projection
+            .iter()
+            .map(|projected| {
+                let column = projected.expr.downcast_ref::<Column>()?;
+                (column.name() == projected.alias).then(|| self.projection[column.index()])
+            })
+            .collect();
+        Ok(match columns {
+            Some(columns) => Some(Arc::new(self.with_projection(columns)?)),
+            None => None,
+        })
+    }
+
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn DataSource>>> {
+        // With a limit, filtering before it is another question than filtering after.
+        if self.limit.is_some() || filters.is_empty() {
+            return Ok(FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; filters.len()]));
+        }
+        let mut scan = self.clone();
+        let mut answers = Vec::with_capacity(filters.len());
+        for filter in &filters {
+            if is_volatile(filter) {
+                answers.push(PushedDown::No);
+                continue;
+            }
+            let filter = self.declared_expr(filter)?;
+            scan.filters.extend(split_conjunction(&filter).into_iter().cloned());
+            answers.push(PushedDown::Yes);
+        }
+        let scan: Arc<dyn DataSource> = Arc::new(scan);
+        Ok(FilterPushdownPropagation::with_parent_pushdown_result(answers).with_updated_node(scan))
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        let mut recursion = TreeNodeRecursion::Continue;
+        for filter in &self.filters {
+            recursion = f(filter)?;
+            if recursion == TreeNodeRecursion::Stop {
+                break;
+            }
+        }
+        Ok(recursion)
+    }
+
+    fn with_new_state(&self, _state: Arc<dyn Any + Send + Sync>) -> Option<Arc<dyn DataSource>> {
+        None
+    }
+}

@@ -1,0 +1,236 @@
+//! One partition of a scan, zone by zone: prune, filter the filter's columns, then take the others.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::compute::{BatchCoalescer, filter_record_batch};
+use arrow::datatypes::SchemaRef;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::RecordBatchStream;
+use futures::Stream;
+use pmem_store::{Segment, ZONE_ROWS};
+
+use super::filter::ScanFilter;
+use super::metrics::ScanMetrics;
+use super::partition::Unit;
+use crate::error::store_error;
+use crate::types::restore;
+
+/// Zones looked at without a result before the stream lets others run; a cancel waits no longer.
+const ZONES_PER_POLL: usize = 64;
+
+pub struct ScanStream {
+    pub(super) segments: Arc<[Arc<Segment>]>,
+    pub(super) declared: SchemaRef,
+    /// Declared columns put out, in order.
+    pub(super) projection: Arc<[usize]>,
+    pub(super) schema: SchemaRef,
+    pub(super) filter: ScanFilter,
+    pub(super) units: Vec<Unit>,
+    pub(super) metrics: ScanMetrics,
+    pub(super) coalescer: BatchCoalescer,
+    /// Rows still to put out.
+    pub(super) remaining: usize,
+    pub(super) next_unit: usize,
+    pub(super) current: Option<OpenUnit>,
+    /// For the segment of this index: which zones its statistics leave.
+    pub(super) kept: Option<(usize, Option<Vec<bool>>)>,
+    pub(super) finished: bool,
+}
+
+/// The unit being read. Columns are read in place; `filter_columns` are the filter's.
+pub struct OpenUnit {
+    unit: Unit,
+    next_row: usize,
+    filter_columns: RecordBatch,
+    output_columns: Option<RecordBatch>,
+    first_row: usize,
+}
+
+enum Step {
+    Ready(RecordBatch),
+    Nothing,
+    End,
+}
+
+impl ScanStream {
+    /// Segments are shared by partitions; one of them counts them, by what the filter says at the start.
+    pub(super) fn count_segments(&self) -> Result<()> {
+        let pruner = self.filter.current().pruner.as_ref();
+        let mut pruned = 0;
+        for segment in self.segments.iter() {
+            let kept = pruner.map(|pruner| pruner.keep(segment.statistics(), segment.schema())).transpose()?;
+            pruned += usize::from(self.filter.current().never || kept.is_some_and(|kept| !kept.contains(&true)));
+        }
+        self.metrics.segments(self.segments.len(), pruned);
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<Step> {
+        if let Some(batch) = self.coalescer.next_completed_batch() {
+            return Ok(Step::Ready(self.limited(batch)));
+        }
+        if self.finished || self.remaining == 0 {
+            return Ok(Step::End);
+        }
+        if self.current.is_none() && !self.open_next()? {
+            self.finished = true;
+            self.coalescer.finish_buffered_batch()?;
+            return Ok(Step::Nothing);
+        }
+        self.read_zone()
+    }
+
+    fn limited(&mut self, batch: RecordBatch) -> RecordBatch {
+        let rows = batch.num_rows().min(self.remaining);
+        self.remaining -= rows;
+        if rows < batch.num_rows() { batch.slice(0, rows) } else { batch }
+    }
+
+    /// Opens the next unit that has zones left; false at the end.
+    fn open_next(&mut self) -> Result<bool> {
+        while let Some(unit) = self.units.get(self.next_unit).copied() {
+            self.next_unit += 1;
+            if self.filter.refresh()? {
+                self.kept = None;
+            }
+            let segment = Arc::clone(&self.segments[unit.segment]);
+            let first_row = segment.batch_rows(unit.batch).start;
+            self.prune_segment(unit.segment, &segment)?;
+            let zones = zone_range(first_row + unit.start, unit.rows());
+            if self.filter.current().never || !zones.into_iter().any(|zone| self.keeps(zone)) {
+                self.metrics.pruned(unit.rows(), unit.zones());
+                continue;
+            }
+            let filter_columns = segment.batch(unit.batch, &self.filter.current().columns).map_err(store_error)?;
+            self.current = Some(OpenUnit { unit, next_row: unit.start, filter_columns, output_columns: None, first_row });
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    fn prune_segment(&mut self, index: usize, segment: &Segment) -> Result<()> {
+        if self.kept.as_ref().is_none_or(|(kept, _)| *kept != index) {
+            let pruner = self.filter.current().pruner.as_ref();
+            let kept = pruner.map(|pruner| pruner.keep(segment.statistics(), segment.schema())).transpose()?;
+            self.kept = Some((index, kept));
+        }
+        Ok(())
+    }
+
+    fn keeps(&self, zone: usize) -> bool {
+        match &self.kept {
+            Some((_, Some(kept))) => kept[zone],
+            _ => true,
+        }
+    }
+
+    fn read_zone(&mut self) -> Result<Step> {
+        let Some(open) = &mut self.current else { return Ok(Step::Nothing) };
+        let start = open.next_row;
+        let rows = ZONE_ROWS.min(open.unit.end - start);
+        let (unit, zone) = (open.unit, (open.first_row + start) / ZONE_ROWS);
+        open.next_row += rows;
+        let filter_zone = open.filter_columns.slice(start, rows);
+        let last = open.next_row >= unit.end;
+        if !self.keeps(zone) {
+            self.metrics.pruned(rows, 1);
+            return self.after_zone(last, Step::Nothing);
+        }
+        self.metrics.scanned(rows);
+        let segment = Arc::clone(&self.segments[unit.segment]);
+        let touched = |columns: &[usize]| columns.iter().map(|column| segment.touched_bytes(unit.batch, *column, rows)).sum();
+        self.metrics.touched(touched(&self.filter.current().columns));
+        let mask = self.filter.current().evaluate(&filter_zone)?;
+        if mask.as_ref().is_some_and(|mask| mask.true_count() == 0) {
+            return self.after_zone(last, Step::Nothing);
+        }
+        let output = self.output_zone(&segment, unit, start, rows)?;
+        let others: Vec<usize> =
+            self.projection.iter().copied().filter(|column| !self.filter.current().columns.contains(column)).collect();
+        self.metrics.touched(touched(&others));
+        let step = self.emit(output, mask)?;
+        self.after_zone(last, step)
+    }
+
+    fn after_zone(&mut self, last: bool, step: Step) -> Result<Step> {
+        if last && let Some(open) = self.current.take() {
+            // A file cut short under us shows zeros: better an error than a wrong row.
+            self.segments[open.unit.segment].check_intact().map_err(store_error)?;
+        }
+        Ok(step)
+    }
+
+    /// The output columns of a zone, still as they lie in the segment.
+    fn output_zone(&mut self, segment: &Segment, unit: Unit, start: usize, rows: usize) -> Result<RecordBatch> {
+        let Some(open) = &mut self.current else {
+            return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
+        };
+        let columns = match &open.output_columns {
+            Some(columns) => columns,
+            None => open.output_columns.insert(segment.batch(unit.batch, &self.projection).map_err(store_error)?),
+        };
+        Ok(columns.slice(start, rows))
+    }
+
+    /// Rows that pass, as declared: a whole zone goes out as it lies, fewer rows are gathered.
+    fn emit(&mut self, zone: RecordBatch, mask: Option<BooleanArray>) -> Result<Step> {
+        let Some(mask) = mask else {
+            let batch = self.restored(zone)?;
+            if self.coalescer.is_empty() {
+                return Ok(Step::Ready(self.limited(batch)));
+            }
+            self.coalescer.push_batch(batch)?;
+            return Ok(Step::Nothing);
+        };
+        let passed = filter_record_batch(&zone, &mask)?;
+        self.coalescer.push_batch(self.restored(passed)?)?;
+        Ok(Step::Nothing)
+    }
+
+    fn restored(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        let columns = batch.columns().iter().zip(self.projection.iter());
+        let columns = columns.map(|(array, column)| restore(array, self.declared.field(*column).data_type()));
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+}
+
+/// The zones of a segment that hold `rows` rows from `start`, which is a zone's first.
+fn zone_range(start: usize, rows: usize) -> std::ops::Range<usize> {
+    start / ZONE_ROWS..(start + rows).div_ceil(ZONE_ROWS)
+}
+
+impl Stream for ScanStream {
+    type Item = Result<RecordBatch, DataFusionError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let elapsed = this.metrics.baseline.elapsed_compute().clone();
+        let _timer = elapsed.timer();
+        for _ in 0..ZONES_PER_POLL {
+            match this.step() {
+                Ok(Step::Ready(batch)) if batch.num_rows() == 0 => {}
+                Ok(Step::Ready(batch)) => return this.metrics.baseline.record_poll(Poll::Ready(Some(Ok(batch)))),
+                Ok(Step::Nothing) => {}
+                Ok(Step::End) => return Poll::Ready(None),
+                Err(error) => {
+                    this.finished = true;
+                    this.current = None;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl RecordBatchStream for ScanStream {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}

@@ -1,0 +1,288 @@
+//! A session: one connection's settings and prepared statements; and one running statement of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::{RecordBatch, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::common::{DataFusionError, TableReference};
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder, TaskContext};
+use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan, execute_stream};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast;
+use parking_lot::Mutex;
+
+use crate::catalog::{CATALOG, CatalogHandle, StoreCatalog, TableListing};
+use crate::engine::EngineShared;
+use crate::error::EngineError;
+use crate::import::{self, FileScan, ImportSummary, LoadOptions};
+use crate::memory::QueryPool;
+use crate::output::{Measures, QueryOutput, StatementKind};
+use crate::report::ReportCollector;
+use crate::sql::{self, Parsed, StatementText};
+
+/// Statements of a session run one after the other; streams already begun keep their snapshot.
+pub struct Session {
+    engine: Arc<EngineShared>,
+    context: SessionContext,
+    catalog: Arc<StoreCatalog>,
+}
+
+/// One statement while it is planned and started.
+pub struct Running {
+    pub(crate) engine: Arc<EngineShared>,
+    pub(crate) catalog: Arc<StoreCatalog>,
+    pub(crate) state: SessionState,
+    sql: String,
+    started: Instant,
+    collector: Arc<ReportCollector>,
+    pool: Arc<QueryPool>,
+    runtime: Arc<RuntimeEnv>,
+    planning_ms: Mutex<Option<f64>>,
+    physical: Mutex<Option<Arc<dyn ExecutionPlan>>>,
+}
+
+impl Session {
+    pub(crate) fn new(engine: Arc<EngineShared>) -> Result<Session, EngineError> {
+        let snapshot = engine.store.snapshot()?;
+        let catalog = StoreCatalog::new(Arc::clone(&engine), snapshot);
+        let state = SessionStateBuilder::new()
+            .with_config(config(engine.partitions))
+            .with_runtime_env(Arc::clone(&engine.runtime))
+            .with_default_features()
+            .build();
+        let context = SessionContext::new_with_state(state);
+        context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
+        catalog.use_session(Arc::downgrade(&context.state_ref()));
+        Ok(Session { engine, context, catalog })
+    }
+
+    pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
+        sql::split_statements(sql)
+    }
+
+    /// Plans and starts one statement. Nothing of a query runs before its output is polled; DDL,
+    /// SET and writes of whole tables have run when this returns.
+    pub async fn execute(&self, sql: &str) -> Result<QueryOutput, EngineError> {
+        let running = self.begin(sql)?;
+        Box::pin(self.run(&running)).await
+    }
+
+    /// Reads files into a table, in one commit.
+    pub async fn import(&self, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
+        let running = self.begin("")?;
+        Box::pin(import::load(&running, options, scan)).await
+    }
+
+    fn begin(&self, sql: &str) -> Result<Running, EngineError> {
+        self.catalog.refresh()?;
+        let collector = Arc::new(ReportCollector::default());
+        let process = Arc::clone(&self.engine.runtime.memory_pool);
+        let pool = Arc::new(QueryPool::new(process, self.engine.query_memory_limit_bytes));
+        let mut runtime = self.engine.runtime.as_ref().clone();
+        runtime.memory_pool = Arc::<QueryPool>::clone(&pool);
+        let mut state = self.context.state();
+        state.config_mut().set_extension(Arc::clone(&collector));
+        Ok(Running {
+            engine: Arc::clone(&self.engine),
+            catalog: Arc::clone(&self.catalog),
+            state,
+            sql: sql.to_string(),
+            started: Instant::now(),
+            collector,
+            pool,
+            runtime: Arc::new(runtime),
+            planning_ms: Mutex::new(None),
+            physical: Mutex::new(None),
+        })
+    }
+
+    async fn run(&self, running: &Running) -> Result<QueryOutput, EngineError> {
+        let statement = match sql::parse(&running.state, &running.sql)? {
+            Parsed::CopyFrom(copy) => {
+                let rows = sql::copy_from(running, *copy).await?;
+                return running.written(rows);
+            }
+            Parsed::Statement(statement) => *statement,
+        };
+        let statement = match statement {
+            Statement::Statement(statement) => match *statement {
+                ast::Statement::CreateTable(create) => {
+                    return match sql::create_table(running, create).await? {
+                        Some(rows) => running.written(rows),
+                        None => Ok(running.nothing(StatementKind::Ddl)),
+                    };
+                }
+                other => match sql::show_query(&other) {
+                    Some(query) => running.state.sql_to_statement(&query, &running.state.config().options().sql_parser.dialect)?,
+                    None => Statement::Statement(Box::new(other)),
+                },
+            },
+            other => other,
+        };
+        let plan = running.plan(statement).await?;
+        self.run_plan(running, plan).await
+    }
+
+    async fn run_plan(&self, running: &Running, plan: LogicalPlan) -> Result<QueryOutput, EngineError> {
+        match plan {
+            LogicalPlan::Ddl(ddl) => {
+                sql::run_ddl(running, ddl, &running.sql).await?;
+                Ok(running.nothing(StatementKind::Ddl))
+            }
+            LogicalPlan::Statement(PlanStatement::SetVariable(set)) => {
+                let all: Vec<String> = running.state.config().options().entries().into_iter().map(|entry| entry.key).collect();
+                let set = sql::set_variable(set, |name| all.iter().any(|key| key == name), &all)?;
+                self.context.execute_logical_plan(LogicalPlan::Statement(PlanStatement::SetVariable(set))).await?;
+                Ok(running.nothing(StatementKind::Set))
+            }
+            LogicalPlan::Statement(
+                statement @ (PlanStatement::ResetVariable(_) | PlanStatement::Prepare(_) | PlanStatement::Deallocate(_)),
+            ) => {
+                self.context.execute_logical_plan(LogicalPlan::Statement(statement)).await?;
+                Ok(running.nothing(StatementKind::Set))
+            }
+            LogicalPlan::Statement(execute @ PlanStatement::Execute(_)) => {
+                let frame = self.context.execute_logical_plan(LogicalPlan::Statement(execute)).await?;
+                running.output(StatementKind::Query, frame.logical_plan()).await
+            }
+            LogicalPlan::Statement(other) => {
+                let hint = "transactions come with a later version; each statement is one of its own";
+                Err(EngineError::unsupported(other.name().to_string(), Some(hint)))
+            }
+            plan => {
+                let kind = match &plan {
+                    LogicalPlan::Dml(_) | LogicalPlan::Copy(_) => StatementKind::Write,
+                    _ => StatementKind::Query,
+                };
+                running.output(kind, &plan).await
+            }
+        }
+    }
+
+    /// Tables and views, for completion; those of the default schema without it.
+    pub fn table_names(&self) -> Vec<String> {
+        let name = |listed: TableListing| match listed.schema == pmem_store::DEFAULT_NAMESPACE {
+            true => listed.name,
+            false => format!("{}.{}", listed.schema, listed.name),
+        };
+        self.tables().map(|tables| tables.into_iter().map(name).collect()).unwrap_or_default()
+    }
+
+    /// Tables and views as of now, by schema and name.
+    pub fn tables(&self) -> Result<Vec<TableListing>, EngineError> {
+        self.catalog.refresh()?;
+        Ok(self.catalog.listing()?)
+    }
+
+    pub fn schema_names(&self) -> Result<Vec<String>, EngineError> {
+        self.catalog.refresh()?;
+        Ok(self.catalog.snapshot().namespaces()?)
+    }
+
+    /// The columns of a stored table; empty where there is none.
+    pub fn column_names(&self, table: &str) -> Vec<String> {
+        let name = TableReference::parse_str(table);
+        let namespace = name.schema().unwrap_or(pmem_store::DEFAULT_NAMESPACE);
+        let table = self.catalog.snapshot().table(namespace, name.table());
+        let Ok(Some(table)) = table else { return Vec::new() };
+        table.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    pub fn function_names(&self) -> Vec<String> {
+        let state = self.context.state();
+        let scalar = state.scalar_functions().keys();
+        let names = scalar.chain(state.aggregate_functions().keys()).chain(state.window_functions().keys());
+        let mut names: Vec<String> = names.cloned().collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+impl Running {
+    /// The statement's logical plan; errors know their place in the text.
+    pub(crate) async fn plan(&self, statement: Statement) -> Result<LogicalPlan, EngineError> {
+        self.state.statement_to_plan(statement).await.map_err(|error| self.located(error))
+    }
+
+    fn located(&self, error: DataFusionError) -> EngineError {
+        let position = sql::locate(&self.sql, &error);
+        let error = self.table_error(EngineError::from(error));
+        error.with_position(position)
+    }
+
+    /// DataFusion says `table 'quiver.main.x' not found`; people want to hear of `x` and its like.
+    fn table_error(&self, error: EngineError) -> EngineError {
+        let EngineError::Sql { message, position, hint } = error else { return error };
+        let Some(full) = message.strip_prefix("table '").and_then(|rest| rest.strip_suffix("' not found")) else {
+            return EngineError::Sql { message, position, hint };
+        };
+        let full = TableReference::parse_str(full);
+        let name = full.table();
+        let listing = self.catalog.listing().unwrap_or_default();
+        let near = crate::error::nearest(name, listing.iter().map(|listed| listed.name.as_str()));
+        let hint = near.map(|near| format!("did you mean \"{near}\"?"));
+        let shown = match full.schema() {
+            Some(schema) if schema != pmem_store::DEFAULT_NAMESPACE => format!("{schema}.{name}"),
+            _ => name.to_string(),
+        };
+        let position = position.or_else(|| sql::place_of(&self.sql, name));
+        EngineError::Sql { message: format!("table \"{shown}\" does not exist"), position, hint }
+    }
+
+    /// Optimises the plan and starts it.
+    pub(crate) async fn execute_plan(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream, EngineError> {
+        let physical = Box::pin(self.state.create_physical_plan(plan)).await.map_err(|error| self.located(error))?;
+        self.planning_ms.lock().get_or_insert(self.started.elapsed().as_secs_f64() * 1e3);
+        *self.physical.lock() = Some(Arc::clone(&physical));
+        let task = TaskContext::from(&self.state).with_runtime(Arc::clone(&self.runtime));
+        Ok(execute_stream(physical, Arc::new(task))?)
+    }
+
+    async fn output(&self, kind: StatementKind, plan: &LogicalPlan) -> Result<QueryOutput, EngineError> {
+        let stream = self.execute_plan(plan).await?;
+        Ok(QueryOutput::new(kind, stream, self.measures()))
+    }
+
+    fn measures(&self) -> Measures {
+        Measures {
+            started: self.started,
+            planning_ms: self.planning_ms.lock().unwrap_or_default(),
+            collector: Arc::clone(&self.collector),
+            pool: Arc::clone(&self.pool),
+            plan: self.physical.lock().clone(),
+        }
+    }
+
+    fn nothing(&self, kind: StatementKind) -> QueryOutput {
+        let stream = EmptyRecordBatchStream::new(Arc::new(Schema::empty()));
+        QueryOutput::new(kind, Box::pin(stream), self.measures())
+    }
+
+    /// The count of rows of a write that has run.
+    fn written(&self, rows: u64) -> Result<QueryOutput, EngineError> {
+        let schema = Arc::new(Schema::new(vec![Field::new("count", DataType::UInt64, false)]));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(UInt64Array::from(vec![rows]))])
+            .map_err(|error| EngineError::internal(error.to_string()))?;
+        let stream = RecordBatchStreamAdapter::new(schema, futures::stream::iter([Ok(batch)]));
+        Ok(QueryOutput::new(StatementKind::Write, Box::pin(stream), self.measures()))
+    }
+}
+
+fn config(partitions: usize) -> SessionConfig {
+    let mut config = SessionConfig::new()
+        .with_default_catalog_and_schema(CATALOG, pmem_store::DEFAULT_NAMESPACE)
+        .with_create_default_catalog_and_schema(false)
+        .with_information_schema(true)
+        .with_target_partitions(partitions);
+    let options = config.options_mut();
+    // 1.5 is a decimal, as in the SQL standard and everywhere else people come from.
+    options.sql_parser.parse_float_as_decimal = true;
+    options.sql_parser.collect_spans = true;
+    config
+}

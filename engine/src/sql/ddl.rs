@@ -1,0 +1,159 @@
+//! CREATE and DROP of schemas, views and external tables; DROP TABLE.
+
+use datafusion::common::{SchemaReference, TableReference};
+use datafusion::logical_expr::{CreateExternalTable, CreateView, DdlStatement};
+use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord};
+
+use crate::catalog::{CATALOG, EXTERNAL, VIEW, external};
+use crate::error::{EngineError, nearest};
+use crate::session::Running;
+
+/// `sql` is the statement's text, kept for external tables.
+pub async fn run_ddl(running: &Running, ddl: DdlStatement, sql: &str) -> Result<(), EngineError> {
+    match ddl {
+        DdlStatement::CreateCatalogSchema(command) => {
+            let name = namespace(&command.schema_name)?;
+            if command.if_not_exists && running.catalog.snapshot().namespaces()?.contains(&name) {
+                return Ok(());
+            }
+            commit(running, "CREATE SCHEMA", |transaction| transaction.create_namespace(&name))
+        }
+        DdlStatement::DropCatalogSchema(command) => {
+            let name = match &command.name {
+                SchemaReference::Bare { schema } => namespace(schema)?,
+                SchemaReference::Full { schema, catalog } => namespace(&format!("{catalog}.{schema}"))?,
+            };
+            if name == DEFAULT_NAMESPACE {
+                return Err(EngineError::unsupported(format!("dropping the default schema \"{name}\""), None));
+            }
+            if command.if_exists && !running.catalog.snapshot().namespaces()?.contains(&name) {
+                return Ok(());
+            }
+            commit(running, "DROP SCHEMA", |transaction| transaction.drop_namespace(&name, command.cascade))
+        }
+        DdlStatement::CreateView(command) => create_view(running, command),
+        DdlStatement::CreateExternalTable(command) => create_external(running, &command, sql).await,
+        DdlStatement::DropTable(command) => drop_named(running, &command.name, command.if_exists, "table"),
+        DdlStatement::DropView(command) => drop_named(running, &command.name, command.if_exists, "view"),
+        DdlStatement::CreateCatalog(_) => {
+            Err(EngineError::unsupported("CREATE DATABASE", Some("a store is one database; use CREATE SCHEMA")))
+        }
+        DdlStatement::CreateIndex(_) => {
+            Err(EngineError::unsupported("CREATE INDEX", Some("zone statistics prune scans; order the table with ORDER BY")))
+        }
+        other => Err(EngineError::unsupported(other.name().to_string(), None)),
+    }
+}
+
+fn create_view(running: &Running, command: CreateView) -> Result<(), EngineError> {
+    if command.temporary {
+        return Err(EngineError::unsupported("CREATE TEMPORARY VIEW", None));
+    }
+    let (namespace, name) = resolve(&command.name)?;
+    // The text of the whole statement; what the view shows begins after AS.
+    let definition = command.definition.unwrap_or_default();
+    let sql = view_query(&definition)?;
+    let record = ViewRecord { namespace, name, created_version: 0, kind: VIEW.into(), sql };
+    commit(running, "CREATE VIEW", |transaction| transaction.create_view(record, command.or_replace))
+}
+
+/// The query of a CREATE VIEW statement, with the view's column names in it.
+fn view_query(definition: &str) -> Result<String, EngineError> {
+    use datafusion::sql::sqlparser::{ast, dialect::GenericDialect, parser::Parser};
+    let mut parsed = Parser::parse_sql(&GenericDialect {}, definition)
+        .map_err(|error| EngineError::internal(format!("a view's text cannot be read again: {error}")))?;
+    match parsed.pop() {
+        Some(ast::Statement::CreateView(view)) if view.columns.is_empty() => Ok(view.query.to_string()),
+        Some(ast::Statement::CreateView(view)) => {
+            let names: Vec<String> = view.columns.iter().map(|column| column.name.to_string()).collect();
+            Ok(format!("SELECT * FROM ({}) AS v({})", view.query, names.join(", ")))
+        }
+        _ => Err(EngineError::internal("a view's text is not a CREATE VIEW")),
+    }
+}
+
+async fn create_external(running: &Running, command: &CreateExternalTable, sql: &str) -> Result<(), EngineError> {
+    let (namespace, name) = resolve(&command.name)?;
+    let snapshot = running.catalog.snapshot();
+    let exists = snapshot.table(&namespace, &name)?.is_some() || snapshot.view(&namespace, &name)?.is_some();
+    if exists && command.if_not_exists {
+        return Ok(());
+    }
+    if command.temporary {
+        return Err(EngineError::unsupported("CREATE TEMPORARY EXTERNAL TABLE", None));
+    }
+    if !command.constraints.is_empty() {
+        return Err(EngineError::unsupported("a constraint on an external table", None));
+    }
+    for location in command.locations.iter().filter(|location| !location.contains("://") && !location.contains('*')) {
+        if !std::path::Path::new(location).exists() {
+            let message = format!("there is no file or directory \"{location}\"");
+            return Err(EngineError::Execution { message, hint: None });
+        }
+    }
+    // Reads the files' schema: a table that cannot be read is refused now, not when it is queried.
+    external(&running.state, command).await?;
+    let record = ViewRecord { namespace, name, created_version: 0, kind: EXTERNAL.into(), sql: sql.to_string() };
+    commit(running, "CREATE EXTERNAL TABLE", |transaction| transaction.create_view(record, command.or_replace))
+}
+
+fn drop_named(running: &Running, name: &TableReference, if_exists: bool, wanted: &'static str) -> Result<(), EngineError> {
+    let (namespace, name) = resolve(name)?;
+    let snapshot = running.catalog.snapshot();
+    let is_table = snapshot.table(&namespace, &name)?.is_some();
+    let view = snapshot.view(&namespace, &name)?;
+    let is_external = view.as_ref().is_some_and(|view| view.kind == EXTERNAL);
+    match (wanted, is_table, view.is_some()) {
+        ("table", true, _) => commit(running, "DROP TABLE", |transaction| transaction.drop_table(&namespace, &name)),
+        ("table", _, true) if is_external => {
+            commit(running, "DROP EXTERNAL TABLE", |transaction| transaction.drop_view(&namespace, &name))
+        }
+        ("view", _, true) if !is_external => {
+            commit(running, "DROP VIEW", |transaction| transaction.drop_view(&namespace, &name))
+        }
+        (_, false, false) if if_exists => Ok(()),
+        (_, false, false) => {
+            let listing = running.catalog.listing()?;
+            let near = nearest(&name, listing.iter().map(|listed| listed.name.as_str()));
+            let hint = near.map(|near| format!("did you mean \"{near}\"?"));
+            Err(EngineError::Sql { message: format!("{wanted} \"{name}\" does not exist"), position: None, hint })
+        }
+        _ => {
+            let (is, use_instead) = if is_table || is_external { ("table", "DROP TABLE") } else { ("view", "DROP VIEW") };
+            let message = format!("\"{name}\" is a {is}, not a {wanted}");
+            Err(EngineError::Sql { message, position: None, hint: Some(format!("use {use_instead}")) })
+        }
+    }
+}
+
+fn commit(
+    running: &Running,
+    operation: &str,
+    change: impl FnOnce(&mut Transaction<'_>) -> Result<(), StoreError>,
+) -> Result<(), EngineError> {
+    let mut transaction = running.engine.store.begin()?;
+    change(&mut transaction)?;
+    transaction.commit(operation)?;
+    Ok(())
+}
+
+/// Namespace and name of a table, which must be of this store.
+pub fn resolve(name: &TableReference) -> Result<(String, String), EngineError> {
+    if let Some(catalog) = name.catalog().filter(|catalog| *catalog != CATALOG) {
+        let message = format!("database \"{catalog}\" does not exist; the one of a store is \"{CATALOG}\"");
+        return Err(EngineError::Sql { message, position: None, hint: None });
+    }
+    let namespace = name.schema().unwrap_or(DEFAULT_NAMESPACE).to_string();
+    if namespace == "information_schema" {
+        return Err(EngineError::unsupported("changing information_schema", None));
+    }
+    Ok((namespace, name.table().to_string()))
+}
+
+fn namespace(name: &str) -> Result<String, EngineError> {
+    let (catalog, name) = name.split_once('.').unwrap_or((CATALOG, name));
+    if catalog != CATALOG || name == "information_schema" {
+        return Err(EngineError::unsupported(format!("a schema named \"{name}\" in \"{catalog}\""), None));
+    }
+    Ok(name.to_string())
+}

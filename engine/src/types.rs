@@ -1,0 +1,67 @@
+//! Declared and physical types. Clients see the declared schema; a segment may hold a column
+//! narrower, and the scan restores it. This file alone knows which.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Decimal64Type, Decimal128Type, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+
+/// The greatest precision that fits eight bytes.
+const DECIMAL64_PRECISION_MAX: u8 = 18;
+
+/// How values of a declared type lie in a segment.
+pub fn physical_type(declared: &DataType) -> DataType {
+    match declared {
+        // Half the bytes to read; widened again after the filter.
+        DataType::Decimal128(precision, scale) if *precision <= DECIMAL64_PRECISION_MAX => {
+            DataType::Decimal64(*precision, *scale)
+        }
+        other => other.clone(),
+    }
+}
+
+/// The type a column of a table is declared with when rows of type `data_type` are to be kept:
+/// one type for strings and one for bytes, whatever the producer's layout.
+pub fn declared_type(data_type: &DataType) -> DataType {
+    use DataType::*;
+    let field = |field: &Arc<Field>| Arc::new(field.as_ref().clone().with_data_type(declared_type(field.data_type())));
+    match data_type {
+        Utf8 | LargeUtf8 => Utf8View,
+        Binary | LargeBinary => BinaryView,
+        Decimal32(precision, scale) | Decimal64(precision, scale) => Decimal128(*precision, *scale),
+        Dictionary(_, value) => declared_type(value),
+        RunEndEncoded(_, values) => declared_type(values.data_type()),
+        List(item) | ListView(item) => List(field(item)),
+        LargeList(item) | LargeListView(item) => LargeList(field(item)),
+        FixedSizeList(item, size) => FixedSizeList(field(item), *size),
+        Struct(fields) => Struct(fields.iter().map(field).collect()),
+        other => other.clone(),
+    }
+}
+
+/// The declared schema of a table made from rows of `schema`.
+pub fn declared_schema(schema: &Schema) -> Schema {
+    let fields = schema.fields().iter().map(|field| {
+        Field::new(field.name(), declared_type(field.data_type()), field.is_nullable()).with_metadata(field.metadata().clone())
+    });
+    Schema::new(fields.collect::<Vec<_>>())
+}
+
+pub fn physical_schema(declared: &Schema) -> SchemaRef {
+    let fields = declared.fields().iter().map(|field| field.as_ref().clone().with_data_type(physical_type(field.data_type())));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// A column as read, as its declared type; the array itself where the two are one.
+pub fn restore(array: &ArrayRef, declared: &DataType) -> Result<ArrayRef, ArrowError> {
+    match (array.data_type(), declared) {
+        (from, to) if from == to => Ok(Arc::clone(array)),
+        (DataType::Decimal64(_, from), DataType::Decimal128(precision, to)) if from == to => {
+            let wide: PrimitiveArray<Decimal128Type> = array.as_primitive::<Decimal64Type>().unary(i128::from);
+            Ok(Arc::new(wide.with_precision_and_scale(*precision, *to)?))
+        }
+        _ => cast(array, declared),
+    }
+}

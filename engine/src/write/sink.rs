@@ -1,0 +1,75 @@
+//! INSERT as DataFusion runs it: a sink at the end of a plan.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::compute::SortOptions;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::common::{Result, not_impl_err};
+use datafusion::datasource::sink::{DataSink, DataSinkExec};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
+use pmem_store::TableSnapshot;
+
+use super::rows::{RowWriter, Target, WriteTarget};
+use crate::engine::EngineShared;
+use crate::error::EngineError;
+
+/// The plan that writes what `input` yields to `table`, sorted by its cluster key.
+pub fn insert_plan(
+    engine: &Arc<EngineShared>,
+    table: &TableSnapshot,
+    input: Arc<dyn ExecutionPlan>,
+    operation: InsertOp,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let replace = match operation {
+        InsertOp::Append => false,
+        InsertOp::Overwrite => true,
+        InsertOp::Replace => return not_impl_err!("REPLACE INTO is not supported"),
+    };
+    let record = table.record();
+    let target = WriteTarget {
+        namespace: record.namespace.clone(),
+        table: record.name.clone(),
+        schema: Arc::clone(table.schema()),
+        cluster_key: record.cluster_key.clone(),
+        what: Target::Existing { id: record.id, replace },
+    };
+    let order = record.cluster_key.iter().filter_map(|order| {
+        let index = table.schema().index_of(&order.column).ok()?;
+        let options = SortOptions { descending: order.descending, nulls_first: order.nulls_first };
+        Some(PhysicalSortRequirement::new(Arc::new(Column::new(&order.column, index)), Some(options)))
+    });
+    let order = LexRequirement::new(order.collect::<Vec<_>>());
+    let sink = StoreSink { engine: Arc::clone(engine), target };
+    Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
+}
+
+#[derive(Debug)]
+struct StoreSink {
+    engine: Arc<EngineShared>,
+    target: WriteTarget,
+}
+
+impl DisplayAs for StoreSink {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreSink table={}.{}", self.target.namespace, self.target.table)
+    }
+}
+
+#[async_trait]
+impl DataSink for StoreSink {
+    fn schema(&self) -> &SchemaRef {
+        &self.target.schema
+    }
+
+    async fn write_all(&self, data: SendableRecordBatchStream, _: &Arc<TaskContext>) -> Result<u64> {
+        let writer = RowWriter::new(&self.engine, self.target.clone())?;
+        let writer = writer.write_all(data).await?;
+        Ok(writer.commit("INSERT").await.map_err(EngineError::into_datafusion)?)
+    }
+}

@@ -1,0 +1,86 @@
+//! What is no data file, or a damaged one.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{Array, Int32Array, RecordBatch, StringArray};
+use engine::export::open_export;
+
+use super::{Files, error_of, open, read};
+
+#[test]
+fn what_is_not_there_or_not_a_data_file_is_said_in_one_sentence() {
+    let files = Files::new();
+    let missing = files.path("no.csv").to_str().unwrap().to_owned();
+    let empty_dir = files.path("empty");
+    fs::create_dir(&empty_dir).unwrap();
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    for (paths, expected) in [
+        (vec![], "no file was given"),
+        (vec![missing], "there is no file"),
+        (vec![text(&files.path("*.nothing"))], "no file matches"),
+        (vec![text(&empty_dir)], "holds no Parquet, CSV, JSON or Arrow file"),
+        (vec!["/dev/null".to_owned()], "is not a regular file"),
+        (vec!["https://example.org/a.csv".to_owned()], "remote address"),
+        (vec![files.add("empty.csv", "")], "is empty"),
+        (vec![files.add("blank.csv", "\n \n")], "is empty"),
+        (vec![files.add("notes.md", "just words\nmore words\n")], "cannot tell what"),
+        (vec![files.add("a.parquet", "a,b\n1,2\n")], "claims to be Parquet but is delimited text"),
+        (vec![files.add("a.csv", b"PAR1xxxx")], "claims to be CSV but is Parquet"),
+        (vec![files.add("b.csv", b"a\0b\n")], "claims to be CSV but is binary data"),
+        (vec![files.add("c.csv", b"\xff\xfea\0,\0")], "UTF-16"),
+        (vec![files.add("d.csv", "{\"a\": 1}\n")], "claims to be CSV but is JSON"),
+        (vec![files.add("a.json", "a,b\n1,2\n")], "claims to be JSON but is delimited text"),
+        (vec![files.add("e.csv", "<html><body>")], "an HTML page"),
+        (vec![files.add("b.parquet", b"PAR1 and not more")], "its end is missing"),
+        (vec![files.add("a.arrow", b"ARROW1\0\0 and not more")], "its end is missing"),
+        (vec![files.add("f.csv.bz2", b"BZh91AY")], "bzip2"),
+    ] {
+        let error = error_of(&paths);
+        assert!(error.contains(expected), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_without_permission_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let files = Files::new();
+    let path = files.add("a.csv", "a\n1\n");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    // Root reads everything.
+    if fs::File::open(&path).is_err() {
+        assert!(error_of(&[path]).contains("no permission to read"));
+    }
+}
+
+#[test]
+fn flipped_and_missing_bytes_of_binary_files_never_panic() {
+    let files = Files::new();
+    let names: Arc<dyn Array> = Arc::new(StringArray::from(vec![Some("abc"), None, Some("ü")]));
+    let batch = RecordBatch::try_from_iter([
+        ("n", Arc::new(Int32Array::from(vec![1, 2, 3])) as Arc<dyn Array>),
+        ("s", names),
+    ])
+    .unwrap();
+    for name in ["a.parquet", "a.arrow"] {
+        let path = files.path(name);
+        let mut export = open_export(&path, None, &batch.schema()).unwrap();
+        export.write(&batch).unwrap();
+        export.finish().unwrap();
+        let good = fs::read(&path).unwrap();
+        // Every byte on its own, and every length: an error or rows, but no panic and no abort.
+        for at in 0..good.len() {
+            let mut bad = good.clone();
+            bad[at] ^= 0xff;
+            let flipped = files.add(name, &bad);
+            let _ = open(&[flipped]).map(read);
+            if at % 7 == 0 {
+                let cut = files.add(name, &good[..at]);
+                assert!(!error_of(&[cut]).is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! One `.slt` file: a store of its own, both runs, and what came of each record.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use engine::{Engine, EngineOptions};
+use sqllogictest::{Record, RecordOutput, Runner, StatementExpect};
+
+use crate::database::{Column, Database, types_agree};
+
+/// More than the cores of a test machine, so that partitions really are polled apart.
+const THREADS_FRESH: usize = 4;
+const THREADS_REOPENED: usize = 1;
+
+#[derive(Default)]
+pub struct FileResult {
+    /// Statements and queries that ran; one that runs twice counts once.
+    pub records: usize,
+    /// Queries that ran again on the reopened store.
+    pub repeated: usize,
+    /// The first failure of each failed record, by its place in the file.
+    pub failures: BTreeMap<usize, String>,
+}
+
+impl FileResult {
+    pub fn failed(&self) -> usize {
+        self.failures.len()
+    }
+
+    pub fn passed(&self) -> usize {
+        self.records.saturating_sub(self.failed())
+    }
+
+    fn fail(&mut self, index: usize, failure: String) {
+        self.failures.entry(index).or_insert(failure);
+    }
+}
+
+pub fn run(path: &Path) -> FileResult {
+    let mut result = FileResult::default();
+    let records = match sqllogictest::parse_file::<Column>(path) {
+        Ok(records) => records,
+        Err(error) => {
+            result.fail(0, error.to_string());
+            return result;
+        }
+    };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = directory.path().join("store");
+    let all: Vec<usize> = (0..records.len()).collect();
+    result.records = run_guarded(&store, THREADS_FRESH, &records, &all, &mut result);
+    let after_writes = queries_after_last_write(&records);
+    result.repeated = run_guarded(
+        &store,
+        THREADS_REOPENED,
+        &records,
+        &after_writes,
+        &mut result,
+    );
+    result
+}
+
+/// The queries whose answers a reopened store must give unchanged.
+fn queries_after_last_write(records: &[Record<Column>]) -> Vec<usize> {
+    let last_write = records.iter().rposition(|record| match record {
+        Record::Statement { expected, .. } => !matches!(expected, StatementExpect::Error(_)),
+        _ => false,
+    });
+    (last_write.map_or(0, |index| index + 1)..records.len())
+        .filter(|index| matches!(records[*index], Record::Query { .. }))
+        .collect()
+}
+
+/// A panic in the engine fails the file it happened in; the other files still run.
+fn run_guarded(
+    store: &Path,
+    threads: usize,
+    records: &[Record<Column>],
+    chosen: &[usize],
+    result: &mut FileResult,
+) -> usize {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a tokio runtime");
+    let run = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(run_records(store, threads, records, chosen, result))
+    }));
+    run.unwrap_or_else(|_| {
+        result.fail(
+            records.len(),
+            "the engine panicked (message above)".to_owned(),
+        );
+        result.failures.len()
+    })
+}
+
+/// Returns how many of the chosen records were statements or queries meant for Quiver.
+async fn run_records(
+    store: &Path,
+    threads: usize,
+    records: &[Record<Column>],
+    chosen: &[usize],
+    result: &mut FileResult,
+) -> usize {
+    let options = EngineOptions {
+        threads: Some(threads),
+        ..EngineOptions::default()
+    };
+    let engine = match Engine::open(store, options) {
+        Ok(engine) => engine,
+        Err(error) => {
+            result.fail(0, format!("cannot open the store: {error}"));
+            return 1;
+        }
+    };
+    let mut runner = Runner::new(|| {
+        let session = engine.session();
+        async move { Ok(Database { session }) }
+    });
+    runner.with_normalizer(String::clone);
+    runner.with_column_validator(types_agree);
+    let mut ran = 0;
+    for &index in chosen {
+        match runner.run_async(records[index].clone()).await {
+            Ok(RecordOutput::Nothing) => {}
+            Ok(_) => ran += 1,
+            Err(error) => {
+                ran += 1;
+                let place = if threads == THREADS_REOPENED {
+                    "after reopening: "
+                } else {
+                    ""
+                };
+                result.fail(index, format!("{place}{error}"));
+            }
+        }
+    }
+    ran
+}
