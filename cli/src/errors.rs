@@ -13,7 +13,11 @@ pub type Result<T> = std::result::Result<T, CliError>;
 
 pub enum CliError {
     /// A statement failed. `place` says where the statement stood.
-    Sql { error: EngineError, sql: String, place: Place },
+    Sql {
+        error: EngineError,
+        sql: String,
+        place: Place,
+    },
     /// Anything else: one sentence, and what to do about it if there is something to do.
     Message { text: String, hint: Option<String> },
     /// Whoever read the output has left, as `head` does. Not worth a word.
@@ -31,17 +35,26 @@ pub struct Place {
 
 impl CliError {
     pub fn message(text: impl Display) -> Self {
-        CliError::Message { text: text.to_string(), hint: None }
+        CliError::Message {
+            text: text.to_string(),
+            hint: None,
+        }
     }
 
     pub fn with_hint(text: impl Display, hint: impl Display) -> Self {
-        CliError::Message { text: text.to_string(), hint: Some(hint.to_string()) }
+        CliError::Message {
+            text: text.to_string(),
+            hint: Some(hint.to_string()),
+        }
     }
 
     /// An error of the engine that is not about the text of a statement.
     pub fn engine(error: EngineError) -> Self {
         let hint = error.hint().map(str::to_string);
-        CliError::Message { text: error.to_string(), hint }
+        CliError::Message {
+            text: error.to_string(),
+            hint,
+        }
     }
 
     pub fn file(path: impl Display, error: io::Error) -> Self {

@@ -6,11 +6,11 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -61,7 +61,7 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    pub fn listen(runtime: &Runtime, kind: Kind) -> io::Result<Interrupts> {
+    pub fn listen(runtime: &Handle, kind: Kind) -> io::Result<Interrupts> {
         let _inside = runtime.enter();
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -84,7 +84,11 @@ impl Interrupts {
                 sender.send_replace(Some(stop));
             }
         });
-        Ok(Interrupts { receiver, leave, editor_break })
+        Ok(Interrupts {
+            receiver,
+            leave,
+            editor_break,
+        })
     }
 
     /// Waits for the next signal that was not seen yet.

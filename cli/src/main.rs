@@ -18,11 +18,14 @@ mod script;
 mod shell;
 mod store;
 mod table_name;
+mod threads;
 mod units;
 
 use std::process::ExitCode;
 
-use args::Command;
+use args::{Cli, Command, Source};
+use errors::Result;
+use tokio::runtime::Handle;
 
 /// Query operators allocate and free many buffers on many threads.
 #[global_allocator]
@@ -30,18 +33,23 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let (cli, sources) = args::parse();
-    let result = match cli.command {
-        None => commands::query::run(cli.store, cli.query, sources),
-        Some(Command::Import(import)) => commands::import::run(cli.store, import, cli.query.quiet),
-        Some(Command::Export(export)) => commands::export::run(cli.store, export, cli.query.quiet),
-        Some(Command::Info) => commands::info::run(cli.store),
-        Some(Command::Check) => commands::check::run(cli.store, cli.query.quiet),
-    };
-    match result {
+    let threads = cli.store.threads;
+    match threads::with_runtime(threads, |runtime| run(cli, sources, runtime)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error.report();
             ExitCode::from(error.exit_status())
         }
+    }
+}
+
+fn run(cli: Cli, sources: Vec<Source>, runtime: &Handle) -> Result<()> {
+    let quiet = cli.query.quiet;
+    match cli.command {
+        None => commands::query::run(runtime, cli.store, cli.query, sources),
+        Some(Command::Import(import)) => commands::import::run(runtime, cli.store, import, quiet),
+        Some(Command::Export(export)) => commands::export::run(runtime, cli.store, export, quiet),
+        Some(Command::Info) => commands::info::run(runtime, cli.store),
+        Some(Command::Check) => commands::check::run(cli.store, quiet),
     }
 }

@@ -104,7 +104,11 @@ mod tests {
 
     #[test]
     fn a_long_line_is_cut_around_the_place() {
-        let sql = format!("SELECT {} orign {}", "a, ".repeat(50_000), "b, ".repeat(50_000));
+        let sql = format!(
+            "SELECT {} orign {}",
+            "a, ".repeat(50_000),
+            "b, ".repeat(50_000)
+        );
         let place = sql.find("orign").unwrap();
         let text = mark(&sql, place, 1);
         let lines: Vec<&str> = text.lines().collect();

@@ -22,9 +22,15 @@ pub type IsBlank = fn(&str) -> bool;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Item {
-    Statement { sql: String, line: usize },
+    Statement {
+        sql: String,
+        line: usize,
+    },
     /// A line that starts with `\` where a statement could start.
-    Meta { text: String, line: usize },
+    Meta {
+        text: String,
+        line: usize,
+    },
 }
 
 pub struct Script<R> {
@@ -90,7 +96,8 @@ impl<R: BufRead> Script<R> {
             return;
         };
         for part in &parts[..=last] {
-            self.ready.push_back(statement(&self.pending, self.pending_line, part));
+            self.ready
+                .push_back(statement(&self.pending, self.pending_line, part));
         }
         let mut rest = parts[last].end;
         if self.pending[rest..].starts_with(';') {
@@ -106,7 +113,9 @@ impl<R: BufRead> Script<R> {
             return None;
         }
         let parts = (self.split)(&pending);
-        let items = parts.iter().map(|part| statement(&pending, self.pending_line, part));
+        let items = parts
+            .iter()
+            .map(|part| statement(&pending, self.pending_line, part));
         self.ready.extend(items);
         self.ready.pop_front()
     }
@@ -145,7 +154,11 @@ mod tests {
         let mut add = |from: usize, end: usize, complete| {
             let start = end - text[from..end].trim_start().len();
             if start < end {
-                parts.push(Part { start, end, complete });
+                parts.push(Part {
+                    start,
+                    end,
+                    complete,
+                });
             }
         };
         for (at, sign) in text.char_indices() {

@@ -3,23 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use engine::{Engine, EngineOptions};
-use tokio::runtime::{Builder, Runtime};
 
 use crate::args::StoreArgs;
 use crate::errors::{CliError, Result};
-
-/// Deeply nested expressions recurse on the threads of the runtime. Only touched pages cost.
-const STACK_BYTES: usize = 8 << 20;
-
-pub fn runtime(args: &StoreArgs) -> Result<Runtime> {
-    let mut builder = Builder::new_multi_thread();
-    builder.enable_all().thread_stack_size(STACK_BYTES);
-    if let Some(threads) = args.threads {
-        builder.worker_threads(threads);
-    }
-    let failed = |error| CliError::message(format!("cannot start the worker threads: {error}"));
-    builder.build().map_err(failed)
-}
 
 /// The store for statements: made if it is missing, temporary if none was named.
 pub fn open(args: &StoreArgs) -> Result<Engine> {

@@ -274,6 +274,10 @@ impl Running {
     }
 }
 
+/// Build sides up to these sizes are made once and shared; see docs/performance.md.
+const JOIN_SHARED_BYTES: usize = 512 << 20;
+const JOIN_SHARED_ROWS: usize = 4_000_000;
+
 fn config(partitions: usize) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, pmem_store::DEFAULT_NAMESPACE)
@@ -284,5 +288,9 @@ fn config(partitions: usize) -> SessionConfig {
     // 1.5 is a decimal, as in the SQL standard and everywhere else people come from.
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.collect_spans = true;
+    // One hash table that all partitions probe in place beats shuffling both sides between cores of
+    // one machine, until the table outgrows the caches by far.
+    options.optimizer.hash_join_single_partition_threshold = JOIN_SHARED_BYTES;
+    options.optimizer.hash_join_single_partition_threshold_rows = JOIN_SHARED_ROWS;
     config
 }

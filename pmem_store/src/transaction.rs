@@ -46,7 +46,8 @@ impl<'a> Transaction<'a> {
     pub fn drop_namespace(&mut self, name: &str, cascade: bool) -> Result<()> {
         self.require_namespace(name)?;
         let (tables, views) = self.catalog.names_in(name)?;
-        if !cascade && !(tables.is_empty() && views.is_empty()) {
+        let is_empty = tables.is_empty() && views.is_empty();
+        if !cascade && !is_empty {
             return Err(StoreError::NamespaceNotEmpty(name.to_string()));
         }
         for view in views {

@@ -2,19 +2,20 @@
 
 use std::path::Path;
 
+use tokio::runtime::Handle;
+
 use crate::args::{ExportArgs, FileFormat, StoreArgs};
 use crate::console::{Console, Destination, Footer, Settings};
 use crate::errors::{CliError, Place, Result};
 use crate::output::Format;
 use crate::store;
 
-pub fn run(store: StoreArgs, args: ExportArgs, quiet: bool) -> Result<()> {
+pub fn run(runtime: &Handle, store: StoreArgs, args: ExportArgs, quiet: bool) -> Result<()> {
     let (sql, file) = what_and_where(&args)?;
     let mut settings = Settings::new(false);
     settings.quiet = quiet;
     settings.footer = if quiet { Footer::Off } else { Footer::On };
     settings.format = Some(format(&args, &file)?);
-    let runtime = store::runtime(&store)?;
     let engine = store::open_to_read(&store, "export")?;
     let mut console = Console::new(engine, runtime, settings)?;
     if file == "-" {
@@ -22,7 +23,13 @@ pub fn run(store: StoreArgs, args: ExportArgs, quiet: bool) -> Result<()> {
     } else {
         console.destination = Destination::single(Path::new(&file))?;
     }
-    console.run_statement(&sql, Place { file: None, line: 1 })
+    console.run_statement(
+        &sql,
+        Place {
+            file: None,
+            line: 1,
+        },
+    )
 }
 
 fn what_and_where(args: &ExportArgs) -> Result<(String, String)> {
@@ -47,12 +54,14 @@ fn format(args: &ExportArgs, file: &str) -> Result<Format> {
         FileFormat::Json => Format::Json,
         FileFormat::Arrow => Format::Arrow,
     });
-    named.or_else(|| Format::of_file(Path::new(file))).ok_or_else(|| {
-        CliError::with_hint(
-            format!("'{file}' does not say which format to write"),
-            "use a name that ends in .parquet, .csv, .json or .arrow, or --format",
-        )
-    })
+    named
+        .or_else(|| Format::of_file(Path::new(file)))
+        .ok_or_else(|| {
+            CliError::with_hint(
+                format!("'{file}' does not say which format to write"),
+                "use a name that ends in .parquet, .csv, .json or .arrow, or --format",
+            )
+        })
 }
 
 /// A name that SQL takes as it is stays so, and is found in any case; others are quoted.

@@ -5,12 +5,13 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Bytes, Session};
 use engine::import::{
     FileFormat, FileScan, ImportProgress, ImportSummary, LoadMode, LoadOptions, OnError,
     ReadOptions,
 };
+use engine::{Bytes, Session};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::runtime::Handle;
 
 use crate::args::{self, ImportArgs, StoreArgs};
 use crate::errors::{CliError, Result, warn};
@@ -20,11 +21,10 @@ use crate::{store, table_name, units};
 /// Where a table goes whose name does not say.
 const DEFAULT_NAMESPACE: &str = "main";
 
-pub fn run(store: StoreArgs, args: ImportArgs, quiet: bool) -> Result<()> {
+pub fn run(runtime: &Handle, store: StoreArgs, args: ImportArgs, quiet: bool) -> Result<()> {
     store::named(&store, "import")?;
     let loads = plan(&args)?;
-    let runtime = store::runtime(&store)?;
-    let mut interrupts = Interrupts::listen(&runtime, Kind::Batch).map_err(CliError::message)?;
+    let mut interrupts = Interrupts::listen(runtime, Kind::Batch).map_err(CliError::message)?;
     let engine = store::open(&store)?;
     let session = engine.session().map_err(CliError::engine)?;
     for (table, paths) in loads {
@@ -96,7 +96,11 @@ async fn load(
     Ok(summary)
 }
 
-async fn watch<T>(work: impl Future<Output = T>, bar: &ProgressBar, progress: &Arc<ImportProgress>) -> T {
+async fn watch<T>(
+    work: impl Future<Output = T>,
+    bar: &ProgressBar,
+    progress: &Arc<ImportProgress>,
+) -> T {
     tokio::pin!(work);
     let mut ticks = tokio::time::interval(Duration::from_millis(100));
     loop {

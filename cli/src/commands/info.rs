@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringArray, UInt64Array};
 use engine::{Bytes, RecordBatch};
+use tokio::runtime::Handle;
 
 use crate::args::StoreArgs;
 use crate::console::{Console, Settings};
 use crate::errors::{CliError, Result};
 use crate::store;
 
-pub fn run(store: StoreArgs) -> Result<()> {
-    let runtime = store::runtime(&store)?;
+pub fn run(runtime: &Handle, store: StoreArgs) -> Result<()> {
     let engine = store::open_to_read(&store, "info")?;
     let info = engine.store().info().map_err(CliError::message)?;
     let mut console = Console::new(engine, runtime, Settings::new(false))?;
@@ -26,12 +26,26 @@ pub fn run(store: StoreArgs) -> Result<()> {
     if info.tables.is_empty() {
         return Ok(());
     }
-    let names: StringArray =
-        info.tables.iter().map(|t| Some(format!("{}.{}", t.namespace, t.name))).collect();
-    let rows: UInt64Array = info.tables.iter().map(|table| Some(table.row_count)).collect();
-    let sizes: StringArray =
-        info.tables.iter().map(|table| Some(Bytes(table.size_bytes).to_string())).collect();
-    let segments: UInt64Array = info.tables.iter().map(|table| Some(table.segment_count)).collect();
+    let names: StringArray = info
+        .tables
+        .iter()
+        .map(|t| Some(format!("{}.{}", t.namespace, t.name)))
+        .collect();
+    let rows: UInt64Array = info
+        .tables
+        .iter()
+        .map(|table| Some(table.row_count))
+        .collect();
+    let sizes: StringArray = info
+        .tables
+        .iter()
+        .map(|table| Some(Bytes(table.size_bytes).to_string()))
+        .collect();
+    let segments: UInt64Array = info
+        .tables
+        .iter()
+        .map(|table| Some(table.segment_count))
+        .collect();
     let batch = RecordBatch::try_from_iter([
         ("table", Arc::new(names) as ArrayRef),
         ("rows", Arc::new(rows) as ArrayRef),

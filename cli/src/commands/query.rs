@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal};
 
+use tokio::runtime::Handle;
+
 use crate::args::{QueryArgs, Source, StoreArgs};
 use crate::console::{Console, Destination, Flow, Footer, Settings};
 use crate::errors::{CliError, Result};
@@ -11,11 +13,15 @@ use crate::{shell, store};
 
 const STDIN: &str = "stdin";
 
-pub fn run(store: StoreArgs, query: QueryArgs, sources: Vec<Source>) -> Result<()> {
+pub fn run(
+    runtime: &Handle,
+    store: StoreArgs,
+    query: QueryArgs,
+    sources: Vec<Source>,
+) -> Result<()> {
     let typed = sources.is_empty() && io::stdin().is_terminal() && io::stdout().is_terminal();
     let settings = settings(&query, typed);
     refuse_parquet_on_stdout(&query)?;
-    let runtime = store::runtime(&store)?;
     let engine = store::open(&store)?;
     let mut console = Console::new(engine, runtime, settings)?;
     if let Some(path) = &query.output {
@@ -25,7 +31,9 @@ pub fn run(store: StoreArgs, query: QueryArgs, sources: Vec<Source>) -> Result<(
         return shell::run(&mut console, store.store.is_none());
     }
     if sources.is_empty() {
-        return console.run_script(io::stdin().lock(), Some(STDIN)).map(drop);
+        return console
+            .run_script(io::stdin().lock(), Some(STDIN))
+            .map(drop);
     }
     for source in sources {
         if run_source(&mut console, source)? == Flow::Leave {

@@ -39,9 +39,16 @@ fn edit(path: &Path, text: &str) -> io::Result<String> {
 
 /// `$EDITOR` may hold options, so a shell takes it apart.
 pub fn editor() -> Command {
-    let named = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok());
-    let editor = named.filter(|editor| !editor.trim().is_empty()).unwrap_or_else(|| "vi".to_string());
+    let named = ["VISUAL", "EDITOR"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok());
+    let editor = named
+        .filter(|editor| !editor.trim().is_empty())
+        .unwrap_or_else(|| "vi".to_string());
     let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("{editor} \"$1\"")).arg("editor");
+    command
+        .arg("-c")
+        .arg(format!("{editor} \"$1\""))
+        .arg("editor");
     command
 }

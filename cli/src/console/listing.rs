@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringArray, UInt64Array};
+use arrow::datatypes::Field;
+use engine::import::sql_type_name;
 use engine::{Bytes, RecordBatch, TableListing};
 
 use super::Console;
-use crate::errors::{CliError, Place, Result};
+use crate::errors::{CliError, Result};
 use crate::shell::meta::Listed;
 use crate::units;
 
@@ -24,7 +26,8 @@ impl Console {
 
     /// The columns of a table, and what is known about it as a whole.
     pub(super) fn describe(&mut self, table: &str) -> Result<()> {
-        self.run_statement_unseen(&format!("DESCRIBE {table}"))?;
+        let columns = self.columns_of(table)?;
+        self.show(&columns)?;
         let name = table.replace('"', "");
         let listings = self.session.tables().map_err(CliError::engine)?;
         let found = listings.iter().find(|listing| {
@@ -51,12 +54,27 @@ impl Console {
         ))
     }
 
-    /// A statement of the shell's own, which `\g` and `\e` must not repeat.
-    fn run_statement_unseen(&mut self, sql: &str) -> Result<()> {
-        let last = self.last_statement.take();
-        let result = self.run_statement(sql, Place::default());
-        self.last_statement = last;
-        result
+    /// Name, type and nullability of the columns, in the words that CREATE TABLE takes.
+    fn columns_of(&mut self, table: &str) -> Result<RecordBatch> {
+        let sql = format!("SELECT * FROM {table} LIMIT 0");
+        let query = self
+            .runtime
+            .block_on(self.session.execute(&sql))
+            .map_err(CliError::engine)?;
+        let schema = query.schema();
+        let text = |value: fn(&Field) -> String| -> ArrayRef {
+            let values = schema.fields().iter().map(|field| Some(value(field)));
+            Arc::new(values.collect::<StringArray>())
+        };
+        let columns = [
+            ("column", text(|field| field.name().clone())),
+            ("type", text(|field| sql_type_name(field.data_type()))),
+            (
+                "null",
+                text(|field| if field.is_nullable() { "" } else { "NOT NULL" }.to_string()),
+            ),
+        ];
+        RecordBatch::try_from_iter(columns).map_err(CliError::message)
     }
 
     fn list_tables(
@@ -68,23 +86,35 @@ impl Console {
         let mut tables = self.session.tables().map_err(CliError::engine)?;
         tables.retain(|table| {
             let full = format!("{}.{}", table.schema, table.name);
-            wanted(table)
-                && pattern.is_none_or(|p| matches(p, &table.name) || matches(p, &full))
+            wanted(table) && pattern.is_none_or(|p| matches(p, &table.name) || matches(p, &full))
         });
         if tables.is_empty() {
             return self.say(&format!("there are no {what}"));
         }
         let text = |value: fn(&TableListing) -> String| -> ArrayRef {
-            Arc::new(tables.iter().map(|table| Some(value(table))).collect::<StringArray>())
+            Arc::new(
+                tables
+                    .iter()
+                    .map(|table| Some(value(table)))
+                    .collect::<StringArray>(),
+            )
         };
         let rows: UInt64Array = tables.iter().map(|table| table.rows).collect();
-        let sizes = tables.iter().map(|table| table.size_bytes.map(|size_bytes| Bytes(size_bytes).to_string()));
+        let sizes = tables.iter().map(|table| {
+            table
+                .size_bytes
+                .map(|size_bytes| Bytes(size_bytes).to_string())
+        });
         let batch = RecordBatch::try_from_iter_with_nullable([
             ("schema", text(|table| table.schema.to_string()), false),
             ("name", text(|table| table.name.to_string()), false),
             ("kind", text(|table| table.kind.to_string()), false),
             ("rows", Arc::new(rows) as ArrayRef, true),
-            ("size", Arc::new(sizes.collect::<StringArray>()) as ArrayRef, true),
+            (
+                "size",
+                Arc::new(sizes.collect::<StringArray>()) as ArrayRef,
+                true,
+            ),
         ]);
         self.show(&batch.map_err(CliError::message)?)
     }
@@ -113,16 +143,24 @@ impl Console {
 }
 
 fn sentence(listing: &TableListing) -> String {
-    let mut parts = vec![format!("{} {}.{}", listing.kind, listing.schema, listing.name)];
+    let mut parts = vec![format!(
+        "{} {}.{}",
+        listing.kind, listing.schema, listing.name
+    )];
     parts.extend(listing.rows.map(|rows| units::counted(rows, "row")));
-    parts.extend(listing.size_bytes.map(|size_bytes| Bytes(size_bytes).to_string()));
+    parts.extend(
+        listing
+            .size_bytes
+            .map(|size_bytes| Bytes(size_bytes).to_string()),
+    );
     parts.join(", ")
 }
 
 /// psql's patterns: `*` stands for anything, `?` for one sign.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
     // reachable[i]: the signs of the name so far can be matched by the first i of the pattern.
     let mut reachable = vec![false; pattern.len() + 1];
     reachable[0] = true;

@@ -14,7 +14,7 @@ use std::io::{BufRead, BufWriter, StdoutLock};
 use std::sync::Arc;
 
 use engine::{Engine, Session};
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 
 use crate::errors::{CliError, Place, Result};
 use crate::interrupt::{Interrupts, Kind};
@@ -35,7 +35,7 @@ pub struct Console {
     include_depth: usize,
     session: Arc<Session>,
     engine: Engine,
-    runtime: Runtime,
+    runtime: Handle,
 }
 
 /// What to do after a statement or command.
@@ -46,12 +46,12 @@ pub enum Flow {
 }
 
 impl Console {
-    pub fn new(engine: Engine, runtime: Runtime, settings: Settings) -> Result<Self> {
+    pub fn new(engine: Engine, runtime: &Handle, settings: Settings) -> Result<Self> {
         let kind = match settings.interactive {
             true => Kind::Shell,
             false => Kind::Batch,
         };
-        let interrupts = Interrupts::listen(&runtime, kind).map_err(CliError::message)?;
+        let interrupts = Interrupts::listen(runtime, kind).map_err(CliError::message)?;
         Ok(Console {
             settings,
             destination: Destination::Screen,
@@ -60,7 +60,7 @@ impl Console {
             include_depth: 0,
             session: Arc::new(engine.session().map_err(CliError::engine)?),
             engine,
-            runtime,
+            runtime: runtime.clone(),
         })
     }
 
@@ -82,15 +82,20 @@ impl Console {
             })?;
             let flow = match item {
                 None => return Ok(Flow::Continue),
-                Some(Item::Meta { text, line }) => self.run_meta(&text).map_err(|error| match error {
-                    CliError::Message { text, hint } if file.is_some() => CliError::Message {
-                        text: format!("{}:{line}: {text}", file.unwrap_or_default()),
-                        hint,
-                    },
-                    other => other,
-                })?,
+                Some(Item::Meta { text, line }) => {
+                    self.run_meta(&text).map_err(|error| match error {
+                        CliError::Message { text, hint } if file.is_some() => CliError::Message {
+                            text: format!("{}:{line}: {text}", file.unwrap_or_default()),
+                            hint,
+                        },
+                        other => other,
+                    })?
+                }
                 Some(Item::Statement { sql, line }) => {
-                    let place = Place { file: file.map(str::to_string), line };
+                    let place = Place {
+                        file: file.map(str::to_string),
+                        line,
+                    };
                     self.run_statement(&sql, place)?;
                     Flow::Continue
                 }
@@ -104,11 +109,17 @@ impl Console {
 
 /// Where statements end, as the engine sees it. The `;` is not part of the statement.
 fn split(text: &str) -> Vec<Part> {
-    let parts = Session::split_statements(text).into_iter().map(|statement| {
-        let sql = statement.text.strip_suffix(';').unwrap_or(statement.text);
-        let end = statement.offset + sql.len();
-        Part { start: statement.offset, end, complete: statement.complete }
-    });
+    let parts = Session::split_statements(text)
+        .into_iter()
+        .map(|statement| {
+            let sql = statement.text.strip_suffix(';').unwrap_or(statement.text);
+            let end = statement.offset + sql.len();
+            Part {
+                start: statement.offset,
+                end,
+                complete: statement.complete,
+            }
+        });
     parts.collect()
 }
 

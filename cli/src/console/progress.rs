@@ -20,7 +20,12 @@ pub struct Progress {
 
 impl Progress {
     pub fn new(enabled: bool) -> Self {
-        Progress { enabled, started: Instant::now(), ticks: None, bar: None }
+        Progress {
+            enabled,
+            started: Instant::now(),
+            ticks: None,
+            bar: None,
+        }
     }
 
     /// Waits for the moment to draw again; forever when nothing is ever drawn.
@@ -82,7 +87,8 @@ impl Drop for Progress {
 /// How much of the tables has been read or skipped. Never all of it: sorting comes after reading.
 fn share(report: &QueryReport) -> u64 {
     let done = u128::from(report.rows_scanned) * u128::from(STEPS);
-    done.checked_div(u128::from(report.rows_total)).map_or(0, |share| share.min(990) as u64)
+    done.checked_div(u128::from(report.rows_total))
+        .map_or(0, |share| share.min(990) as u64)
 }
 
 fn new_bar() -> ProgressBar {

@@ -81,7 +81,9 @@ impl Settings {
             color: colors_wanted(&io::stdout()),
             expanded: self.expanded,
             rows_max: is_cut.then_some(self.rows_max),
-            width_max: terminal_size().filter(|_| wraps).map(|(Width(width), _)| width),
+            width_max: terminal_size()
+                .filter(|_| wraps)
+                .map(|(Width(width), _)| width),
         }
     }
 
@@ -118,7 +120,9 @@ impl Settings {
             }
             "maxrows" => {
                 let Some(rows_max) = value.and_then(|value| value.parse().ok()) else {
-                    return Err(CliError::message("maxrows takes a number; 0 shows all rows"));
+                    return Err(CliError::message(
+                        "maxrows takes a number; 0 shows all rows",
+                    ));
                 };
                 self.rows_max = rows_max;
             }

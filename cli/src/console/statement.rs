@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
-use engine::{EngineError, QueryOutput, QueryReport, RecordBatch, Session, StatementKind};
+use engine::{EngineError, QueryOutput, RecordBatch, Session, StatementKind};
 use futures::StreamExt;
 
 use super::footer::Summary;
@@ -47,7 +47,14 @@ impl Console {
         if self.settings.interactive {
             self.interrupts.forget();
         }
-        let Console { settings, destination, interrupts, session, runtime, .. } = self;
+        let Console {
+            settings,
+            destination,
+            interrupts,
+            session,
+            runtime,
+            ..
+        } = self;
         let outcome = runtime.block_on(async {
             tokio::select! {
                 biased;
@@ -56,7 +63,11 @@ impl Console {
             }
         });
         outcome.map_err(|failure| match failure {
-            Failure::Engine(error) => CliError::Sql { error, sql: sql.to_string(), place },
+            Failure::Engine(error) => CliError::Sql {
+                error,
+                sql: sql.to_string(),
+                place,
+            },
             Failure::Output(error) => error,
         })
     }
@@ -114,7 +125,13 @@ impl<'a> Run<'a> {
         let started = Instant::now();
         let mut progress = Progress::new(settings.shows_progress());
         let query = progress.during(session.execute(sql)).await?;
-        let run = Run { settings, sql, query, progress, started };
+        let run = Run {
+            settings,
+            sql,
+            query,
+            progress,
+            started,
+        };
         match run.query.kind() {
             StatementKind::Write => run.count().await,
             // EXPLAIN, SHOW and the like may count as something else, but have rows to show.
@@ -130,8 +147,7 @@ impl<'a> Run<'a> {
         while let Some(batch) = self.next_batch(true).await? {
             rows += written_rows(&batch);
         }
-        let mut summary = self.summary(rows, 0);
-        summary.is_write = self.query.kind() == StatementKind::Write;
+        let summary = self.summary(rows);
         let mut screen = stdout();
         summary.write(self.settings, &mut screen)?;
         Ok(screen.flush()?)
@@ -200,7 +216,7 @@ impl<'a> Run<'a> {
             rows += batch.num_rows() as u64;
             writer.write(&batch, out)?;
         }
-        let mut summary = self.summary(rows, 0);
+        let mut summary = self.summary(rows);
         summary.rows_hidden = writer.finish(out)?;
         Ok(summary)
     }
@@ -219,23 +235,25 @@ impl<'a> Run<'a> {
     }
 
     /// Taken when the last batch has arrived; the time includes writing the earlier ones.
-    fn summary(&mut self, rows: u64, rows_hidden: u64) -> Summary {
+    fn summary(&mut self, rows: u64) -> Summary {
         self.progress.hide();
-        let report: QueryReport = self.query.report();
         Summary {
             tag: super::footer::tag(self.sql),
             has_rows: !self.query.schema().fields().is_empty(),
-            is_write: false,
+            is_write: self.query.kind() == StatementKind::Write,
             rows,
-            rows_hidden,
+            rows_hidden: 0,
             elapsed_ms: self.started.elapsed().as_secs_f64() * 1000.0,
-            report: report.to_string(),
+            report: self.query.report().to_string(),
         }
     }
 }
 
 /// A write answers with one row: how many rows it wrote.
 fn written_rows(batch: &RecordBatch) -> u64 {
-    let counts = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    let counts = batch
+        .columns()
+        .first()
+        .and_then(|column| column.as_primitive_opt::<UInt64Type>());
     counts.map_or(0, |counts| counts.values().iter().sum())
 }

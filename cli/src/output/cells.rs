@@ -29,10 +29,15 @@ impl<'a> Cells<'a> {
     pub fn new(batch: &'a RecordBatch) -> Result<Self> {
         let column = |array: &'a dyn Array| -> std::result::Result<_, ArrowError> {
             // Logical: a dictionary holds its NULLs in the values as well as in the keys.
-            Ok((ArrayFormatter::try_new(array, &OPTIONS)?, array.logical_nulls()))
+            Ok((
+                ArrayFormatter::try_new(array, &OPTIONS)?,
+                array.logical_nulls(),
+            ))
         };
         let columns = batch.columns().iter().map(|array| column(array.as_ref()));
-        let columns = columns.collect::<std::result::Result<_, _>>().map_err(CliError::message)?;
+        let columns = columns
+            .collect::<std::result::Result<_, _>>()
+            .map_err(CliError::message)?;
         Ok(Cells { columns })
     }
 

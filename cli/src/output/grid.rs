@@ -10,8 +10,8 @@ use comfy_table::{
 use engine::RecordBatch;
 use engine::import::sql_type_name;
 
-use super::cells::{Cells, harmless, is_number};
 use super::Layout;
+use super::cells::{Cells, harmless, is_number};
 use crate::errors::Result;
 
 /// The look of a table.
@@ -73,7 +73,13 @@ impl Grid {
             Cell::new_owned(text).set_alignment(*alignment)
         };
         let header = schema.fields().iter().zip(&alignments).map(head).collect();
-        Grid { look, layout, header, alignments, widths: None }
+        Grid {
+            look,
+            layout,
+            header,
+            alignments,
+            widths: None,
+        }
     }
 
     /// The rows of a batch as cells.
@@ -145,7 +151,9 @@ impl Grid {
             false => table.force_no_tty(),
         };
         if let Some(width) = self.layout.width_max {
-            table.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
+            table
+                .set_width(width)
+                .set_content_arrangement(ContentArrangement::Dynamic);
         }
         for (index, width) in self.widths.iter().flatten().enumerate() {
             if let Some(column) = table.column_mut(index) {
@@ -159,7 +167,9 @@ impl Grid {
         let line = self.look.style.bottom_border;
         if let (true, Some(widths)) = (is_last, &self.widths) {
             let sign = |sign: Option<char>| sign.unwrap_or(' ').to_string();
-            let fills = widths.iter().map(|width| sign(line.fill).repeat(usize::from(*width)));
+            let fills = widths
+                .iter()
+                .map(|width| sign(line.fill).repeat(usize::from(*width)));
             let inner = fills.collect::<Vec<_>>().join(&sign(line.junction));
             writeln!(out, "{}{inner}{}", sign(line.left), sign(line.right))?;
         }

@@ -15,7 +15,10 @@ pub struct MarkdownWriter {
 
 impl MarkdownWriter {
     pub fn new(schema: &SchemaRef) -> Self {
-        MarkdownWriter { schema: schema.clone(), has_header: false }
+        MarkdownWriter {
+            schema: schema.clone(),
+            has_header: false,
+        }
     }
 
     fn header(&mut self, out: &mut dyn Write) -> Result<()> {
@@ -26,7 +29,13 @@ impl MarkdownWriter {
         let names: Vec<String> = fields.iter().map(|field| escape(field.name())).collect();
         let lines: Vec<&str> = fields
             .iter()
-            .map(|field| if is_number(field.data_type()) { "---:" } else { "---" })
+            .map(|field| {
+                if is_number(field.data_type()) {
+                    "---:"
+                } else {
+                    "---"
+                }
+            })
             .collect();
         writeln!(out, "| {} |", names.join(" | "))?;
         writeln!(out, "| {} |", lines.join(" | "))?;
@@ -59,6 +68,9 @@ impl ResultWriter for MarkdownWriter {
 }
 
 fn escape(text: &str) -> String {
-    let lines = text.replace('\\', "\\\\").replace('|', "\\|").replace('\n', "<br>");
+    let lines = text
+        .replace('\\', "\\\\")
+        .replace('|', "\\|")
+        .replace('\n', "<br>");
     harmless(&lines, true)
 }

@@ -7,6 +7,7 @@ mod exported;
 mod grid;
 mod markdown;
 pub mod pager;
+mod plan;
 mod window;
 
 use std::io::Write;
@@ -41,15 +42,20 @@ pub enum Format {
 impl Format {
     /// The format a file name asks for.
     pub fn of_file(path: &Path) -> Option<Format> {
-        if path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md")) {
+        if path
+            .extension()
+            .is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"))
+        {
             return Some(Format::Markdown);
         }
-        ExportTarget::of(path, None).ok().map(|target| match target.format {
-            FileFormat::Parquet => Format::Parquet,
-            FileFormat::Csv => Format::Csv,
-            FileFormat::Json => Format::Json,
-            FileFormat::Arrow => Format::Arrow,
-        })
+        ExportTarget::of(path, None)
+            .ok()
+            .map(|target| match target.format {
+                FileFormat::Parquet => Format::Parquet,
+                FileFormat::Csv => Format::Csv,
+                FileFormat::Json => Format::Json,
+                FileFormat::Arrow => Format::Arrow,
+            })
     }
 
     pub fn name(self) -> String {
@@ -82,7 +88,11 @@ pub trait ResultWriter {
 }
 
 /// The writer for a result that goes to a screen, a pipe or a text file.
-pub fn writer(format: Format, schema: &SchemaRef, layout: &Layout) -> Result<Box<dyn ResultWriter>> {
+pub fn writer(
+    format: Format,
+    schema: &SchemaRef,
+    layout: &Layout,
+) -> Result<Box<dyn ResultWriter>> {
     if format == Format::Parquet {
         return Err(CliError::with_hint(
             "Parquet can only be written to a file",
@@ -93,6 +103,7 @@ pub fn writer(format: Format, schema: &SchemaRef, layout: &Layout) -> Result<Box
         return Ok(Box::new(ExportWriter::stream(format, schema)?));
     }
     Ok(match format {
+        Format::Table | Format::Box if plan::is_plan(schema) => Box::new(plan::PlanWriter),
         Format::Table | Format::Box if layout.expanded => {
             Box::new(expanded::ExpandedWriter::new(schema, layout.clone()))
         }

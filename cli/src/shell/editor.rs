@@ -17,7 +17,10 @@ const HISTORY_ENTRIES_MAX: usize = 10_000;
 const MENU: &str = "completion";
 
 pub fn new(console: &Console) -> Result<Reedline> {
-    let menu = ColumnarMenu::default().with_name(MENU).with_word_chars("_.\"").with_marker("> ");
+    let menu = ColumnarMenu::default()
+        .with_name(MENU)
+        .with_word_chars("_.\"")
+        .with_marker("> ");
     let hinter = DefaultHinter::default().with_style(Style::new().fg(Color::DarkGray));
     let editor = Reedline::create()
         .with_completer(Box::new(SqlCompleter::new(console.session())))
@@ -58,7 +61,11 @@ fn keys() -> Emacs {
         ReedlineEvent::MenuNext,
     ]);
     keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);
-    keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
+    keys.add_binding(
+        KeyModifiers::SHIFT,
+        KeyCode::BackTab,
+        ReedlineEvent::MenuPrevious,
+    );
     let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
     keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line);
     Emacs::new(keys)

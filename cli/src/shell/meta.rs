@@ -5,7 +5,10 @@
 pub enum Meta {
     /// `\d` without a name lists everything, with a name shows the columns of that table.
     Describe(String),
-    List { kind: Listed, pattern: Option<String> },
+    List {
+        kind: Listed,
+        pattern: Option<String>,
+    },
     Format(Option<String>),
     Pset(Option<(String, Option<String>)>),
     Timing(Option<bool>),
@@ -40,7 +43,10 @@ pub const HELP: &[(&str, &str)] = &[
     ("\\? ", "show this help"),
     ("\\h [STATEMENT]", "syntax of a SQL statement"),
     ("\\q", "leave the shell (also Ctrl-D)"),
-    ("\\d [TABLE]", "list tables and views, or the columns of one"),
+    (
+        "\\d [TABLE]",
+        "list tables and views, or the columns of one",
+    ),
     ("\\dt [PATTERN]", "list tables"),
     ("\\dv [PATTERN]", "list views"),
     ("\\dn", "list schemas"),
@@ -48,15 +54,24 @@ pub const HELP: &[(&str, &str)] = &[
     ("\\l", "show the store"),
     ("\\conninfo", "show the store, its mode and the version"),
     ("\\i FILE", "run the statements of a file"),
-    ("\\o [FILE]", "write results to a file; without one, back to the screen"),
+    (
+        "\\o [FILE]",
+        "write results to a file; without one, back to the screen",
+    ),
     ("\\e", "edit the last statement in $EDITOR, then run it"),
     ("\\g", "run the last statement again"),
     ("\\p", "print the last statement"),
     ("\\s", "print the history"),
-    ("\\format [NAME]", "table, box, csv, json, markdown or arrow"),
+    (
+        "\\format [NAME]",
+        "table, box, csv, json, markdown or arrow",
+    ),
     ("\\x [on|off]", "one line per column instead of one per row"),
     ("\\timing [on|off]", "print the time of every statement"),
-    ("\\pset [NAME [VALUE]]", "format, null, pager, footer, maxrows, expanded"),
+    (
+        "\\pset [NAME [VALUE]]",
+        "format, null, pager, footer, maxrows, expanded",
+    ),
     ("\\echo TEXT", "print a text"),
     ("\\cd [DIR]", "change the working directory"),
     ("\\! [COMMAND]", "run a command of the operating system"),
@@ -80,15 +95,27 @@ pub fn parse(line: &str) -> Result<Meta, String> {
     let rest = rest.trim_end_matches(';').trim_end();
     let words = words(rest);
     let first = words.first().cloned();
-    let listed = |kind| Meta::List { kind, pattern: first.clone() };
+    let listed = |kind| Meta::List {
+        kind,
+        pattern: first.clone(),
+    };
     // A `+` asks psql for more detail; here everything is shown anyway.
     Ok(match name.trim_end_matches('+') {
-        "\\d" => first.map_or(Meta::List { kind: Listed::Everything, pattern: None }, Meta::Describe),
+        "\\d" => first.map_or(
+            Meta::List {
+                kind: Listed::Everything,
+                pattern: None,
+            },
+            Meta::Describe,
+        ),
         "\\dt" => listed(Listed::Tables),
         "\\dv" => listed(Listed::Views),
         "\\dn" => listed(Listed::Schemas),
         "\\df" => listed(Listed::Functions),
-        "\\l" => Meta::List { kind: Listed::Stores, pattern: None },
+        "\\l" => Meta::List {
+            kind: Listed::Stores,
+            pattern: None,
+        },
         "\\format" => Meta::Format(first),
         "\\pset" => Meta::Pset(first.map(|name| (name, words.get(1).cloned()))),
         "\\timing" => Meta::Timing(switch(name, first)?),
@@ -115,7 +142,9 @@ fn split_name(line: &str) -> (&str, &str) {
             return (name, rest.trim_start());
         }
     }
-    let end = line.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(line.len());
+    let end = line
+        .find(|c: char| c.is_whitespace() || c == ';')
+        .unwrap_or(line.len());
     (&line[..end], line[end..].trim_start())
 }
 
@@ -148,7 +177,9 @@ fn words(text: &str) -> Vec<String> {
 }
 
 fn unquote(text: &str) -> String {
-    let inner = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
+    let inner = text
+        .strip_prefix('\'')
+        .and_then(|text| text.strip_suffix('\''));
     inner.map_or_else(|| text.to_string(), |inner| inner.replace("''", "'"))
 }
 
@@ -181,7 +212,9 @@ fn connection(name: &str, target: Option<String>) -> Result<Meta, String> {
 fn unknown(name: &str) -> String {
     let names = HELP.iter().map(|(usage, _)| name_of(usage));
     match nearest(name, names) {
-        Some(near) => format!("there is no command {name}; did you mean {near}? (\\? lists them all)"),
+        Some(near) => {
+            format!("there is no command {name}; did you mean {near}? (\\? lists them all)")
+        }
         None => format!("there is no command {name}; \\? lists them all"),
     }
 }
@@ -189,13 +222,16 @@ fn unknown(name: &str) -> String {
 /// The candidate a misspelt word most likely stood for, if any is near enough.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |candidate: &str| {
-        let longer = candidate.starts_with(word) || (candidate.len() > 2 && word.starts_with(candidate));
+        let longer =
+            candidate.starts_with(word) || (candidate.len() > 2 && word.starts_with(candidate));
         match longer {
             true => 1,
             false => strsim::damerau_levenshtein(word, candidate),
         }
     };
-    let best = candidates.map(|candidate| (distance(candidate), candidate)).min()?;
+    let best = candidates
+        .map(|candidate| (distance(candidate), candidate))
+        .min()?;
     // The backslash always matches; of the rest at most a third may be wrong, but one sign always.
     let allowed = (word.chars().count().saturating_sub(1) / 3).max(1);
     (best.0 <= allowed).then_some(best.1)
@@ -218,7 +254,10 @@ mod tests {
 
     #[test]
     fn arguments_may_be_quoted_and_a_last_semicolon_is_forgiven() {
-        assert_eq!(parse("\\i 'my file.sql'"), Ok(Meta::Include("my file.sql".into())));
+        assert_eq!(
+            parse("\\i 'my file.sql'"),
+            Ok(Meta::Include("my file.sql".into()))
+        );
         assert_eq!(
             parse("\\pset null ''"),
             Ok(Meta::Pset(Some(("null".into(), Some(String::new())))))
@@ -230,7 +269,10 @@ mod tests {
 
     #[test]
     fn the_operating_system_gets_the_rest_of_the_line_unchanged() {
-        assert_eq!(parse("\\! echo 'a  b';"), Ok(Meta::Shell("echo 'a  b';".into())));
+        assert_eq!(
+            parse("\\! echo 'a  b';"),
+            Ok(Meta::Shell("echo 'a  b';".into()))
+        );
         assert_eq!(parse("\\!ls"), Ok(Meta::Shell("ls".into())));
     }
 
@@ -244,8 +286,16 @@ mod tests {
 
     #[test]
     fn a_misspelt_command_is_refused_with_the_nearest_one() {
-        assert!(parse("\\timig").unwrap_err().contains("did you mean \\timing"));
-        assert!(parse("\\fromat csv").unwrap_err().contains("did you mean \\format"));
+        assert!(
+            parse("\\timig")
+                .unwrap_err()
+                .contains("did you mean \\timing")
+        );
+        assert!(
+            parse("\\fromat csv")
+                .unwrap_err()
+                .contains("did you mean \\format")
+        );
         assert!(!parse("\\zzzzzz").unwrap_err().contains("did you mean"));
     }
 }

@@ -37,7 +37,11 @@ pub fn run(console: &mut Console, is_temporary: bool) -> Result<()> {
                 Some(stop) => return Err(CliError::Stopped(stop)),
                 None => continue,
             },
-            Err(error) => return Err(CliError::message(format!("cannot read the terminal: {error}"))),
+            Err(error) => {
+                return Err(CliError::message(format!(
+                    "cannot read the terminal: {error}"
+                )));
+            }
         };
         match run_line(console, &text) {
             Ok(Flow::Continue) => {}
@@ -57,7 +61,12 @@ fn run_line(console: &mut Console, text: &str) -> Result<Flow> {
 
 /// Words that newcomers type, and that are no SQL.
 fn plain_word_command(text: &str) -> Option<&'static str> {
-    match text.trim_end_matches(';').trim_end().to_ascii_lowercase().as_str() {
+    match text
+        .trim_end_matches(';')
+        .trim_end()
+        .to_ascii_lowercase()
+        .as_str()
+    {
         "exit" | "quit" => Some("\\q"),
         "help" => Some("\\?"),
         _ => None,

@@ -1,20 +1,44 @@
 //! `\h`: one line of syntax per statement. The whole language is in the user documentation.
 
 const STATEMENTS: &[(&str, &str)] = &[
-    ("SELECT", "SELECT [DISTINCT] expr [AS name], … FROM table [JOIN table ON …] [WHERE …] [GROUP BY …] [HAVING …] [WINDOW …] [ORDER BY …] [LIMIT n] [OFFSET n]"),
+    (
+        "SELECT",
+        "SELECT [DISTINCT] expr [AS name], … FROM table [JOIN table ON …] [WHERE …] [GROUP BY …] [HAVING …] [WINDOW …] [ORDER BY …] [LIMIT n] [OFFSET n]",
+    ),
     ("WITH", "WITH [RECURSIVE] name AS (SELECT …) SELECT …"),
     ("VALUES", "VALUES (expr, …), …"),
-    ("CREATE TABLE", "CREATE TABLE [IF NOT EXISTS] name (column type [NOT NULL], …) [ORDER BY (column, …)]"),
-    ("CREATE TABLE AS", "CREATE [OR REPLACE] TABLE name AS SELECT …"),
-    ("CREATE EXTERNAL TABLE", "CREATE EXTERNAL TABLE name STORED AS PARQUET|CSV|JSON|ARROW LOCATION 'path' [OPTIONS (…)]"),
+    (
+        "CREATE TABLE",
+        "CREATE TABLE [IF NOT EXISTS] name (column type [NOT NULL], …) [ORDER BY (column, …)]",
+    ),
+    (
+        "CREATE TABLE AS",
+        "CREATE [OR REPLACE] TABLE name AS SELECT …",
+    ),
+    (
+        "CREATE EXTERNAL TABLE",
+        "CREATE EXTERNAL TABLE name STORED AS PARQUET|CSV|JSON|ARROW LOCATION 'path' [OPTIONS (…)]",
+    ),
     ("CREATE VIEW", "CREATE [OR REPLACE] VIEW name AS SELECT …"),
     ("CREATE SCHEMA", "CREATE SCHEMA [IF NOT EXISTS] name"),
-    ("INSERT", "INSERT INTO table [(column, …)] VALUES (…), … | SELECT …"),
-    ("COPY FROM", "COPY table FROM 'file' [(FORMAT parquet|csv|json|arrow, …)]"),
-    ("COPY TO", "COPY table | (SELECT …) TO 'file' [(FORMAT parquet|csv|json|arrow, …)]"),
+    (
+        "INSERT",
+        "INSERT INTO table [(column, …)] VALUES (…), … | SELECT …",
+    ),
+    (
+        "COPY FROM",
+        "COPY table FROM 'file' [(FORMAT parquet|csv|json|arrow, …)]",
+    ),
+    (
+        "COPY TO",
+        "COPY table | (SELECT …) TO 'file' [(FORMAT parquet|csv|json|arrow, …)]",
+    ),
     ("DROP", "DROP TABLE|VIEW|SCHEMA [IF EXISTS] name"),
     ("DESCRIBE", "DESCRIBE table"),
-    ("SHOW", "SHOW TABLES | SHOW COLUMNS FROM table | SHOW ALL | SHOW setting"),
+    (
+        "SHOW",
+        "SHOW TABLES | SHOW COLUMNS FROM table | SHOW ALL | SHOW setting",
+    ),
     ("EXPLAIN", "EXPLAIN [ANALYZE] [VERBOSE] statement"),
     ("SET", "SET setting = value"),
 ];
@@ -23,10 +47,17 @@ const STATEMENTS: &[(&str, &str)] = &[
 pub fn text(topic: Option<&str>) -> Option<String> {
     let Some(topic) = topic else {
         let names: Vec<&str> = STATEMENTS.iter().map(|(name, _)| *name).collect();
-        return Some(format!("\\h STATEMENT shows the syntax of one of:\n  {}\n", names.join("\n  ")));
+        return Some(format!(
+            "\\h STATEMENT shows the syntax of one of:\n  {}\n",
+            names.join("\n  ")
+        ));
     };
     let topic = topic.to_ascii_uppercase();
-    let fitting = STATEMENTS.iter().filter(|(name, _)| name.starts_with(&topic));
-    let lines: Vec<String> = fitting.map(|(name, syntax)| format!("{name}\n  {syntax}\n")).collect();
+    let fitting = STATEMENTS
+        .iter()
+        .filter(|(name, _)| name.starts_with(&topic));
+    let lines: Vec<String> = fitting
+        .map(|(name, syntax)| format!("{name}\n  {syntax}\n"))
+        .collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }

@@ -25,7 +25,9 @@ fn is_finished(text: &str) -> bool {
     if lexer::is_blank(text) {
         return true;
     }
-    let open_at_end = lexer::tokens(text).last().is_some_and(|token| !token.closed);
+    let open_at_end = lexer::tokens(text)
+        .last()
+        .is_some_and(|token| !token.closed);
     let parts = Session::split_statements(text);
     !open_at_end && parts.last().is_some_and(|part| part.complete)
 }

@@ -11,7 +11,7 @@ mod marked;
 mod meta;
 #[path = "../../src/script.rs"]
 mod script;
-#[path = "../../src/units.rs"]
-mod units;
 #[path = "../../src/table_name.rs"]
 mod table_name;
+#[path = "../../src/units.rs"]
+mod units;

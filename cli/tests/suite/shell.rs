@@ -52,6 +52,7 @@ fn ctrl_c_at_the_prompt_clears_the_line() {
     terminal.press("select nonsense");
     terminal.wait_for("nonsense");
     terminal.press("\u{3}");
+    terminal.wait_for(PROMPT);
     terminal.press("select 1 as fresh;\r");
     terminal.wait_for("fresh");
     terminal.wait_for("(1 row, ");

@@ -7,9 +7,17 @@ use crate::quiver::{Place, run};
 #[test]
 fn info_shows_mode_size_and_tables() {
     let place = Place::new();
-    place.quiver(&["-c", "create table t as select * from generate_series(1, 10000)"]).ok();
+    place
+        .quiver(&[
+            "-c",
+            "create table t as select * from generate_series(1, 10000)",
+        ])
+        .ok();
     let said = place.quiver(&["info"]).ok();
-    let mode = said.lines().find(|line| line.starts_with("mode")).expect("a mode");
+    let mode = said
+        .lines()
+        .find(|line| line.starts_with("mode"))
+        .expect("a mode");
     let known = ["dax", "msync", "volatile"];
     assert!(known.iter().any(|known| mode.ends_with(known)), "{mode}");
     assert!(said.contains("t ") && said.contains(" 10000 "), "{said}");
@@ -29,7 +37,12 @@ fn looking_at_a_store_does_not_make_one() {
 #[test]
 fn a_sound_store_passes_the_check() {
     let place = Place::new();
-    place.quiver(&["-c", "create table t as select * from generate_series(1, 10000)"]).ok();
+    place
+        .quiver(&[
+            "-c",
+            "create table t as select * from generate_series(1, 10000)",
+        ])
+        .ok();
     let said = place.quiver(&["check"]).ok();
     assert!(said.contains("no problems"), "{said}");
 }
@@ -37,10 +50,17 @@ fn a_sound_store_passes_the_check() {
 #[test]
 fn a_flipped_byte_is_found_by_the_check() {
     let place = Place::new();
-    place.quiver(&["-c", "create table t as select * from generate_series(1, 100000)"]).ok();
+    place
+        .quiver(&[
+            "-c",
+            "create table t as select * from generate_series(1, 100000)",
+        ])
+        .ok();
     let mut segments = Vec::new();
     find_segments(&place.path("store"), &mut segments);
-    let largest = segments.iter().max_by_key(|path| fs::metadata(path).map_or(0, |m| m.len()));
+    let largest = segments
+        .iter()
+        .max_by_key(|path| fs::metadata(path).map_or(0, |m| m.len()));
     let path = largest.expect("a segment");
     let mut bytes = fs::read(path).expect("the segment");
     let middle = bytes.len() / 2;
@@ -52,7 +72,12 @@ fn a_flipped_byte_is_found_by_the_check() {
     fs::write(path, bytes).expect("the segment can be damaged");
     let said = place.quiver(&["check"]);
     assert_eq!(said.status, 1, "{}", said.out);
-    assert!(said.err.starts_with("error: 1 problem found"), "{}\n{}", said.out, said.err);
+    assert!(
+        said.err.starts_with("error: 1 problem found"),
+        "{}\n{}",
+        said.out,
+        said.err
+    );
 }
 
 fn find_segments(directory: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
@@ -69,8 +94,18 @@ fn find_segments(directory: &std::path::Path, found: &mut Vec<std::path::PathBuf
 #[test]
 fn what_was_written_is_there_in_the_next_process() {
     let place = Place::new();
-    place.quiver(&["-c", "create table t (a int); insert into t values (1), (2)"]).ok();
-    assert_eq!(place.quiver(&["--format", "csv", "-c", "select sum(a) as s from t"]).ok(), "s\n3\n");
+    place
+        .quiver(&[
+            "-c",
+            "create table t (a int); insert into t values (1), (2)",
+        ])
+        .ok();
+    assert_eq!(
+        place
+            .quiver(&["--format", "csv", "-c", "select sum(a) as s from t"])
+            .ok(),
+        "s\n3\n"
+    );
 }
 
 #[test]
@@ -85,19 +120,39 @@ fn a_store_opened_to_read_refuses_to_change() {
 #[test]
 fn lists_show_tables_views_schemas_and_columns() {
     let place = Place::new();
-    place.quiver(&["-c", "create table t (a int, b varchar); create view v as select a from t"]).ok();
+    place
+        .quiver(&[
+            "-c",
+            "create table t (a int not null, b varchar); create view v as select a from t",
+        ])
+        .ok();
     let tables = place.quiver(&["-c", "\\dt"]).ok();
-    assert!(tables.contains("| t ") && !tables.contains("| v "), "{tables}");
+    assert!(
+        tables.contains("| t ") && !tables.contains("| v "),
+        "{tables}"
+    );
     let views = place.quiver(&["-c", "\\dv"]).ok();
     assert!(views.contains("| v ") && !views.contains("| t "), "{views}");
     let columns = place.quiver(&["-c", "\\d t"]).ok();
-    assert!(columns.contains("| a ") && columns.contains("table main.t, 0 rows"), "{columns}");
+    assert!(
+        columns.contains("| a      | INTEGER | NOT NULL |"),
+        "{columns}"
+    );
+    assert!(columns.contains("table main.t, 0 rows"), "{columns}");
     assert!(place.quiver(&["-c", "\\dn"]).ok().contains("main"));
     assert!(place.quiver(&["-c", "\\df su*"]).ok().contains("| sum "));
 }
 
 #[test]
 fn without_a_store_the_tables_are_gone_afterwards() {
-    let said = run(&["--format", "csv", "-c", "create table t as select 1 as a; select * from t"], "");
+    let said = run(
+        &[
+            "--format",
+            "csv",
+            "-c",
+            "create table t as select 1 as a; select * from t",
+        ],
+        "",
+    );
     assert_eq!(said.ok(), "a\n1\n");
 }

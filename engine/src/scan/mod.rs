@@ -6,6 +6,7 @@ mod metrics;
 mod ordering;
 mod partition;
 mod pruning;
+mod selectivity;
 mod source;
 mod statistics;
 mod stream;

@@ -10,22 +10,22 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics, internal_err};
-use datafusion::datasource::source::{DataSource, DataSourceExec};
+use datafusion::datasource::source::DataSource;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr, conjunction_opt, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
-use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::physical_plan::{DisplayFormatType, StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::DisplayFormatType;
 use pmem_store::TableSnapshot;
 
 use super::filter::ScanFilter;
 use super::metrics::ScanMetrics;
 use super::ordering::{project_ordering, table_ordering};
 use super::partition::{Unit, divide};
+use super::selectivity::selectivity;
 use super::statistics::TableStatistics;
 use super::stream::ScanStream;
 use crate::report::ReportCollector;
@@ -97,22 +97,22 @@ impl StoreScan {
         }
     }
 
-    /// Statistics of what the filters leave, by DataFusion's own estimate.
-    fn filtered_statistics(&self, statistics: Statistics) -> Result<Statistics> {
-        let Some(filter) = conjunction_opt(self.filters.clone()) else { return Ok(statistics) };
-        let all = (0..self.table.schema().fields().len()).collect();
-        let mut unfiltered = self.with_projection(all)?;
-        unfiltered.filters.clear();
-        unfiltered.limit = None;
-        let scan = DataSourceExec::from_data_source(unfiltered);
-        let filtered = FilterExec::try_new(filter, scan)?;
-        let estimate = StatisticsContext::default().compute(&filtered, &StatisticsArgs::default())?;
-        let mut estimate = Arc::unwrap_or_clone(estimate).to_inexact();
-        if let (Some(rows), Some(part)) = (estimate.num_rows.get_value().copied(), statistics.num_rows.get_value()) {
-            let total = self.unfiltered_rows(None).max(1);
-            estimate.num_rows = Precision::Inexact((rows as f64 * *part as f64 / total as f64).ceil() as usize);
+    /// Statistics of what the filters leave. Bounds and counts of the whole table still bound it.
+    fn filtered_statistics(&self, statistics: Statistics) -> Statistics {
+        let Some(rows) = statistics.num_rows.get_value().copied().filter(|_| !self.filters.is_empty()) else {
+            return statistics;
+        };
+        let share = conjunction_opt(self.filters.clone()).map_or(1.0, |filter| selectivity(&filter, &self.known.statistics));
+        let left = ((rows as f64 * share).ceil() as usize).max(1);
+        let mut statistics = statistics.to_inexact();
+        statistics.num_rows = Precision::Inexact(left);
+        statistics.total_byte_size = statistics.total_byte_size.with_estimated_selectivity(share);
+        for column in &mut statistics.column_statistics {
+            if let Precision::Inexact(distinct) = column.distinct_count {
+                column.distinct_count = Precision::Inexact(distinct.min(left));
+            }
         }
-        Ok(estimate)
+        statistics
     }
 }
 
@@ -182,7 +182,7 @@ impl DataSource for StoreScan {
             statistics = statistics.to_inexact();
             statistics.num_rows = Precision::Exact(rows);
         }
-        let mut statistics = self.filtered_statistics(statistics)?.project(Some(&self.projection.as_ref()));
+        let mut statistics = self.filtered_statistics(statistics).project(Some(&self.projection.as_ref()));
         if let Some(limit) = self.limit {
             statistics = statistics.with_fetch(Some(limit), 0, 1)?;
         }

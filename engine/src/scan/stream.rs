@@ -185,8 +185,11 @@ impl ScanStream {
             self.coalescer.push_batch(batch)?;
             return Ok(Step::Nothing);
         };
-        let passed = filter_record_batch(&zone, &mask)?;
-        self.coalescer.push_batch(self.restored(passed)?)?;
+        let passed = self.restored(filter_record_batch(&zone, &mask)?)?;
+        if self.coalescer.is_empty() && passed.num_rows() * 2 >= ZONE_ROWS {
+            return Ok(Step::Ready(self.limited(passed)));
+        }
+        self.coalescer.push_batch(passed)?;
         Ok(Step::Nothing)
     }
 

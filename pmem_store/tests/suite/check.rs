@@ -9,10 +9,8 @@ use arrow::array::*;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use arrow::ipc::reader::FileReader;
-use arrow::ipc::writer::FileWriter;
-use pmem_store::{SealedSegment, Segment, Store, StoreError, ZONE_ROWS};
+use pmem_store::{SealedSegment, Segment, Store, StoreError};
 use tempfile::TempDir;
-use twox_hash::XxHash3_64;
 
 use crate::helpers::*;
 
@@ -27,17 +25,36 @@ struct Sample {
 impl Sample {
     fn new() -> Sample {
         let rows = 300;
-        let numbers: ArrayRef = Arc::new((0..rows).map(|row| (row % 3 != 0).then_some(row)).collect::<Int64Array>());
-        let texts = strings(rows as usize, |row| format!("a string too long to be inlined {row}"));
-        let lists = ListArray::from_iter_primitive::<Int64Type, _, _>((0..rows).map(|row| (row % 5 != 0).then(|| vec![Some(row); 2])));
+        let numbers: ArrayRef = Arc::new(
+            (0..rows)
+                .map(|row| (row % 3 != 0).then_some(row))
+                .collect::<Int64Array>(),
+        );
+        let texts = strings(rows as usize, |row| {
+            format!("a string too long to be inlined {row}")
+        });
+        let lists = ListArray::from_iter_primitive::<Int64Type, _, _>(
+            (0..rows).map(|row| (row % 5 != 0).then(|| vec![Some(row); 2])),
+        );
         let views = cast(&texts, &DataType::Utf8View).unwrap();
         let flags = cast(&numbers, &DataType::Boolean).unwrap();
-        let columns = vec![("n", numbers), ("s", texts), ("l", Arc::new(lists) as ArrayRef), ("w", views), ("b", flags)];
+        let columns = vec![
+            ("n", numbers),
+            ("s", texts),
+            ("l", Arc::new(lists) as ArrayRef),
+            ("w", views),
+            ("b", flags),
+        ];
         let (dir, store) = store_with(&[batch(columns)]);
         let table = table(&store, "t");
         let handle = &table.segments()[0];
         let (path, sealed) = (handle.path().to_path_buf(), handle.record().sealed.clone());
-        Sample { _dir: dir, store, path, sealed }
+        Sample {
+            _dir: dir,
+            store,
+            path,
+            sealed,
+        }
     }
 
     fn open(&self) -> Result<Segment, StoreError> {
@@ -58,16 +75,22 @@ impl Sample {
 }
 
 /// (is metadata, range) of everything of a segment that a checksum covers.
-fn covered(segment: &Path) -> Vec<(bool, std::ops::Range<u64>)> {
+pub fn covered(segment: &Path) -> Vec<(bool, std::ops::Range<u64>)> {
     let sums = read_ipc(&segment.with_extension("sums.arrow"));
     let [offsets, lengths] = [2, 3].map(|index| sums.column(index).as_primitive::<UInt64Type>());
     let kinds = sums.column(1).as_string::<i32>();
     let range = |row| offsets.value(row)..offsets.value(row) + lengths.value(row);
-    (0..sums.num_rows()).map(|row| (kinds.value(row) == "metadata", range(row))).collect()
+    (0..sums.num_rows())
+        .map(|row| (kinds.value(row) == "metadata", range(row)))
+        .collect()
 }
 
-fn read_ipc(path: &Path) -> RecordBatch {
-    FileReader::try_new(File::open(path).unwrap(), None).unwrap().next().unwrap().unwrap()
+pub fn read_ipc(path: &Path) -> RecordBatch {
+    FileReader::try_new(File::open(path).unwrap(), None)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
 }
 
 /// Flips a bit of the file in place, runs `then` and flips it back.
@@ -87,22 +110,49 @@ fn with_flipped<T>(path: &Path, offset: u64, then: impl FnOnce() -> T) -> T {
 /// File offsets of the buffers behind an array.
 fn buffers_of(data: &ArrayData, segment: &Segment) -> Vec<(u64, u64)> {
     let validity = data.nulls().map(|nulls| nulls.buffer());
-    let own = data.buffers().iter().chain(validity).filter(|buffer| !buffer.is_empty());
-    let own = own.map(|buffer| ((buffer.as_ptr().addr() - segment.mapping().as_ptr().addr()) as u64, buffer.len() as u64));
-    own.chain(data.child_data().iter().flat_map(|child| buffers_of(child, segment))).collect()
+    let own = data
+        .buffers()
+        .iter()
+        .chain(validity)
+        .filter(|buffer| !buffer.is_empty());
+    let own = own.map(|buffer| {
+        (
+            (buffer.as_ptr().addr() - segment.mapping().as_ptr().addr()) as u64,
+            buffer.len() as u64,
+        )
+    });
+    own.chain(
+        data.child_data()
+            .iter()
+            .flat_map(|child| buffers_of(child, segment)),
+    )
+    .collect()
 }
 
 #[test]
 fn a_whole_store_has_no_problems_and_every_byte_is_counted() {
     let sample = Sample::new();
     let mut last = None;
-    let report = sample.store.check(|progress| last = Some(progress)).unwrap();
+    let report = sample
+        .store
+        .check(|progress| last = Some(progress))
+        .unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
-    assert_eq!((report.tables, report.segments, report.ranges), (1, 1, sample.covered().len() as u64));
-    let covered: u64 = sample.covered().iter().map(|(_, range)| range.end - range.start).sum();
+    assert_eq!(
+        (report.tables, report.segments, report.ranges),
+        (1, 1, sample.covered().len() as u64)
+    );
+    let covered: u64 = sample
+        .covered()
+        .iter()
+        .map(|(_, range)| range.end - range.start)
+        .sum();
     assert_eq!(report.bytes, covered + sample.sealed.side_size_bytes);
     assert_eq!(last.unwrap().bytes_done, report.bytes);
-    assert_eq!(last.unwrap().bytes_total, sample.sealed.size_bytes + sample.sealed.side_size_bytes);
+    assert_eq!(
+        last.unwrap().bytes_total,
+        sample.sealed.size_bytes + sample.sealed.side_size_bytes
+    );
 }
 
 #[test]
@@ -110,7 +160,10 @@ fn a_flipped_byte_in_a_buffer_is_an_error_for_the_query_that_touches_it() {
     let sample = Sample::new();
     let whole = sample.open().unwrap();
     for column in 0..5 {
-        let buffers = buffers_of(&whole.batch(0, &[column]).unwrap().column(0).to_data(), &whole);
+        let buffers = buffers_of(
+            &whole.batch(0, &[column]).unwrap().column(0).to_data(),
+            &whole,
+        );
         for (offset, length) in buffers {
             for at in [offset, offset + length / 2, offset + length - 1] {
                 with_flipped(&sample.path, at, || {
@@ -131,12 +184,23 @@ fn a_flipped_byte_in_a_buffer_is_an_error_for_the_query_that_touches_it() {
 #[test]
 fn a_flipped_byte_in_metadata_is_an_error_on_open() {
     let sample = Sample::new();
-    let metadata = sample.covered().into_iter().filter(|(is_metadata, _)| *is_metadata);
+    let metadata = sample
+        .covered()
+        .into_iter()
+        .filter(|(is_metadata, _)| *is_metadata);
     for (_, range) in metadata {
-        for at in [range.start, range.start + 9, (range.start + range.end) / 2, range.end - 1] {
+        for at in [
+            range.start,
+            range.start + 9,
+            (range.start + range.end) / 2,
+            range.end - 1,
+        ] {
             let error = with_flipped(&sample.path, at, || sample.open().unwrap_err().to_string());
             assert!(error.contains(sample.path.to_str().unwrap()), "{error}");
-            assert!(error.contains(&format!("at byte {}:", range.start)), "{error}");
+            assert!(
+                error.contains(&format!("at byte {}:", range.start)),
+                "{error}"
+            );
         }
     }
 }
@@ -169,7 +233,10 @@ fn a_check_finds_every_flipped_byte_but_those_of_padding() {
         match range {
             Some((_, range)) => {
                 assert_eq!(problems.len(), 1, "byte {at}: {problems:?}");
-                assert!(problems[0].starts_with("table main.t: ") && problems[0].contains(&format!("at byte {}:", range.start)));
+                assert!(
+                    problems[0].starts_with("table main.t: ")
+                        && problems[0].contains(&format!("at byte {}:", range.start))
+                );
             }
             None => assert_eq!(problems, Vec::<String>::new(), "byte {at}"),
         }
@@ -183,8 +250,16 @@ fn only_padding_between_buffers_has_no_checksum() {
     let bytes = fs::read(&sample.path).unwrap();
     let mut end = 0;
     for (_, range) in sample.covered() {
-        assert!(range.start >= end && range.start - end < 64, "a gap before byte {}", range.start);
-        assert!(bytes[end as usize..range.start as usize].iter().all(|byte| *byte == 0));
+        assert!(
+            range.start >= end && range.start - end < 64,
+            "a gap before byte {}",
+            range.start
+        );
+        assert!(
+            bytes[end as usize..range.start as usize]
+                .iter()
+                .all(|byte| *byte == 0)
+        );
         end = range.end;
     }
     assert_eq!(end, sample.sealed.size_bytes);
@@ -193,11 +268,20 @@ fn only_padding_between_buffers_has_no_checksum() {
 #[test]
 fn a_check_names_each_damaged_buffer() {
     let sample = Sample::new();
-    let mut buffers = sample.covered().into_iter().filter(|(is_metadata, _)| !is_metadata).map(|(_, range)| range.start);
+    let mut buffers = sample
+        .covered()
+        .into_iter()
+        .filter(|(is_metadata, _)| !is_metadata)
+        .map(|(_, range)| range.start);
     let (first, second) = (buffers.next().unwrap(), buffers.nth(2).unwrap());
-    let problems = with_flipped(&sample.path, first, || with_flipped(&sample.path, second, || sample.problems()));
+    let problems = with_flipped(&sample.path, first, || {
+        with_flipped(&sample.path, second, || sample.problems())
+    });
     assert_eq!(problems.len(), 2);
-    assert!(problems[0].contains(&format!("at byte {first}:")) && problems[1].contains(&format!("at byte {second}:")));
+    assert!(
+        problems[0].contains(&format!("at byte {first}:"))
+            && problems[1].contains(&format!("at byte {second}:"))
+    );
 }
 
 #[test]
@@ -206,7 +290,13 @@ fn a_missing_file_is_a_problem_of_the_check_and_an_error_on_open() {
         let sample = Sample::new();
         let file = sample.side(extension);
         fs::remove_file(&file).unwrap();
-        assert!(sample.open().unwrap_err().to_string().contains(file.to_str().unwrap()));
+        assert!(
+            sample
+                .open()
+                .unwrap_err()
+                .to_string()
+                .contains(file.to_str().unwrap())
+        );
         assert_eq!(sample.problems().len(), 1);
     }
 }
@@ -217,7 +307,13 @@ fn a_file_of_another_length_is_an_error_on_open() {
     let bytes = fs::read(&sample.path).unwrap();
     for length in [0, 1, 9, bytes.len() / 2, bytes.len() - 1] {
         fs::write(&sample.path, &bytes[..length]).unwrap();
-        assert!(sample.open().unwrap_err().to_string().contains(sample.path.to_str().unwrap()));
+        assert!(
+            sample
+                .open()
+                .unwrap_err()
+                .to_string()
+                .contains(sample.path.to_str().unwrap())
+        );
         assert_eq!(sample.problems().len(), 1, "{length} bytes");
     }
     fs::write(&sample.path, [bytes.as_slice(), b"more"].concat()).unwrap();
@@ -230,7 +326,12 @@ fn a_file_of_another_length_is_an_error_on_open() {
 fn a_segment_cut_short_while_it_is_read_is_an_error_for_the_query() {
     let (_dir, store) = store_with(&[ints(0..100_000)]);
     let segment = segment(&store);
-    File::options().write(true).open(segment.path()).unwrap().set_len(4_096).unwrap();
+    File::options()
+        .write(true)
+        .open(segment.path())
+        .unwrap()
+        .set_len(4_096)
+        .unwrap();
     let error = segment.batch(0, &[0]).unwrap_err().to_string();
     assert!(error.contains(segment.path().to_str().unwrap()), "{error}");
 }
@@ -243,81 +344,4 @@ fn a_segment_of_another_table_under_the_same_name_is_an_error() {
         fs::copy(foreign.with_extension(extension), sample.side(extension)).unwrap();
     }
     sample.open().unwrap_err();
-}
-
-/// Files and checksums of someone else's making, which fit each other: the parser is on its own.
-struct Forger {
-    dir: TempDir,
-    bytes: Vec<u8>,
-    sums: RecordBatch,
-    metadata: Vec<(usize, std::ops::Range<usize>)>,
-    sealed: SealedSegment,
-}
-
-impl Forger {
-    fn of(path: &Path, sealed: &SealedSegment) -> Forger {
-        let dir = tempfile::tempdir().unwrap();
-        for extension in ["zones.arrow", "columns.arrow"] {
-            fs::copy(path.with_extension(extension), dir.path().join("1.arrow").with_extension(extension)).unwrap();
-        }
-        let ranges = covered(path).into_iter().enumerate().filter(|(_, (is_metadata, _))| *is_metadata);
-        let metadata = ranges.map(|(row, (_, range))| (row, range.start as usize..range.end as usize)).collect();
-        let sums = read_ipc(&path.with_extension("sums.arrow"));
-        Forger { dir, bytes: fs::read(path).unwrap(), sums, metadata, sealed: sealed.clone() }
-    }
-
-    fn open(&self, bytes: &[u8]) -> Result<Segment, StoreError> {
-        let path = self.dir.path().join("1.arrow");
-        fs::write(&path, bytes).unwrap();
-        let mut columns = self.sums.columns().to_vec();
-        let mut xxh3 = columns[4].as_primitive::<UInt64Type>().values().to_vec();
-        self.metadata.iter().for_each(|(row, range)| xxh3[*row] = XxHash3_64::oneshot(&bytes[range.clone()]));
-        columns[4] = Arc::new(UInt64Array::from(xxh3));
-        let mut writer = FileWriter::try_new(Vec::new(), &self.sums.schema()).unwrap();
-        writer.write(&RecordBatch::try_new(self.sums.schema(), columns).unwrap()).unwrap();
-        let table = writer.into_inner().unwrap();
-        fs::write(path.with_extension("sums.arrow"), &table).unwrap();
-        Segment::open(&path, &SealedSegment { checksums_xxh3: XxHash3_64::oneshot(&table), ..self.sealed.clone() })
-    }
-}
-
-#[test]
-fn foreign_bytes_in_the_metadata_never_panic() {
-    let lists = ListArray::from_iter_primitive::<Int64Type, _, _>((0..50).map(|row| Some(vec![Some(row); 2])));
-    let (_dir, store) = store_with(&[batch(vec![("l", Arc::new(lists))])]);
-    let table = table(&store, "t");
-    let handle = &table.segments()[0];
-    let forger = Forger::of(handle.path(), &handle.record().sealed);
-    forger.open(&forger.bytes).unwrap();
-    let mut random = Random(11);
-    let mut refused = 0;
-    for round in 0..500 {
-        let mut forged = forger.bytes.clone();
-        // Every other time the footer, which is in the last range.
-        let last = forger.metadata.len() - 1;
-        let (_, range) = &forger.metadata[if round % 2 == 0 { last } else { random.below(last + 1) }];
-        for _ in 0..=random.below(4) {
-            forged[range.start + random.below(range.len())] = [0, 1, 0x7f, 0x80, 0xff, random.next() as u8][random.below(6)];
-        }
-        refused += usize::from(forger.open(&forged).is_err());
-    }
-    assert!(refused > 100, "{refused} of 500");
-}
-
-#[test]
-fn row_counts_that_overflow_together_are_an_error() {
-    // Batches of 16, 16 and 2 zones; the first two will claim 2^63 rows less a zone.
-    let (_dir, store) = store_with(&[ints(0..34 * ZONE_ROWS as i64)]);
-    let table = table(&store, "t");
-    let handle = &table.segments()[0];
-    let forger = Forger::of(handle.path(), &handle.record().sealed);
-    let mut forged = forger.bytes.clone();
-    let (real, claimed) = (16 * ZONE_ROWS as i64, i64::MAX - (ZONE_ROWS as i64 - 1));
-    for (_, range) in &forger.metadata[1..3] {
-        for word in forged[range.clone()].chunks_exact_mut(8).filter(|word| *word == real.to_le_bytes()) {
-            word.copy_from_slice(&claimed.to_le_bytes());
-        }
-    }
-    let error = forger.open(&forged).unwrap_err().to_string();
-    assert!(error.contains("impossible number of rows"), "{error}");
 }

@@ -2,11 +2,15 @@
 
 mod check;
 mod fault;
+mod forged;
 mod helpers;
 mod lock;
 mod recovery;
 mod region;
 mod segment;
+mod sketch;
 mod snapshot;
 mod statistics;
 mod store;
+mod tidy;
+mod types;

@@ -33,7 +33,7 @@ fn hex4(digits: &[u8]) -> Option<u32> {
 
 /// `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`
 pub(super) fn is_number(mut bytes: &[u8]) -> bool {
-    fn digits<'b>(bytes: &'b [u8]) -> (usize, &'b [u8]) {
+    fn digits(bytes: &[u8]) -> (usize, &[u8]) {
         let count = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
         (count, &bytes[count..])
     }

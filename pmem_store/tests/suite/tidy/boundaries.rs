@@ -1,0 +1,261 @@
+//! Which crate may use which, and which file alone knows what.
+
+use super::code::{line_of, words};
+use super::settle;
+use super::tree::{self, File};
+
+/// Crates, lowest first: our own ones that each may depend on, and what it must never know.
+const CRATES: [(&str, &[&str], &[&str]); 4] = [
+    (
+        "pmem_store",
+        &[],
+        &[
+            "datafusion",
+            "sqlparser",
+            "substrait",
+            "tokio",
+            "tonic",
+            "hyper",
+            "arrow-flight",
+        ],
+    ),
+    (
+        "engine",
+        &["pmem_store"],
+        &[
+            "redb",
+            "libc",
+            "memmap2",
+            "twox-hash",
+            "tonic",
+            "hyper",
+            "arrow-flight",
+        ],
+    ),
+    (
+        "cli",
+        &["engine"],
+        &[
+            "datafusion",
+            "sqlparser",
+            "redb",
+            "memmap2",
+            "arrow-ipc",
+            "tonic",
+            "hyper",
+            "arrow-flight",
+        ],
+    ),
+    ("sqllogictests", &["engine"], &["datafusion", "redb"]),
+];
+
+#[test]
+fn a_crate_uses_only_the_crates_below_it() {
+    let mut problems = Vec::new();
+    for name in tree::crates() {
+        let Some((_, ours, never)) = CRATES.iter().find(|(known, ..)| *known == name) else {
+            problems.push(format!("{name}: not in the table CRATES of this test"));
+            continue;
+        };
+        let manifest = tree::read(&format!("{name}/Cargo.toml"));
+        for dependency in dependencies(&manifest) {
+            let is_ours = CRATES.iter().any(|(known, ..)| *known == dependency);
+            let is_foreign = never
+                .iter()
+                .any(|word| dependency == *word || dependency.starts_with(&format!("{word}-")));
+            if (is_ours && !ours.contains(&dependency)) || is_foreign {
+                problems.push(format!("{name}/Cargo.toml depends on {dependency}"));
+            }
+        }
+    }
+    settle(
+        problems,
+        "The layers are in ARCHITECTURE.md, \"Layers\". Ask the crate below for what you need instead.",
+    );
+}
+
+/// Names under [dependencies]; what only tests use is free.
+fn dependencies(manifest: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut inside = false;
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            inside = line.ends_with("dependencies]") && line != "[dev-dependencies]";
+        } else if inside && !line.starts_with('#') {
+            found.extend(line.split_once(['=', '.']).map(|(name, _)| name.trim()));
+        }
+    }
+    found
+}
+
+#[test]
+fn only_the_catalog_knows_redb() {
+    let problems = uses("redb", |file| {
+        file.path.starts_with("pmem_store/src/catalog/")
+    });
+    settle(
+        problems,
+        "Only pmem_store/src/catalog/ may name redb. Add a method to CatalogReader or CatalogWriter.",
+    );
+}
+
+#[test]
+fn only_one_file_knows_libpmem() {
+    const FFI: &str = "pmem_store/src/region/libpmem_ffi.rs";
+    let mut problems = Vec::new();
+    for word in ["dlopen", "dlsym"] {
+        problems.extend(uses(word, |file| file.path == FFI));
+    }
+    // A signal handler is the other function that C calls.
+    problems.extend(uses("extern", |file| {
+        file.path == FFI || file.path == "pmem_store/src/fault.rs"
+    }));
+    problems.extend(uses("libpmem_ffi", |file| {
+        file.path.starts_with("pmem_store/src/region/")
+    }));
+    settle(
+        problems,
+        "Declarations of C functions belong to region/libpmem_ffi.rs; the rest of the store uses Region.",
+    );
+}
+
+#[test]
+fn only_the_lowest_files_call_the_system() {
+    let lowest = [
+        "pmem_store/src/region/",
+        "pmem_store/src/fault.rs",
+        "pmem_store/src/lock.rs",
+    ];
+    let problems = uses("libc", |file| {
+        lowest.iter().any(|start| file.path.starts_with(start))
+    });
+    settle(
+        problems,
+        "libc is for regions, the fault guard and the lock. Elsewhere use std.",
+    );
+}
+
+#[test]
+fn only_the_store_knows_the_bytes_of_a_segment() {
+    // import and export read and write Arrow files of other people.
+    let allowed = [
+        "pmem_store/src/segment/",
+        "pmem_store/src/catalog/",
+        "pmem_store/src/files.rs",
+        "engine/src/import/",
+        "engine/src/export/",
+    ];
+    let problems = uses("arrow_ipc", |file| {
+        allowed.iter().any(|start| file.path.starts_with(start))
+    });
+    settle(
+        problems,
+        "Only pmem_store's segment/, catalog/ and files.rs, and the engine's import/ and export/ may name arrow_ipc.",
+    );
+}
+
+/// Places in sources where `word` is named in code by a file that may not.
+fn uses(word: &str, may: impl Fn(&File) -> bool) -> Vec<String> {
+    let mut problems = Vec::new();
+    for file in tree::rust_files()
+        .iter()
+        .filter(|file| file.is_source() && !may(file))
+    {
+        let code = file.code();
+        problems.extend(
+            words(&code, word)
+                .map(|at| format!("{}:{} names {word}", file.path, line_of(&code, at))),
+        );
+    }
+    problems
+}
+
+#[test]
+fn there_is_one_profile_and_one_registry() {
+    let mut problems = Vec::new();
+    for line in tree::read("Cargo.toml")
+        .lines()
+        .filter(|line| line.starts_with("[profile."))
+    {
+        if line != "[profile.release]" && !line.starts_with("[profile.release.package.") {
+            problems.push(format!(
+                "Cargo.toml: {line}: another profile compiles every dependency again"
+            ));
+        }
+    }
+    let registry = concat!(
+        "source = \"registry+https://github.com/rust-lang/crates",
+        ".io-index\""
+    );
+    for line in tree::read("Cargo.lock")
+        .lines()
+        .filter(|line| line.starts_with("source = ") && *line != registry)
+    {
+        problems.push(format!(
+            "Cargo.lock: {line}: everybody must be able to fetch it"
+        ));
+    }
+    settle(
+        problems,
+        "Building is described in ARCHITECTURE.md, \"Building and testing\".",
+    );
+}
+
+#[test]
+fn a_crate_has_one_test_binary_with_every_test_file_in_it() {
+    let mut problems = Vec::new();
+    for name in tree::crates() {
+        let tests = format!("{name}/tests");
+        let (mut roots, folders): (Vec<_>, Vec<_>) = tree::names_in(&tests)
+            .into_iter()
+            .partition(|entry| entry.ends_with(".rs"));
+        roots.extend(
+            folders
+                .iter()
+                .filter(|folder| !tree::names_in(&format!("{tests}/{folder}")).is_empty())
+                .filter_map(|folder| {
+                    let has_main = tree::root()
+                        .join(&tests)
+                        .join(folder)
+                        .join("main.rs")
+                        .exists();
+                    has_main.then(|| format!("{folder}/main.rs"))
+                }),
+        );
+        if roots.len() > 1 {
+            problems.push(format!(
+                "{tests} makes several binaries: {}",
+                roots.join(", ")
+            ));
+        }
+        let suite = tree::names_in(&format!("{tests}/suite"));
+        if suite.is_empty() {
+            continue;
+        }
+        if !suite.contains(&"main.rs".to_string()) {
+            problems.push(format!(
+                "{tests}/suite has no main.rs, so nothing in it runs"
+            ));
+            continue;
+        }
+        let main = tree::read(&format!("{tests}/suite/main.rs"));
+        for file in suite
+            .iter()
+            .filter_map(|file| file.strip_suffix(".rs"))
+            .filter(|file| *file != "main")
+        {
+            if !main
+                .lines()
+                .any(|line| line.trim() == format!("mod {file};"))
+            {
+                problems.push(format!(
+                    "{tests}/suite/{file}.rs is not a module of main.rs, so nothing in it runs"
+                ));
+            }
+        }
+    }
+    settle(
+        problems,
+        "Linking the engine takes longer than most tests: one binary per crate, tests/suite/main.rs, with a `mod` for each file.",
+    );
+}

@@ -1,0 +1,130 @@
+//! What reviews would otherwise repeat.
+
+use super::code::{line_of, words};
+use super::settle;
+use super::tree;
+
+/// A comment may run over so many lines, and a statement begin so many above its `unsafe`.
+const SAFETY_LINES_ABOVE: usize = 10;
+
+#[test]
+fn unsafe_code_says_why_it_is_sound() {
+    let mut problems = Vec::new();
+    for file in tree::rust_files() {
+        let code = file.code();
+        let lines: Vec<&str> = file.text.lines().collect();
+        for at in words(&code, "unsafe") {
+            let rest = code[at + "unsafe".len()..].trim_start();
+            let rest = rest.strip_prefix("extern").map_or(rest, |rest| {
+                rest.trim_start()
+                    .trim_start_matches('"')
+                    .trim_start_matches([' ', '"'])
+            });
+            if rest.starts_with("fn(") {
+                continue; // the type of a function pointer
+            }
+            let line = line_of(&code, at);
+            let above = &lines[line.saturating_sub(SAFETY_LINES_ABOVE)..line];
+            if !above
+                .iter()
+                .any(|line| line.contains("SAFETY:") || line.contains("# Safety"))
+            {
+                problems.push(format!("{}:{line}", file.path));
+            }
+        }
+    }
+    settle(
+        problems,
+        "Put `// SAFETY:` above: the invariant that makes it sound, and the test that holds it (`# Safety` in the docs of an unsafe fn).",
+    );
+}
+
+#[test]
+fn nothing_unfinished_is_left_in_the_code() {
+    let calls = ["todo", "unimplemented", "dbg"];
+    let notes = [
+        concat!("FIX", "ME"),
+        concat!("XX", "X"),
+        concat!("HA", "CK"),
+    ];
+    let mut problems = Vec::new();
+    for file in tree::files() {
+        if file.is_rust() {
+            let code = file.code();
+            for call in calls {
+                let called =
+                    words(&code, call).filter(|at| code[at + call.len()..].starts_with('!'));
+                problems.extend(
+                    called.map(|at| format!("{}:{}: {call}!", file.path, line_of(&code, at))),
+                );
+            }
+        }
+        let is_ours = file.name() != "Cargo.lock" && file.name() != "LICENSE";
+        for note in notes.iter().filter(|_| is_ours) {
+            let found = words(&file.text, note);
+            problems.extend(
+                found.map(|at| format!("{}:{}: {note}", file.path, line_of(&file.text, at))),
+            );
+        }
+    }
+    settle(
+        problems,
+        "Finish it, or make it an error that says what is not supported.",
+    );
+}
+
+#[test]
+fn no_file_names_a_place_of_one_machine() {
+    let places = [
+        concat!("/ro", "ot/"),
+        concat!("/wo", "rk/"),
+        concat!("/ho", "me/"),
+        concat!("/Us", "ers/"),
+    ];
+    let registries = [
+        concat!("crates", ".io"),
+        concat!("pypi", ".org"),
+        concat!("pythonhosted", ".org"),
+        concat!("maven", ".org"),
+        concat!("npmjs", ".org"),
+        concat!("proxy.golang", ".org"),
+        concat!("--index", "-url"),
+        concat!("--extra-index", "-url"),
+    ];
+    let mut problems = Vec::new();
+    for file in tree::files()
+        .iter()
+        .filter(|file| file.path != "Cargo.lock")
+    {
+        for word in places.iter().chain(&registries) {
+            let found = file.text.match_indices(word);
+            problems.extend(
+                found.map(|(at, _)| format!("{}:{}: {word}", file.path, line_of(&file.text, at))),
+            );
+        }
+    }
+    settle(
+        problems,
+        "Use a path relative to the clone, $HOME, or a temporary directory; and leave registries to everybody's own settings.",
+    );
+}
+
+#[test]
+fn a_panic_is_not_an_answer_to_a_user() {
+    let mut problems = Vec::new();
+    for file in tree::rust_files().iter().filter(|file| file.is_source()) {
+        let code = file.code();
+        // Tests of a file stand at its end.
+        let end = code.find("#[cfg(test)]").unwrap_or(code.len());
+        for call in [".unwrap()", ".expect(\"", "panic!("] {
+            let found = code[..end].match_indices(call);
+            problems.extend(
+                found.map(|(at, _)| format!("{}:{}: {call}", file.path, line_of(&code, at))),
+            );
+        }
+    }
+    settle(
+        problems,
+        "Return an error. For what cannot happen, unreachable!(\"why\") says so.",
+    );
+}

@@ -1,0 +1,122 @@
+//! The files of the clone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::code;
+
+/// Made by commands, or not ours.
+const SKIPPED: [&str; 7] = [
+    ".git",
+    "target",
+    "bin",
+    "demo-store",
+    "__pycache__",
+    ".venv",
+    "results",
+];
+const TEXT_SUFFIXES: [&str; 12] = [
+    "rs", "toml", "lock", "md", "py", "sh", "sql", "slt", "txt", "json", "yml", "cfg",
+];
+
+pub struct File {
+    /// From the clone's root, with `/`.
+    pub path: String,
+    pub text: String,
+}
+
+impl File {
+    pub fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+
+    /// Part of a crate and not of its tests.
+    pub fn is_source(&self) -> bool {
+        self.is_rust() && self.path.contains("/src/") && !self.path.ends_with("/tests.rs")
+    }
+
+    pub fn name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Rust without what stands in comments and strings; lines stay where they are.
+    pub fn code(&self) -> String {
+        code::blanked(&self.text)
+    }
+}
+
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_path_buf()
+}
+
+/// Every text file, by path.
+pub fn files() -> Vec<File> {
+    let mut files = Vec::new();
+    collect(&root(), "", &mut files);
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files
+}
+
+pub fn rust_files() -> Vec<File> {
+    files().into_iter().filter(File::is_rust).collect()
+}
+
+pub fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Folders with a Cargo.toml.
+pub fn crates() -> Vec<String> {
+    let is_crate = |name: &String| root().join(name).join("Cargo.toml").exists();
+    names_in("").into_iter().filter(is_crate).collect()
+}
+
+/// Sorted; folders too.
+pub fn names_in(dir: &str) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(root().join(dir)) else {
+        return Vec::new();
+    };
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.retain(|name| !SKIPPED.contains(&name.as_str()));
+    names.sort();
+    names
+}
+
+fn collect(dir: &Path, prefix: &str, files: &mut Vec<File>) {
+    for entry in fs::read_dir(dir).unwrap().flatten() {
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let (full, path) = (entry.path(), format!("{prefix}{name}"));
+        // A symbolic link leads to what is somewhere else, or here already.
+        let Ok(kind) = entry.file_type() else {
+            continue;
+        };
+        // Somebody's store holds data, not sources.
+        let is_skipped = || SKIPPED.contains(&name.as_str()) || full.join("catalog.redb").exists();
+        if kind.is_dir() && !is_skipped() {
+            collect(&full, &format!("{path}/"), files);
+        } else if kind.is_file()
+            && is_text(&full)
+            && let Ok(text) = fs::read_to_string(&full)
+        {
+            files.push(File { path, text });
+        }
+    }
+}
+
+fn is_text(path: &Path) -> bool {
+    match path.extension() {
+        Some(suffix) => TEXT_SUFFIXES
+            .iter()
+            .any(|known| suffix.eq_ignore_ascii_case(known)),
+        // Makefile, LICENSE, .ci/run, .gitignore
+        None => true,
+    }
+}
