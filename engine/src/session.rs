@@ -19,8 +19,10 @@ use parking_lot::Mutex;
 use crate::catalog::{CATALOG, CatalogHandle, StoreCatalog, TableListing};
 use crate::engine::EngineShared;
 use crate::error::EngineError;
+use crate::functions;
 use crate::import::{self, FileScan, ImportSummary, LoadOptions};
 use crate::memory::QueryPool;
+use crate::optimizer::{self, FastDecimals};
 use crate::output::{Measures, QueryOutput, StatementKind};
 use crate::report::ReportCollector;
 use crate::sql::{self, Parsed, StatementText};
@@ -54,8 +56,12 @@ impl Session {
             .with_config(config(engine.partitions))
             .with_runtime_env(Arc::clone(&engine.runtime))
             .with_default_features()
+            .with_analyzer_rules(optimizer::analyzer_rules())
+            .with_physical_optimizer_rule(Arc::new(FastDecimals))
+            .with_analyzer_rule(Arc::new(functions::CheckedArithmetic))
             .build();
         let context = SessionContext::new_with_state(state);
+        context.register_udaf(functions::checked_sum());
         context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
         Ok(Session { engine, context, catalog })
@@ -277,6 +283,8 @@ impl Running {
 /// Build sides up to these sizes are made once and shared; see docs/performance.md.
 const JOIN_SHARED_BYTES: usize = 512 << 20;
 const JOIN_SHARED_ROWS: usize = 4_000_000;
+/// Keys a join tells its scans as a list; with more it lets them look into its hash table.
+const JOIN_KEYS_LISTED: usize = 10_000;
 
 fn config(partitions: usize) -> SessionConfig {
     let mut config = SessionConfig::new()
@@ -292,5 +300,8 @@ fn config(partitions: usize) -> SessionConfig {
     // one machine, until the table outgrows the caches by far.
     options.optimizer.hash_join_single_partition_threshold = JOIN_SHARED_BYTES;
     options.optimizer.hash_join_single_partition_threshold_rows = JOIN_SHARED_ROWS;
+    // Lists become bitmaps in the scan, whatever their length.
+    options.optimizer.hash_join_inlist_pushdown_max_distinct_values = JOIN_KEYS_LISTED;
+    options.optimizer.hash_join_inlist_pushdown_max_size = JOIN_KEYS_LISTED * 16;
     config
 }

@@ -4,9 +4,9 @@
 //! after the store has been closed and opened again, the queries behind its last statement once
 //! more on one thread. What the second run sees is what was committed, not what a session held.
 //!
-//!     cargo test -p sqllogictests                    # all files
-//!     cargo test -p sqllogictests -- joins prune     # files whose name contains one of the words
-//!     cargo test -p sqllogictests -- --list
+//!     cargo test --release --workspace --test conformance                  # all files
+//!     cargo test --release --workspace --test conformance -- joins prune   # names with these words
+//!     cargo test --release --workspace --test conformance -- --list
 
 #[path = "conformance/database.rs"]
 mod database;

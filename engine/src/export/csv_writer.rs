@@ -12,6 +12,20 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 /// Text is handed to the sink in pieces of about this size.
 const FLUSH_BYTES: usize = 64 << 10;
 
+/// How CSV is laid out where it is not as usual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CsvLayout {
+    /// None: by the file's suffix.
+    pub delimiter: Option<u8>,
+    pub header: bool,
+}
+
+impl Default for CsvLayout {
+    fn default() -> Self {
+        CsvLayout { delimiter: None, header: true }
+    }
+}
+
 pub(super) struct CsvWriter<W: Write> {
     sink: W,
     delimiter: u8,
@@ -19,8 +33,11 @@ pub(super) struct CsvWriter<W: Write> {
 }
 
 impl<W: Write> CsvWriter<W> {
-    pub fn new(sink: W, schema: &Schema, delimiter: u8) -> Result<Self, String> {
+    pub fn new(sink: W, schema: &Schema, delimiter: u8, header: bool) -> Result<Self, String> {
         let mut writer = CsvWriter { sink, delimiter, buffer: String::new() };
+        if !header {
+            return Ok(writer);
+        }
         for (index, field) in schema.fields().iter().enumerate() {
             writer.separate(index);
             writer.push_text(field.name());

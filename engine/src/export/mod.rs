@@ -18,6 +18,7 @@ use std::path::Path;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 
+pub use csv_writer::CsvLayout;
 pub use errors::ExportError;
 pub use stream::write;
 pub use target::ExportTarget;
@@ -48,10 +49,20 @@ pub fn open_export(
     format: Option<FileFormat>,
     schema: &Schema,
 ) -> Result<Exporter, ExportError> {
+    open_export_with(path, format, schema, CsvLayout::default())
+}
+
+/// The same, with CSV laid out as asked.
+pub fn open_export_with(
+    path: &Path,
+    format: Option<FileFormat>,
+    schema: &Schema,
+    csv: CsvLayout,
+) -> Result<Exporter, ExportError> {
     let target = ExportTarget::of(path, format)?;
     let writer = FormatWriter::check(target.format, schema)?;
     let sink = Sink::file(path, target.compression)?;
-    Exporter::new(writer.open(sink, schema, false), target.format, schema, target.name)
+    Exporter::new(writer.open(sink, schema, false, csv), target.format, schema, target.name)
 }
 
 /// Begins an export to any sink, such as stdout. Arrow is written as a stream there.
@@ -61,7 +72,7 @@ pub fn export_to(
     schema: &Schema,
 ) -> Result<Exporter, ExportError> {
     let writer = FormatWriter::check(format, schema)?;
-    let writer = writer.open(Sink::writer(sink), schema, true);
+    let writer = writer.open(Sink::writer(sink), schema, true, CsvLayout::default());
     Exporter::new(writer, format, schema, "the output".to_owned())
 }
 

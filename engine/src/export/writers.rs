@@ -7,7 +7,7 @@ use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::file::properties::WriterProperties;
 
-use super::csv_writer::CsvWriter;
+use super::csv_writer::{CsvLayout, CsvWriter};
 use super::errors::ExportError;
 use super::json_writer::JsonWriter;
 use super::sink::Sink;
@@ -109,6 +109,7 @@ impl Checked {
         sink: Sink,
         schema: &Schema,
         is_stream: bool,
+        csv: CsvLayout,
     ) -> Result<FormatWriter, String> {
         Ok(match (self.0, is_stream) {
             (FileFormat::Parquet, _) => {
@@ -120,8 +121,9 @@ impl Checked {
                 FormatWriter::Parquet(Box::new(writer))
             }
             (FileFormat::Csv, _) => {
-                let delimiter = ExportTarget::delimiter(&sink.name());
-                FormatWriter::Csv(CsvWriter::new(sink, schema, delimiter)?)
+                let by_name = || ExportTarget::delimiter(&sink.name());
+                let delimiter = csv.delimiter.unwrap_or_else(by_name);
+                FormatWriter::Csv(CsvWriter::new(sink, schema, delimiter, csv.header)?)
             }
             (FileFormat::Json, _) => FormatWriter::Json(JsonWriter::new(sink)),
             (FileFormat::Arrow, false) => {

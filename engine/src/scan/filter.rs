@@ -5,30 +5,30 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray, RecordBatch};
-use arrow::compute::{and_kleene, filter_record_batch, prep_null_mask_filter};
-use arrow::datatypes::SchemaRef;
-use datafusion::common::cast::as_boolean_array;
-use datafusion::common::tree_node::TreeNode;
-use datafusion::common::{Result, internal_err};
-use datafusion::physical_expr::expressions::{Column, Literal};
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::Result;
+use datafusion::physical_expr::expressions::{DynamicFilterPhysicalExpr, Literal, lit};
 use datafusion::physical_expr::simplifier::PhysicalExprSimplifier;
-use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
-use datafusion::physical_expr::{DynamicFilterTracking, PhysicalExpr, split_conjunction};
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr::{DynamicFilterTracking, PhysicalExpr, conjunction, split_conjunction};
 use datafusion::physical_expr_adapter::{DefaultPhysicalExprAdapter, PhysicalExprAdapter};
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use datafusion::scalar::ScalarValue;
 
+use super::conjunct::Conjunct;
 use super::pruning::ZonePruner;
+use super::selection::Selection;
 
 /// The filter as of now.
 #[derive(Debug)]
 pub struct CurrentFilter {
-    /// Cheapest first; each over the columns `columns` of the physical schema, renumbered.
-    conjuncts: Vec<Arc<dyn PhysicalExpr>>,
-    /// Physical columns the conjuncts read.
+    /// Cheapest first.
+    conjuncts: Vec<Conjunct>,
+    /// Physical columns the conjuncts read, ascending.
     pub columns: Vec<usize>,
     pub pruner: Option<ZonePruner>,
+    /// No row passes.
     pub never: bool,
 }
 
@@ -68,60 +68,47 @@ impl CurrentFilter {
         let Some(filter) = filter else {
             return Ok(CurrentFilter { conjuncts: Vec::new(), columns: Vec::new(), pruner: None, never: false });
         };
-        let filter = snapshot_physical_expr(Arc::clone(filter))?;
+        let filter = without_float_hints(filter, declared);
+        let filter = snapshot_physical_expr(filter)?;
         let adapter = DefaultPhysicalExprAdapter::new(Arc::clone(declared), Arc::clone(physical));
         // Simplifying moves casts from the narrow column to the literal it is compared with.
         let filter = PhysicalExprSimplifier::new(physical).simplify(adapter.rewrite(filter)?)?;
         let pruner = ZonePruner::new(&filter, physical);
-        let mut conjuncts: Vec<Arc<dyn PhysicalExpr>> =
-            split_conjunction(&filter).into_iter().filter(|expr| !is_literal(expr, true)).cloned().collect();
-        let never = conjuncts.iter().any(|expr| is_literal(expr, false));
-        conjuncts.sort_by_key(cost);
-        let mut columns: Vec<usize> = conjuncts.iter().flat_map(collect_columns).map(|column| column.index()).collect();
+        let parts: Vec<&Arc<dyn PhysicalExpr>> =
+            split_conjunction(&filter).into_iter().filter(|expr| !is_literal(expr, true)).collect();
+        let never = parts.iter().any(|expr| is_literal(expr, false));
+        let mut columns: Vec<usize> = parts.iter().flat_map(|expr| collect_columns(expr)).map(|column| column.index()).collect();
         columns.sort_unstable();
         columns.dedup();
-        let read = Arc::new(physical.project(&columns)?);
-        let conjuncts = conjuncts.into_iter().map(|expr| reassign_expr_columns(expr, &read)).collect::<Result<_>>()?;
+        let mut conjuncts = parts.into_iter().map(|expr| Conjunct::new(expr, physical, &columns)).collect::<Result<Vec<_>>>()?;
+        conjuncts.sort_by_key(|conjunct| conjunct.cost);
         Ok(CurrentFilter { conjuncts, columns, pruner, never })
     }
 
-    /// Which rows of `batch`, which has the columns `self.columns`, pass; None if all do.
-    pub fn evaluate(&self, batch: &RecordBatch) -> Result<Option<BooleanArray>> {
-        let rows = batch.num_rows();
-        let mut passed: Option<BooleanArray> = None;
+    /// Which rows of `batch`, which has the columns `self.columns`, pass.
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<Selection> {
+        let mut selection = Selection::All;
         for conjunct in &self.conjuncts {
-            let mask = match &passed {
-                // Few rows left: what follows looks at those alone.
-                Some(before) if before.true_count() * 8 < rows => {
-                    if before.true_count() == 0 {
-                        return Ok(passed);
-                    }
-                    let rest = filter_record_batch(batch, before)?;
-                    spread(before, &boolean(conjunct, &rest)?)
-                }
-                Some(before) => and_kleene(before, &boolean(conjunct, batch)?)?,
-                None => boolean(conjunct, batch)?,
-            };
-            let mask = if mask.null_count() > 0 { prep_null_mask_filter(&mask) } else { mask };
-            passed = Some(mask);
+            selection = conjunct.narrow(batch, selection)?;
+            if selection.is_none() {
+                break;
+            }
         }
-        Ok(passed.filter(|mask| mask.true_count() < rows))
+        Ok(selection)
     }
 }
 
-fn boolean(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<BooleanArray> {
-    let array = expr.evaluate(batch)?.into_array(batch.num_rows())?;
-    match as_boolean_array(&array) {
-        Ok(array) => Ok(array.clone()),
-        Err(_) => internal_err!("a filter is of type {}", array.data_type()),
-    }
-}
-
-/// `inner` has one entry per true entry of `outer`; the result is true where both are.
-fn spread(outer: &BooleanArray, inner: &BooleanArray) -> BooleanArray {
-    let mut inner = inner.iter();
-    let bits = outer.values().iter().map(|bit| bit && inner.next().flatten().unwrap_or(false));
-    BooleanArray::from_iter(bits.map(Some))
+/// A join tells its scan which keys it has by their bits, and so takes -0.0 for another key than
+/// 0.0, which the join itself does not (test `zero_and_negative_zero_join`). The filter is a hint:
+/// for floats it is left out.
+fn without_float_hints(filter: &Arc<dyn PhysicalExpr>, declared: &SchemaRef) -> Arc<dyn PhysicalExpr> {
+    let is_float = |index: usize| matches!(declared.field(index).data_type(), DataType::Float16 | DataType::Float32 | DataType::Float64);
+    let kept = split_conjunction(filter).into_iter().filter(|expr| {
+        let hint = expr.is::<DynamicFilterPhysicalExpr>();
+        !(hint && collect_columns(expr).iter().any(|column| is_float(column.index())))
+    });
+    let kept: Vec<Arc<dyn PhysicalExpr>> = kept.cloned().collect();
+    if kept.is_empty() { lit(true) } else { conjunction(kept) }
 }
 
 fn is_literal(expr: &Arc<dyn PhysicalExpr>, wanted: bool) -> bool {
@@ -130,21 +117,4 @@ fn is_literal(expr: &Arc<dyn PhysicalExpr>, wanted: bool) -> bool {
         ScalarValue::Boolean(Some(value)) => *value == wanted,
         value => !wanted && value.is_null(),
     }
-}
-
-/// A guess at what a conjunct costs a row: strings and function calls last.
-fn cost(expr: &Arc<dyn PhysicalExpr>) -> usize {
-    let mut cost = 0;
-    let _ = expr.apply(|node| {
-        cost += if node.is::<Column>() || node.is::<Literal>() {
-            1
-        } else {
-            match node.to_string() {
-                text if text.contains("LIKE") || text.contains('(') => 8,
-                _ => 2,
-            }
-        };
-        Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
-    });
-    cost
 }

@@ -4,8 +4,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow::compute::{BatchCoalescer, filter_record_batch};
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::compute::BatchCoalescer;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::RecordBatchStream;
@@ -15,6 +15,7 @@ use pmem_store::{Segment, ZONE_ROWS};
 use super::filter::ScanFilter;
 use super::metrics::ScanMetrics;
 use super::partition::Unit;
+use super::selection::Selection;
 use crate::error::store_error;
 use crate::types::restore;
 
@@ -143,15 +144,15 @@ impl ScanStream {
         let segment = Arc::clone(&self.segments[unit.segment]);
         let touched = |columns: &[usize]| columns.iter().map(|column| segment.touched_bytes(unit.batch, *column, rows)).sum();
         self.metrics.touched(touched(&self.filter.current().columns));
-        let mask = self.filter.current().evaluate(&filter_zone)?;
-        if mask.as_ref().is_some_and(|mask| mask.true_count() == 0) {
+        let selection = self.filter.current().evaluate(&filter_zone)?;
+        if selection.is_none() {
             return self.after_zone(last, Step::Nothing);
         }
         let output = self.output_zone(&segment, unit, start, rows)?;
         let others: Vec<usize> =
             self.projection.iter().copied().filter(|column| !self.filter.current().columns.contains(column)).collect();
         self.metrics.touched(touched(&others));
-        let step = self.emit(output, mask)?;
+        let step = self.emit(output, &selection)?;
         self.after_zone(last, step)
     }
 
@@ -176,8 +177,8 @@ impl ScanStream {
     }
 
     /// Rows that pass, as declared: a whole zone goes out as it lies, fewer rows are gathered.
-    fn emit(&mut self, zone: RecordBatch, mask: Option<BooleanArray>) -> Result<Step> {
-        let Some(mask) = mask else {
+    fn emit(&mut self, zone: RecordBatch, selection: &Selection) -> Result<Step> {
+        let Some(passed) = selection.apply(&zone)? else {
             let batch = self.restored(zone)?;
             if self.coalescer.is_empty() {
                 return Ok(Step::Ready(self.limited(batch)));
@@ -185,7 +186,7 @@ impl ScanStream {
             self.coalescer.push_batch(batch)?;
             return Ok(Step::Nothing);
         };
-        let passed = self.restored(filter_record_batch(&zone, &mask)?)?;
+        let passed = self.restored(passed)?;
         if self.coalescer.is_empty() && passed.num_rows() * 2 >= ZONE_ROWS {
             return Ok(Step::Ready(self.limited(passed)));
         }

@@ -1,13 +1,18 @@
 //! Text to a statement, with clear refusals.
 
+use datafusion::common::DataFusionError;
 use datafusion::execution::SessionState;
-use datafusion::sql::parser::Statement;
+use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast;
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, dialect_from_str};
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use super::copy_to::{self, CopyTo};
 use super::locate::locate;
+use super::order_clause::{KeyColumn, take_order_clause};
+use super::refuse::refuse_ignored;
+use super::tokens::{double_literals, is_word, significant, tokenize};
 use crate::error::{EngineError, clean};
 
 /// Statements longer than this are refused before they are parsed.
@@ -15,35 +20,75 @@ const SQL_BYTES_MAX: usize = 64 << 20;
 /// Operators in one statement: each is a level of the tree that planning walks.
 const OPERATORS_MAX: usize = 20_000;
 
+/// A statement, those apart that DataFusion's parser does not know.
 pub enum Parsed {
-    /// `COPY table FROM 'file'`, which DataFusion's parser does not know.
     CopyFrom(Box<ast::Statement>),
+    CopyTo(Box<CopyTo>),
+    CreateTable(Box<ast::CreateTable>, Vec<KeyColumn>),
     Statement(Box<Statement>),
 }
 
 pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
-    check_size(sql)?;
-    if let Some(copy) = copy_from(sql)? {
-        return Ok(Parsed::CopyFrom(Box::new(copy)));
+    if sql.len() > SQL_BYTES_MAX {
+        return Err(refused(format!("the statement has {} bytes, more than {SQL_BYTES_MAX}", sql.len())));
     }
-    let dialect = state.config().options().sql_parser.dialect;
-    match state.sql_to_statement(sql, &dialect) {
-        Ok(statement) => Ok(Parsed::Statement(Box::new(statement))),
-        Err(error) => Err(parse_error(sql, error)),
+    let options = &state.config().options().sql_parser;
+    let dialect = dialect_from_str(options.dialect.to_string()).unwrap_or_else(|| Box::new(GenericDialect {}));
+    let limit = options.recursion_limit.get();
+    let mut tokens = tokenize(sql, dialect.as_ref()).map_err(|error| parse_error(sql, error.into()))?;
+    check_operators(&tokens)?;
+    double_literals(sql, &mut tokens)?;
+    if significant(&tokens).next().is_some_and(|(_, token)| is_word(&token.token, "COPY")) {
+        return match copy_to::is_copy_from(&tokens) {
+            true => copy_to::parse_from(sql).map(Parsed::CopyFrom),
+            false => copy_to::parse(dialect.as_ref(), limit, tokens).map(|copy| Parsed::CopyTo(Box::new(copy))),
+        }
+        .map_err(|error| parse_error(sql, error));
+    }
+    let key = take_order_clause(sql, &mut tokens)?;
+    let statement = one_statement(dialect.as_ref(), limit, tokens).map_err(|error| parse_error(sql, error))?;
+    refuse_ignored(&statement)?;
+    Ok(match statement {
+        Statement::Statement(statement) => match *statement {
+            ast::Statement::CreateTable(create) => Parsed::CreateTable(Box::new(create), key),
+            other => Parsed::Statement(Box::new(Statement::Statement(Box::new(other)))),
+        },
+        other => Parsed::Statement(Box::new(other)),
+    })
+}
+
+fn one_statement(dialect: &dyn Dialect, limit: usize, tokens: Vec<TokenWithSpan>) -> Result<Statement, DataFusionError> {
+    let mut parser = DFParserBuilder::new(tokens).with_dialect(dialect).with_recursion_limit(limit).build()?;
+    let mut statements = parser.parse_statements()?;
+    match (statements.pop_front(), statements.is_empty()) {
+        (Some(statement), true) => Ok(statement),
+        (None, _) => Err(DataFusionError::Plan("there is no statement".into())),
+        (_, false) => Err(DataFusionError::Plan("there are several statements where one is expected".into())),
     }
 }
 
-fn parse_error(sql: &str, error: datafusion::common::DataFusionError) -> EngineError {
+fn parse_error(sql: &str, error: DataFusionError) -> EngineError {
     let position = locate(sql, &error);
-    let message = error.strip_backtrace();
-    if message.contains("recursion limit") || message.contains("RecursionLimit") {
-        let message = "the statement is nested too deeply".to_string();
-        return EngineError::Sql { message, position: None, hint: Some("use fewer levels of parentheses".into()) };
-    }
-    let message = clean(&message);
+    let message = match error.find_root() {
+        DataFusionError::External(source) if source.is::<EngineError>() => return EngineError::from(error),
+        DataFusionError::Plan(message) => return refused(message.clone()),
+        DataFusionError::SQL(error, _) => match error.as_ref() {
+            ParserError::TokenizerError(message) | ParserError::ParserError(message) => message.clone(),
+            ParserError::RecursionLimitExceeded => {
+                let message = "the statement is nested too deeply".to_string();
+                return EngineError::Sql { message, position: None, hint: Some("use fewer levels of parentheses".into()) };
+            }
+        },
+        other => clean(&other.strip_backtrace()),
+    };
     let message = message.split(" at Line: ").next().unwrap_or_default();
-    let message = message.trim_start_matches("ParserError(\"").trim_start_matches("TokenizerError(\"");
-    EngineError::Sql { message: format!("syntax error: {}", lower_first(message)), position, hint: None }
+    // The parser's words for a statement that stops too early.
+    let message = message.replace("found: EOF", "found the end of the statement");
+    EngineError::Sql { message: format!("syntax error: {}", lower_first(&message)), position, hint: None }
+}
+
+fn refused(message: String) -> EngineError {
+    EngineError::Sql { message, position: None, hint: None }
 }
 
 fn lower_first(text: &str) -> String {
@@ -51,19 +96,11 @@ fn lower_first(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
-fn check_size(sql: &str) -> Result<(), EngineError> {
-    let refuse = |message: String| Err(EngineError::Sql { message, position: None, hint: None });
-    if sql.len() > SQL_BYTES_MAX {
-        return refuse(format!("the statement has {} bytes, more than {SQL_BYTES_MAX}", sql.len()));
-    }
-    // A short text cannot hold too many.
-    if sql.len() < OPERATORS_MAX {
-        return Ok(());
-    }
-    let Ok(tokens) = Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize() else { return Ok(()) };
-    let operators = tokens.iter().filter(|token| is_operator(token)).count();
+fn check_operators(tokens: &[TokenWithSpan]) -> Result<(), EngineError> {
+    let operators = tokens.iter().filter(|token| is_operator(&token.token)).count();
     if operators > OPERATORS_MAX {
-        return refuse(format!("the statement has {operators} operators, more than {OPERATORS_MAX}; use IN (…) or a join with a table of values"));
+        let hint = "use IN (…) or a join with a table of values";
+        return Err(refused(format!("the statement has {operators} operators, more than {OPERATORS_MAX}; {hint}")));
     }
     Ok(())
 }
@@ -77,18 +114,4 @@ fn is_operator(token: &Token) -> bool {
         | Token::Gt | Token::LtEq | Token::GtEq | Token::Neq | Token::DoubleColon | Token::LBracket => true,
         _ => false,
     }
-}
-
-/// `COPY … FROM`, if that is what the text is.
-fn copy_from(sql: &str) -> Result<Option<ast::Statement>, EngineError> {
-    let start: Vec<&str> = sql.split_whitespace().take(1).collect();
-    if !start.first().is_some_and(|word| word.eq_ignore_ascii_case("copy")) {
-        return Ok(None);
-    }
-    let Ok(statements) = Parser::parse_sql(&PostgreSqlDialect {}, sql) else { return Ok(None) };
-    let mut statements = statements.into_iter();
-    Ok(match statements.next() {
-        Some(copy @ ast::Statement::Copy { to: false, .. }) => Some(copy),
-        _ => None,
-    })
 }

@@ -5,7 +5,7 @@ use std::iter::once;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, BinaryViewArray, BooleanArray, Int64Array, PrimitiveArray, StringViewArray,
+    ArrayRef, ArrowPrimitiveType, BinaryViewArray, BooleanArray, Int64Array, PrimitiveArray, StringViewArray,
 };
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,

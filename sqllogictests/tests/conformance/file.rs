@@ -118,7 +118,7 @@ async fn run_records(
     };
     let mut runner = Runner::new(|| {
         let session = engine.session();
-        async move { Ok(Database { session }) }
+        async move { session.map(|session| Database { session }) }
     });
     runner.with_normalizer(String::clone);
     runner.with_column_validator(types_agree);

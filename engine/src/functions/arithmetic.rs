@@ -1,0 +1,143 @@
+//! `+`, `-` and `*` of integers, and their negation, as functions that fail when the result does not fit.
+//!
+//! The rule in `rule.rs` puts them where the operators were; nobody can call them by name.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{ArrayRef, Datum};
+use arrow::compute::kernels::numeric::{add, mul, neg, sub};
+use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::error::ArrowError;
+use datafusion::common::{DataFusionError, Result, internal_err};
+use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use datafusion::physical_expr_common::datum::apply;
+
+use super::overflow::kernel_error;
+
+static ADD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| checked(Operation::Add));
+static SUB: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| checked(Operation::Sub));
+static MUL: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| checked(Operation::Mul));
+static NEG: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| checked(Operation::Neg));
+
+/// The function for an operator that could wrap.
+pub fn checked_operator(operator: Operator) -> Option<&'static Arc<ScalarUDF>> {
+    match operator {
+        Operator::Plus => Some(&ADD),
+        Operator::Minus => Some(&SUB),
+        Operator::Multiply => Some(&MUL),
+        _ => None,
+    }
+}
+
+pub fn checked_negation() -> &'static Arc<ScalarUDF> {
+    &NEG
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Operation {
+    Add,
+    Sub,
+    Mul,
+    Neg,
+}
+
+fn checked(operation: Operation) -> Arc<ScalarUDF> {
+    let arguments = if operation == Operation::Neg { 1 } else { 2 };
+    let signature = Signature::any(arguments, Volatility::Immutable);
+    Arc::new(ScalarUDF::from(Checked { operation, signature }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Checked {
+    operation: Operation,
+    signature: Signature,
+}
+
+impl Checked {
+    /// What was in the place of the function.
+    fn replaced(&self, args: &[Expr]) -> Option<Expr> {
+        let operator = match self.operation {
+            Operation::Add => Operator::Plus,
+            Operation::Sub => Operator::Minus,
+            Operation::Mul => Operator::Multiply,
+            Operation::Neg => return Some(Expr::Negative(Box::new(args.first()?.clone()))),
+        };
+        let [left, right] = args else { return None };
+        Some(Expr::BinaryExpr(BinaryExpr::new(Box::new(left.clone()), operator, Box::new(right.clone()))))
+    }
+}
+
+impl ScalarUDFImpl for Checked {
+    fn name(&self) -> &str {
+        match self.operation {
+            Operation::Add => "checked_add",
+            Operation::Sub => "checked_sub",
+            Operation::Mul => "checked_mul",
+            Operation::Neg => "checked_neg",
+        }
+    }
+
+    /// Columns keep the names they had.
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        match self.replaced(args) {
+            Some(expr) => Ok(expr.schema_name().to_string()),
+            None => internal_err!("{} of {} arguments", self.name(), args.len()),
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        Ok(arg_types[0].clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+        Ok(Arc::new(Field::new(self.name(), args.arg_fields[0].data_type().clone(), nullable)))
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let data_type = args.return_type().clone();
+        let overflowed = |error: DataFusionError| match error {
+            DataFusionError::ArrowError(error, _) => kernel_error(*error, &data_type),
+            other => other,
+        };
+        let binary = |kernel: fn(&dyn Datum, &dyn Datum) -> Result<ArrayRef, ArrowError>| {
+            apply(&args.args[0], &args.args[1], kernel).map_err(overflowed)
+        };
+        match self.operation {
+            Operation::Add => binary(add),
+            Operation::Sub => binary(sub),
+            Operation::Mul => binary(mul),
+            Operation::Neg => match &args.args[0] {
+                ColumnarValue::Array(array) => {
+                    Ok(ColumnarValue::Array(neg(array).map_err(|error| kernel_error(error, &data_type))?))
+                }
+                ColumnarValue::Scalar(value) => {
+                    let array = neg(&value.to_array()?).map_err(|error| kernel_error(error, &data_type))?;
+                    Ok(ColumnarValue::Scalar(datafusion::scalar::ScalarValue::try_from_array(&array, 0)?))
+                }
+            },
+        }
+    }
+
+    /// As the operators: without wrapping, `a + 1` is in the order of `a`.
+    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
+        Ok(match (self.operation, inputs) {
+            (Operation::Add, [left, right]) => left.sort_properties.add(&right.sort_properties),
+            (Operation::Sub, [left, right]) => left.sort_properties.sub(&right.sort_properties),
+            (Operation::Neg, [input]) => -input.sort_properties,
+            _ => SortProperties::Unordered,
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! `sum` that fails where DataFusion's wraps around.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow::array::ArrowNativeTypeOp;
+use arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
+    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType, FieldRef, Int64Type, TimeUnit,
+    UInt64Type,
+};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_aggregate::sum::Sum;
+use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, Expr, GroupsAccumulator, Operator, ReversedUDAF, SetMonotonicity,
+    Signature, StatisticsArgs,
+};
+use datafusion_functions_aggregate_common::aggregate::groups_accumulator::prim_op::PrimitiveGroupsAccumulator;
+
+use super::sum_state::{CheckedDistinctSum, CheckedGroups, CheckedSumState};
+
+pub fn checked_sum() -> AggregateUDF {
+    AggregateUDF::from(CheckedSum { inner: Sum::new() })
+}
+
+/// All but the adding is DataFusion's.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct CheckedSum {
+    inner: Sum,
+}
+
+/// Evaluates `$then` with `$t` as the native type of a sum that can overflow, `$otherwise` for others.
+macro_rules! with_checked_type {
+    ($data_type:expr, $t:ident => $then:expr, $otherwise:expr) => {{
+        macro_rules! with {
+            ($native:ty) => {{
+                type $t = $native;
+                $then
+            }};
+        }
+        match $data_type {
+            DataType::Int64 => with!(Int64Type),
+            DataType::UInt64 => with!(UInt64Type),
+            DataType::Duration(TimeUnit::Second) => with!(DurationSecondType),
+            DataType::Duration(TimeUnit::Millisecond) => with!(DurationMillisecondType),
+            DataType::Duration(TimeUnit::Microsecond) => with!(DurationMicrosecondType),
+            DataType::Duration(TimeUnit::Nanosecond) => with!(DurationNanosecondType),
+            DataType::Decimal32(..) => with!(Decimal32Type),
+            DataType::Decimal64(..) => with!(Decimal64Type),
+            // A sum has ten digits more than its values where there is room: 10^10 rows cannot fill them.
+            DataType::Decimal128(DECIMAL128_MAX_PRECISION, _) => with!(Decimal128Type),
+            DataType::Decimal256(DECIMAL256_MAX_PRECISION, _) => with!(Decimal256Type),
+            _ => $otherwise,
+        }
+    }};
+}
+
+impl AggregateUDFImpl for CheckedSum {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(arg_types)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        self.inner.state_fields(args)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        let data_type = args.return_field.data_type().clone();
+        with_checked_type!(data_type, T => {
+            if args.is_distinct {
+                let values = self.inner.accumulator(args)?;
+                return Ok(Box::new(CheckedDistinctSum::<T>::new(values, &data_type)));
+            }
+            Ok(Box::new(CheckedSumState::<T>::new(&data_type, false)))
+        }, self.inner.accumulator(args))
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        let data_type = args.return_field.data_type().clone();
+        with_checked_type!(data_type, T => {
+            if args.is_distinct {
+                let values = self.inner.create_sliding_accumulator(args)?;
+                return Ok(Box::new(CheckedDistinctSum::<T>::new(values, &data_type)));
+            }
+            Ok(Box::new(CheckedSumState::<T>::new(&data_type, true)))
+        }, self.inner.create_sliding_accumulator(args))
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        self.inner.groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
+        let data_type = args.return_field.data_type().clone();
+        with_checked_type!(data_type, T => {
+            let overflowed = Arc::new(AtomicBool::new(false));
+            let flag = Arc::clone(&overflowed);
+            let sums = PrimitiveGroupsAccumulator::<T, _>::new(&data_type, move |sum, value| match sum.add_checked(value) {
+                Ok(next) => *sum = next,
+                Err(_) => flag.store(true, Ordering::Relaxed),
+            });
+            Ok(Box::new(CheckedGroups { sums: Box::new(sums), overflowed, data_type }))
+        }, self.inner.create_groups_accumulator(args))
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::Identical
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.inner.order_sensitivity()
+    }
+
+    fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {
+        self.inner.set_monotonicity(data_type)
+    }
+
+    fn simplify_expr_op_literal(
+        &self,
+        function: &AggregateFunction,
+        arg: &Expr,
+        op: Operator,
+        literal: &Expr,
+        arg_is_left: bool,
+    ) -> Result<Option<Expr>> {
+        self.inner.simplify_expr_op_literal(function, arg, op, literal, arg_is_left)
+    }
+
+    fn value_from_stats(&self, args: &StatisticsArgs<'_>) -> Option<ScalarValue> {
+        self.inner.value_from_stats(args)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner.documentation()
+    }
+}

@@ -1,0 +1,103 @@
+//! Rows of a zone that have passed so far.
+
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::{filter, filter_record_batch, take_record_batch};
+use arrow::error::ArrowError;
+
+/// With fewer rows left than one in this many, they are listed; what follows looks at those alone.
+const LISTED_BELOW: usize = 6;
+
+#[derive(Debug)]
+pub enum Selection {
+    All,
+    /// No NULLs.
+    Mask(BooleanArray),
+    /// Ascending.
+    Rows(UInt32Array),
+}
+
+impl Selection {
+    /// A condition's result: NULL is not true.
+    pub fn of(result: &BooleanArray) -> Selection {
+        let bits = true_bits(result);
+        let (count, rows) = (bits.count_set_bits(), bits.len());
+        if count == rows {
+            Selection::All
+        } else if count * LISTED_BELOW < rows {
+            Selection::Rows(UInt32Array::from_iter_values(bits.set_indices_u32()))
+        } else {
+            Selection::Mask(BooleanArray::new(bits, None))
+        }
+    }
+
+    pub fn is_none(&self) -> bool {
+        matches!(self, Selection::Rows(rows) if rows.is_empty())
+    }
+
+    /// What is left when `result`, a condition on all rows, holds as well.
+    pub fn and(self, result: &BooleanArray) -> Selection {
+        match self {
+            Selection::All => Selection::of(result),
+            Selection::Mask(mask) => Selection::of(&BooleanArray::new(mask.values() & &true_bits(result), None)),
+            Selection::Rows(rows) => {
+                let bits = true_bits(result);
+                let rows = rows.values().iter().copied().filter(|row| bits.value(*row as usize));
+                Selection::Rows(UInt32Array::from_iter_values(rows))
+            }
+        }
+    }
+
+    /// What is left of listed rows when `result`, a condition on those rows, holds as well.
+    pub fn and_of_listed(rows: &UInt32Array, result: &BooleanArray) -> Result<Selection, ArrowError> {
+        let result = BooleanArray::new(true_bits(result), None);
+        let rows: ArrayRef = filter(rows, &result)?;
+        Ok(Selection::Rows(UInt32Array::from(rows.to_data())))
+    }
+
+    /// The rows that passed; None if all did, and the batch can be used as it lies.
+    pub fn apply(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>, ArrowError> {
+        match self {
+            Selection::All => Ok(None),
+            Selection::Mask(mask) => filter_record_batch(batch, mask).map(Some),
+            Selection::Rows(rows) => take_record_batch(batch, rows).map(Some),
+        }
+    }
+}
+
+fn true_bits(result: &BooleanArray) -> BooleanBuffer {
+    match result.nulls() {
+        Some(nulls) => result.values() & nulls.inner(),
+        None => result.values().clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(selection: &Selection, rows: usize) -> Vec<u32> {
+        match selection {
+            Selection::All => (0..rows as u32).collect(),
+            Selection::Mask(mask) => mask.values().set_indices_u32().collect(),
+            Selection::Rows(rows) => rows.values().to_vec(),
+        }
+    }
+
+    #[test]
+    fn selections_of_every_density_agree_with_plain_and() {
+        let conditions: Vec<BooleanArray> = [1usize, 2, 3, 7, 50, 1000]
+            .into_iter()
+            .map(|step| (0..1000).map(|row| if row % 13 == 5 { None } else { Some(row % step == 0) }).collect())
+            .collect();
+        for first in &conditions {
+            for second in &conditions {
+                let both = Selection::of(first).and(second);
+                let expected: Vec<u32> = (0..1000u32)
+                    .filter(|row| [first, second].iter().all(|c| c.is_valid(*row as usize) && c.value(*row as usize)))
+                    .collect();
+                assert_eq!(listed(&both, 1000), expected);
+            }
+        }
+    }
+}

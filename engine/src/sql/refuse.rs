@@ -1,0 +1,128 @@
+//! Clauses that DataFusion reads and then forgets. Each would change the answer, so each is an error.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::{CopyToSource, Statement};
+use datafusion::sql::sqlparser::ast::{
+    Expr, GroupByExpr, Query, Select, Statement as SqlStatement, TableFactor, Visit, Visitor,
+};
+
+use crate::error::EngineError;
+
+/// An error for the first clause that would be ignored.
+pub fn refuse_ignored(statement: &Statement) -> Result<(), EngineError> {
+    match statement {
+        Statement::Statement(statement) => refuse(statement.as_ref()),
+        Statement::Explain(explain) => match explain.statement.as_ref() {
+            Statement::CopyTo(_) => Err(EngineError::unsupported("EXPLAIN of COPY", Some("explain the query it copies"))),
+            inner => refuse_ignored(inner),
+        },
+        Statement::CopyTo(copy) => match &copy.source {
+            CopyToSource::Query(query) => refuse(query.as_ref()),
+            CopyToSource::Relation(_) => Ok(()),
+        },
+        Statement::CreateExternalTable(_) | Statement::Reset(_) => Ok(()),
+    }
+}
+
+/// The same for a part of a statement.
+pub fn refuse(part: &impl Visit) -> Result<(), EngineError> {
+    match part.visit(&mut Ignored) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break((feature, hint)) => Err(EngineError::unsupported(feature, (!hint.is_empty()).then_some(hint))),
+    }
+}
+
+struct Ignored;
+
+/// What is not supported, and what to do instead.
+type Refusal = ControlFlow<(String, &'static str)>;
+
+fn no(feature: &str, hint: &'static str) -> Refusal {
+    ControlFlow::Break((feature.to_string(), hint))
+}
+
+impl Visitor for Ignored {
+    type Break = (String, &'static str);
+
+    fn pre_visit_query(&mut self, query: &Query) -> Refusal {
+        if let Some(lock) = query.locks.first() {
+            return no(&lock.to_string(), "queries lock nothing: each sees the last version that was committed");
+        }
+        if query.for_clause.is_some() {
+            return no("FOR XML and FOR JSON", "leave it out");
+        }
+        if query.settings.is_some() || query.format_clause.is_some() {
+            return no("SETTINGS and FORMAT of a query", "use SET, and the client's format");
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> Refusal {
+        if select.prewhere.is_some() {
+            return no("PREWHERE", "use WHERE: the engine reads filtered columns first by itself");
+        }
+        if !select.connect_by.is_empty() {
+            return no("CONNECT BY", "use WITH RECURSIVE");
+        }
+        if !select.distribute_by.is_empty() {
+            return no("DISTRIBUTE BY", "leave it out");
+        }
+        if select.value_table_mode.is_some() {
+            return no("SELECT AS STRUCT", "use struct(…)");
+        }
+        match &select.group_by {
+            GroupByExpr::Expressions(_, modifiers) | GroupByExpr::All(modifiers) if !modifiers.is_empty() => {
+                no(&format!("GROUP BY … {}", modifiers[0]), "write GROUP BY ROLLUP (…) or CUBE (…)")
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> Refusal {
+        match factor {
+            TableFactor::Table { sample: Some(_), .. } | TableFactor::Derived { sample: Some(_), .. } => {
+                no("TABLESAMPLE", "filter with random() < 0.01 to see one row in a hundred")
+            }
+            TableFactor::Table { version: Some(_), .. } => no("a table as of another version", "queries see the last version"),
+            TableFactor::Table { with_hints, index_hints, .. } if !with_hints.is_empty() || !index_hints.is_empty() => {
+                no("hints for a table", "leave them out")
+            }
+            TableFactor::Table { partitions, .. } if !partitions.is_empty() => no("PARTITION of a table", "use WHERE"),
+            TableFactor::Table { with_ordinality: true, .. } | TableFactor::Function { with_ordinality: true, .. } => {
+                no("WITH ORDINALITY", "use row_number() OVER ()")
+            }
+            TableFactor::Pivot { .. } => no("PIVOT", "use an aggregate with FILTER (WHERE …) for each column"),
+            TableFactor::Unpivot { .. } => no("UNPIVOT", "use UNION ALL with a SELECT for each column"),
+            TableFactor::MatchRecognize { .. } => no("MATCH_RECOGNIZE", "use windows"),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> Refusal {
+        match expr {
+            Expr::SimilarTo { .. } => no("SIMILAR TO", "use LIKE, or ~ with a regular expression"),
+            Expr::Collate { .. } => no("COLLATE", "texts are compared by their bytes; use lower(…) or upper(…)"),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_statement(&mut self, statement: &SqlStatement) -> Refusal {
+        match statement {
+            SqlStatement::Drop { names, .. } if names.len() > 1 => no("DROP of several names at once", "use a DROP for each"),
+            SqlStatement::Drop { purge: true, .. } => no("DROP … PURGE", "leave PURGE out"),
+            SqlStatement::Drop { temporary: true, .. } => no("DROP TEMPORARY", "there are no temporary tables"),
+            SqlStatement::CreateSchema { with: Some(_), .. }
+            | SqlStatement::CreateSchema { options: Some(_), .. }
+            | SqlStatement::CreateSchema { default_collate_spec: Some(_), .. }
+            | SqlStatement::CreateSchema { clone: Some(_), .. } => no("options of CREATE SCHEMA", "leave them out"),
+            SqlStatement::CreateView(view) if view.secure || view.or_alter || view.params.is_some() => {
+                no("options of CREATE VIEW", "leave them out")
+            }
+            SqlStatement::Explain { estimate: true, .. } | SqlStatement::Explain { query_plan: true, .. } => {
+                no("this kind of EXPLAIN", "use EXPLAIN or EXPLAIN ANALYZE")
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
