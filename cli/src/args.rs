@@ -49,7 +49,7 @@ pub struct StoreArgs {
 #[derive(Args, Clone)]
 pub struct QueryArgs {
     /// Run these statements; may be given several times
-    #[arg(short = 'c', long = "command", value_name = "SQL")]
+    #[arg(short = 'c', long = "command", value_name = "SQL", allow_hyphen_values = true)]
     pub commands: Vec<String>,
     /// Run the statements of this file; - is standard input
     #[arg(short = 'f', long = "file", value_name = "FILE")]

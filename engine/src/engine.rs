@@ -83,7 +83,9 @@ fn runtime(store: &Path, options: &EngineOptions, memory_limit_bytes: usize) -> 
     }
     let pool: Arc<dyn MemoryPool> = Arc::new(FairSpillPool::new(memory_limit_bytes));
     let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::Directories(vec![spill_dir]));
-    let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).with_disk_manager_builder(disk).build_arc();
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).with_disk_manager_builder(disk);
+    // Directories of external tables are listed anew: files come and go.
+    let runtime = runtime.with_object_list_cache_limit(0).build_arc();
     runtime.map_err(EngineError::from)
 }
 

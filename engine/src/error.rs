@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use datafusion::common::{DataFusionError, SchemaError};
 use pmem_store::StoreError;
 
+use crate::export::ExportError;
 use crate::import::ImportError;
+use crate::sql::in_sql_words;
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -28,6 +30,8 @@ pub enum EngineError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Import(#[from] ImportError),
+    #[error(transparent)]
+    Export(ExportError),
     #[error("internal error: {0}; please report it")]
     Internal(String),
 }
@@ -81,6 +85,16 @@ impl From<EngineError> for DataFusionError {
     }
 }
 
+impl From<ExportError> for EngineError {
+    fn from(error: ExportError) -> Self {
+        match error {
+            // The rows could not be made; writing them had no part in it.
+            ExportError::Source(source) => EngineError::from(DataFusionError::External(source)),
+            error => EngineError::Export(error),
+        }
+    }
+}
+
 impl From<DataFusionError> for EngineError {
     fn from(error: DataFusionError) -> Self {
         match unwrapped(error) {
@@ -92,11 +106,9 @@ impl From<DataFusionError> for EngineError {
                 },
             },
             DataFusionError::ResourcesExhausted(message) => EngineError::Memory { message: first_line(&message) },
-            DataFusionError::NotImplemented(message) => {
-                EngineError::Unsupported { feature: first_line(&message), hint: None }
-            }
+            DataFusionError::NotImplemented(message) => EngineError::Unsupported { feature: feature(&message), hint: None },
             DataFusionError::SchemaError(error, _) => schema_error(*error),
-            DataFusionError::Plan(message) => EngineError::Sql { message: clean(&message), position: None, hint: None },
+            DataFusionError::Plan(message) => plan_error(&message),
             DataFusionError::SQL(error, _) => EngineError::Sql { message: clean(&error.to_string()), position: None, hint: None },
             DataFusionError::Internal(message) => EngineError::Internal(first_line(&message)),
             DataFusionError::ArrowError(error, _) => {
@@ -145,6 +157,46 @@ fn shared_copy(error: &DataFusionError) -> DataFusionError {
     }
 }
 
+fn plan_error(message: &str) -> EngineError {
+    let mut lines = message.lines();
+    if let Some(name) = lines.next().and_then(|line| line.strip_prefix("Invalid function '")).and_then(|rest| rest.strip_suffix("'.")) {
+        let near = lines.next().and_then(|line| line.strip_prefix("Did you mean '")).and_then(|rest| rest.strip_suffix("'?"));
+        let hint = near.map(|near| format!("did you mean \"{near}\"?"));
+        return EngineError::Sql { message: format!("there is no function \"{name}\""), position: None, hint };
+    }
+    let text = clean(message);
+    // Some refusals come as errors of planning.
+    for end in [" is not supported", " not supported", " not yet supported", " is not implemented"] {
+        if let Some(what) = text.strip_suffix(end).filter(|what| !what.contains(['.', ';'])) {
+            return EngineError::Unsupported { feature: feature(what), hint: None };
+        }
+    }
+    EngineError::Sql { message: text, position: None, hint: None }
+}
+
+/// What is not supported, out of DataFusion's many ways to say so; not the tree of the statement
+/// that some of them print.
+fn feature(message: &str) -> String {
+    let mut text = clean(message);
+    if let Some(dump) = text.find(" {").or_else(|| text.find("([")).or_else(|| text.find("Some(")) {
+        text.truncate(dump);
+    }
+    for start in ["Unsupported ast node in sqltorel: ", "Unsupported ", "The "] {
+        if let Some(rest) = text.strip_prefix(start) {
+            text = if start.contains("ast node") { format!("the expression {rest}") } else { rest.to_string() };
+        }
+    }
+    let mut text = text.trim_end_matches([':', ' ', '.', '!']);
+    let ends = [
+        " yet", " in logical plan", " at the moment", " is not supported", " are not supported", " not supported", " not implemented",
+        " variant not implemented", " is not implemented", " is unsupported", ":",
+    ];
+    while let Some(rest) = ends.iter().find_map(|end| text.strip_suffix(end)) {
+        text = rest.trim_end();
+    }
+    if text.is_empty() { "this statement".to_string() } else { text.to_string() }
+}
+
 fn schema_error(error: SchemaError) -> EngineError {
     if let SchemaError::FieldNotFound { field, valid_fields } = &error {
         let near = nearest(&field.name, valid_fields.iter().map(|column| column.name.as_str()));
@@ -185,7 +237,7 @@ pub(crate) fn clean(message: &str) -> String {
     while let Some(rest) = prefixes.iter().find_map(|prefix| text.strip_prefix(prefix)) {
         text = rest.to_string();
     }
-    text
+    in_sql_words(&text)
 }
 
 fn first_line(message: &str) -> String {

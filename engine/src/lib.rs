@@ -2,6 +2,7 @@
 //!
 //! No network here, and no bytes of a file format of ours: those are `pmem_store`'s.
 
+mod cancel;
 mod catalog;
 mod engine;
 mod error;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use arrow::array::{Array, RecordBatch};
-use arrow::datatypes::SchemaRef;
+use arrow::array::{Array, RecordBatch, UInt64Array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::{Stream, StreamExt};
@@ -122,6 +122,16 @@ impl Stream for QueryOutput {
             }
         })
     }
+}
+
+/// What a write yields.
+pub(crate) fn count_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new("count", DataType::UInt64, false)]))
+}
+
+pub(crate) fn count_batch(rows: u64) -> Result<RecordBatch, EngineError> {
+    RecordBatch::try_new(count_schema(), vec![Arc::new(UInt64Array::from(vec![rows]))])
+        .map_err(|error| EngineError::internal(error.to_string()))
 }
 
 fn spilled_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {

@@ -1,10 +1,12 @@
 //! A session: one connection's settings and prepared statements; and one running statement of it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use arrow::array::{RecordBatch, UInt64Array};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::{DataFusionError, TableReference};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder, TaskContext};
@@ -13,17 +15,17 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast;
 use parking_lot::Mutex;
 
+use crate::cancel;
 use crate::catalog::{CATALOG, CatalogHandle, StoreCatalog, TableListing};
 use crate::engine::EngineShared;
 use crate::error::EngineError;
 use crate::functions;
 use crate::import::{self, FileScan, ImportSummary, LoadOptions};
 use crate::memory::QueryPool;
-use crate::optimizer::{self, FastDecimals};
-use crate::output::{Measures, QueryOutput, StatementKind};
+use crate::optimizer::{self, AwaitJoinFilters, FastDecimals};
+use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
 use crate::report::ReportCollector;
 use crate::sql::{self, Parsed, StatementText};
 
@@ -58,6 +60,7 @@ impl Session {
             .with_default_features()
             .with_analyzer_rules(optimizer::analyzer_rules())
             .with_physical_optimizer_rule(Arc::new(FastDecimals))
+            .with_physical_optimizer_rule(Arc::new(AwaitJoinFilters))
             .with_analyzer_rule(Arc::new(functions::CheckedArithmetic))
             .build();
         let context = SessionContext::new_with_state(state);
@@ -109,26 +112,25 @@ impl Session {
 
     async fn run(&self, running: &Running) -> Result<QueryOutput, EngineError> {
         let statement = match sql::parse(&running.state, &running.sql)? {
-            Parsed::CopyFrom(copy) => {
-                let rows = sql::copy_from(running, *copy).await?;
-                return running.written(rows);
+            Parsed::CopyFrom(copy) => return running.written(sql::copy_from(running, *copy).await?),
+            Parsed::CopyTo(copy) => {
+                let copied = sql::copy_to(running, *copy).await?;
+                return Ok(QueryOutput::new(StatementKind::Write, copied, running.measures()));
+            }
+            Parsed::CreateTable(create, key) => {
+                return match sql::create_table(running, *create, key).await? {
+                    Some(rows) => running.written(rows),
+                    None => Ok(running.nothing(StatementKind::Ddl)),
+                };
             }
             Parsed::Statement(statement) => *statement,
         };
-        let statement = match statement {
-            Statement::Statement(statement) => match *statement {
-                ast::Statement::CreateTable(create) => {
-                    return match sql::create_table(running, create).await? {
-                        Some(rows) => running.written(rows),
-                        None => Ok(running.nothing(StatementKind::Ddl)),
-                    };
-                }
-                other => match sql::show_query(&other) {
-                    Some(query) => running.state.sql_to_statement(&query, &running.state.config().options().sql_parser.dialect)?,
-                    None => Statement::Statement(Box::new(other)),
-                },
-            },
-            other => other,
+        let statement = match sql::restated(&running.state, statement)? {
+            Statement::CreateExternalTable(table) => {
+                sql::create_external(running, table).await?;
+                return Ok(running.nothing(StatementKind::Ddl));
+            }
+            statement => statement,
         };
         let plan = running.plan(statement).await?;
         self.run_plan(running, plan).await
@@ -137,20 +139,20 @@ impl Session {
     async fn run_plan(&self, running: &Running, plan: LogicalPlan) -> Result<QueryOutput, EngineError> {
         match plan {
             LogicalPlan::Ddl(ddl) => {
-                sql::run_ddl(running, ddl, &running.sql).await?;
+                sql::run_ddl(running, ddl)?;
                 Ok(running.nothing(StatementKind::Ddl))
             }
+            LogicalPlan::DescribeTable(table) => running.rows(StatementKind::Query, sql::described(&table.schema)?),
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => {
-                let all: Vec<String> = running.state.config().options().entries().into_iter().map(|entry| entry.key).collect();
-                let set = sql::set_variable(set, |name| all.iter().any(|key| key == name), &all)?;
-                self.context.execute_logical_plan(LogicalPlan::Statement(PlanStatement::SetVariable(set))).await?;
-                Ok(running.nothing(StatementKind::Set))
+                let set = sql::set_variable(set, running.state.config().options(), &self.defaults())?;
+                self.change(running, PlanStatement::SetVariable(set)).await
             }
-            LogicalPlan::Statement(
-                statement @ (PlanStatement::ResetVariable(_) | PlanStatement::Prepare(_) | PlanStatement::Deallocate(_)),
-            ) => {
-                self.context.execute_logical_plan(LogicalPlan::Statement(statement)).await?;
-                Ok(running.nothing(StatementKind::Set))
+            LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => {
+                let reset = sql::reset_variable(reset, running.state.config().options(), &self.defaults())?;
+                self.change(running, reset.map_or_else(PlanStatement::ResetVariable, PlanStatement::SetVariable)).await
+            }
+            LogicalPlan::Statement(statement @ (PlanStatement::Prepare(_) | PlanStatement::Deallocate(_))) => {
+                self.change(running, statement).await
             }
             LogicalPlan::Statement(execute @ PlanStatement::Execute(_)) => {
                 let frame = self.context.execute_logical_plan(LogicalPlan::Statement(execute)).await?;
@@ -168,6 +170,17 @@ impl Session {
                 running.output(kind, &plan).await
             }
         }
+    }
+
+    /// A statement that changes the session alone.
+    async fn change(&self, running: &Running, statement: PlanStatement) -> Result<QueryOutput, EngineError> {
+        self.context.execute_logical_plan(LogicalPlan::Statement(statement)).await?;
+        Ok(running.nothing(StatementKind::Set))
+    }
+
+    /// The settings a session begins with.
+    fn defaults(&self) -> Arc<ConfigOptions> {
+        Arc::clone(config(self.engine.partitions).options())
     }
 
     /// Tables and views, for completion; those of the default schema without it.
@@ -244,10 +257,12 @@ impl Running {
     /// Optimises the plan and starts it.
     pub(crate) async fn execute_plan(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream, EngineError> {
         let physical = Box::pin(self.state.create_physical_plan(plan)).await.map_err(|error| self.located(error))?;
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let physical = cancel::interruptible(physical, &cancelled)?;
         self.planning_ms.lock().get_or_insert(self.started.elapsed().as_secs_f64() * 1e3);
         *self.physical.lock() = Some(Arc::clone(&physical));
         let task = TaskContext::from(&self.state).with_runtime(Arc::clone(&self.runtime));
-        Ok(execute_stream(physical, Arc::new(task))?)
+        Ok(cancel::on_a_task(execute_stream(physical, Arc::new(task))?, cancelled))
     }
 
     async fn output(&self, kind: StatementKind, plan: &LogicalPlan) -> Result<QueryOutput, EngineError> {
@@ -272,11 +287,12 @@ impl Running {
 
     /// The count of rows of a write that has run.
     fn written(&self, rows: u64) -> Result<QueryOutput, EngineError> {
-        let schema = Arc::new(Schema::new(vec![Field::new("count", DataType::UInt64, false)]));
-        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(UInt64Array::from(vec![rows]))])
-            .map_err(|error| EngineError::internal(error.to_string()))?;
-        let stream = RecordBatchStreamAdapter::new(schema, futures::stream::iter([Ok(batch)]));
-        Ok(QueryOutput::new(StatementKind::Write, Box::pin(stream), self.measures()))
+        self.rows(StatementKind::Write, count_batch(rows)?)
+    }
+
+    fn rows(&self, kind: StatementKind, batch: RecordBatch) -> Result<QueryOutput, EngineError> {
+        let stream = RecordBatchStreamAdapter::new(batch.schema(), futures::stream::iter([Ok(batch)]));
+        Ok(QueryOutput::new(kind, Box::pin(stream), self.measures()))
     }
 }
 
@@ -296,6 +312,8 @@ fn config(partitions: usize) -> SessionConfig {
     // 1.5 is a decimal, as in the SQL standard and everywhere else people come from.
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.collect_spans = true;
+    // TIMESTAMP WITH TIME ZONE is an instant; without a zone here it would lose its own.
+    options.execution.time_zone = Some("UTC".to_string());
     // One hash table that all partitions probe in place beats shuffling both sides between cores of
     // one machine, until the table outgrows the caches by far.
     options.optimizer.hash_join_single_partition_threshold = JOIN_SHARED_BYTES;

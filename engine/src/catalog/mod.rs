@@ -9,4 +9,4 @@ mod view;
 pub use provider::TableListing;
 pub(crate) use provider::{CATALOG, CatalogHandle, StoreCatalog};
 pub(crate) use statistics::StatisticsCache;
-pub(crate) use view::{EXTERNAL, VIEW, external};
+pub(crate) use view::{EXTERNAL, VIEW, external_provider};

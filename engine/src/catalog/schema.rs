@@ -40,7 +40,7 @@ impl SchemaProvider for StoreSchema {
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         if let Some(snapshot) = self.snapshot.table(&self.namespace, name).map_err(store_error)? {
             let engine = Arc::clone(&self.catalog.engine);
-            return Ok(Some(Arc::new(StoreTable { engine, snapshot })));
+            return Ok(Some(Arc::new(StoreTable::new(engine, snapshot))));
         }
         match self.snapshot.view(&self.namespace, name).map_err(store_error)? {
             Some(record) => view::provider(&self.catalog, &record).await.map(Some),

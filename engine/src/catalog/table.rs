@@ -1,6 +1,6 @@
 //! A table of the store as a DataFusion table.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
@@ -15,12 +15,21 @@ use pmem_store::TableSnapshot;
 use crate::engine::EngineShared;
 use crate::error::store_error;
 use crate::scan::StoreScan;
+use crate::sql::table_definition;
 use crate::write;
 
 #[derive(Debug)]
 pub struct StoreTable {
     pub(crate) engine: Arc<EngineShared>,
     pub(crate) snapshot: TableSnapshot,
+    /// The CREATE TABLE statement, made when it is asked for.
+    definition: OnceLock<String>,
+}
+
+impl StoreTable {
+    pub fn new(engine: Arc<EngineShared>, snapshot: TableSnapshot) -> Self {
+        StoreTable { engine, snapshot, definition: OnceLock::new() }
+    }
 }
 
 #[async_trait]
@@ -31,6 +40,10 @@ impl TableProvider for StoreTable {
 
     fn table_type(&self) -> TableType {
         TableType::Base
+    }
+
+    fn get_table_definition(&self) -> Option<&str> {
+        Some(self.definition.get_or_init(|| table_definition(&self.snapshot)))
     }
 
     async fn scan(

@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
-use datafusion::common::{DataFusionError, Result, plan_err};
+use datafusion::common::config::Dialect;
+use datafusion::common::{DataFusionError, Result, TableReference, internal_err, plan_err};
 use datafusion::datasource::ViewTable;
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
+use datafusion::sql::parser::{CreateExternalTable, Statement};
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use pmem_store::ViewRecord;
 
 use super::provider::StoreCatalog;
+use crate::sql::{external_definition, qualified};
 
 pub const VIEW: &str = "view";
 pub const EXTERNAL: &str = "external";
@@ -30,22 +34,35 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
     let Some(state) = state.map(|state| state.read().clone()) else {
         return plan_err!("view \"{}\" is used outside a session", record.name);
     };
-    let plan = DEPTH.scope(depth, Box::pin(async { state.create_logical_plan(&record.sql).await })).await;
-    let plan = plan.map_err(|error| error.context(format!("{} \"{}\" cannot be used any more", record.kind, record.name)))?;
-    match plan {
-        LogicalPlan::Ddl(DdlStatement::CreateExternalTable(command)) => external(&state, &command).await,
-        plan => Ok(Arc::new(ViewTable::new(plan, Some(record.sql.clone())))),
+    let broken = |error: DataFusionError| error.context(format!("{} \"{}\" cannot be used any more", record.kind, record.name));
+    let statement = state.sql_to_statement(&record.sql, &Dialect::Generic).map_err(broken)?;
+    match statement {
+        Statement::CreateExternalTable(table) => external_provider(&state, table).await.map_err(broken),
+        statement => {
+            let plan = DEPTH.scope(depth, Box::pin(state.statement_to_plan(statement))).await.map_err(broken)?;
+            let name = qualified(&record.namespace, &record.name);
+            Ok(Arc::new(ViewTable::new(plan, Some(format!("CREATE VIEW {name} AS {}", record.sql)))))
+        }
     }
 }
 
 /// The files of a `CREATE EXTERNAL TABLE` as a table.
-pub async fn external(
-    state: &SessionState,
-    command: &datafusion::logical_expr::CreateExternalTable,
-) -> Result<Arc<dyn TableProvider>> {
+///
+/// Planning resolves every name in a statement, that of the table it makes too, and so would come
+/// back here: it is planned under a name that no table has.
+pub async fn external_provider(state: &SessionState, mut table: CreateExternalTable) -> Result<Arc<dyn TableProvider>> {
+    let name = TableReference::parse_str(&table.name.to_string());
+    let definition = external_definition(&table);
+    table.name = ObjectName::from(vec![Ident::with_quote('"', "\u{1}")]);
+    let plan = state.statement_to_plan(Statement::CreateExternalTable(table)).await?;
+    let LogicalPlan::Ddl(DdlStatement::CreateExternalTable(mut command)) = plan else {
+        return internal_err!("CREATE EXTERNAL TABLE became {}", plan.display());
+    };
+    command.name = name;
+    command.definition = Some(definition);
     let kind = command.file_type.to_uppercase();
     let factory = state.table_factories().get(&kind).ok_or_else(|| {
         DataFusionError::Plan(format!("files of type {kind} cannot be read; PARQUET, CSV, JSON and ARROW can"))
     })?;
-    factory.create(state, command).await
+    factory.create(state, &command).await
 }

@@ -11,7 +11,7 @@ use arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, Result, internal_err};
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
-    BinaryExpr, ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
 use datafusion::physical_expr_common::datum::apply;
@@ -37,6 +37,11 @@ pub fn checked_negation() -> &'static Arc<ScalarUDF> {
     &NEG
 }
 
+/// Whether a function is one of these; then it yields an integer.
+pub fn is_checked(function: &ScalarUDF) -> bool {
+    function.inner().downcast_ref::<Checked>().is_some()
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Operation {
     Add,
@@ -57,20 +62,6 @@ struct Checked {
     signature: Signature,
 }
 
-impl Checked {
-    /// What was in the place of the function.
-    fn replaced(&self, args: &[Expr]) -> Option<Expr> {
-        let operator = match self.operation {
-            Operation::Add => Operator::Plus,
-            Operation::Sub => Operator::Minus,
-            Operation::Mul => Operator::Multiply,
-            Operation::Neg => return Some(Expr::Negative(Box::new(args.first()?.clone()))),
-        };
-        let [left, right] = args else { return None };
-        Some(Expr::BinaryExpr(BinaryExpr::new(Box::new(left.clone()), operator, Box::new(right.clone()))))
-    }
-}
-
 impl ScalarUDFImpl for Checked {
     fn name(&self) -> &str {
         match self.operation {
@@ -83,9 +74,15 @@ impl ScalarUDFImpl for Checked {
 
     /// Columns keep the names they had.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        match self.replaced(args) {
-            Some(expr) => Ok(expr.schema_name().to_string()),
-            None => internal_err!("{} of {} arguments", self.name(), args.len()),
+        let operator = match self.operation {
+            Operation::Add => Operator::Plus,
+            Operation::Sub => Operator::Minus,
+            Operation::Mul => Operator::Multiply,
+            Operation::Neg => return Ok(format!("(- {})", args[0].schema_name())),
+        };
+        match args {
+            [left, right] => Ok(format!("{} {operator} {}", left.schema_name(), right.schema_name())),
+            _ => internal_err!("{} of {} arguments", self.name(), args.len()),
         }
     }
 

@@ -15,7 +15,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::arithmetic::{checked_negation, checked_operator};
+use super::arithmetic::{checked_negation, checked_operator, is_checked};
 
 #[derive(Debug)]
 pub struct CheckedArithmetic;
@@ -66,5 +66,11 @@ fn call(function: &Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {
 
 /// What has no type here (an outer query's column that is not in this schema has one) keeps its operator.
 fn is_integer(expr: &Expr, schema: &DFSchema) -> bool {
+    // Without this, the type of each term of a long sum would be found from all terms before it.
+    if let Expr::ScalarFunction(call) = expr
+        && is_checked(&call.func)
+    {
+        return true;
+    }
     expr.get_type(schema).is_ok_and(|data_type| data_type.is_integer())
 }

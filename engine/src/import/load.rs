@@ -20,7 +20,7 @@ use pmem_store::StoreError;
 use super::{Batches, FileScan};
 use crate::error::EngineError;
 use crate::session::Running;
-use crate::sql::{key_of, sorted};
+use crate::sql::{KeyColumn, key_of, sorted};
 use crate::types::declared_schema;
 use crate::write::{RowWriter, Target, WriteTarget};
 
@@ -99,7 +99,8 @@ fn target(running: &Running, options: &LoadOptions, scan: FileScan) -> Result<(W
         }
         (_, mode) => {
             let schema = Arc::new(nullable(&declared_schema(&scan.schema())));
-            let cluster_key = key_of(&schema, &options.order_by)?;
+            let key = options.order_by.iter().map(|column| KeyColumn::of_text(column)).collect::<Result<Vec<_>, _>>()?;
+            let cluster_key = key_of(&schema, &key)?;
             let what = Target::New { replace: mode == LoadMode::Replace };
             Ok((WriteTarget { namespace, table, schema: Arc::clone(&schema), cluster_key, what }, scan.with_schema(schema)?))
         }

@@ -8,6 +8,9 @@ use std::sync::Arc;
 use pmem_store::segment::BATCH_ZONES;
 use pmem_store::{Segment, ZONE_ROWS};
 
+/// Below this, one partition more costs more than it saves.
+const PARTITION_ZONES_MIN: usize = 4;
+
 /// A run of zones within one record batch of one segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
@@ -31,7 +34,8 @@ impl Unit {
 /// At most `target` partitions; in each, units in the order of the table.
 pub fn divide(segments: &[Arc<Segment>], target: usize) -> Vec<Vec<Unit>> {
     let zones: usize = segments.iter().map(|segment| segment.statistics().zone_count()).sum();
-    let target = target.clamp(1, zones.max(1));
+    // A few zones are read sooner than a second task is started.
+    let target = target.clamp(1, zones.div_ceil(PARTITION_ZONES_MIN).max(1));
     // Several units a partition, so that a filter on clustered rows does not leave one idle.
     let unit_rows = (zones / (target * 4)).clamp(1, BATCH_ZONES) * ZONE_ROWS;
     let mut partitions = vec![Vec::new(); target];

@@ -12,13 +12,14 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::datasource::source::DataSource;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr, conjunction_opt, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::DisplayFormatType;
+use futures::future::BoxFuture;
 use pmem_store::TableSnapshot;
 
 use super::filter::ScanFilter;
@@ -40,6 +41,8 @@ pub struct StoreScan {
     schema: SchemaRef,
     /// Over the declared schema.
     filters: Vec<Arc<dyn PhysicalExpr>>,
+    /// Those of the filters that a join above completes before it reads from here.
+    awaited: Vec<Arc<dyn PhysicalExpr>>,
     limit: Option<usize>,
     partitions: Arc<[Vec<Unit>]>,
     ordering: Arc<[PhysicalSortExpr]>,
@@ -66,6 +69,7 @@ impl StoreScan {
             ordering: table_ordering(&table, &known.segments).into(),
             projection,
             filters,
+            awaited: Vec::new(),
             limit,
             table,
             known,
@@ -78,6 +82,20 @@ impl StoreScan {
         Ok(StoreScan { projection: projection.into(), schema, ..self.clone() })
     }
 
+    /// The scan that waits for the dynamic filters `is_awaited` picks; None if it has none of them.
+    pub fn awaiting(&self, is_awaited: impl Fn(&DynamicFilterPhysicalExpr) -> bool) -> Result<Option<StoreScan>> {
+        let mut awaited = Vec::new();
+        for filter in &self.filters {
+            filter.apply(|node| {
+                if node.downcast_ref::<DynamicFilterPhysicalExpr>().is_some_and(&is_awaited) {
+                    awaited.push(Arc::clone(node));
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })?;
+        }
+        Ok((!awaited.is_empty()).then(|| StoreScan { awaited, ..self.clone() }))
+    }
+
     /// An expression over the output as one over the declared schema.
     fn declared_expr(&self, expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
         let rewritten = Arc::clone(expr).transform_up(|expr| {
@@ -87,6 +105,18 @@ impl StoreScan {
             Ok(Transformed::yes(Arc::new(Column::new(name, index)) as Arc<dyn PhysicalExpr>))
         });
         Ok(rewritten?.data)
+    }
+
+    fn wait(&self) -> Option<BoxFuture<'static, ()>> {
+        if self.awaited.is_empty() {
+            return None;
+        }
+        let awaited = self.awaited.clone();
+        Some(Box::pin(async move {
+            for filter in awaited.iter().filter_map(|filter| filter.downcast_ref::<DynamicFilterPhysicalExpr>()) {
+                filter.wait_complete().await;
+            }
+        }))
     }
 
     fn unfiltered_rows(&self, partition: Option<usize>) -> usize {
@@ -140,6 +170,7 @@ impl DataSource for StoreScan {
             next_unit: 0,
             current: None,
             kept: None,
+            waiting: self.wait(),
             finished: false,
         };
         if partition == 0 {

@@ -10,6 +10,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::RecordBatchStream;
 use futures::Stream;
+use futures::future::BoxFuture;
 use pmem_store::{Segment, ZONE_ROWS};
 
 use super::filter::ScanFilter;
@@ -38,6 +39,8 @@ pub struct ScanStream {
     pub(super) current: Option<OpenUnit>,
     /// For the segment of this index: which zones its statistics leave.
     pub(super) kept: Option<(usize, Option<Vec<bool>>)>,
+    /// For a join above to have its keys; nothing is read before.
+    pub(super) waiting: Option<BoxFuture<'static, ()>>,
     pub(super) finished: bool,
 }
 
@@ -213,6 +216,12 @@ impl Stream for ScanStream {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
+        if let Some(waiting) = &mut this.waiting {
+            if waiting.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            this.waiting = None;
+        }
         let elapsed = this.metrics.baseline.elapsed_compute().clone();
         let _timer = elapsed.timer();
         for _ in 0..ZONES_PER_POLL {

@@ -1,8 +1,12 @@
 //! `COPY table TO 'file'` and `COPY (query) TO 'file'`, with DataFusion's options or PostgreSQL's.
 
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use datafusion::common::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Query};
 use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect};
@@ -11,11 +15,13 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use futures::StreamExt;
 
-use super::copy_options::export_options;
+use super::copy_options::{ExportOptions, export_options};
 use super::refuse::refuse;
 use super::tokens::{is_word, significant};
+use crate::cancel::on_a_task;
 use crate::error::EngineError;
 use crate::export::open_export_with;
+use crate::output::{count_batch, count_schema};
 use crate::session::Running;
 
 pub struct CopyTo {
@@ -106,7 +112,7 @@ fn option_list(parser: &mut Parser<'_>, options: &mut Vec<(String, String)>) -> 
         }
         let name = name.to_ascii_lowercase();
         let name = name.strip_prefix("format.").unwrap_or(&name).to_string();
-        parser.consume_token(&Token::Eq);
+        let _ = parser.consume_token(&Token::Eq);
         let value = match parser.peek_token().token {
             Token::Comma | Token::RParen => "true".to_string(),
             _ => word_or_text(parser)?,
@@ -129,15 +135,21 @@ fn word_or_text(parser: &mut Parser<'_>) -> Result<String, ParserError> {
     }
 }
 
-/// The number of rows copied.
-pub async fn copy_to(running: &Running, copy: CopyTo) -> Result<u64, EngineError> {
+/// Copies when it is polled; the one row is the number of rows copied.
+pub async fn copy_to(running: &Running, copy: CopyTo) -> Result<SendableRecordBatchStream, EngineError> {
     let CopyTo { query, path, options } = copy;
     refuse(query.as_ref())?;
-    let path = Path::new(&path);
-    let options = export_options(path, &options)?;
+    let path = PathBuf::from(path);
+    let options = export_options(&path, &options)?;
     let plan = running.plan(Statement::Statement(Box::new(ast::Statement::Query(query)))).await?;
-    let mut rows = running.execute_plan(&plan).await?;
-    let mut export = open_export_with(path, options.format, &rows.schema(), options.csv)?;
+    let rows = running.execute_plan(&plan).await?;
+    let copied = async move { count_batch(write(rows, path, options).await?).map_err(EngineError::into_datafusion) };
+    let stream = RecordBatchStreamAdapter::new(count_schema(), futures::stream::once(copied));
+    Ok(on_a_task(Box::pin(stream), Arc::new(AtomicBool::new(false))))
+}
+
+async fn write(mut rows: SendableRecordBatchStream, path: PathBuf, options: ExportOptions) -> Result<u64, EngineError> {
+    let mut export = open_export_with(&path, options.format, &rows.schema(), options.csv)?;
     while let Some(batch) = rows.next().await {
         export.write(&batch?)?;
     }

@@ -10,15 +10,16 @@ use datafusion::sql::sqlparser::ast;
 use pmem_store::{ColumnOrder, StoreError};
 
 use super::ddl::resolve;
+use super::order_clause::KeyColumn;
 use crate::error::{EngineError, nearest};
 use crate::session::Running;
 use crate::types::declared_schema;
 use crate::write::{RowWriter, Target, WriteTarget};
 
 /// The rows written, None where the statement has no query.
-pub async fn create_table(running: &Running, mut create: ast::CreateTable) -> Result<Option<u64>, EngineError> {
+pub async fn create_table(running: &Running, create: ast::CreateTable, key: Vec<KeyColumn>) -> Result<Option<u64>, EngineError> {
     refuse_constraints(&create)?;
-    let key = cluster_columns(&mut create)?;
+    refuse_options(&create)?;
     let with_query = create.query.is_some();
     let statement = Statement::Statement(Box::new(ast::Statement::CreateTable(create)));
     let plan = running.plan(statement).await?;
@@ -37,7 +38,7 @@ pub async fn create_table(running: &Running, mut create: ast::CreateTable) -> Re
 async fn create_from(
     running: &Running,
     command: CreateMemoryTable,
-    key: Vec<String>,
+    key: Vec<KeyColumn>,
     with_query: bool,
 ) -> Result<Option<u64>, EngineError> {
     let (namespace, table) = resolve(&command.name)?;
@@ -97,22 +98,16 @@ fn table_schema(input: &Schema, with_query: bool) -> Result<SchemaRef, EngineErr
 }
 
 /// The key's columns as the schema spells them.
-pub(crate) fn key_of(schema: &Schema, key: &[String]) -> Result<Vec<ColumnOrder>, EngineError> {
+pub(crate) fn key_of(schema: &Schema, key: &[KeyColumn]) -> Result<Vec<ColumnOrder>, EngineError> {
     key.iter().map(|column| {
-        let mut words = column.split_whitespace();
-        let name = words.next().unwrap_or_default();
-        let descending = match words.next().map(str::to_ascii_lowercase).as_deref() {
-            None | Some("asc") => false,
-            Some("desc") => true,
-            Some(other) => {
-                let message = format!("\"{other}\" is no order; ASC and DESC are");
-                return Err(EngineError::Sql { message, position: None, hint: None });
-            }
-        };
+        let name = column.name.as_str();
         let names = || schema.fields().iter().map(|field| field.name().as_str());
         let exact = names().find(|field| *field == name).or_else(|| names().find(|field| field.eq_ignore_ascii_case(name)));
         match exact {
-            Some(field) => Ok(ColumnOrder { column: field.to_string(), descending, nulls_first: descending }),
+            Some(field) => {
+                let nulls_first = column.nulls_first.unwrap_or(column.descending);
+                Ok(ColumnOrder { column: field.to_string(), descending: column.descending, nulls_first })
+            }
             None => {
                 let hint = nearest(name, names()).map(|near| format!("did you mean \"{near}\"?"));
                 Err(EngineError::Sql { message: format!("column \"{name}\" to order by does not exist"), position: None, hint })
@@ -121,21 +116,22 @@ pub(crate) fn key_of(schema: &Schema, key: &[String]) -> Result<Vec<ColumnOrder>
     }).collect()
 }
 
-/// Takes ORDER BY or CLUSTER BY out of the statement.
-fn cluster_columns(create: &mut ast::CreateTable) -> Result<Vec<String>, EngineError> {
-    let order_by: Vec<ast::Expr> = create.order_by.take().map(|exprs| exprs.into_iter().collect()).unwrap_or_default();
-    let cluster_by: Vec<ast::Expr> = match create.cluster_by.take() {
-        Some(ast::WrappedCollection::NoWrapping(exprs) | ast::WrappedCollection::Parentheses(exprs)) => exprs,
-        None => Vec::new(),
-    };
-    if !order_by.is_empty() && !cluster_by.is_empty() {
-        return Err(EngineError::unsupported("ORDER BY and CLUSTER BY together", Some("they mean the same: use one")));
+/// Clauses of other engines that DataFusion has no words for.
+fn refuse_options(create: &ast::CreateTable) -> Result<(), EngineError> {
+    let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
+    if create.temporary {
+        return refuse("CREATE TEMPORARY TABLE", "create the table and drop it when you are done");
     }
-    let columns = order_by.into_iter().chain(cluster_by).map(|expr| match expr {
-        ast::Expr::Identifier(name) => Ok(if name.quote_style.is_some() { name.value } else { name.value.to_lowercase() }),
-        other => Err(EngineError::unsupported(format!("a table ordered by the expression {other}"), Some("order by columns"))),
-    });
-    columns.collect()
+    if create.like.is_some() {
+        return refuse("CREATE TABLE … LIKE", "use CREATE TABLE t AS SELECT * FROM other LIMIT 0");
+    }
+    if create.partition_by.is_some() || create.partition_of.is_some() {
+        return refuse("PARTITION BY", "order the table with ORDER BY: queries skip what they need not read");
+    }
+    if !matches!(create.table_options, ast::CreateTableOptions::None) {
+        return refuse("options of CREATE TABLE", "leave them out");
+    }
+    Ok(())
 }
 
 /// A constraint is enforced or refused; only NOT NULL is enforced so far.

@@ -1,15 +1,14 @@
-//! CREATE and DROP of schemas, views and external tables; DROP TABLE.
+//! CREATE and DROP of schemas and views; DROP TABLE.
 
 use datafusion::common::{SchemaReference, TableReference};
-use datafusion::logical_expr::{CreateExternalTable, CreateView, DdlStatement};
+use datafusion::logical_expr::{CreateView, DdlStatement};
 use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord};
 
-use crate::catalog::{CATALOG, EXTERNAL, VIEW, external};
+use crate::catalog::{CATALOG, EXTERNAL, VIEW};
 use crate::error::{EngineError, nearest};
 use crate::session::Running;
 
-/// `sql` is the statement's text, kept for external tables.
-pub async fn run_ddl(running: &Running, ddl: DdlStatement, sql: &str) -> Result<(), EngineError> {
+pub fn run_ddl(running: &Running, ddl: DdlStatement) -> Result<(), EngineError> {
     match ddl {
         DdlStatement::CreateCatalogSchema(command) => {
             let name = namespace(&command.schema_name)?;
@@ -32,7 +31,6 @@ pub async fn run_ddl(running: &Running, ddl: DdlStatement, sql: &str) -> Result<
             commit(running, "DROP SCHEMA", |transaction| transaction.drop_namespace(&name, command.cascade))
         }
         DdlStatement::CreateView(command) => create_view(running, command),
-        DdlStatement::CreateExternalTable(command) => create_external(running, &command, sql).await,
         DdlStatement::DropTable(command) => drop_named(running, &command.name, command.if_exists, "table"),
         DdlStatement::DropView(command) => drop_named(running, &command.name, command.if_exists, "view"),
         DdlStatement::CreateCatalog(_) => {
@@ -72,31 +70,6 @@ fn view_query(definition: &str) -> Result<String, EngineError> {
     }
 }
 
-async fn create_external(running: &Running, command: &CreateExternalTable, sql: &str) -> Result<(), EngineError> {
-    let (namespace, name) = resolve(&command.name)?;
-    let snapshot = running.catalog.snapshot();
-    let exists = snapshot.table(&namespace, &name)?.is_some() || snapshot.view(&namespace, &name)?.is_some();
-    if exists && command.if_not_exists {
-        return Ok(());
-    }
-    if command.temporary {
-        return Err(EngineError::unsupported("CREATE TEMPORARY EXTERNAL TABLE", None));
-    }
-    if !command.constraints.is_empty() {
-        return Err(EngineError::unsupported("a constraint on an external table", None));
-    }
-    for location in command.locations.iter().filter(|location| !location.contains("://") && !location.contains('*')) {
-        if !std::path::Path::new(location).exists() {
-            let message = format!("there is no file or directory \"{location}\"");
-            return Err(EngineError::Execution { message, hint: None });
-        }
-    }
-    // Reads the files' schema: a table that cannot be read is refused now, not when it is queried.
-    external(&running.state, command).await?;
-    let record = ViewRecord { namespace, name, created_version: 0, kind: EXTERNAL.into(), sql: sql.to_string() };
-    commit(running, "CREATE EXTERNAL TABLE", |transaction| transaction.create_view(record, command.or_replace))
-}
-
 fn drop_named(running: &Running, name: &TableReference, if_exists: bool, wanted: &'static str) -> Result<(), EngineError> {
     let (namespace, name) = resolve(name)?;
     let snapshot = running.catalog.snapshot();
@@ -126,7 +99,7 @@ fn drop_named(running: &Running, name: &TableReference, if_exists: bool, wanted:
     }
 }
 
-fn commit(
+pub fn commit(
     running: &Running,
     operation: &str,
     change: impl FnOnce(&mut Transaction<'_>) -> Result<(), StoreError>,

@@ -16,6 +16,23 @@ pub struct KeyColumn {
     pub nulls_first: Option<bool>,
 }
 
+impl KeyColumn {
+    /// Of `name`, `name asc` or `name desc`, as `--order-by` has it.
+    pub fn of_text(text: &str) -> Result<KeyColumn, EngineError> {
+        let mut words = text.split_whitespace();
+        let name = words.next().unwrap_or_default().to_string();
+        let descending = match words.next().map(str::to_ascii_lowercase).as_deref() {
+            None | Some("asc") => false,
+            Some("desc") => true,
+            Some(other) => {
+                let message = format!("\"{other}\" is no order; ASC and DESC are");
+                return Err(EngineError::Sql { message, position: None, hint: None });
+            }
+        };
+        Ok(KeyColumn { name, descending, nulls_first: None })
+    }
+}
+
 /// Takes the clause out, if the statement is a CREATE TABLE that has one.
 pub fn take_order_clause(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<KeyColumn>, EngineError> {
     let mut key = None;

@@ -1,6 +1,8 @@
 //! SET and RESET: names of ours, and DataFusion's own under `datafusion.`.
 
-use datafusion::logical_expr::SetVariable;
+use arrow::array::timezone::Tz;
+use datafusion::common::config::ConfigOptions;
+use datafusion::logical_expr::{ResetVariable, SetVariable};
 
 use crate::error::{EngineError, nearest};
 
@@ -8,24 +10,62 @@ use crate::error::{EngineError, nearest};
 const NAMES: [(&str, &str); 4] = [
     ("threads", "datafusion.execution.target_partitions"),
     ("batch_size", "datafusion.execution.batch_size"),
-    ("timezone", "datafusion.execution.time_zone"),
+    ("timezone", TIME_ZONE),
     ("explain_format", "datafusion.explain.format"),
 ];
 
+const TIME_ZONE: &str = "datafusion.execution.time_zone";
+
+/// DataFusion's name for a setting.
+pub fn shown_name(asked: &str) -> &str {
+    NAMES.iter().find(|(ours, _)| *ours == asked).map_or(asked, |(_, name)| name)
+}
+
 /// The setting with DataFusion's name, or an error with the nearest name there is.
-pub fn set_variable(mut set: SetVariable, known: impl Fn(&str) -> bool, all: &[String]) -> Result<SetVariable, EngineError> {
-    if let Some((_, name)) = NAMES.iter().find(|(ours, _)| *ours == set.variable) {
-        set.variable = (*name).to_string();
+pub fn set_variable(mut set: SetVariable, known: &ConfigOptions, defaults: &ConfigOptions) -> Result<SetVariable, EngineError> {
+    set.variable = known_name(&set.variable, known)?;
+    // Nothing is called so: PostgreSQL's word for the value it started with.
+    if set.value.eq_ignore_ascii_case("default") {
+        return Ok(default_of(set.variable, defaults).unwrap_or_else(|reset| SetVariable { variable: reset.variable, value: set.value }));
     }
-    if set.variable.starts_with("datafusion.runtime.") {
+    if set.variable == TIME_ZONE && set.value.parse::<Tz>().is_err() {
+        let message = format!("there is no time zone \"{}\"", set.value);
+        let hint = Some("name one as 'UTC', '+02:00' or 'Europe/Berlin'".to_string());
+        return Err(EngineError::Sql { message, position: None, hint });
+    }
+    Ok(set)
+}
+
+/// Back to what a session begins with, where that is a value.
+pub fn reset_variable(
+    reset: ResetVariable,
+    known: &ConfigOptions,
+    defaults: &ConfigOptions,
+) -> Result<Result<SetVariable, ResetVariable>, EngineError> {
+    Ok(default_of(known_name(&reset.variable, known)?, defaults))
+}
+
+fn default_of(variable: String, defaults: &ConfigOptions) -> Result<SetVariable, ResetVariable> {
+    let entry = defaults.entries().into_iter().find(|entry| entry.key == variable);
+    match entry.and_then(|entry| entry.value) {
+        Some(value) => Ok(SetVariable { variable, value }),
+        None => Err(ResetVariable { variable }),
+    }
+}
+
+fn known_name(asked: &str, known: &ConfigOptions) -> Result<String, EngineError> {
+    let name = shown_name(asked);
+    if name.starts_with("datafusion.runtime.") {
         let hint = Some("memory and spill space belong to the process: use --memory-limit and --spill-dir");
-        return Err(EngineError::unsupported(format!("SET {}", set.variable), hint));
+        return Err(EngineError::unsupported(format!("SET {name}"), hint));
     }
-    if known(&set.variable) {
-        return Ok(set);
-    }
+    let all: Vec<String> = known.entries().into_iter().map(|entry| entry.key).collect();
+    if all.iter().any(|key| key == name) { Ok(name.to_string()) } else { Err(unknown_setting(asked, &all)) }
+}
+
+pub fn unknown_setting(asked: &str, all: &[String]) -> EngineError {
     let names = NAMES.iter().map(|(ours, _)| *ours).chain(all.iter().map(String::as_str));
-    let hint = nearest(&set.variable, names).map(|near| format!("did you mean \"{near}\"?"));
+    let hint = nearest(asked, names).map(|near| format!("did you mean \"{near}\"?"));
     let hint = hint.or_else(|| Some("SHOW ALL lists the settings".to_string()));
-    Err(EngineError::Sql { message: format!("there is no setting \"{}\"", set.variable), position: None, hint })
+    EngineError::Sql { message: format!("there is no setting \"{asked}\""), position: None, hint }
 }

@@ -1,11 +1,45 @@
-//! SHOW TABLES, SHOW SCHEMAS and SHOW VIEWS as queries over information_schema.
+//! Statements that are said again in words that DataFusion knows: SHOW as queries over
+//! information_schema, SET TIME ZONE as the setting it is.
 
-use datafusion::sql::sqlparser::ast::Statement;
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{self, Ident, ObjectName, Set};
 
-/// The query that answers the statement, if it is one of these.
-pub fn query_for(statement: &Statement) -> Option<String> {
+use super::settings::{shown_name, unknown_setting};
+use crate::error::EngineError;
+
+/// The statement that means the same.
+pub fn restated(state: &SessionState, statement: Statement) -> Result<Statement, EngineError> {
+    let Statement::Statement(inner) = &statement else { return Ok(statement) };
+    let query = match inner.as_ref() {
+        ast::Statement::ShowVariable { variable } => variable_query(state, variable)?,
+        ast::Statement::Set(Set::SetTimeZone { local: false, value }) => {
+            let set = Set::SingleAssignment {
+                scope: None,
+                hivevar: false,
+                variable: ObjectName::from(vec![Ident::new("timezone")]),
+                values: vec![value.clone()],
+            };
+            return Ok(Statement::Statement(Box::new(ast::Statement::Set(set))));
+        }
+        other => listing_query(other),
+    };
+    match query {
+        Some(query) => Ok(state.sql_to_statement(&query, &state.config().options().sql_parser.dialect)?),
+        None => Ok(statement),
+    }
+}
+
+/// SHOW TABLES, SHOW SCHEMAS and SHOW VIEWS.
+fn listing_query(statement: &ast::Statement) -> Option<String> {
     const TABLES: &str = "SELECT table_schema, table_name, table_type FROM information_schema.tables \
          WHERE table_schema <> 'information_schema'";
+    if !matches!(
+        statement,
+        ast::Statement::ShowTables { .. } | ast::Statement::ShowViews { .. } | ast::Statement::ShowSchemas { .. }
+    ) {
+        return None;
+    }
     // With a filter (LIKE, FROM …) the statement is another; DataFusion answers or refuses it.
     match statement.to_string().as_str() {
         "SHOW TABLES" => Some(format!("{TABLES} ORDER BY 1, 2")),
@@ -13,4 +47,22 @@ pub fn query_for(statement: &Statement) -> Option<String> {
         "SHOW SCHEMAS" => Some("SELECT schema_name FROM information_schema.schemata ORDER BY 1".to_string()),
         _ => None,
     }
+}
+
+/// SHOW of a setting, under the name that was asked for.
+fn variable_query(state: &SessionState, variable: &[Ident]) -> Result<Option<String>, EngineError> {
+    let words: Vec<String> = variable.iter().map(|word| word.value.to_lowercase()).collect();
+    let asked = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["all"] | [.., "verbose"] => return Ok(None),
+        ["time", "zone"] => "timezone".to_string(),
+        words => words.join("."),
+    };
+    let name = shown_name(&asked);
+    let entries = state.config().options().entries();
+    if !entries.iter().any(|entry| entry.key == name) && !name.starts_with("datafusion.runtime.") {
+        let all: Vec<String> = entries.into_iter().map(|entry| entry.key).collect();
+        return Err(unknown_setting(&asked, &all));
+    }
+    let asked = asked.replace('\'', "''");
+    Ok(Some(format!("SELECT '{asked}' AS name, value FROM information_schema.df_settings WHERE name = '{name}'")))
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::common::{Result, not_impl_err};
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
@@ -45,13 +45,20 @@ pub fn insert_plan(
         Some(PhysicalSortRequirement::new(Arc::new(Column::new(&order.column, index)), Some(options)))
     });
     let order = LexRequirement::new(order.collect::<Vec<_>>());
-    let sink = StoreSink { engine: Arc::clone(engine), target };
+    let sink = StoreSink { engine: Arc::clone(engine), schema: nullable(&target.schema), target };
     Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
+}
+
+fn nullable(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 #[derive(Debug)]
 struct StoreSink {
     engine: Arc<EngineShared>,
+    /// Says that all columns may be NULL, so that the check that names table, column and row is ours.
+    schema: SchemaRef,
     target: WriteTarget,
 }
 
@@ -64,7 +71,7 @@ impl DisplayAs for StoreSink {
 #[async_trait]
 impl DataSink for StoreSink {
     fn schema(&self) -> &SchemaRef {
-        &self.target.schema
+        &self.schema
     }
 
     async fn write_all(&self, data: SendableRecordBatchStream, _: &Arc<TaskContext>) -> Result<u64> {

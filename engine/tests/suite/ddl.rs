@@ -215,9 +215,9 @@ fn show_and_describe_answer_as_people_expect() {
     assert_eq!(db.rows("SHOW TABLES"), ["main|t|BASE TABLE", "main|v|VIEW"]);
     assert_eq!(db.rows("show tables"), ["main|t|BASE TABLE", "main|v|VIEW"]);
     assert_eq!(db.rows("SHOW VIEWS"), ["main|v|VIEW"]);
-    assert_eq!(db.rows("DESCRIBE t"), ["a|Int32|NO", "b|Utf8View|YES"]);
-    assert_eq!(db.rows("DESC main.t"), ["a|Int32|NO", "b|Utf8View|YES"]);
-    assert_eq!(db.rows("DESCRIBE v"), ["a|Int32|NO"]);
+    assert_eq!(db.rows("DESCRIBE t"), ["a|INTEGER|NO", "b|VARCHAR|YES"]);
+    assert_eq!(db.rows("DESC main.t"), ["a|INTEGER|NO", "b|VARCHAR|YES"]);
+    assert_eq!(db.rows("DESCRIBE v"), ["a|INTEGER|NO"]);
     assert_eq!(db.run("SHOW COLUMNS FROM t").row_count(), 2);
     let error = db.error("DESCRIBE tt");
     assert_eq!(error.to_string(), "table \"tt\" does not exist");

@@ -19,6 +19,7 @@ mod plans;
 mod pruning;
 mod report;
 mod scan;
+mod semantics;
 mod sharing;
 mod statistics;
 mod views;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
-use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata};
+use redb::{ReadTransaction, ReadableTable};
 use serde::de::DeserializeOwned;
 
-use super::database::{Database, NAMESPACES, SCHEMAS, SEGMENTS, STORE, STORE_KEY, TABLES, VERSIONS, VIEWS};
-use super::records::{SegmentRecord, StoreRecord, TableId, TableRecord, VersionRecord, ViewRecord};
+use super::database::{Database, NAMESPACES, SCHEMAS, SEGMENTS, STORE, STORE_KEY, TABLES, VIEWS};
+use super::records::{SegmentRecord, StoreRecord, TableId, TableRecord, ViewRecord};
 use crate::error::{Result, StoreError};
 
 pub struct CatalogReader {
@@ -69,11 +69,6 @@ impl CatalogReader {
         Ok(segments.get((table, segment)).map_err(|error| self.error(error))?.is_some())
     }
 
-    pub fn segment_count(&self) -> Result<u64> {
-        let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
-        segments.len().map_err(|error| self.error(error))
-    }
-
     pub fn view(&self, namespace: &str, name: &str) -> Result<Option<ViewRecord>> {
         let views = self.transaction.open_table(VIEWS).map_err(|error| self.error(error))?;
         let value = views.get((namespace, name)).map_err(|error| self.error(error))?;
@@ -84,16 +79,6 @@ impl CatalogReader {
         let views = self.transaction.open_table(VIEWS).map_err(|error| self.error(error))?;
         let rows = views.iter().map_err(|error| self.error(error))?;
         rows.map(|row| self.decode(row.map_err(|error| self.error(error))?.1.value())).collect()
-    }
-
-    pub fn versions(&self) -> Result<Vec<(u64, VersionRecord)>> {
-        let versions = self.transaction.open_table(VERSIONS).map_err(|error| self.error(error))?;
-        let rows = versions.iter().map_err(|error| self.error(error))?;
-        rows.map(|row| {
-            let (key, value) = row.map_err(|error| self.error(error))?;
-            Ok((key.value(), self.decode(value.value())?))
-        })
-        .collect()
     }
 
     fn decode<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T> {
