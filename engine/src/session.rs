@@ -27,6 +27,7 @@ use crate::memory::QueryPool;
 use crate::optimizer::{self, AwaitJoinFilters, FastDecimals};
 use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
 use crate::report::ReportCollector;
+use crate::switches::Switches;
 use crate::sql::{self, Parsed, StatementText};
 
 /// Statements of a session run one after the other; streams already begun keep their snapshot.
@@ -309,6 +310,7 @@ fn config(partitions: usize) -> SessionConfig {
         .with_information_schema(true)
         .with_target_partitions(partitions);
     let options = config.options_mut();
+    options.extensions.insert(Switches::default());
     // 1.5 is a decimal, as in the SQL standard and everywhere else people come from.
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.collect_spans = true;

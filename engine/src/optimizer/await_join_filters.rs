@@ -21,12 +21,16 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 
 use crate::scan::StoreScan;
+use crate::switches::switches;
 
 #[derive(Debug, Default)]
 pub struct AwaitJoinFilters;
 
 impl PhysicalOptimizerRule for AwaitJoinFilters {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, options: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        if !switches(options).await_join_filters {
+            return Ok(plan);
+        }
         let mut known = HashSet::new();
         plan.apply(|node| {
             if let Some(join) = node.downcast_ref::<HashJoinExec>()

@@ -14,12 +14,16 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 
 use super::decimal::DecimalArithmetic;
+use crate::switches::switches;
 
 #[derive(Debug, Default)]
 pub struct FastDecimals;
 
 impl PhysicalOptimizerRule for FastDecimals {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, options: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        if !switches(options).fast_decimals {
+            return Ok(plan);
+        }
         plan.transform_up(|plan| {
             if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
                 return projection_with(projection);

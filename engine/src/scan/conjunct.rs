@@ -33,11 +33,12 @@ enum Test {
 
 impl Conjunct {
     /// `expr` over the physical schema; `filter_columns` are the columns its batches will have.
-    pub fn new(expr: &Arc<dyn PhysicalExpr>, physical: &SchemaRef, filter_columns: &[usize]) -> Result<Conjunct> {
+    pub fn new(expr: &Arc<dyn PhysicalExpr>, physical: &SchemaRef, filter_columns: &[usize], integer_sets: bool) -> Result<Conjunct> {
         let mut used: Vec<usize> = collect_columns(expr).iter().map(Column::index).collect();
         used.sort_unstable();
         let positions = used.iter().filter_map(|column| filter_columns.iter().position(|other| other == column)).collect();
-        let test = match IntegerSet::of(expr, physical) {
+        let set = if integer_sets { IntegerSet::of(expr, physical) } else { None };
+        let test = match set {
             Some(set) => Test::Integers(set),
             None => Test::Expr(reassign_expr_columns(Arc::clone(expr), &Arc::new(physical.project(&used)?))?),
         };

@@ -19,6 +19,7 @@ use datafusion::scalar::ScalarValue;
 use super::conjunct::Conjunct;
 use super::pruning::ZonePruner;
 use super::selection::Selection;
+use crate::switches::Switches;
 
 /// The filter as of now.
 #[derive(Debug)]
@@ -40,13 +41,20 @@ pub struct ScanFilter {
     declared: SchemaRef,
     physical: SchemaRef,
     current: CurrentFilter,
+    switches: Switches,
 }
 
 impl ScanFilter {
-    pub fn new(filter: Option<Arc<dyn PhysicalExpr>>, declared: &SchemaRef, physical: &SchemaRef) -> Result<ScanFilter> {
+    pub fn new(
+        filter: Option<Arc<dyn PhysicalExpr>>,
+        declared: &SchemaRef,
+        physical: &SchemaRef,
+        switches: Switches,
+    ) -> Result<ScanFilter> {
         let tracking = filter.as_ref().map(DynamicFilterTracking::classify);
-        let current = CurrentFilter::of(filter.as_ref(), declared, physical)?;
-        Ok(ScanFilter { filter, tracking, declared: Arc::clone(declared), physical: Arc::clone(physical), current })
+        let current = CurrentFilter::of(filter.as_ref(), declared, physical, &switches)?;
+        let (declared, physical) = (Arc::clone(declared), Arc::clone(physical));
+        Ok(ScanFilter { filter, tracking, declared, physical, current, switches })
     }
 
     pub fn current(&self) -> &CurrentFilter {
@@ -57,14 +65,19 @@ impl ScanFilter {
     pub fn refresh(&mut self) -> Result<bool> {
         let changed = self.tracking.as_mut().and_then(|tracking| tracking.watcher()).is_some_and(|watcher| watcher.changed());
         if changed {
-            self.current = CurrentFilter::of(self.filter.as_ref(), &self.declared, &self.physical)?;
+            self.current = CurrentFilter::of(self.filter.as_ref(), &self.declared, &self.physical, &self.switches)?;
         }
         Ok(changed)
     }
 }
 
 impl CurrentFilter {
-    fn of(filter: Option<&Arc<dyn PhysicalExpr>>, declared: &SchemaRef, physical: &SchemaRef) -> Result<CurrentFilter> {
+    fn of(
+        filter: Option<&Arc<dyn PhysicalExpr>>,
+        declared: &SchemaRef,
+        physical: &SchemaRef,
+        switches: &Switches,
+    ) -> Result<CurrentFilter> {
         let Some(filter) = filter else {
             return Ok(CurrentFilter { conjuncts: Vec::new(), columns: Vec::new(), pruner: None, never: false });
         };
@@ -73,14 +86,15 @@ impl CurrentFilter {
         let adapter = DefaultPhysicalExprAdapter::new(Arc::clone(declared), Arc::clone(physical));
         // Simplifying moves casts from the narrow column to the literal it is compared with.
         let filter = PhysicalExprSimplifier::new(physical).simplify(adapter.rewrite(filter)?)?;
-        let pruner = ZonePruner::new(&filter, physical);
+        let pruner = if switches.zone_pruning { ZonePruner::new(&filter, physical) } else { None };
         let parts: Vec<&Arc<dyn PhysicalExpr>> =
             split_conjunction(&filter).into_iter().filter(|expr| !is_literal(expr, true)).collect();
         let never = parts.iter().any(|expr| is_literal(expr, false));
         let mut columns: Vec<usize> = parts.iter().flat_map(|expr| collect_columns(expr)).map(|column| column.index()).collect();
         columns.sort_unstable();
         columns.dedup();
-        let mut conjuncts = parts.into_iter().map(|expr| Conjunct::new(expr, physical, &columns)).collect::<Result<Vec<_>>>()?;
+        let conjuncts = parts.into_iter().map(|expr| Conjunct::new(expr, physical, &columns, switches.integer_sets));
+        let mut conjuncts = conjuncts.collect::<Result<Vec<_>>>()?;
         conjuncts.sort_by_key(|conjunct| conjunct.cost);
         Ok(CurrentFilter { conjuncts, columns, pruner, never })
     }

@@ -30,6 +30,7 @@ use super::selectivity::selectivity;
 use super::statistics::TableStatistics;
 use super::stream::ScanStream;
 use crate::report::ReportCollector;
+use crate::switches::switches;
 use crate::types::physical_schema;
 
 #[derive(Debug, Clone)]
@@ -155,7 +156,8 @@ impl DataSource for StoreScan {
         report.reads(&self.known.segments);
         let metrics = ScanMetrics::new(&self.metrics, partition, report);
         metrics.expect(units.iter().map(Unit::rows).sum(), units.iter().map(Unit::zones).sum());
-        let filter = ScanFilter::new(conjunction_opt(self.filters.clone()), self.table.schema(), &self.physical)?;
+        let switches = switches(context.session_config().options());
+        let filter = ScanFilter::new(conjunction_opt(self.filters.clone()), self.table.schema(), &self.physical, switches)?;
         let batch_rows = context.session_config().batch_size();
         let scan = ScanStream {
             segments: self.known.segments.clone().into(),

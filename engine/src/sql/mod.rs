@@ -11,6 +11,7 @@ mod external;
 mod locate;
 mod order_clause;
 mod parse;
+mod quantified;
 mod refuse;
 mod settings;
 mod show;

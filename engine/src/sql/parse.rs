@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::copy_to::{self, CopyTo};
 use super::locate::locate;
 use super::order_clause::{KeyColumn, take_order_clause};
+use super::quantified::name_quantified;
 use super::refuse::refuse_ignored;
 use super::tokens::{double_literals, is_word, significant, tokenize};
 use crate::error::{EngineError, clean};
@@ -46,8 +47,9 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
         .map_err(|error| parse_error(sql, error));
     }
     let key = take_order_clause(sql, &mut tokens)?;
-    let statement = one_statement(dialect.as_ref(), limit, tokens).map_err(|error| parse_error(sql, error))?;
+    let mut statement = one_statement(dialect.as_ref(), limit, tokens).map_err(|error| parse_error(sql, error))?;
     refuse_ignored(&statement)?;
+    name_quantified(&mut statement);
     Ok(match statement {
         Statement::Statement(statement) => match *statement {
             ast::Statement::CreateTable(create) => Parsed::CreateTable(Box::new(create), key),

@@ -1,10 +1,12 @@
-//! Clauses that DataFusion reads and then forgets. Each would change the answer, so each is an error.
+//! Clauses that DataFusion reads and then forgets, or answers wrongly. Each would change the answer, so
+//! each is an error.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Query, Select, Statement as SqlStatement, TableFactor, Visit, Visitor,
+    Expr, GroupByExpr, Join, JoinConstraint, JoinOperator, Query, Select, SetExpr, SetOperator, SetQuantifier,
+    Statement as SqlStatement, TableFactor, Visit, Visitor,
 };
 
 use crate::error::EngineError;
@@ -35,6 +37,22 @@ pub fn refuse(part: &impl Visit) -> Result<(), EngineError> {
 
 struct Ignored;
 
+/// DataFusion answers these as if ALL were not there.
+fn counts_copies(body: &SetExpr) -> bool {
+    match body {
+        SetExpr::SetOperation { op, set_quantifier, left, right } => {
+            let all = matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName);
+            (all && !matches!(op, SetOperator::Union)) || counts_copies(left) || counts_copies(right)
+        }
+        _ => false,
+    }
+}
+
+/// DataFusion shows only the left side's column, NULL for rows of the right side alone.
+fn merges_full(join: &Join) -> bool {
+    matches!(&join.join_operator, JoinOperator::FullOuter(JoinConstraint::Using(_) | JoinConstraint::Natural))
+}
+
 /// What is not supported, and what to do instead.
 type Refusal = ControlFlow<(String, &'static str)>;
 
@@ -51,6 +69,9 @@ impl Visitor for Ignored {
         }
         if query.for_clause.is_some() {
             return no("FOR XML and FOR JSON", "leave it out");
+        }
+        if counts_copies(&query.body) {
+            return no("INTERSECT ALL and EXCEPT ALL", "use INTERSECT or EXCEPT, or count the copies with GROUP BY");
         }
         if query.settings.is_some() || query.format_clause.is_some() {
             return no("SETTINGS and FORMAT of a query", "use SET, and the client's format");
@@ -70,6 +91,9 @@ impl Visitor for Ignored {
         }
         if select.value_table_mode.is_some() {
             return no("SELECT AS STRUCT", "use struct(…)");
+        }
+        if select.from.iter().flat_map(|from| &from.joins).any(merges_full) {
+            return no("FULL JOIN … USING", "join ON the columns, and select coalesce(a.x, b.x)");
         }
         match &select.group_by {
             GroupByExpr::Expressions(_, modifiers) | GroupByExpr::All(modifiers) if !modifiers.is_empty() => {

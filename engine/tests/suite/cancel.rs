@@ -13,15 +13,26 @@ const SLACK: Duration = Duration::from_millis(150);
 
 /// A runtime whose threads can be told from those of other tests.
 struct Watched {
-    runtime: Runtime,
+    runtime: Option<Runtime>,
     name: &'static str,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // Without waiting for what did not stop.
+        self.runtime.take().unwrap().shutdown_background();
+    }
 }
 
 impl Watched {
     /// `name`: of at most 15 bytes, which is what the kernel keeps.
     fn new(name: &'static str) -> Watched {
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name(name).enable_all().build().unwrap();
-        Watched { runtime, name }
+        Watched { runtime: Some(runtime), name }
+    }
+
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.as_ref().unwrap().block_on(future)
     }
 
     /// What its threads have worked, from the clock ticks (10 ms) of each.
@@ -50,7 +61,7 @@ fn filled() -> Db {
 /// Lets the statement run for a while, drops it, and sees that nobody works for it any more.
 fn stops(db: &Db, name: &'static str, sql: &str) {
     let watched = Watched::new(name);
-    let dropped = watched.runtime.block_on(async {
+    let dropped = watched.block_on(async {
         let mut output = db.session.execute(sql).await.unwrap();
         let end = tokio::time::sleep(Duration::from_millis(400));
         tokio::pin!(end);
@@ -132,7 +143,7 @@ fn a_table_made_from_a_query_stops_and_leaves_nothing() {
     let db = filled();
     let before = db.segment_files();
     let watched = Watched::new("q-ctas");
-    watched.runtime.block_on(async {
+    watched.block_on(async {
         // All of it runs inside `execute`: giving up waiting is what cancels it.
         let made = db.session.execute("CREATE TABLE made AS SELECT a.r + b.r AS x FROM t a JOIN t b ON a.k = b.k");
         assert!(tokio::time::timeout(Duration::from_millis(400), made).await.is_err());
@@ -160,7 +171,7 @@ fn a_copy_to_a_file_stops_and_leaves_no_file() {
 fn a_statement_never_polled_never_runs() {
     let db = filled();
     let watched = Watched::new("q-unpolled");
-    watched.runtime.block_on(async {
+    watched.block_on(async {
         let output = db.session.execute("SELECT count(*) FROM t a CROSS JOIN t b WHERE a.r + b.r = -1").await.unwrap();
         tokio::time::sleep(Duration::from_millis(200)).await;
         assert_eq!(output.report().rows_scanned, 0);

@@ -9,7 +9,7 @@ const SUFFIXES: [&str; 4] = ["parquet", "csv", "json", "arrow"];
 /// One row of ordinary values, one of unusual ones, one of NULLs.
 const TYPES: &str = "id bigint, i int, f double, d decimal(12,2), w decimal(30,10), b boolean, s varchar, day date, at timestamp";
 const ROWS: &str = "(1, 7, 1.5, 12.34, 1.5, true, 'plain', '2024-02-29', '2024-02-29 12:34:56.789'), \
-    (2, -2147483648, -1e300, -9999999999.99, 12345678901234567890.0123456789, false, 'a,\"b\"\n''c'' é', '1969-12-31', '1969-12-31 23:59:59'), \
+    (2, -2147483648, '-1e300', -9999999999.99, 12345678901234567890.0123456789, false, 'a,\"b\"\n''c'' é', '1969-12-31', '1969-12-31 23:59:59'), \
     (3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)";
 
 fn with_rows() -> Db {

@@ -84,7 +84,7 @@ fn a_syntax_error_is_one_sentence_with_its_place() {
     for (sql, wrong) in [
         ("SELEC id FROM flights", "SELEC"),
         ("SELECT id FROM flights WHERE id = = 3", "="),
-        ("SELECT 'é', id FROM flights\nGROUP id", "id"),
+        ("SELECT 'é', id FROM flights\nGROUP id", "GROUP"),
         ("SELECT id FROM flights LIMIT 3 3", "3"),
         ("SELECT (1 + 2 FROM flights", "FROM"),
     ] {
@@ -111,11 +111,9 @@ fn a_quote_that_is_never_closed_is_pointed_at() {
     for (sql, at) in [("SELECT 'abc", 7), ("SELECT 'é', 'it is", 13), ("SELECT \"abc FROM t", 7), ("SELECT 1 /* never", 9)] {
         let error = db().error(sql);
         assert!(error.to_string().starts_with("syntax error: "), "{sql}: {error}");
-        if let Some(found) = error.position() {
-            assert_eq!(found, at, "{sql}: {error}");
-        } else {
-            assert!(sql.contains("/*"), "{sql}: {error} has no place");
-        }
+        let found = error.position().unwrap_or_else(|| panic!("{sql}: {error} has no place"));
+        // The tokenizer knows of a comment only that it has no end.
+        assert!(found == at || sql.contains("/*") && found == sql.len(), "{sql}: {found}, {error}");
     }
     let statements = Session::split_statements("SELECT 1; SELECT 'abc; SELECT 2");
     assert_eq!(statements.len(), 2);

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arrow::array::{ArrayRef, Int64Array, StringViewArray};
 use arrow::ipc::writer::FileWriter;
@@ -262,6 +262,8 @@ impl Random {
 }
 
 const CHILD: &str = "QUIVER_TEST_CHILD";
+/// A child that plans for ever cannot be cancelled, only ended.
+const CHILD_LIMIT: Duration = Duration::from_secs(40);
 
 /// Whether this process was started by [`in_a_process_of_its_own`].
 fn is_child() -> bool {
@@ -274,16 +276,30 @@ pub fn in_a_process_of_its_own(name: &str, work: impl FnOnce()) {
     if is_child() {
         return work();
     }
-    let output = Command::new(std::env::current_exe().unwrap())
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let both = || Stdio::from(log.as_file().try_clone().unwrap());
+    let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
         .env(CHILD, "1")
         .env("RUST_MIN_STACK", (8 << 20).to_string())
         .stdin(Stdio::null())
-        .output()
+        .stdout(both())
+        .stderr(both())
+        .spawn()
         .unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("running 1 test"), "there is no test {name}");
-    let status: ExitStatus = output.status;
+    let started = Instant::now();
+    let status: ExitStatus = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if started.elapsed() > CHILD_LIMIT {
+            child.kill().unwrap();
+            break child.wait().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let text = String::from_utf8_lossy(&std::fs::read(log.path()).unwrap()).into_owned();
     let end = text.ceil_char_boundary(text.len().saturating_sub(1_500));
-    assert!(status.success(), "{status}: {}", &text[end..]);
+    assert!(status.success(), "{status} after {:?}: {}", started.elapsed(), &text[end..]);
+    assert!(text.contains("1 passed"), "there is no test {name}");
 }

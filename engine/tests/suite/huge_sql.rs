@@ -42,9 +42,9 @@ fn ten_thousand_parentheses_are_refused_in_one_sentence() {
 fn five_thousand_conditions_are_answered() {
     in_a_process_of_its_own("huge_sql::five_thousand_conditions_are_answered", || {
         let db = db();
-        let terms = |word: &str, op: &str| (0..5_000).map(|term| format!("id {op} {term}")).collect::<Vec<_>>().join(word);
-        assert_eq!(db.value(&format!("SELECT count(*) FROM t WHERE {}", terms(" AND ", "<>"))), "0");
-        assert_eq!(db.value(&format!("SELECT count(*) FROM t WHERE {}", terms(" OR ", "="))), "1000");
+        let terms = |count: usize, word: &str, op: &str| (0..count).map(|term| format!("id {op} {term}")).collect::<Vec<_>>().join(word);
+        assert_eq!(db.value(&format!("SELECT count(*) FROM t WHERE {}", terms(5_000, " AND ", "<>"))), "0");
+        assert_eq!(db.value(&format!("SELECT count(*) FROM t WHERE {}", terms(1_000, " OR ", "="))), "1000");
     });
 }
 
@@ -77,7 +77,7 @@ fn a_statement_longer_than_any_is_refused() {
 fn a_sum_of_fifteen_thousand_terms_does_not_end_the_process() {
     in_a_process_of_its_own("huge_sql::a_sum_of_fifteen_thousand_terms_does_not_end_the_process", || {
         let db = db();
-        for terms in [5_000, 10_000, 15_000, 19_000, 30_000] {
+        for terms in [30_000, 19_000, 15_000, 10_000, 5_000, 500] {
             survives(&db, &format!("SELECT {}", vec!["1"; terms].join(" + ")), &terms.to_string());
         }
     });
@@ -87,7 +87,7 @@ fn a_sum_of_fifteen_thousand_terms_does_not_end_the_process() {
 fn a_union_of_thousands_of_queries_does_not_end_the_process() {
     in_a_process_of_its_own("huge_sql::a_union_of_thousands_of_queries_does_not_end_the_process", || {
         let db = db();
-        for queries in [500, 2_000] {
+        for queries in [6_000, 3_000, 500] {
             let union = vec!["SELECT 1 AS a"; queries].join(" UNION ALL ");
             survives(&db, &format!("SELECT count(*) FROM ({union}) AS u"), &queries.to_string());
         }

@@ -163,3 +163,11 @@ fn two_writers_of_one_engine_both_get_their_rows_in() {
     });
     assert_eq!(db.rows("SELECT count(*), sum(a) FROM t"), ["20000|10010000"]);
 }
+
+#[test]
+fn a_number_with_an_exponent_can_be_written() {
+    let db = Db::new();
+    assert_eq!(db.rows("SELECT 1e3 = 1000, 1.5e-3 = 0.0015, 2E2 + 1"), ["true|true|201.0"]);
+    db.script("CREATE TABLE t (f double, d decimal(9,2)); INSERT INTO t VALUES (-1e300, 1e3), (1.5e-300, 12.5e-1)");
+    assert_eq!(db.rows("SELECT * FROM t WHERE f < 1e-200"), ["-1e300|1000.00", "1.5e-300|1.25"]);
+}
