@@ -66,13 +66,6 @@ impl EngineError {
             _ => None,
         }
     }
-
-    pub(crate) fn with_position(mut self, at: Option<usize>) -> Self {
-        if let EngineError::Sql { position, .. } = &mut self {
-            *position = position.or(at);
-        }
-        self
-    }
 }
 
 pub(crate) fn store_error(error: StoreError) -> DataFusionError {
@@ -122,10 +115,6 @@ impl From<DataFusionError> for EngineError {
 /// The error itself, out of what wraps it on its way up.
 fn unwrapped(error: DataFusionError) -> DataFusionError {
     match error {
-        DataFusionError::Context(context, inner) if context.contains("cannot be used any more") => {
-            let inner = EngineError::from(*inner);
-            DataFusionError::Plan(format!("{context}: {inner}"))
-        }
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => unwrapped(*inner),
         DataFusionError::Collection(errors) => match errors.into_iter().next() {
             Some(first) => unwrapped(first),
@@ -149,6 +138,12 @@ fn unwrapped(error: DataFusionError) -> DataFusionError {
 
 /// Of an error that several streams hold, its kind and text.
 fn shared_copy(error: &DataFusionError) -> DataFusionError {
+    if let DataFusionError::External(source) = error.find_root()
+        && let Some(error) = source.downcast_ref::<EngineError>()
+    {
+        let hint = error.hint().map(str::to_string);
+        return EngineError::Execution { message: error.to_string(), hint }.into_datafusion();
+    }
     match error.find_root() {
         DataFusionError::ResourcesExhausted(message) => DataFusionError::ResourcesExhausted(message.clone()),
         DataFusionError::NotImplemented(message) => DataFusionError::NotImplemented(message.clone()),
@@ -165,6 +160,11 @@ fn plan_error(message: &str) -> EngineError {
         return EngineError::Sql { message: format!("there is no function \"{name}\""), position: None, hint };
     }
     let text = clean(message);
+    if let Some((_, rest)) = text.split_once("column \"").filter(|(_, rest)| rest.contains("must appear in the GROUP BY")) {
+        let column = rest.split('"').next().unwrap_or_default();
+        let message = format!("column \"{column}\" must be in GROUP BY or in an aggregate");
+        return EngineError::Sql { message, position: None, hint: None };
+    }
     // Some refusals come as errors of planning.
     for end in [" is not supported", " not supported", " not yet supported", " is not implemented"] {
         if let Some(what) = text.strip_suffix(end).filter(|what| !what.contains(['.', ';'])) {

@@ -17,6 +17,7 @@ mod report;
 mod scan;
 mod session;
 mod sql;
+mod stack;
 mod switches;
 mod types;
 mod write;

@@ -1,16 +1,15 @@
 //! A session: one connection's settings and prepared statements; and one running statement of it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::{DataFusionError, TableReference};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder, TaskContext};
-use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement};
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan, execute_stream};
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -18,7 +17,7 @@ use datafusion::sql::parser::Statement;
 use parking_lot::Mutex;
 
 use crate::cancel;
-use crate::catalog::{CATALOG, CatalogHandle, StoreCatalog, TableListing};
+use crate::catalog::{self, CATALOG, CatalogHandle, StoreCatalog, TableListing};
 use crate::engine::EngineShared;
 use crate::error::EngineError;
 use crate::functions;
@@ -28,13 +27,18 @@ use crate::optimizer::{self, AwaitJoinFilters, FastDecimals};
 use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
 use crate::report::ReportCollector;
 use crate::switches::Switches;
+use crate::stack::deep;
 use crate::sql::{self, Parsed, StatementText};
+
+mod plans;
 
 /// Statements of a session run one after the other; streams already begun keep their snapshot.
 pub struct Session {
     engine: Arc<EngineShared>,
     context: SessionContext,
     catalog: Arc<StoreCatalog>,
+    /// The texts of prepared statements, by name.
+    prepared: Mutex<HashMap<String, String>>,
 }
 
 /// One statement while it is planned and started.
@@ -68,7 +72,7 @@ impl Session {
         context.register_udaf(functions::checked_sum());
         context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
-        Ok(Session { engine, context, catalog })
+        Ok(Session { engine, context, catalog, prepared: Mutex::default() })
     }
 
     pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
@@ -79,7 +83,7 @@ impl Session {
     /// SET and writes of whole tables have run when this returns.
     pub async fn execute(&self, sql: &str) -> Result<QueryOutput, EngineError> {
         let running = self.begin(sql)?;
-        Box::pin(self.run(&running)).await
+        deep(self.run(&running)).await
     }
 
     /// Reads files into a table, in one commit.
@@ -137,53 +141,6 @@ impl Session {
         self.run_plan(running, plan).await
     }
 
-    async fn run_plan(&self, running: &Running, plan: LogicalPlan) -> Result<QueryOutput, EngineError> {
-        match plan {
-            LogicalPlan::Ddl(ddl) => {
-                sql::run_ddl(running, ddl)?;
-                Ok(running.nothing(StatementKind::Ddl))
-            }
-            LogicalPlan::DescribeTable(table) => running.rows(StatementKind::Query, sql::described(&table.schema)?),
-            LogicalPlan::Statement(PlanStatement::SetVariable(set)) => {
-                let set = sql::set_variable(set, running.state.config().options(), &self.defaults())?;
-                self.change(running, PlanStatement::SetVariable(set)).await
-            }
-            LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => {
-                let reset = sql::reset_variable(reset, running.state.config().options(), &self.defaults())?;
-                self.change(running, reset.map_or_else(PlanStatement::ResetVariable, PlanStatement::SetVariable)).await
-            }
-            LogicalPlan::Statement(statement @ (PlanStatement::Prepare(_) | PlanStatement::Deallocate(_))) => {
-                self.change(running, statement).await
-            }
-            LogicalPlan::Statement(execute @ PlanStatement::Execute(_)) => {
-                let frame = self.context.execute_logical_plan(LogicalPlan::Statement(execute)).await?;
-                running.output(StatementKind::Query, frame.logical_plan()).await
-            }
-            LogicalPlan::Statement(other) => {
-                let hint = "transactions come with a later version; each statement is one of its own";
-                Err(EngineError::unsupported(other.name().to_string(), Some(hint)))
-            }
-            plan => {
-                let kind = match &plan {
-                    LogicalPlan::Dml(_) | LogicalPlan::Copy(_) => StatementKind::Write,
-                    _ => StatementKind::Query,
-                };
-                running.output(kind, &plan).await
-            }
-        }
-    }
-
-    /// A statement that changes the session alone.
-    async fn change(&self, running: &Running, statement: PlanStatement) -> Result<QueryOutput, EngineError> {
-        self.context.execute_logical_plan(LogicalPlan::Statement(statement)).await?;
-        Ok(running.nothing(StatementKind::Set))
-    }
-
-    /// The settings a session begins with.
-    fn defaults(&self) -> Arc<ConfigOptions> {
-        Arc::clone(config(self.engine.partitions).options())
-    }
-
     /// Tables and views, for completion; those of the default schema without it.
     pub fn table_names(&self) -> Vec<String> {
         let name = |listed: TableListing| match listed.schema == pmem_store::DEFAULT_NAMESPACE {
@@ -206,6 +163,8 @@ impl Session {
 
     /// The columns of a stored table; empty where there is none.
     pub fn column_names(&self, table: &str) -> Vec<String> {
+        // With what was known before, if the store cannot be asked.
+        let _ = self.catalog.refresh();
         let name = TableReference::parse_str(table);
         let namespace = name.schema().unwrap_or(pmem_store::DEFAULT_NAMESPACE);
         let table = self.catalog.snapshot().table(namespace, name.table());
@@ -214,59 +173,39 @@ impl Session {
     }
 
     pub fn function_names(&self) -> Vec<String> {
-        let state = self.context.state();
-        let scalar = state.scalar_functions().keys();
-        let names = scalar.chain(state.aggregate_functions().keys()).chain(state.window_functions().keys());
-        let mut names: Vec<String> = names.cloned().collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+        sql::function_names(&self.context.state())
     }
 }
 
 impl Running {
     /// The statement's logical plan; errors know their place in the text.
     pub(crate) async fn plan(&self, statement: Statement) -> Result<LogicalPlan, EngineError> {
-        self.state.statement_to_plan(statement).await.map_err(|error| self.located(error))
+        catalog::planning(self.state.statement_to_plan(statement)).await.map_err(|error| self.located(error))
     }
 
     fn located(&self, error: DataFusionError) -> EngineError {
-        let position = sql::locate(&self.sql, &error);
-        let error = self.table_error(EngineError::from(error));
-        error.with_position(position)
-    }
-
-    /// DataFusion says `table 'quiver.main.x' not found`; people want to hear of `x` and its like.
-    fn table_error(&self, error: EngineError) -> EngineError {
-        let EngineError::Sql { message, position, hint } = error else { return error };
-        let Some(full) = message.strip_prefix("table '").and_then(|rest| rest.strip_suffix("' not found")) else {
-            return EngineError::Sql { message, position, hint };
-        };
-        let full = TableReference::parse_str(full);
-        let name = full.table();
-        let listing = self.catalog.listing().unwrap_or_default();
-        let near = crate::error::nearest(name, listing.iter().map(|listed| listed.name.as_str()));
-        let hint = near.map(|near| format!("did you mean \"{near}\"?"));
-        let shown = match full.schema() {
-            Some(schema) if schema != pmem_store::DEFAULT_NAMESPACE => format!("{schema}.{name}"),
-            _ => name.to_string(),
-        };
-        let position = position.or_else(|| sql::place_of(&self.sql, name));
-        EngineError::Sql { message: format!("table \"{shown}\" does not exist"), position, hint }
+        sql::explained(&self.sql, &self.state, &self.catalog, error)
     }
 
     /// Optimises the plan and starts it.
     pub(crate) async fn execute_plan(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream, EngineError> {
         let physical = Box::pin(self.state.create_physical_plan(plan)).await.map_err(|error| self.located(error))?;
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let physical = cancel::interruptible(physical, &cancelled)?;
+        let physical = cancel::interruptible(physical)?;
         self.planning_ms.lock().get_or_insert(self.started.elapsed().as_secs_f64() * 1e3);
         *self.physical.lock() = Some(Arc::clone(&physical));
-        let task = TaskContext::from(&self.state).with_runtime(Arc::clone(&self.runtime));
-        Ok(cancel::on_a_task(execute_stream(physical, Arc::new(task))?, cancelled))
+        let task = Arc::new(TaskContext::from(&self.state).with_runtime(Arc::clone(&self.runtime)));
+        Ok(cancel::on_a_task(physical.schema(), move || execute_stream(physical, task)))
     }
 
-    async fn output(&self, kind: StatementKind, plan: &LogicalPlan) -> Result<QueryOutput, EngineError> {
+    /// A query, or a write that runs as one.
+    async fn query(&self, plan: &LogicalPlan) -> Result<QueryOutput, EngineError> {
+        let kind = match plan {
+            LogicalPlan::Dml(write) => {
+                catalog::check_writable(write)?;
+                StatementKind::Write
+            }
+            _ => StatementKind::Query,
+        };
         let stream = self.execute_plan(plan).await?;
         Ok(QueryOutput::new(kind, stream, self.measures()))
     }

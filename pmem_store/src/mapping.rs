@@ -162,8 +162,10 @@ impl Mapping {
     ///
     /// [`MappingError::OutOfBounds`] if they are not all inside the file.
     pub fn buffer(self: &Arc<Self>, offset: usize, len: usize) -> Result<Buffer, MappingError> {
-        self.slice(offset, len)?;
-        Ok(self.whole().slice_with_length(offset, len))
+        let start = NonNull::from(self.slice(offset, len)?).cast::<u8>();
+        // SAFETY: as in `whole`. An allocation of its own, so that memory accounting counts these
+        // bytes and not the file. Held by `a_buffer_outlives_the_mapping_it_was_taken_from`.
+        Ok(unsafe { Buffer::from_custom_allocation(start, len, Arc::clone(self) as _) })
     }
 
     /// The whole file as an Arrow buffer, in place; the buffer keeps the mapping alive.

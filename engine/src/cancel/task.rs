@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use arrow::array::RecordBatch;
@@ -13,75 +12,102 @@ use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
 use futures::{FutureExt, Stream, StreamExt};
 use tokio::sync::mpsc;
 
-/// Batches made ahead of who takes them.
-const BATCHES_AHEAD: usize = 2;
+type Start = Box<dyn FnOnce() -> Result<SendableRecordBatchStream> + Send>;
 
-/// Dropping the result stops the task and sets `cancelled`.
-pub fn on_a_task(stream: SendableRecordBatchStream, cancelled: Arc<AtomicBool>) -> SendableRecordBatchStream {
-    Box::pin(TaskStream { schema: stream.schema(), state: State::Waiting(stream), cancelled })
+/// `start` is called when the result is first polled, because operators begin to work when their
+/// streams are made. Dropping the result stops the task.
+pub fn on_a_task(
+    schema: SchemaRef,
+    start: impl FnOnce() -> Result<SendableRecordBatchStream> + Send + 'static,
+) -> SendableRecordBatchStream {
+    Box::pin(TaskStream { schema, state: State::Waiting(Box::new(start)) })
 }
 
 struct TaskStream {
     schema: SchemaRef,
     state: State,
-    cancelled: Arc<AtomicBool>,
 }
 
 enum State {
-    Waiting(SendableRecordBatchStream),
-    Running { batches: mpsc::Receiver<Result<RecordBatch>>, task: SpawnedTask<()> },
+    Waiting(Start),
+    Running(Running),
     Ended,
 }
 
-async fn pump(mut stream: SendableRecordBatchStream, batches: mpsc::Sender<Result<RecordBatch>>) {
+/// The task makes a batch when it is asked for one: batches made ahead would lie in memory, and
+/// show zeros instead of rows where a segment's file is cut short meanwhile.
+struct Running {
+    asking: mpsc::Sender<()>,
+    is_asked: bool,
+    batches: mpsc::Receiver<Result<RecordBatch>>,
+    task: SpawnedTask<()>,
+}
+
+impl Running {
+    fn start(start: Start) -> Running {
+        let (asking, asked) = mpsc::channel(1);
+        let (sender, batches) = mpsc::channel(1);
+        Running { asking, is_asked: false, batches, task: SpawnedTask::spawn(run(start, asked, sender)) }
+    }
+
+    /// None once the task has ended, as an error if by a panic.
+    fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
+        if !self.is_asked {
+            // Fails when the task has ended, which shows below.
+            self.is_asked = self.asking.try_send(()).is_ok();
+        }
+        if let Some(batch) = ready!(self.batches.poll_recv(context)) {
+            self.is_asked = false;
+            return Poll::Ready(Some(batch));
+        }
+        let ended = ready!(self.task.poll_unpin(context));
+        Poll::Ready(ended.err().map(|error| stopped(error.to_string())))
+    }
+}
+
+async fn run(start: Start, mut asked: mpsc::Receiver<()>, batches: mpsc::Sender<Result<RecordBatch>>) {
+    if asked.recv().await.is_none() {
+        return;
+    }
+    let mut stream = match start() {
+        Ok(stream) => stream,
+        Err(error) => {
+            let _ = batches.send(Err(error)).await;
+            return;
+        }
+    };
     while let Some(batch) = stream.next().await {
         let is_last = batch.is_err();
-        if batches.send(batch).await.is_err() || is_last {
+        if batches.send(batch).await.is_err() || is_last || asked.recv().await.is_none() {
             return;
         }
     }
+}
+
+fn stopped(error: String) -> Result<RecordBatch, DataFusionError> {
+    exec_err!("the query stopped unexpectedly ({error}); please report it")
 }
 
 impl Stream for TaskStream {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
-            match &mut self.state {
-                State::Ended => return Poll::Ready(None),
-                State::Waiting(_) => {
-                    if let State::Waiting(stream) = std::mem::replace(&mut self.state, State::Ended) {
-                        let (sender, batches) = mpsc::channel(BATCHES_AHEAD);
-                        let task = SpawnedTask::spawn(pump(stream, sender));
-                        self.state = State::Running { batches, task };
-                    }
-                }
-                State::Running { batches, task } => {
-                    if let Some(batch) = ready!(batches.poll_recv(context)) {
-                        return Poll::Ready(Some(batch));
-                    }
-                    // The end, or a panic that took the sender with it.
-                    let ended = ready!(task.poll_unpin(context));
-                    self.state = State::Ended;
-                    return Poll::Ready(ended.err().map(|error| panicked(error.to_string())));
-                }
-            }
+        if matches!(self.state, State::Waiting(_))
+            && let State::Waiting(start) = std::mem::replace(&mut self.state, State::Ended)
+        {
+            self.state = State::Running(Running::start(start));
         }
+        let State::Running(running) = &mut self.state else { return Poll::Ready(None) };
+        let batch = ready!(running.poll_batch(context));
+        if !matches!(batch, Some(Ok(_))) {
+            self.state = State::Ended;
+        }
+        Poll::Ready(batch)
     }
-}
-
-fn panicked(error: String) -> Result<RecordBatch, DataFusionError> {
-    exec_err!("the query stopped unexpectedly ({error}); please report it")
 }
 
 impl RecordBatchStream for TaskStream {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
-    }
-}
-
-impl Drop for TaskStream {
-    fn drop(&mut self) {
-        self.cancelled.store(true, Ordering::Relaxed);
     }
 }

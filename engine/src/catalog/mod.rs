@@ -9,4 +9,5 @@ mod view;
 pub use provider::TableListing;
 pub(crate) use provider::{CATALOG, CatalogHandle, StoreCatalog};
 pub(crate) use statistics::StatisticsCache;
-pub(crate) use view::{EXTERNAL, VIEW, external_provider};
+pub(crate) use table::check_writable;
+pub(crate) use view::{EXTERNAL, VIEW, external_provider, planning};

@@ -43,7 +43,12 @@ impl SchemaProvider for StoreSchema {
             return Ok(Some(Arc::new(StoreTable::new(engine, snapshot))));
         }
         match self.snapshot.view(&self.namespace, name).map_err(store_error)? {
-            Some(record) => view::provider(&self.catalog, &record).await.map(Some),
+            Some(record) => match view::provider(&self.catalog, &record).await {
+                Ok(provider) => Ok(Some(provider)),
+                // One that cannot be used hides nothing else from information_schema.
+                Err(_) if !view::is_planning() => Ok(None),
+                Err(error) => Err(error),
+            },
             None => Ok(None),
         }
     }

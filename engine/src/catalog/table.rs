@@ -7,13 +7,14 @@ use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{DFSchema, Result, Statistics};
 use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::dml::InsertOp;
-use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::logical_expr::{DmlStatement, Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use pmem_store::TableSnapshot;
 
 use crate::engine::EngineShared;
-use crate::error::store_error;
+use crate::error::{EngineError, store_error};
 use crate::scan::StoreScan;
 use crate::sql::table_definition;
 use crate::write;
@@ -30,6 +31,17 @@ impl StoreTable {
     pub fn new(engine: Arc<EngineShared>, snapshot: TableSnapshot) -> Self {
         StoreTable { engine, snapshot, definition: OnceLock::new() }
     }
+}
+
+/// Rows can be written to tables of the store, and nowhere else.
+pub fn check_writable(write: &DmlStatement) -> Result<(), EngineError> {
+    let provider = source_as_provider(&write.target)?;
+    if provider.downcast_ref::<StoreTable>().is_some() {
+        return Ok(());
+    }
+    let kind = if provider.table_type() == TableType::View { "view" } else { "external table" };
+    let hint = Some("write to a table; COPY … TO writes files");
+    Err(EngineError::unsupported(format!("writing to the {kind} \"{}\"", write.table_name.table()), hint))
 }
 
 #[async_trait]

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use pmem_store::ViewRecord;
 
 use super::provider::StoreCatalog;
-use crate::sql::{external_definition, qualified};
+use crate::sql::{explained, external_definition, qualified};
 
 pub const VIEW: &str = "view";
 pub const EXTERNAL: &str = "external";
@@ -21,20 +21,35 @@ pub const EXTERNAL: &str = "external";
 /// Views may name views; one that comes to name itself must end somewhere.
 const DEPTH_MAX: usize = 64;
 
+const TO_ITSELF: &str = "refers to itself";
+
 tokio::task_local! {
     static DEPTH: usize;
+}
+
+/// Names in a statement are being looked up.
+pub async fn planning<F: Future>(lookup: F) -> F::Output {
+    DEPTH.scope(0, Box::pin(lookup)).await
+}
+
+pub fn is_planning() -> bool {
+    DEPTH.try_with(|_| ()).is_ok()
 }
 
 pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc<dyn TableProvider>> {
     let depth = DEPTH.try_with(|depth| *depth).unwrap_or(0) + 1;
     if depth > DEPTH_MAX {
-        return plan_err!("view \"{}\" refers to itself", record.name);
+        return plan_err!("view \"{}\" {TO_ITSELF}", record.name);
     }
     let state = catalog.state.read().upgrade();
     let Some(state) = state.map(|state| state.read().clone()) else {
         return plan_err!("view \"{}\" is used outside a session", record.name);
     };
-    let broken = |error: DataFusionError| error.context(format!("{} \"{}\" cannot be used any more", record.kind, record.name));
+    let broken = |error| match explained("", &state, catalog, error).to_string() {
+        // Said once for the whole circle.
+        message if message.ends_with(TO_ITSELF) => DataFusionError::Plan(message),
+        message => DataFusionError::Plan(format!("{} \"{}\" cannot be used any more: {message}", record.kind, record.name)),
+    };
     let statement = state.sql_to_statement(&record.sql, &Dialect::Generic).map_err(broken)?;
     match statement {
         Statement::CreateExternalTable(table) => external_provider(&state, table).await.map_err(broken),

@@ -19,6 +19,7 @@ use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
+use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
 
 use crate::scan::StoreScan;
 use crate::switches::switches;
@@ -32,7 +33,10 @@ impl PhysicalOptimizerRule for AwaitJoinFilters {
             return Ok(plan);
         }
         let mut known = HashSet::new();
+        let mut recursive = false;
         plan.apply(|node| {
+            // Each round of a recursive query runs its joins anew, with filters the scans do not know.
+            recursive |= node.is::<RecursiveQueryExec>();
             if let Some(join) = node.downcast_ref::<HashJoinExec>()
                 && *join.partition_mode() == PartitionMode::CollectLeft
             {
@@ -40,7 +44,7 @@ impl PhysicalOptimizerRule for AwaitJoinFilters {
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
-        if known.is_empty() {
+        if recursive || known.is_empty() {
             return Ok(plan);
         }
         plan.transform_up(|node| {

@@ -113,7 +113,7 @@ impl CurrentFilter {
 }
 
 /// A join tells its scan which keys it has by their bits, and so takes -0.0 for another key than
-/// 0.0, which the join itself does not (test `zero_and_negative_zero_join`). The filter is a hint:
+/// 0.0, which the join itself does not (sqllogictests/slt/prune_floats.slt joins on both). The filter is a hint:
 /// for floats it is left out.
 fn without_float_hints(filter: &Arc<dyn PhysicalExpr>, declared: &SchemaRef) -> Arc<dyn PhysicalExpr> {
     let is_float = |index: usize| matches!(declared.field(index).data_type(), DataType::Float16 | DataType::Float32 | DataType::Float64);

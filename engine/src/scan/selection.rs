@@ -1,6 +1,6 @@
 //! Rows of a zone that have passed so far.
 
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{filter, filter_record_batch, take_record_batch};
 use arrow::error::ArrowError;
@@ -60,6 +60,11 @@ impl Selection {
         match self {
             Selection::All => Ok(None),
             Selection::Mask(mask) => filter_record_batch(batch, mask).map(Some),
+            // Nothing to take, but rows to count.
+            Selection::Rows(rows) if batch.num_columns() == 0 => {
+                let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+                RecordBatch::try_new_with_options(batch.schema(), Vec::new(), &options).map(Some)
+            }
             Selection::Rows(rows) => take_record_batch(batch, rows).map(Some),
         }
     }

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::SchemaRef;
@@ -32,6 +33,9 @@ use super::stream::ScanStream;
 use crate::report::ReportCollector;
 use crate::switches::switches;
 use crate::types::physical_schema;
+
+/// How long a scan waits for the keys of a join; then it reads without them.
+const AWAIT_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone)]
 pub struct StoreScan {
@@ -113,10 +117,14 @@ impl StoreScan {
             return None;
         }
         let awaited = self.awaited.clone();
-        Some(Box::pin(async move {
+        let complete = async move {
             for filter in awaited.iter().filter_map(|filter| filter.downcast_ref::<DynamicFilterPhysicalExpr>()) {
                 filter.wait_complete().await;
             }
+        };
+        // A hint is worth some patience, and no more.
+        Some(Box::pin(async move {
+            let _ = tokio::time::timeout(AWAIT_MAX, complete).await;
         }))
     }
 

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::BatchCoalescer;
@@ -20,8 +21,8 @@ use super::selection::Selection;
 use crate::error::store_error;
 use crate::types::restore;
 
-/// Zones looked at without a result before the stream lets others run; a cancel waits no longer.
-const ZONES_PER_POLL: usize = 64;
+/// How long the stream looks for a result before it lets others run; a cancel waits no longer.
+const POLL_MAX: Duration = Duration::from_millis(10);
 
 pub struct ScanStream {
     pub(super) segments: Arc<[Arc<Segment>]>,
@@ -176,7 +177,9 @@ impl ScanStream {
             Some(columns) => columns,
             None => open.output_columns.insert(segment.batch(unit.batch, &self.projection).map_err(store_error)?),
         };
-        Ok(columns.slice(start, rows))
+        // Before rows go out as they lie: once out, nobody checks them.
+        segment.check_length().map_err(store_error)?;
+        segment.zone(columns, start, rows).map_err(store_error)
     }
 
     /// Rows that pass, as declared: a whole zone goes out as it lies, fewer rows are gathered.
@@ -190,10 +193,15 @@ impl ScanStream {
             return Ok(Step::Nothing);
         };
         let passed = self.restored(passed)?;
-        if self.coalescer.is_empty() && passed.num_rows() * 2 >= ZONE_ROWS {
+        // The coalescer cannot hold batches without columns.
+        let no_columns = passed.num_columns() == 0;
+        if self.coalescer.is_empty() && (no_columns || passed.num_rows() * 2 >= ZONE_ROWS) {
             return Ok(Step::Ready(self.limited(passed)));
         }
         self.coalescer.push_batch(passed)?;
+        if self.coalescer.get_buffered_rows() >= self.remaining {
+            self.coalescer.finish_buffered_batch()?;
+        }
         Ok(Step::Nothing)
     }
 
@@ -224,7 +232,8 @@ impl Stream for ScanStream {
         }
         let elapsed = this.metrics.baseline.elapsed_compute().clone();
         let _timer = elapsed.timer();
-        for _ in 0..ZONES_PER_POLL {
+        let started = Instant::now();
+        while started.elapsed() < POLL_MAX {
             match this.step() {
                 Ok(Step::Ready(batch)) if batch.num_rows() == 0 => {}
                 Ok(Step::Ready(batch)) => return this.metrics.baseline.record_poll(Poll::Ready(Some(Ok(batch)))),

@@ -1,8 +1,6 @@
 //! `COPY table TO 'file'` and `COPY (query) TO 'file'`, with DataFusion's options or PostgreSQL's.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
@@ -145,7 +143,7 @@ pub async fn copy_to(running: &Running, copy: CopyTo) -> Result<SendableRecordBa
     let rows = running.execute_plan(&plan).await?;
     let copied = async move { count_batch(write(rows, path, options).await?).map_err(EngineError::into_datafusion) };
     let stream = RecordBatchStreamAdapter::new(count_schema(), futures::stream::once(copied));
-    Ok(on_a_task(Box::pin(stream), Arc::new(AtomicBool::new(false))))
+    Ok(on_a_task(count_schema(), move || Ok(Box::pin(stream))))
 }
 
 async fn write(mut rows: SendableRecordBatchStream, path: PathBuf, options: ExportOptions) -> Result<u64, EngineError> {

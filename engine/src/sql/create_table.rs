@@ -20,7 +20,8 @@ use crate::write::{RowWriter, Target, WriteTarget};
 pub async fn create_table(running: &Running, create: ast::CreateTable, key: Vec<KeyColumn>) -> Result<Option<u64>, EngineError> {
     refuse_constraints(&create)?;
     refuse_options(&create)?;
-    let with_query = create.query.is_some();
+    // Which columns of a query's result may not be NULL; without a query the plan's schema says so.
+    let not_null = create.query.is_some().then(|| create.columns.iter().map(is_not_null).collect::<Vec<_>>());
     let statement = Statement::Statement(Box::new(ast::Statement::CreateTable(create)));
     let plan = running.plan(statement).await?;
     let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(command)) = plan else {
@@ -32,14 +33,14 @@ pub async fn create_table(running: &Running, create: ast::CreateTable, key: Vec<
     if let Some((column, _)) = command.column_defaults.first() {
         return Err(EngineError::unsupported(format!("DEFAULT (column \"{column}\")"), None));
     }
-    create_from(running, command, key, with_query).await
+    create_from(running, command, key, not_null).await
 }
 
 async fn create_from(
     running: &Running,
     command: CreateMemoryTable,
     key: Vec<KeyColumn>,
-    with_query: bool,
+    not_null: Option<Vec<bool>>,
 ) -> Result<Option<u64>, EngineError> {
     let (namespace, table) = resolve(&command.name)?;
     let snapshot = running.catalog.snapshot();
@@ -55,10 +56,10 @@ async fn create_from(
         let kind = if table_exists { "table" } else { "view" };
         return Err(StoreError::AlreadyExists { kind, name: table }.into());
     }
-    let schema = table_schema(command.input.schema().as_arrow(), with_query)?;
+    let schema = table_schema(command.input.schema().as_arrow(), not_null.as_deref())?;
     let cluster_key = key_of(&schema, &key)?;
     let target = WriteTarget { namespace, table, schema, cluster_key, what: Target::New { replace: command.or_replace } };
-    if !with_query {
+    if not_null.is_none() {
         RowWriter::new(&running.engine, target)?.commit("CREATE TABLE").await?;
         return Ok(None);
     }
@@ -80,10 +81,20 @@ pub(crate) fn sorted(plan: LogicalPlan, key: &[ColumnOrder]) -> Result<LogicalPl
     Ok(LogicalPlanBuilder::from(plan).sort(order.collect::<Vec<_>>())?.build()?)
 }
 
-/// Columns of a query may be NULL later, whatever this query yields.
-fn table_schema(input: &Schema, with_query: bool) -> Result<SchemaRef, EngineError> {
+fn is_not_null(column: &ast::ColumnDef) -> bool {
+    column.options.iter().any(|option| matches!(option.option, ast::ColumnOption::NotNull))
+}
+
+/// Columns of a query may be NULL later, whatever this query yields, unless they are declared otherwise.
+fn table_schema(input: &Schema, not_null: Option<&[bool]>) -> Result<SchemaRef, EngineError> {
     let declared = declared_schema(input);
-    let fields = declared.fields().iter().map(|field| Field::new(field.name(), field.data_type().clone(), with_query || field.is_nullable()));
+    let fields = declared.fields().iter().enumerate().map(|(index, field)| {
+        let nullable = match not_null {
+            Some(columns) => !columns.get(index).copied().unwrap_or(false),
+            None => field.is_nullable(),
+        };
+        Field::new(field.name(), field.data_type().clone(), nullable)
+    });
     let schema = Schema::new(fields.collect::<Vec<_>>());
     for (index, field) in schema.fields().iter().enumerate() {
         if schema.fields()[..index].iter().any(|other| other.name() == field.name()) {

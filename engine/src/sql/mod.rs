@@ -1,5 +1,6 @@
 //! Statements: splitting a script, refusing what is not supported, running what is not a query.
 
+mod chains;
 mod copy;
 mod copy_options;
 mod copy_to;
@@ -7,6 +8,7 @@ mod create_table;
 mod ddl;
 mod definition;
 mod describe;
+mod explain_error;
 mod external;
 mod locate;
 mod order_clause;
@@ -25,8 +27,8 @@ pub(crate) use create_table::{create_table, key_of, sorted};
 pub(crate) use ddl::run_ddl;
 pub(crate) use definition::{external_definition, qualified, table_definition};
 pub(crate) use describe::described;
+pub(crate) use explain_error::{explained, function_names};
 pub(crate) use external::create_external;
-pub(crate) use locate::{locate, place_of};
 pub(crate) use order_clause::KeyColumn;
 pub(crate) use parse::{Parsed, parse};
 pub(crate) use settings::{reset_variable, set_variable};

@@ -6,9 +6,10 @@ use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, dialect_from_str};
 use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use super::copy_to::{self, CopyTo};
+use super::chains::check_chains;
 use super::locate::locate;
 use super::order_clause::{KeyColumn, take_order_clause};
 use super::quantified::name_quantified;
@@ -18,8 +19,6 @@ use crate::error::{EngineError, clean};
 
 /// Statements longer than this are refused before they are parsed.
 const SQL_BYTES_MAX: usize = 64 << 20;
-/// Operators in one statement: each is a level of the tree that planning walks.
-const OPERATORS_MAX: usize = 20_000;
 
 /// A statement, those apart that DataFusion's parser does not know.
 pub enum Parsed {
@@ -37,7 +36,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     let dialect = dialect_from_str(options.dialect.to_string()).unwrap_or_else(|| Box::new(GenericDialect {}));
     let limit = options.recursion_limit.get();
     let mut tokens = tokenize(sql, dialect.as_ref()).map_err(|error| parse_error(sql, error.into()))?;
-    check_operators(&tokens)?;
+    check_chains(&tokens)?;
     double_literals(sql, &mut tokens)?;
     if significant(&tokens).next().is_some_and(|(_, token)| is_word(&token.token, "COPY")) {
         return match copy_to::is_copy_from(&tokens) {
@@ -96,24 +95,4 @@ fn refused(message: String) -> EngineError {
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
-}
-
-fn check_operators(tokens: &[TokenWithSpan]) -> Result<(), EngineError> {
-    let operators = tokens.iter().filter(|token| is_operator(&token.token)).count();
-    if operators > OPERATORS_MAX {
-        let hint = "use IN (…) or a join with a table of values";
-        return Err(refused(format!("the statement has {operators} operators, more than {OPERATORS_MAX}; {hint}")));
-    }
-    Ok(())
-}
-
-fn is_operator(token: &Token) -> bool {
-    match token {
-        Token::Word(word) if word.quote_style.is_none() => {
-            ["AND", "OR", "NOT", "UNION", "EXCEPT", "INTERSECT", "JOIN"].iter().any(|keyword| word.value.eq_ignore_ascii_case(keyword))
-        }
-        Token::Plus | Token::Minus | Token::Mul | Token::Div | Token::Mod | Token::StringConcat | Token::Eq | Token::Lt
-        | Token::Gt | Token::LtEq | Token::GtEq | Token::Neq | Token::DoubleColon | Token::LBracket => true,
-        _ => false,
-    }
 }

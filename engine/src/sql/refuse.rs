@@ -133,6 +133,10 @@ impl Visitor for Ignored {
 
     fn pre_visit_statement(&mut self, statement: &SqlStatement) -> Refusal {
         match statement {
+            SqlStatement::Delete(_) => no("DELETE", "use INSERT OVERWRITE t SELECT … with the rows to keep"),
+            SqlStatement::Update(_) => no("UPDATE", "use INSERT OVERWRITE t SELECT … with the new values"),
+            SqlStatement::Merge(_) => no("MERGE", "use INSERT OVERWRITE t SELECT … with a join"),
+            SqlStatement::Truncate(_) => no("TRUNCATE", "use CREATE OR REPLACE TABLE"),
             SqlStatement::Drop { names, .. } if names.len() > 1 => no("DROP of several names at once", "use a DROP for each"),
             SqlStatement::Drop { purge: true, .. } => no("DROP … PURGE", "leave PURGE out"),
             SqlStatement::Drop { temporary: true, .. } => no("DROP TEMPORARY", "there are no temporary tables"),

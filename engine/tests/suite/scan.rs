@@ -153,8 +153,8 @@ fn every_batch_of_a_query_is_of_its_schema() {
 fn the_number_of_partitions_changes_no_answer() {
     let answers = |threads: usize| {
         let db = Db::with(engine::EngineOptions { threads: Some(threads), ..options() });
-        db.load("t", &[], &numbers(0, 9 * ZONE_ROWS as i64 + 5));
-        db.load("t", &[], &numbers(100_000, 100_003));
+        db.load("t", &[], &numbers(0, 30 * ZONE_ROWS as i64 + 5));
+        db.load("t", &[], &numbers(300_000, 300_003));
         let aggregate = db.sorted_rows("SELECT k, count(*), sum(id), min(s), max(r) FROM t GROUP BY k");
         let join = db.value("SELECT count(*) FROM t a JOIN t b ON a.r = b.r AND a.k > 4");
         let order = db.rows("SELECT id, s FROM t WHERE k = 3 ORDER BY r LIMIT 50");
@@ -170,10 +170,13 @@ fn the_number_of_partitions_changes_no_answer() {
 #[test]
 fn threads_can_be_set_for_a_session() {
     let db = Db::new();
-    db.load("t", &[], &numbers(0, 9 * ZONE_ROWS as i64));
-    db.run("SET threads = 7");
-    assert!(db.run("EXPLAIN SELECT id FROM t WHERE k = 1").text().contains("partitions=7"));
-    assert_eq!(db.value("SELECT count(*) FROM t WHERE id >= 0"), (9 * ZONE_ROWS).to_string());
+    db.load("t", &[], &numbers(0, 40 * ZONE_ROWS as i64));
+    for threads in [1, 2, 7] {
+        db.run(&format!("SET threads = {threads}"));
+        let plan = db.run("EXPLAIN SELECT id FROM t WHERE k = 1").text();
+        assert!(plan.contains(&format!("partitions={threads}")), "{plan}");
+        assert_eq!(db.value("SELECT count(*) FROM t WHERE id >= 0"), (40 * ZONE_ROWS).to_string());
+    }
 }
 
 #[test]

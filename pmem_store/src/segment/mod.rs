@@ -5,6 +5,7 @@ mod appender;
 mod bounds;
 mod checksum;
 mod compact;
+mod exact;
 mod footer;
 mod reader;
 mod seal;

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayData, RecordBatch};
+use arrow::array::{Array, ArrayData, RecordBatch, RecordBatchOptions};
 use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
 use arrow_ipc::reader::FileDecoder;
 use parking_lot::Mutex;
 
 use super::checksum::BufferChecksums;
+use super::exact::exact;
 use super::footer::{Layout, block_ranges};
 use super::seal::{SealedSegment, SidePaths};
 use super::statistics::ZoneStatistics;
@@ -108,9 +109,28 @@ impl Segment {
         (total as u128 * rows as u128 / decoded.num_rows().max(1) as u128) as usize
     }
 
+    /// `rows` rows from `start` of columns that [`Segment::batch`] gave, each buffer in the mapping
+    /// and, to those who count memory, no larger than what it shows.
+    pub fn zone(&self, columns: &RecordBatch, start: usize, rows: usize) -> Result<RecordBatch> {
+        let slice = columns.slice(start, rows);
+        let arrays = slice.columns().iter().map(|array| exact(array, &self.mapping)).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(slice.schema(), arrays, &options)?)
+    }
+
     /// An error when the file was cut short while it was being read.
     pub fn check_intact(&self) -> Result<()> {
         if self.mapping.damaged() { Err(self.cut_short()) } else { Ok(()) }
+    }
+
+    /// The same, also before anybody has touched what is missing. A file that was removed is whole
+    /// as long as it is mapped.
+    pub fn check_length(&self) -> Result<()> {
+        self.check_intact()?;
+        match std::fs::metadata(&self.path) {
+            Ok(metadata) if metadata.len() < self.size_bytes() => Err(self.cut_short()),
+            _ => Ok(()),
+        }
     }
 
     fn cut_short(&self) -> StoreError {

@@ -207,3 +207,27 @@ fn a_segment_lies_as_the_format_says() {
         [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]
     );
 }
+
+#[test]
+fn a_zone_has_buffers_of_its_own_size_and_the_same_rows() {
+    let rows = 3 * ZONE_ROWS;
+    let columns = vec![
+        (
+            "number",
+            Arc::new(Int64Array::from_iter(
+                (0..rows as i64).map(|row| (row % 7 != 0).then_some(row)),
+            )) as ArrayRef,
+        ),
+        ("text", strings(rows, |row| format!("a text that is not inlined {row}"))),
+    ];
+    let (_dir, store) = store_with(&[batch(columns)]);
+    let segment = segment(&store);
+    let whole = segment.batch(0, &[0, 1]).unwrap();
+    let zone = segment.zone(&whole, ZONE_ROWS, ZONE_ROWS).unwrap();
+    assert_eq!(zone, whole.slice(ZONE_ROWS, ZONE_ROWS));
+    let numbers = zone.column(0).to_data();
+    assert_eq!(numbers.buffers()[0].capacity(), ZONE_ROWS * 8);
+    let base = segment.mapping().as_ptr() as usize;
+    let at = numbers.buffers()[0].as_ptr() as usize;
+    assert!((base..base + segment.mapping().len()).contains(&at));
+}

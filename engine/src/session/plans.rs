@@ -1,0 +1,76 @@
+//! What a planned statement does: queries start, settings and prepared statements change the session.
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::logical_expr::{Deallocate, LogicalPlan, Statement as PlanStatement};
+
+use super::{Running, Session, config};
+use crate::error::EngineError;
+use crate::output::{QueryOutput, StatementKind};
+use crate::sql::{self, Parsed};
+
+impl Session {
+    pub(super) async fn run_plan(&self, running: &Running, plan: LogicalPlan) -> Result<QueryOutput, EngineError> {
+        match plan {
+            LogicalPlan::Ddl(ddl) => {
+                sql::run_ddl(running, ddl)?;
+                Ok(running.nothing(StatementKind::Ddl))
+            }
+            LogicalPlan::DescribeTable(table) => running.rows(StatementKind::Query, sql::described(&table.schema)?),
+            LogicalPlan::Statement(PlanStatement::SetVariable(set)) => {
+                let set = sql::set_variable(set, running.state.config().options(), &self.defaults())?;
+                self.change(running, PlanStatement::SetVariable(set)).await
+            }
+            LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => {
+                let reset = sql::reset_variable(reset, running.state.config().options(), &self.defaults())?;
+                self.change(running, reset.map_or_else(PlanStatement::ResetVariable, PlanStatement::SetVariable)).await
+            }
+            LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
+                let name = prepare.name.clone();
+                let prepared = self.change(running, PlanStatement::Prepare(prepare)).await?;
+                self.prepared.lock().insert(name, running.sql.clone());
+                Ok(prepared)
+            }
+            LogicalPlan::Statement(PlanStatement::Deallocate(deallocate)) => {
+                self.prepared.lock().remove(&deallocate.name);
+                self.change(running, PlanStatement::Deallocate(deallocate)).await
+            }
+            LogicalPlan::Statement(PlanStatement::Execute(execute)) => {
+                self.prepare_again(running, &execute.name).await?;
+                let execute = LogicalPlan::Statement(PlanStatement::Execute(execute));
+                let frame = self.context.execute_logical_plan(execute).await?;
+                running.query(frame.logical_plan()).await
+            }
+            LogicalPlan::Statement(other) => {
+                let hint = "transactions come with a later version; each statement is one of its own";
+                Err(EngineError::unsupported(other.name().to_string(), Some(hint)))
+            }
+            plan => running.query(&plan).await,
+        }
+    }
+
+    /// Tables are as of now in an EXECUTE, not as they were when it was prepared.
+    async fn prepare_again(&self, running: &Running, name: &str) -> Result<(), EngineError> {
+        let text = self.prepared.lock().get(name).cloned();
+        let Some(Parsed::Statement(statement)) = text.map(|text| sql::parse(&running.state, &text)).transpose()? else {
+            return Ok(());
+        };
+        let plan = running.plan(*statement).await?;
+        let deallocate = PlanStatement::Deallocate(Deallocate { name: name.to_string() });
+        self.context.execute_logical_plan(LogicalPlan::Statement(deallocate)).await?;
+        self.context.execute_logical_plan(plan).await?;
+        Ok(())
+    }
+
+    /// A statement that changes the session alone.
+    async fn change(&self, running: &Running, statement: PlanStatement) -> Result<QueryOutput, EngineError> {
+        self.context.execute_logical_plan(LogicalPlan::Statement(statement)).await?;
+        Ok(running.nothing(StatementKind::Set))
+    }
+
+    /// The settings a session begins with.
+    fn defaults(&self) -> Arc<ConfigOptions> {
+        Arc::clone(config(self.engine.partitions).options())
+    }
+}

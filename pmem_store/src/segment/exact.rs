@@ -1,0 +1,42 @@
+//! Gives arrays in a mapping buffers of their own size.
+//!
+//! Memory accounting counts the allocation behind a buffer. Buffers that are slices of one mapping
+//! would each count as the whole file, and a sort of one column would be refused for want of the
+//! memory of all; so each buffer becomes an "allocation" of just its bytes.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayData, ArrayRef, make_array};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+
+use crate::mapping::Mapping;
+
+/// The same array, over the same bytes.
+pub(super) fn exact(array: &ArrayRef, mapping: &Arc<Mapping>) -> ArrayRef {
+    make_array(exact_data(&array.to_data(), mapping))
+}
+
+fn exact_data(data: &ArrayData, mapping: &Arc<Mapping>) -> ArrayData {
+    let buffers = data.buffers().iter().map(|buffer| exact_buffer(buffer, mapping)).collect();
+    let children = data.child_data().iter().map(|child| exact_data(child, mapping)).collect();
+    let nulls = data.nulls().map(|nulls| {
+        let bits = nulls.inner();
+        let bits = BooleanBuffer::new(exact_buffer(bits.inner(), mapping), bits.offset(), bits.len());
+        // SAFETY: the same bits as before, and so the same count. Held by
+        // `a_zone_has_buffers_of_its_own_size_and_the_same_rows`.
+        unsafe { NullBuffer::new_unchecked(bits, nulls.null_count()) }
+    });
+    let builder = data.clone().into_builder().buffers(buffers).child_data(children).nulls(nulls);
+    // SAFETY: every buffer has the bytes it had, so the array is as valid as it was. Held by
+    // `a_zone_has_buffers_of_its_own_size_and_the_same_rows`.
+    unsafe { builder.build_unchecked() }
+}
+
+/// What does not lie in the mapping (Arrow's own empty buffers) stays as it is.
+fn exact_buffer(buffer: &Buffer, mapping: &Arc<Mapping>) -> Buffer {
+    let at = (buffer.as_ptr() as usize).checked_sub(mapping.as_ptr() as usize);
+    match at.filter(|_| !buffer.is_empty()).map(|offset| mapping.buffer(offset, buffer.len())) {
+        Some(Ok(exact)) => exact,
+        _ => buffer.clone(),
+    }
+}
