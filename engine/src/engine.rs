@@ -78,6 +78,10 @@ fn runtime(store: &Path, options: &EngineOptions, memory_limit_bytes: usize) -> 
     // A reader may not write into the store's directory.
     let default_dir = || if options.read_only { std::env::temp_dir() } else { store.join("spill") };
     let spill_dir = options.spill_dir.clone().unwrap_or_else(default_dir);
+    if !options.read_only && options.spill_dir.is_none() {
+        // Left by a process that was killed: the lock says that nobody else has the store open.
+        let _ = std::fs::remove_dir_all(&spill_dir);
+    }
     if !options.read_only || options.spill_dir.is_some() {
         std::fs::create_dir_all(&spill_dir).map_err(|source| EngineError::SpillDir { path: spill_dir.clone(), source })?;
     }

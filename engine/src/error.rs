@@ -229,6 +229,12 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
 /// Without the prefixes by which layers announce each other's errors.
 pub(crate) fn clean(message: &str) -> String {
     let mut text = first_line(message);
+    // Arrow's words for a NULL among VALUES, whose columns are column1, column2 and so on.
+    if let Some((_, rest)) = text.split_once("Column 'column")
+        && let Some((number, _)) = rest.split_once("' is declared as non-nullable but contains null values")
+    {
+        return format!("NULL in column {number} of VALUES, which is NOT NULL");
+    }
     let prefixes = [
         "Error during planning: ", "Execution error: ", "External error: ", "Arrow error: ", "Schema error: ",
         "SQL error: ", "Optimizer rule ", "sql parser error: ", "Invalid argument error: ", "Compute error: ",

@@ -3,8 +3,8 @@
 
 use std::io::Write;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::DataType;
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch, make_array};
+use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type};
 use arrow::json::WriterBuilder;
 use arrow::json::writer::LineDelimited;
 
@@ -18,6 +18,11 @@ impl<W: Write> JsonWriter<W> {
     }
 
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), String> {
+        for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+            if has_non_finite(column) {
+                return Err(format!("column {:?} has NaN or an infinity, which JSON cannot hold", field.name()));
+            }
+        }
         self.writer.write(batch).map_err(|error| error.to_string())
     }
 
@@ -25,6 +30,19 @@ impl<W: Write> JsonWriter<W> {
         // The line format has no end to write.
         let _ = self.writer.finish();
         self.writer.into_inner()
+    }
+}
+
+/// `arrow-json` would write NULL for it, without a word.
+fn has_non_finite(array: &ArrayRef) -> bool {
+    fn any<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, is_number: impl Fn(T::Native) -> bool) -> bool {
+        array.iter().flatten().any(|value| !is_number(value))
+    }
+    match array.data_type() {
+        DataType::Float16 => any(array.as_primitive::<Float16Type>(), |value| value.is_finite()),
+        DataType::Float32 => any(array.as_primitive::<Float32Type>(), f32::is_finite),
+        DataType::Float64 => any(array.as_primitive::<Float64Type>(), f64::is_finite),
+        _ => array.to_data().child_data().iter().any(|child| has_non_finite(&make_array(child.clone()))),
     }
 }
 

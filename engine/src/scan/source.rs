@@ -67,10 +67,12 @@ impl StoreScan {
         let declared = table.schema();
         let all = || (0..declared.fields().len()).collect();
         let projection: Arc<[usize]> = projection.cloned().unwrap_or_else(all).into();
+        // The first rows are the ones to show, and one partition has them soonest.
+        let partitions = if limit.is_some() && filters.is_empty() { 1 } else { target_partitions };
         Ok(StoreScan {
             physical: physical_schema(declared),
             schema: Arc::new(declared.project(&projection)?),
-            partitions: divide(&known.segments, target_partitions).into(),
+            partitions: divide(&known.segments, partitions).into(),
             ordering: table_ordering(&table, &known.segments).into(),
             projection,
             filters,

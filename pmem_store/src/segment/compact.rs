@@ -10,9 +10,11 @@ use arrow::array::{
     OffsetSizeTrait, StringViewArray, StructArray,
 };
 use arrow::buffer::OffsetBuffer;
-use arrow::compute::{CastOptions, cast_with_options};
+use arrow::compute::{CastOptions, cast_with_options, concat};
 use arrow::datatypes::{DataType, FieldRef, Fields, Schema};
 use arrow::error::ArrowError;
+
+use crate::ZONE_ROWS;
 
 /// The type a value is stored as: encodings that belong to an array rather than to a value
 /// (dictionary, run-end) become their value type; `None` where a type cannot be stored.
@@ -74,7 +76,12 @@ pub(super) fn compact(array: &ArrayRef) -> ArrayRef {
     }
 }
 
+/// Views of more than a zone get a data buffer for each zone, so that a zone in use does not hold,
+/// or count as, the text of the others.
 fn compact_string_view(array: &StringViewArray) -> ArrayRef {
+    if array.len() > ZONE_ROWS && !array.data_buffers().is_empty() {
+        return by_zone(&(Arc::new(array.clone()) as ArrayRef), |zone| Arc::new(zone.as_string_view().gc()));
+    }
     // `gc` keeps one buffer as it is found; more than one, or a waste of it, is rewritten.
     if array.data_buffers().len() <= 1 && !wasteful(array.total_buffer_bytes_used(), array.data_buffers()) {
         return Arc::new(array.clone());
@@ -83,10 +90,23 @@ fn compact_string_view(array: &StringViewArray) -> ArrayRef {
 }
 
 fn compact_binary_view(array: &BinaryViewArray) -> ArrayRef {
+    if array.len() > ZONE_ROWS && !array.data_buffers().is_empty() {
+        return by_zone(&(Arc::new(array.clone()) as ArrayRef), |zone| Arc::new(zone.as_binary_view().gc()));
+    }
     if array.data_buffers().len() <= 1 && !wasteful(array.total_buffer_bytes_used(), array.data_buffers()) {
         return Arc::new(array.clone());
     }
     Arc::new(array.gc())
+}
+
+fn by_zone(array: &ArrayRef, compact: impl Fn(&ArrayRef) -> ArrayRef) -> ArrayRef {
+    let zones: Vec<ArrayRef> = (0..array.len())
+        .step_by(ZONE_ROWS)
+        .map(|start| compact(&array.slice(start, ZONE_ROWS.min(array.len() - start))))
+        .collect();
+    let pieces: Vec<&dyn Array> = zones.iter().map(AsRef::as_ref).collect();
+    // Views of one type always fit together; if not, the array as it came is as good.
+    concat(&pieces).unwrap_or_else(|_| Arc::clone(array))
 }
 
 fn wasteful(used_bytes: usize, buffers: &[arrow::buffer::Buffer]) -> bool {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayData, ArrayRef, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow::datatypes::DataType;
 
 use crate::mapping::Mapping;
 
@@ -17,7 +18,14 @@ pub(super) fn exact(array: &ArrayRef, mapping: &Arc<Mapping>) -> ArrayRef {
 }
 
 fn exact_data(data: &ArrayData, mapping: &Arc<Mapping>) -> ArrayData {
-    let buffers = data.buffers().iter().map(|buffer| exact_buffer(buffer, mapping)).collect();
+    let is_view = matches!(data.data_type(), DataType::Utf8View | DataType::BinaryView);
+    let used = if is_view && data.buffers().len() > 2 { used_buffers(data) } else { vec![true; data.buffers().len()] };
+    let buffers = data.buffers().iter().zip(used).map(|(buffer, used)| match used {
+        true => exact_buffer(buffer, mapping),
+        // Its place is kept, so that views find the others.
+        false => Buffer::default(),
+    });
+    let buffers = buffers.collect();
     let children = data.child_data().iter().map(|child| exact_data(child, mapping)).collect();
     let nulls = data.nulls().map(|nulls| {
         let bits = nulls.inner();
@@ -30,6 +38,21 @@ fn exact_data(data: &ArrayData, mapping: &Arc<Mapping>) -> ArrayData {
     // SAFETY: every buffer has the bytes it had, so the array is as valid as it was. Held by
     // `a_zone_has_buffers_of_its_own_size_and_the_same_rows`.
     unsafe { builder.build_unchecked() }
+}
+
+/// Which buffers of a view array its views point into; the first, the views, is one of them.
+fn used_buffers(data: &ArrayData) -> Vec<bool> {
+    let mut used = vec![false; data.buffers().len()];
+    used[0] = true;
+    for view in &data.buffer::<u128>(0)[..data.len()] {
+        // The layout of a view: 4 bytes length; beyond 12 bytes of text, bytes 8 to 12 name the buffer.
+        if *view as u32 > 12
+            && let Some(used) = used.get_mut((*view >> 64) as u32 as usize + 1)
+        {
+            *used = true;
+        }
+    }
+    used
 }
 
 /// What does not lie in the mapping (Arrow's own empty buffers) stays as it is.
