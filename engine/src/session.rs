@@ -60,7 +60,7 @@ impl Session {
         let snapshot = engine.store.snapshot()?;
         let catalog = StoreCatalog::new(Arc::clone(&engine), snapshot);
         let state = SessionStateBuilder::new()
-            .with_config(config(engine.partitions))
+            .with_config(config(&engine))
             .with_runtime_env(Arc::clone(&engine.runtime))
             .with_default_features()
             .with_analyzer_rules(optimizer::analyzer_rules())
@@ -236,20 +236,25 @@ impl Running {
     }
 }
 
+const SORT_RESERVED_MIN: usize = 512 << 10;
+const SORT_RESERVED_MAX: usize = 10 << 20;
 /// Build sides up to these sizes are made once and shared; see docs/performance.md.
 const JOIN_SHARED_BYTES: usize = 512 << 20;
 const JOIN_SHARED_ROWS: usize = 4_000_000;
 /// Keys a join tells its scans as a list; with more it lets them look into its hash table.
 const JOIN_KEYS_LISTED: usize = 10_000;
 
-fn config(partitions: usize) -> SessionConfig {
+fn config(engine: &EngineShared) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, pmem_store::DEFAULT_NAMESPACE)
         .with_create_default_catalog_and_schema(false)
         .with_information_schema(true)
-        .with_target_partitions(partitions);
+        .with_target_partitions(engine.partitions);
     let options = config.options_mut();
     options.extensions.insert(Switches::default());
+    // Each partition of a sort sets so much aside for merging; of a small pool it must not be most.
+    let share = engine.query_memory_limit_bytes / (16 * engine.partitions);
+    options.execution.sort_spill_reservation_bytes = share.clamp(SORT_RESERVED_MIN, SORT_RESERVED_MAX);
     // 1.5 is a decimal, as in the SQL standard and everywhere else people come from.
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.collect_spans = true;

@@ -71,6 +71,6 @@ impl Session {
 
     /// The settings a session begins with.
     fn defaults(&self) -> Arc<ConfigOptions> {
-        Arc::clone(config(self.engine.partitions).options())
+        Arc::clone(config(&self.engine).options())
     }
 }
