@@ -52,7 +52,7 @@ fn a_group_by_larger_than_the_pool_spills_and_is_right() {
 
 #[test]
 fn a_table_larger_than_the_pool_is_sorted_on_its_way_in() {
-    let db = filled(small_memory(32));
+    let db = filled(small_memory(64));
     db.run("CREATE TABLE sorted ORDER BY (r) AS SELECT * FROM t");
     let first: Vec<String> = (0..5).map(|id| id.to_string()).collect();
     assert_eq!(db.rows("SELECT count(*), count(DISTINCT k) FROM sorted"), ["600000|10"]);
