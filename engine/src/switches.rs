@@ -18,6 +18,10 @@ extensions_options! {
     }
 }
 
+/// The settings as SET knows them; DataFusion lists an extension's without their prefix.
+pub const NAMES: [&str; 4] =
+    ["quiver.zone_pruning", "quiver.integer_sets", "quiver.await_join_filters", "quiver.fast_decimals"];
+
 impl ConfigExtension for Switches {
     const PREFIX: &'static str = "quiver";
 }

@@ -5,6 +5,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::{ResetVariable, SetVariable};
 
 use crate::error::{EngineError, nearest};
+use crate::switches;
 
 /// Ours, and what they are called in DataFusion.
 const NAMES: [(&str, &str); 4] = [
@@ -46,6 +47,9 @@ pub fn reset_variable(
 }
 
 fn default_of(variable: String, defaults: &ConfigOptions) -> Result<SetVariable, ResetVariable> {
+    if switches::NAMES.contains(&variable.as_str()) {
+        return Ok(SetVariable { variable, value: "true".to_string() });
+    }
     let entry = defaults.entries().into_iter().find(|entry| entry.key == variable);
     match entry.and_then(|entry| entry.value) {
         Some(value) => Ok(SetVariable { variable, value }),
@@ -59,7 +63,8 @@ fn known_name(asked: &str, known: &ConfigOptions) -> Result<String, EngineError>
         let hint = Some("memory and spill space belong to the process: use --memory-limit and --spill-dir");
         return Err(EngineError::unsupported(format!("SET {name}"), hint));
     }
-    let all: Vec<String> = known.entries().into_iter().map(|entry| entry.key).collect();
+    let mut all: Vec<String> = known.entries().into_iter().map(|entry| entry.key).collect();
+    all.extend(switches::NAMES.map(str::to_string));
     if all.iter().any(|key| key == name) { Ok(name.to_string()) } else { Err(unknown_setting(asked, &all)) }
 }
 

@@ -131,3 +131,17 @@ fn the_declared_order_survives_reopening() {
     assert!(!sorts(&db, "SELECT id FROM t ORDER BY id"));
     assert_eq!(db.rows("SELECT id FROM t ORDER BY id OFFSET 59999"), ["59999", "70000", "70001"]);
 }
+
+#[test]
+fn an_optimisation_switched_off_changes_no_answer() {
+    let db = Db::new();
+    db.load("t", &[], &numbers(0, 50_000));
+    let sql = "SELECT count(*), sum(a.id) FROM t a JOIN t b ON a.id = b.id WHERE b.k = 3 AND a.id IN (3, 13, 23, 40003)";
+    let answer = db.rows(sql);
+    for switch in ["zone_pruning", "integer_sets", "await_join_filters", "fast_decimals"] {
+        db.run(&format!("SET quiver.{switch} = false"));
+        assert_eq!(db.rows(sql), answer, "{switch}");
+    }
+    db.run("RESET quiver.zone_pruning");
+    assert!(db.error("SET quiver.zone_prunin = false").hint().is_some_and(|hint| hint.contains("quiver.zone_pruning")));
+}
