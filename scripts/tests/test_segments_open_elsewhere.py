@@ -82,7 +82,10 @@ class SegmentsOpenElsewhere(unittest.TestCase):
                 tables.append(pyarrow.ipc.open_file(mapped).read_all())
         table = pyarrow.concat_tables(tables)
         table.validate(full=True)
-        return table.sort_by("id")
+        # pyarrow reads views but cannot sort them yet: as plain text and bytes it can.
+        plain = {pyarrow.string_view(): pyarrow.string(), pyarrow.binary_view(): pyarrow.binary()}
+        fields = [field.with_type(plain.get(field.type, field.type)) for field in table.schema]
+        return table.cast(pyarrow.schema(fields)).sort_by("id")
 
     def test_a_store_has_segments_with_the_columns_of_the_table(self):
         self.assertGreaterEqual(len(self.segments), 1)

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Between, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, cast};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, cast, lit};
 use datafusion::optimizer::AnalyzerRule;
 
 #[derive(Debug, Default)]
@@ -65,10 +65,24 @@ fn rewrite_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(Transformed::yes(Expr::Between(Between { expr, negated, low, high })))
         }
         Expr::InList(InList { expr, list, negated }) if floating(&expr, schema) => {
-            let list = list.into_iter().map(|item| *as_double(Box::new(item), schema)).collect();
+            let mut list: Vec<Expr> = list.into_iter().map(|item| *as_double(Box::new(item), schema)).collect();
+            if list.iter().any(is_zero) {
+                // Long lists are looked up by the bits of their values, and zero has two.
+                list.extend([lit(0.0f64), lit(-0.0f64)]);
+            }
             Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
         }
         other => Ok(Transformed::no(other)),
+    }
+}
+
+fn is_zero(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast(cast) => is_zero(&cast.expr),
+        Expr::Literal(value, _) => {
+            matches!(value.cast_to(&DataType::Float64), Ok(ScalarValue::Float64(Some(number))) if number == 0.0)
+        }
+        _ => false,
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::Result;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::physical_expr::expressions::{DynamicFilterPhysicalExpr, Literal, lit};
 use datafusion::physical_expr::simplifier::PhysicalExprSimplifier;
 use datafusion::physical_expr::utils::collect_columns;
@@ -116,13 +117,33 @@ impl CurrentFilter {
 /// 0.0, which the join itself does not (sqllogictests/slt/prune_floats.slt joins on both). The filter is a hint:
 /// for floats it is left out.
 fn without_float_hints(filter: &Arc<dyn PhysicalExpr>, declared: &SchemaRef) -> Arc<dyn PhysicalExpr> {
-    let is_float = |index: usize| matches!(declared.field(index).data_type(), DataType::Float16 | DataType::Float32 | DataType::Float64);
-    let kept = split_conjunction(filter).into_iter().filter(|expr| {
-        let hint = expr.is::<DynamicFilterPhysicalExpr>();
-        !(hint && collect_columns(expr).iter().any(|column| is_float(column.index())))
-    });
+    let kept = split_conjunction(filter)
+        .into_iter()
+        .filter(|expr| !(expr.is::<DynamicFilterPhysicalExpr>() && compares_floats(expr, declared)));
     let kept: Vec<Arc<dyn PhysicalExpr>> = kept.cloned().collect();
     if kept.is_empty() { lit(true) } else { conjunction(kept) }
+}
+
+/// Whether a float is anywhere in the filter, as a column or as what a column is cast to.
+fn compares_floats(filter: &Arc<dyn PhysicalExpr>, declared: &SchemaRef) -> bool {
+    let mut found = false;
+    // The walk itself cannot fail.
+    let _ = filter.apply(|node| {
+        found |= node.data_type(declared).is_ok_and(|data_type| has_float(&data_type));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found
+}
+
+fn has_float(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => true,
+        DataType::Struct(fields) => fields.iter().any(|field| has_float(field.data_type())),
+        DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _) | DataType::Map(field, _) => {
+            has_float(field.data_type())
+        }
+        _ => false,
+    }
 }
 
 fn is_literal(expr: &Arc<dyn PhysicalExpr>, wanted: bool) -> bool {

@@ -94,9 +94,8 @@ impl RowWriter {
                 transaction.create_table(self.id, new)?;
             }
         }
-        if !segments.is_empty() {
-            transaction.add_segments(namespace, table, self.id, &segments, !cluster_key.is_empty())?;
-        }
+        // Also without rows: this is where a table that was dropped and made anew meanwhile is noticed.
+        transaction.add_segments(namespace, table, self.id, &segments, !cluster_key.is_empty())?;
         transaction.commit(operation)?;
         std::mem::forget(sealed);
         Ok(self.rows)

@@ -218,5 +218,6 @@ fn view_bound_bytes(data: &ArrayData) -> usize {
     let lengths = views.iter().map(|view| *view as u32 as usize);
     let used: usize = lengths.filter(|length| *length > MAX_INLINE_VIEW_LEN as usize).sum();
     let held: usize = data.buffers()[1..].iter().map(Buffer::len).sum();
-    std::mem::size_of_val(views) + held.min(held_bytes_max(used))
+    // Text that many views share is written once for each of them.
+    std::mem::size_of_val(views) + used.max(held.min(held_bytes_max(used)))
 }
