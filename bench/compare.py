@@ -1,6 +1,7 @@
 """Are two results of one query the same? Row by row, with only the differences of type allowed.
 
-One side is Quiver's CSV text, the other DuckDB's typed values, which say how to read the text.
+One side is Quiver's CSV text, the other DuckDB's typed values, which say how to read the text. If
+the other is CSV text too, the texts must be the same.
 """
 
 import re
@@ -13,14 +14,14 @@ RELATIVE_TOLERANCE = Fraction(1, 10**9)
 DECIMAL_PLACES_MIN = 4
 
 
-def differences(sql: str, quiver, duckdb) -> list[str]:
+def differences(sql: str, quiver, other, other_name: str = "DuckDB") -> list[str]:
     """Empty when equal. Each side is (column names, rows)."""
     names, texts = quiver
-    expected_names, expected = duckdb
+    expected_names, expected = other
     if [name.lower() for name in names] != [name.lower() for name in expected_names]:
-        return [f"columns are {names}, DuckDB has {expected_names}"]
+        return [f"columns are {names}, {other_name} has {expected_names}"]
     if len(texts) != len(expected):
-        return [f"{len(texts)} rows, DuckDB has {len(expected)}"]
+        return [f"{len(texts)} rows, {other_name} has {len(expected)}"]
     slack = [last_digit([row[at] for row in texts]) for at in range(len(names))]
 
     # In the order given, by the ORDER BY columns alone: ties may come in any order.
@@ -28,14 +29,14 @@ def differences(sql: str, quiver, duckdb) -> list[str]:
     for number, (row, wanted) in enumerate(zip(texts, expected), 1):
         for at in keys:
             if not same(row[at], wanted[at], slack[at]):
-                return [f"row {number} is out of order: {names[at]} {row[at]}, DuckDB {wanted[at]}"]
+                return [f"row {number} is out of order: {names[at]} {row[at]}, {other_name} {wanted[at]}"]
 
     # And as a set of whole rows.
     found = []
     for row, wanted in zip(sorted_rows(texts, expected), sorted_rows(expected, expected)):
         for at, name in enumerate(names):
             if not same(row[at], wanted[at], slack[at]):
-                found.append(f"{name}: {row[at]!r}, DuckDB {wanted[at]!r}")
+                found.append(f"{name}: {row[at]!r}, {other_name} {wanted[at]!r}")
     return found
 
 

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow
@@ -45,10 +46,13 @@ class Quiver(Engine):
 
     name = "Quiver"
 
-    def __init__(self, store: Path, threads: int, scratch: Path):
+    def __init__(self, store: Path, threads: int, scratch: Path, read_only: bool = False, settings: Sequence[str] = ()):
+        """Several can be open at once if all are read-only. A setting is "quiver.zone_pruning = false"."""
         self.result = scratch / "quiver.csv"
         self.errors = (scratch / "quiver.stderr").open("a+")
         self.command = [QUIVER, "--store", store, "--threads", str(threads)]
+        self.command += ["--read-only"] if read_only else []
+        self.settings = settings
         self.start()
 
     def start(self) -> None:
@@ -60,6 +64,17 @@ class Quiver(Engine):
             text=True,
         )
         self.send("\\timing on\n\\format csv\n")
+        for setting in self.settings:
+            self.send(f"set {setting};\n")
+        # Read to here, so that no Time: line of a setting is taken for that of a query.
+        self.send(f"\\echo {SENTINEL}\n")
+        if not any(line.strip() == SENTINEL for line in self.process.stdout):
+            self.process.wait()
+            raise QueryFailed(f"the shell did not start: {self.said()}")
+
+    def said(self) -> str:
+        self.errors.seek(0)
+        return self.errors.read().strip()
 
     def send(self, text: str) -> None:
         try:
@@ -83,8 +98,7 @@ class Quiver(Engine):
                 break
             if match := TIME_LINE.match(line):
                 time_ms = float(match[1])
-        self.errors.seek(0)
-        problem = self.errors.read().strip()
+        problem = self.said()
         written = self.result.exists() and self.result.stat().st_size > 0
         if time_ms is None or problem or not written:
             if time_ms is None:

@@ -9,7 +9,7 @@ def text_report(result: dict) -> str:
     lines = [
         f"TPC-H scale {machine['scale']}, {machine['threads']} threads each, warm, interleaved, "
         f"{machine['rounds']} rounds; times in ms",
-        f"{machine['cpu']}, {machine['cores']} cores, {gib(machine['memory_bytes'])}, {machine['time']}",
+        machine_line(machine),
         "",
         query_header(names),
     ]
@@ -18,6 +18,10 @@ def text_report(result: dict) -> str:
     for number, query in queries.items():
         lines += [f"Q{number}: {problem}" for problem in query["problems"][:5]]
     return "\n".join(lines)
+
+
+def machine_line(machine: dict) -> str:
+    return f"{machine['cpu']}, {machine['cores']} cores, {gib(machine['memory_bytes'])}, {machine['time']}"
 
 
 def query_header(names: list[str]) -> str:

@@ -54,7 +54,7 @@ def main() -> int:
         loads["DuckDB"]["open_ms"] = open_duckdb(database)
     result = {"machine": machine(options), "loads": loads, "memory": memory, "queries": measured}
     result["geometric_mean"] = geometric_mean(measured)
-    save(result, options)
+    save(f"tpch-sf{float(options.scale):g}", text_report(result), result, options)
     wrong = [number for number, query in measured.items() if query.get("problems")]
     return 1 if wrong else 0
 
@@ -212,14 +212,12 @@ def machine(options) -> dict:
     }
 
 
-def save(result: dict, options) -> None:
-    text = text_report(result)
+def save(name: str, text: str, result: dict, options) -> None:
     print(text)
     if options.json:
         options.json.write_text(json.dumps(result, indent=1))
     if options.save:
-        name = f"tpch-sf{float(options.scale):g}-{result['machine']['time'][:10]}.txt"
-        path = HERE / "results" / name
+        path = HERE / "results" / f"{name}-{result['machine']['time'][:10]}.txt"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text + "\n")
         print(f"saved to {path}", file=sys.stderr)

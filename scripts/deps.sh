@@ -2,6 +2,8 @@
 # Installs what a bare Debian lacks to build Quiver. Does nothing, and touches no network, when
 # everything is there.
 set -euo pipefail
+export LC_ALL=C # the answers of apt-cache are read below
+export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH" # as in the Makefile
 cd "$(dirname "$0")/.."
 
 rust_min=1.95.0
@@ -10,20 +12,27 @@ packages=(libpmem-dev protobuf-compiler pkg-config mold gcc libc6-dev curl ca-ce
 say() { echo "deps: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-as_root() {
-    if [ "$(id -u)" = 0 ]; then
-        "$@"
-    elif command -v sudo >/dev/null; then
-        sudo "$@"
-    else
-        fail "not root and no sudo; as root run: $*"
-    fi
-}
+# Empty for root.
+as_root=()
+[ "$(id -u)" = 0 ] || as_root=(sudo)
 
 apt_install() {
+    if [ ${#as_root[@]} != 0 ] && ! command -v sudo >/dev/null; then
+        fail "not root and no sudo; as root run: apt-get install --no-install-recommends $*"
+    fi
     say "installing $*"
-    as_root apt-get update -qq
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
+    # What dpkg says fills screens and interests nobody, unless it fails.
+    local log
+    log=$(mktemp)
+    # One unreachable source need not matter: whether the packages can be had shows in the install.
+    "${as_root[@]}" apt-get update -qq >"$log" 2>&1 || true
+    if ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        -o DPkg::Lock::Timeout=300 "$@" >>"$log" 2>&1; then
+        cat "$log" >&2
+        rm -f "$log"
+        fail "apt-get could not install these: what it said is above"
+    fi
+    rm -f "$log"
 }
 
 installed() { dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed; }
@@ -47,22 +56,51 @@ system_packages() {
 
 at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n1)" = "$2" ]; }
 
+# The version that apt would install, or nothing.
+candidate() {
+    apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: \([0-9][0-9.]*\).*/\1/p'
+}
+
+# Everything comes from one host: the script which sh.rustup.rs would give lies beside the toolchains.
+rust_by_rustup() {
+    say "no cargo: installing Rust $rust_min into ${CARGO_HOME:-$HOME/.cargo} with rustup, from static.rust-lang.org"
+    local script status=0
+    script=$(mktemp)
+    curl --proto '=https' --tlsv1.2 -sSf --retry 2 -o "$script" https://static.rust-lang.org/rustup/rustup-init.sh \
+        && sh "$script" -y --no-modify-path --profile minimal --default-toolchain "$rust_min" -c rustfmt -c clippy >&2 \
+        || status=$?
+    rm -f "$script"
+    [ $status != 0 ] || say "Rust is there, and make finds it without a change of your PATH"
+    return $status
+}
+
+# What Debian 12 keeps up to date to build browsers with, in security updates; its rustc is years too old.
+rust_by_debian() {
+    local version
+    version=$(candidate rustc-web)
+    [ -n "$version" ] && at_least "$version" "$rust_min" || return 1
+    say "that failed; taking Debian's own Rust $version"
+    apt_install rustc-web cargo-web rustfmt-web rust-web-clippy
+}
+
 rust() {
     if ! command -v cargo >/dev/null; then
-        # Debian 12's own rustc is years too old and it has no rustup package; Debian 13 has one.
-        if apt-cache policy rustup 2>/dev/null | grep -q 'Candidate: [0-9]'; then
+        # Debian 13 has a package of rustup, Debian 12 has not.
+        if [ -n "$(candidate rustup)" ]; then
             apt_install rustup
-            rustup default stable >&2
+            rustup toolchain install "$rust_min" --profile minimal -c rustfmt -c clippy >&2
+            rustup default "$rust_min" >&2
         else
-            say "no cargo: installing Rust $rust_min with the installer of rust-lang.org into ${CARGO_HOME:-$HOME/.cargo}"
-            curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs \
-                | sh -s -- -y --no-modify-path --profile minimal --default-toolchain "$rust_min" -c rustfmt -c clippy >&2
+            rust_by_rustup || rust_by_debian \
+                || fail "no Rust could be installed: install Rust $rust_min or newer in any way, so that cargo is on PATH," \
+                    "and run make again"
         fi
         # Without a hash reset bash would still remember that there was no cargo.
         hash -r
     fi
     local version
-    version=$(rustc --version | cut -d' ' -f2)
+    version=$(rustc --version | cut -d' ' -f2) \
+        || fail "$(command -v rustc || echo rustc) does not run; if rustup has no toolchain: rustup default $rust_min"
     at_least "${version%%-*}" "$rust_min" && return
     if command -v rustup >/dev/null; then
         fail "rustc $version is too old, Quiver needs $rust_min: run 'rustup update stable && rustup default stable'"

@@ -25,6 +25,9 @@ if [ -d "$CARGO_TARGET_DIR/release" ] && [ "$(cat "$last_clone" 2>/dev/null)" !=
     # shellcheck disable=SC2086 # one word per member is meant
     cargo clean --release --quiet $members 9>&-
 fi
+if [ ! -d "$CARGO_TARGET_DIR/release/deps" ]; then
+    echo "the first build compiles DataFusion: about half an hour on two cores; it is kept in $CARGO_TARGET_DIR" >&2
+fi
 echo "$PWD" >"$last_clone"
 
 status=0

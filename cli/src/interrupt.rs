@@ -1,8 +1,8 @@
 //! Ctrl-C and the signals that end a process, as something a query can wait for.
 //!
-//! A signal is noted by a task of its own, never lost between two statements. In the shell it
-//! cancels the running query; elsewhere it ends the process, even when the main thread is stuck
-//! in a write that nobody reads.
+//! A signal is noted by a thread of its own, never lost between two statements and never late
+//! because all others are in the middle of a batch. In the shell it cancels the running query;
+//! elsewhere it ends the process, even when the main thread is stuck in a write that nobody reads.
 
 use std::fmt;
 use std::io;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -61,16 +61,18 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    pub fn listen(runtime: &Handle, kind: Kind) -> io::Result<Interrupts> {
-        let _inside = runtime.enter();
+    pub fn listen(kind: Kind) -> io::Result<Interrupts> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let inside = runtime.enter();
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut hang_up = signal(SignalKind::hangup())?;
+        drop(inside);
         let (sender, receiver) = watch::channel(None);
         let leave = Arc::new(OnceLock::new());
         let editor_break = Arc::new(AtomicBool::new(false));
         let (leaving, breaking) = (Arc::clone(&leave), Arc::clone(&editor_break));
-        runtime.spawn(async move {
+        let listening = async move {
             loop {
                 let stop = tokio::select! {
                     _ = interrupt.recv() => Stop::Interrupt,
@@ -83,7 +85,11 @@ impl Interrupts {
                 }
                 sender.send_replace(Some(stop));
             }
-        });
+        };
+        let name = "signals".to_string();
+        std::thread::Builder::new()
+            .name(name)
+            .spawn(move || runtime.block_on(listening))?;
         Ok(Interrupts {
             receiver,
             leave,
@@ -95,7 +101,7 @@ impl Interrupts {
     pub async fn next(&mut self) -> Stop {
         loop {
             if self.receiver.changed().await.is_err() {
-                // The runtime is going down; nothing will come any more.
+                // The thread is gone; nothing will come any more.
                 std::future::pending::<()>().await;
             }
             if let Some(stop) = *self.receiver.borrow_and_update() {

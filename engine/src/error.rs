@@ -99,6 +99,10 @@ impl From<DataFusionError> for EngineError {
                 },
             },
             DataFusionError::ResourcesExhausted(message) => EngineError::Memory { message: first_line(&message) },
+            DataFusionError::NotImplemented(message) if is_subquery(&message) => EngineError::unsupported(
+                "a subquery of EXISTS, IN, ANY or ALL outside of WHERE and HAVING",
+                Some("join with the query, or compare with (SELECT count(*) …)"),
+            ),
             DataFusionError::NotImplemented(message) => EngineError::Unsupported { feature: feature(&message), hint: None },
             DataFusionError::SchemaError(error, _) => schema_error(*error),
             DataFusionError::Plan(message) => plan_error(&message),
@@ -160,6 +164,10 @@ fn plan_error(message: &str) -> EngineError {
         return EngineError::Sql { message: format!("there is no function \"{name}\""), position: None, hint };
     }
     let text = clean(message);
+    if text.contains("require unique expression names") {
+        let hint = Some("give one of them another name with AS".to_string());
+        return EngineError::Sql { message: "two columns have the same name".into(), position: None, hint };
+    }
     if let Some((_, rest)) = text.split_once("column \"").filter(|(_, rest)| rest.contains("must appear in the GROUP BY")) {
         let column = rest.split('"').next().unwrap_or_default();
         let message = format!("column \"{column}\" must be in GROUP BY or in an aggregate");
@@ -172,6 +180,11 @@ fn plan_error(message: &str) -> EngineError {
         }
     }
     EngineError::Sql { message: text, position: None, hint: None }
+}
+
+fn is_subquery(message: &str) -> bool {
+    let expression = message.strip_prefix("Physical plan does not support logical expression ");
+    expression.is_some_and(|expression| expression.starts_with("Exists") || expression.starts_with("InSubquery"))
 }
 
 /// What is not supported, out of DataFusion's many ways to say so; not the tree of the statement
@@ -229,12 +242,6 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
 /// Without the prefixes by which layers announce each other's errors.
 pub(crate) fn clean(message: &str) -> String {
     let mut text = first_line(message);
-    // Arrow's words for a NULL among VALUES, whose columns are column1, column2 and so on.
-    if let Some((_, rest)) = text.split_once("Column 'column")
-        && let Some((number, _)) = rest.split_once("' is declared as non-nullable but contains null values")
-    {
-        return format!("NULL in column {number} of VALUES, which is NOT NULL");
-    }
     let prefixes = [
         "Error during planning: ", "Execution error: ", "External error: ", "Arrow error: ", "Schema error: ",
         "SQL error: ", "Optimizer rule ", "sql parser error: ", "Invalid argument error: ", "Compute error: ",

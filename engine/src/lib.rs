@@ -31,4 +31,4 @@ pub use options::EngineOptions;
 pub use output::{QueryOutput, StatementKind};
 pub use report::{Bytes, QueryReport};
 pub use session::Session;
-pub use sql::StatementText;
+pub use sql::{StatementText, declared_name};

@@ -63,6 +63,7 @@ impl Session {
             .with_config(config(&engine))
             .with_runtime_env(Arc::clone(&engine.runtime))
             .with_default_features()
+            .with_type_planner(Arc::new(sql::SqlTypes))
             .with_analyzer_rules(optimizer::analyzer_rules())
             .with_physical_optimizer_rule(Arc::new(FastDecimals))
             .with_physical_optimizer_rule(Arc::new(AwaitJoinFilters))
@@ -180,7 +181,7 @@ impl Session {
 impl Running {
     /// The statement's logical plan; errors know their place in the text.
     pub(crate) async fn plan(&self, statement: Statement) -> Result<LogicalPlan, EngineError> {
-        catalog::planning(self.state.statement_to_plan(statement)).await.map_err(|error| self.located(error))
+        catalog::planning(sql::plan_statement(&self.state, statement)).await.map_err(|error| self.located(error))
     }
 
     fn located(&self, error: DataFusionError) -> EngineError {
@@ -190,11 +191,11 @@ impl Running {
     /// Optimises the plan and starts it.
     pub(crate) async fn execute_plan(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream, EngineError> {
         let physical = Box::pin(self.state.create_physical_plan(plan)).await.map_err(|error| self.located(error))?;
-        let physical = cancel::interruptible(physical)?;
+        let (physical, reader) = cancel::interruptible(physical)?;
         self.planning_ms.lock().get_or_insert(self.started.elapsed().as_secs_f64() * 1e3);
         *self.physical.lock() = Some(Arc::clone(&physical));
         let task = Arc::new(TaskContext::from(&self.state).with_runtime(Arc::clone(&self.runtime)));
-        Ok(cancel::on_a_task(physical.schema(), move || execute_stream(physical, task)))
+        Ok(cancel::on_a_task_of(reader, physical.schema(), move || execute_stream(physical, task)))
     }
 
     /// A query, or a write that runs as one.
@@ -248,7 +249,8 @@ fn config(engine: &EngineShared) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, pmem_store::DEFAULT_NAMESPACE)
         .with_create_default_catalog_and_schema(false)
-        .with_information_schema(true)
+        // Ours is a schema of the catalog.
+        .with_information_schema(false)
         .with_target_partitions(engine.partitions);
     let options = config.options_mut();
     options.extensions.insert(Switches::default());

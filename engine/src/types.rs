@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Decimal64Type, Decimal128Type, Field, Schema, SchemaRef};
+use arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Decimal64Type, Decimal128Type, Field, Schema, SchemaRef,
+};
 use arrow::error::ArrowError;
 
 /// The greatest precision that fits eight bytes.
@@ -30,6 +32,11 @@ pub fn declared_type(data_type: &DataType) -> DataType {
     match data_type {
         Utf8 | LargeUtf8 => Utf8View,
         Binary | LargeBinary => BinaryView,
+        Decimal32(precision, scale) | Decimal64(precision, scale) | Decimal128(precision, scale) | Decimal256(precision, scale)
+            if *scale < 0 =>
+        {
+            whole_numbers(*precision, *scale).unwrap_or_else(|| data_type.clone())
+        }
         Decimal32(precision, scale) | Decimal64(precision, scale) => Decimal128(*precision, *scale),
         Dictionary(_, value) => declared_type(value),
         RunEndEncoded(_, values) => declared_type(values.data_type()),
@@ -37,7 +44,33 @@ pub fn declared_type(data_type: &DataType) -> DataType {
         LargeList(item) | LargeListView(item) => LargeList(field(item)),
         FixedSizeList(item, size) => FixedSizeList(field(item), *size),
         Struct(fields) => Struct(fields.iter().map(field).collect()),
+        Map(entries, is_sorted) => Map(with_plain_keys(entries), *is_sorted),
         other => other.clone(),
+    }
+}
+
+/// The keys of a map are the one text that is not a view: DataFusion finds no key among views.
+fn with_plain_keys(entries: &Arc<Field>) -> Arc<Field> {
+    match entries.data_type() {
+        DataType::Struct(fields) => {
+            let fields = fields.iter().enumerate().map(|(index, field)| match field.data_type() {
+                DataType::Utf8View | DataType::LargeUtf8 if index == 0 => {
+                    Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8))
+                }
+                _ => Arc::clone(field),
+            });
+            Arc::new(entries.as_ref().clone().with_data_type(DataType::Struct(fields.collect())))
+        }
+        _ => Arc::clone(entries),
+    }
+}
+
+/// What holds hundreds or millions as well: of a negative scale DataFusion's comparisons divide by zero.
+fn whole_numbers(precision: u8, scale: i8) -> Option<DataType> {
+    match precision.checked_add(scale.unsigned_abs())? {
+        digits @ 0..=DECIMAL128_MAX_PRECISION => Some(DataType::Decimal128(digits, 0)),
+        digits @ 0..=DECIMAL256_MAX_PRECISION => Some(DataType::Decimal256(digits, 0)),
+        _ => None,
     }
 }
 

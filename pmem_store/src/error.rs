@@ -42,7 +42,7 @@ pub enum StoreError {
     NamespaceNotEmpty(String),
     #[error("the catalog of \"{}\" cannot be read: {what}", path.display())]
     Catalog { path: PathBuf, what: String },
-    #[error("column type {0} cannot be stored")]
+    #[error("{0} cannot be stored")]
     UnsupportedType(String),
     #[error("a write to this store failed before, so it takes no more until it is opened again: {0}")]
     Poisoned(String),

@@ -216,13 +216,14 @@ fn install_once() -> Result<(), i32> {
             .raw_os_error()
             .unwrap_or(libc::EINVAL)
     };
-    // SAFETY: sysconf has no preconditions.
+    // SAFETY: sysconf has no preconditions. That the answer is the size of a page is held by
+    // `pages_before_the_cut_are_still_read_as_they_are`.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     PAGE_SIZE.store(usize::try_from(page).map_err(|_| libc::EINVAL)?, Relaxed);
 
     let mut previous = MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: a null new action only asks; the kernel fills `previous`, for which zeroes are valid
-    // anyway.
+    // anyway. Held by `a_handler_that_was_there_before_gets_the_faults_that_are_not_ours`.
     let previous = unsafe {
         if libc::sigaction(libc::SIGBUS, ptr::null(), previous.as_mut_ptr()) != 0 {
             return Err(last_errno());
@@ -235,7 +236,8 @@ fn install_once() -> Result<(), i32> {
     let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_sigbus;
     // SAFETY: an all-zero sigaction is a valid one; its fields are set before use. The handler has
     // the signature SA_SIGINFO asks for and does only what a signal handler may do (see its
-    // comments).
+    // comments). Held by `a_truncated_file_reads_as_zeros_and_is_marked_damaged` and
+    // `errno_is_the_same_before_and_after_a_fault`.
     let status = unsafe {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
         action.sa_sigaction = handler as *const () as usize;
@@ -283,7 +285,8 @@ fn cover(address: usize) -> bool {
                 return map_zeros(base, page, writable) || map_zeros(start, end - start, writable);
             }
         }
-        // SAFETY: chunks are leaked, so a pointer that was ever stored stays valid.
+        // SAFETY: chunks are leaked, so a pointer that was ever stored stays valid. Held by
+        // `slots_of_dropped_mappings_are_used_again`, which fills several.
         match unsafe { chunk.next.load(Acquire).as_ref() } {
             Some(next) => chunk = next,
             None => return false,
@@ -320,7 +323,10 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let action = previous.map_or(libc::SIG_DFL, |previous| previous.sa_sigaction);
     // SAFETY: a handler the process installed for this signal is called as the kernel would have;
     // the integer is a function of the type its SA_SIGINFO flag says. `info` is valid, see
-    // `on_sigbus`. Held by `a_fault_outside_our_mappings_still_ends_the_process`.
+    // `on_sigbus`. Held by `a_fault_outside_our_mappings_still_ends_the_process`,
+    // `a_handler_that_was_there_before_gets_the_faults_that_are_not_ours`,
+    // `a_handler_that_asks_for_the_place_of_a_fault_is_told_it` and
+    // `where_the_signal_was_ignored_only_a_fault_ends_the_process`.
     unsafe {
         // BUS_MCEERR_AO comes without a faulting instruction, like a signal sent by kill.
         let code = (*info).si_code;

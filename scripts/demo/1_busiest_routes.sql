@@ -4,7 +4,7 @@ select
     f.dest,
     a.name as destination,
     count(*) as flights,
-    round(avg(f.arr_delay), 1) as avg_arrival_delay_min
+    round(avg(f.arr_delay), 1) as late_min
 from flights f
 join airports a on a.faa = f.dest
 group by f.origin, f.dest, a.name

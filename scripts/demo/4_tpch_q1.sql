@@ -1,4 +1,5 @@
 -- TPC-H Q1, pricing summary: one pass over most of lineitem
+\x
 select
     l_returnflag,
     l_linestatus,

@@ -24,7 +24,7 @@ const DEFAULT_NAMESPACE: &str = "main";
 pub fn run(runtime: &Handle, store: StoreArgs, args: ImportArgs, quiet: bool) -> Result<()> {
     store::named(&store, "import")?;
     let loads = plan(&args)?;
-    let mut interrupts = Interrupts::listen(runtime, Kind::Batch).map_err(CliError::message)?;
+    let mut interrupts = Interrupts::listen(Kind::Batch).map_err(CliError::message)?;
     let engine = store::open(&store)?;
     let session = engine.session().map_err(CliError::engine)?;
     for (table, paths) in loads {

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringArray, UInt64Array};
 use arrow::datatypes::Field;
-use engine::import::sql_type_name;
-use engine::{Bytes, RecordBatch, TableListing};
+use engine::{Bytes, RecordBatch, TableListing, declared_name};
 
 use super::Console;
 use crate::errors::{CliError, Result};
@@ -68,7 +67,7 @@ impl Console {
         };
         let columns = [
             ("column", text(|field| field.name().clone())),
-            ("type", text(|field| sql_type_name(field.data_type()))),
+            ("type", text(|field| declared_name(field.data_type()))),
             (
                 "null",
                 text(|field| if field.is_nullable() { "" } else { "NOT NULL" }.to_string()),

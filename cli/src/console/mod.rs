@@ -51,7 +51,7 @@ impl Console {
             true => Kind::Shell,
             false => Kind::Batch,
         };
-        let interrupts = Interrupts::listen(runtime, kind).map_err(CliError::message)?;
+        let interrupts = Interrupts::listen(kind).map_err(CliError::message)?;
         Ok(Console {
             settings,
             destination: Destination::Screen,

@@ -7,8 +7,7 @@ use comfy_table::{
     Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, ContentLineStyle,
     LineStyle, Table, TableStyle, Width,
 };
-use engine::RecordBatch;
-use engine::import::sql_type_name;
+use engine::{RecordBatch, declared_name};
 
 use super::Layout;
 use super::cells::{Cells, harmless, is_number};
@@ -67,7 +66,7 @@ impl Grid {
         let head = |(field, alignment): (&arrow::datatypes::FieldRef, &CellAlignment)| {
             let name = shorten(harmless(field.name(), true));
             let text = match look.shows_types {
-                true => format!("{name}\n{}", sql_type_name(field.data_type())),
+                true => format!("{name}\n{}", declared_name(field.data_type())),
                 false => name,
             };
             Cell::new_owned(text).set_alignment(*alignment)

@@ -4,15 +4,16 @@ use std::fs;
 
 use crate::quiver::{Place, run};
 
+fn with_table_of(rows: usize) -> Place {
+    let place = Place::new();
+    let sql = format!("create table t as select * from generate_series(1, {rows})");
+    place.quiver(&["-c", &sql]).ok();
+    place
+}
+
 #[test]
 fn info_shows_mode_size_and_tables() {
-    let place = Place::new();
-    place
-        .quiver(&[
-            "-c",
-            "create table t as select * from generate_series(1, 10000)",
-        ])
-        .ok();
+    let place = with_table_of(10_000);
     let said = place.quiver(&["info"]).ok();
     let mode = said
         .lines()
@@ -36,26 +37,14 @@ fn looking_at_a_store_does_not_make_one() {
 
 #[test]
 fn a_sound_store_passes_the_check() {
-    let place = Place::new();
-    place
-        .quiver(&[
-            "-c",
-            "create table t as select * from generate_series(1, 10000)",
-        ])
-        .ok();
+    let place = with_table_of(10_000);
     let said = place.quiver(&["check"]).ok();
     assert!(said.contains("no problems"), "{said}");
 }
 
 #[test]
 fn a_flipped_byte_is_found_by_the_check() {
-    let place = Place::new();
-    place
-        .quiver(&[
-            "-c",
-            "create table t as select * from generate_series(1, 100000)",
-        ])
-        .ok();
+    let place = with_table_of(100_000);
     let mut segments = Vec::new();
     find_segments(&place.path("store"), &mut segments);
     let largest = segments

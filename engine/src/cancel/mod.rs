@@ -1,13 +1,27 @@
 //! Stopping a query at once when nobody wants its rows any more.
 //!
 //! A query runs on a task of its own (`task`), so that whoever polls it is never kept busy by it and
-//! can drop it at any time. A task ends only where it yields, and a join may work for minutes
-//! between two yields, in which not even timers and signals of the runtime get a turn: joins are
-//! given small pieces of work, and yield between them (`joins`, `paced`).
+//! can drop it at any time. A task ends only where it yields. Two kinds of work would go on for
+//! seconds without that:
+//!
+//! - batch after batch out of an operator that has them ready, as a scan, a sort or a join does: they
+//!   come with pauses (`paced`), and joins with a filter are given small pieces;
+//! - one batch with a dear expression, such as a regular expression on long texts: it is evaluated in
+//!   slices (`pace`) and stops between two of them (`expression`).
+//!
+//! `plan` and `operators` put both where they are needed, when the plan is otherwise finished.
 
-mod joins;
+mod dear;
+mod expression;
+mod operators;
+mod pace;
 mod paced;
+mod plan;
 mod task;
+mod turn;
 
-pub(crate) use joins::interruptible;
-pub(crate) use task::on_a_task;
+pub(crate) use dear::may_be_dear;
+pub(crate) use pace::Pace;
+pub(crate) use plan::interruptible;
+pub(crate) use task::{on_a_task, on_a_task_of};
+pub(crate) use turn::give_way;

@@ -2,103 +2,142 @@
 //!
 //! Tokio's own budget counts batches, and one batch may be work for minutes.
 
+use std::any::Any;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::common::{Result, Statistics};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::statistics::ChildStats;
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions, StatisticsArgs,
 };
 use futures::{Stream, StreamExt};
+
+use super::turn::give_way;
 
 const YIELD_AFTER: Duration = Duration::from_millis(10);
 /// A piece that takes less than this is doubled, one that takes more than `YIELD_AFTER` is halved.
 const PIECE_SHORT: Duration = Duration::from_millis(3);
 const PIECE_ROWS_MAX: usize = 1 << 20;
 
+/// Stands for an operator and looks like it, in EXPLAIN ANALYZE too; only its batches come paced.
 #[derive(Debug)]
 pub struct PacedExec {
-    input: Arc<dyn ExecutionPlan>,
+    operator: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
     in_pieces: bool,
 }
 
 impl PacedExec {
-    /// Batches as they are.
-    pub fn whole(input: Arc<dyn ExecutionPlan>) -> Self {
-        PacedExec { input, in_pieces: false }
+    /// `new` in the place of `old`, which computes the same rows. That the properties are the same
+    /// object tells the operators above that nothing has changed, and they keep what they know, and
+    /// the dynamic filters they share with scans.
+    pub fn in_place_of(old: &Arc<dyn ExecutionPlan>, new: Arc<dyn ExecutionPlan>) -> Self {
+        PacedExec { operator: new, properties: Arc::clone(old.properties()), in_pieces: false }
     }
 
     /// Batches in pieces that the reader needs some milliseconds for.
-    pub fn in_pieces(input: Arc<dyn ExecutionPlan>) -> Self {
-        PacedExec { input, in_pieces: true }
+    pub fn in_pieces(operator: Arc<dyn ExecutionPlan>) -> Self {
+        PacedExec { properties: Arc::clone(operator.properties()), operator, in_pieces: true }
+    }
+
+    fn standing_for(&self, operator: Arc<dyn ExecutionPlan>, properties: Arc<PlanProperties>) -> Arc<dyn ExecutionPlan> {
+        Arc::new(PacedExec { operator, properties, in_pieces: self.in_pieces })
     }
 }
 
 impl ExecutionPlan for PacedExec {
     fn name(&self) -> &str {
-        "PacedExec"
+        self.operator.name()
     }
 
-    /// The input's own: that they are the same object tells the operators above that nothing has
-    /// changed, and they keep the dynamic filters they share with scans.
+    fn downcast_delegate(&self) -> Option<&dyn ExecutionPlan> {
+        Some(self.operator.as_ref())
+    }
+
     fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
+        &self.properties
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        self.operator.maintains_input_order()
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
+        self.operator.children()
     }
 
     fn apply_expressions(
         &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+        self.operator.apply_expressions(f)
+    }
+
+    fn dynamic_expressions_produced(&self) -> Vec<Arc<dyn PhysicalExpr>> {
+        self.operator.dynamic_expressions_produced()
     }
 
     fn replace_children(
         self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _options: ReplaceChildrenOptions,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.pop()) {
-            (Some(input), None) => Ok(Arc::new(PacedExec { input, in_pieces: self.in_pieces })),
-            _ => internal_err!("PacedExec has one child"),
-        }
+        let keeps = matches!(options.children_properties, ChildrenPropertiesMode::Keep);
+        let operator = Arc::clone(&self.operator).replace_children(children, options)?;
+        let properties = Arc::clone(if keeps { &self.properties } else { operator.properties() });
+        Ok(self.standing_for(operator, properties))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
+    /// A recursive query runs its operators again, and more than a new object may be needed for that.
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        let operator = Arc::clone(&self.operator).reset_state()?;
+        Ok(self.standing_for(operator, Arc::clone(&self.properties)))
+    }
+
+    fn with_new_state(&self, state: Arc<dyn Any + Send + Sync>) -> Option<Arc<dyn ExecutionPlan>> {
+        let operator = self.operator.with_new_state(state)?;
+        Some(self.standing_for(operator, Arc::clone(&self.properties)))
+    }
+
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let input = self.input.execute(partition, context)?;
+        let input = self.operator.execute(partition, context)?;
         Ok(Box::pin(Paced::new(input, self.in_pieces)))
     }
 
-    fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], _args: &StatisticsArgs) -> Result<Arc<Statistics>> {
-        match inputs {
-            [input] => Ok(Arc::clone(input)),
-            _ => internal_err!("PacedExec has one child"),
-        }
+    fn metrics(&self) -> Option<MetricsSet> {
+        self.operator.metrics()
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        self.operator.child_stats_requests(partition)
+    }
+
+    fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        self.operator.statistics_from_inputs(inputs, args)
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.operator.fetch()
     }
 }
 
 impl DisplayAs for PacedExec {
-    fn fmt_as(&self, _format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PacedExec")
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.operator.fmt_as(format, f)
     }
 }
 
@@ -109,6 +148,7 @@ struct Paced {
     rest: Option<RecordBatch>,
     /// When the reader got the last piece.
     handed_out: Option<Instant>,
+    /// When the task last yielded, here or below.
     yielded: Instant,
 }
 
@@ -142,17 +182,19 @@ impl Stream for Paced {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if self.yielded.elapsed() > YIELD_AFTER {
             self.yielded = Instant::now();
-            context.waker().wake_by_ref();
-            return Poll::Pending;
+            return give_way(context);
         }
-        let batch = match self.rest.take() {
-            Some(rest) => rest,
-            None => match ready!(self.input.poll_next_unpin(context)) {
-                Some(Ok(batch)) => batch,
-                end => return Poll::Ready(end),
-            },
-        };
-        Poll::Ready(Some(Ok(self.cut(batch))))
+        if let Some(rest) = self.rest.take() {
+            return Poll::Ready(Some(Ok(self.cut(rest))));
+        }
+        match self.input.poll_next_unpin(context) {
+            Poll::Ready(Some(Ok(batch))) => Poll::Ready(Some(Ok(self.cut(batch)))),
+            Poll::Pending => {
+                self.yielded = Instant::now();
+                Poll::Pending
+            }
+            end => end,
+        }
     }
 }
 

@@ -12,6 +12,8 @@ use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
 use futures::{FutureExt, Stream, StreamExt};
 use tokio::sync::mpsc;
 
+use super::expression::Reader;
+
 type Start = Box<dyn FnOnce() -> Result<SendableRecordBatchStream> + Send>;
 
 /// `start` is called when the result is first polled, because operators begin to work when their
@@ -20,10 +22,21 @@ pub fn on_a_task(
     schema: SchemaRef,
     start: impl FnOnce() -> Result<SendableRecordBatchStream> + Send + 'static,
 ) -> SendableRecordBatchStream {
-    Box::pin(TaskStream { schema, state: State::Waiting(Box::new(start)) })
+    Box::pin(TaskStream { _reader: None, schema, state: State::Waiting(Box::new(start)) })
+}
+
+/// As `on_a_task`, for a plan that stops when `reader` is dropped: the result is that reader.
+pub fn on_a_task_of(
+    reader: Reader,
+    schema: SchemaRef,
+    start: impl FnOnce() -> Result<SendableRecordBatchStream> + Send + 'static,
+) -> SendableRecordBatchStream {
+    Box::pin(TaskStream { _reader: Some(reader), schema, state: State::Waiting(Box::new(start)) })
 }
 
 struct TaskStream {
+    /// Only held: expressions stop when it is gone.
+    _reader: Option<Reader>,
     schema: SchemaRef,
     state: State,
 }

@@ -1,5 +1,6 @@
 //! The store's tables and views as DataFusion sees them.
 
+mod information_schema;
 mod provider;
 mod schema;
 mod statistics;

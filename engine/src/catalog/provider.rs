@@ -7,6 +7,7 @@ use datafusion::execution::SessionState;
 use parking_lot::RwLock;
 use pmem_store::{Snapshot, StoreError};
 
+use super::information_schema::{INFORMATION_SCHEMA, InformationSchema};
 use super::schema::StoreSchema;
 use crate::engine::EngineShared;
 
@@ -93,6 +94,9 @@ impl CatalogProvider for CatalogHandle {
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        if name == INFORMATION_SCHEMA {
+            return InformationSchema::new(&self.0).map(|schema| Arc::new(schema) as Arc<dyn SchemaProvider>);
+        }
         let exists = self.schema_names().iter().any(|namespace| namespace == name);
         exists.then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>)
     }

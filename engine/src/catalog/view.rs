@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use pmem_store::ViewRecord;
 
 use super::provider::StoreCatalog;
-use crate::sql::{explained, external_definition, qualified};
+use crate::sql::{explained, external_definition, planned, qualified};
 
 pub const VIEW: &str = "view";
 pub const EXTERNAL: &str = "external";
@@ -54,7 +54,7 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
     match statement {
         Statement::CreateExternalTable(table) => external_provider(&state, table).await.map_err(broken),
         statement => {
-            let plan = DEPTH.scope(depth, Box::pin(state.statement_to_plan(statement))).await.map_err(broken)?;
+            let plan = DEPTH.scope(depth, Box::pin(planned(&state, statement))).await.map_err(broken)?;
             let name = qualified(&record.namespace, &record.name);
             Ok(Arc::new(ViewTable::new(plan, Some(format!("CREATE VIEW {name} AS {}", record.sql)))))
         }

@@ -58,6 +58,22 @@ macro_rules! with_checked_type {
     }};
 }
 
+impl CheckedSum {
+    fn accumulator_that(&self, slides: bool, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        let data_type = args.return_field.data_type().clone();
+        let inner = |args| match slides {
+            true => self.inner.create_sliding_accumulator(args),
+            false => self.inner.accumulator(args),
+        };
+        with_checked_type!(data_type, T => {
+            if args.is_distinct {
+                return Ok(Box::new(CheckedDistinctSum::<T>::new(inner(args)?, &data_type)));
+            }
+            Ok(Box::new(CheckedSumState::<T>::new(&data_type, slides)))
+        }, inner(args))
+    }
+}
+
 impl AggregateUDFImpl for CheckedSum {
     fn name(&self) -> &str {
         self.inner.name()
@@ -76,25 +92,11 @@ impl AggregateUDFImpl for CheckedSum {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        let data_type = args.return_field.data_type().clone();
-        with_checked_type!(data_type, T => {
-            if args.is_distinct {
-                let values = self.inner.accumulator(args)?;
-                return Ok(Box::new(CheckedDistinctSum::<T>::new(values, &data_type)));
-            }
-            Ok(Box::new(CheckedSumState::<T>::new(&data_type, false)))
-        }, self.inner.accumulator(args))
+        self.accumulator_that(false, args)
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        let data_type = args.return_field.data_type().clone();
-        with_checked_type!(data_type, T => {
-            if args.is_distinct {
-                let values = self.inner.create_sliding_accumulator(args)?;
-                return Ok(Box::new(CheckedDistinctSum::<T>::new(values, &data_type)));
-            }
-            Ok(Box::new(CheckedSumState::<T>::new(&data_type, true)))
-        }, self.inner.create_sliding_accumulator(args))
+        self.accumulator_that(true, args)
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {

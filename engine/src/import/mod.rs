@@ -34,6 +34,7 @@ mod scan;
 mod source;
 mod target;
 mod type_names;
+mod window;
 mod zip_members;
 
 pub use errors::{BadRow, ImportError, Place};

@@ -10,7 +10,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
 use datafusion::physical_plan::projection::ProjectionExec;
 
 use super::decimal::DecimalArithmetic;
@@ -25,13 +25,12 @@ impl PhysicalOptimizerRule for FastDecimals {
             return Ok(plan);
         }
         plan.transform_up(|plan| {
-            if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-                return projection_with(projection);
-            }
-            if let Some(aggregate) = plan.downcast_ref::<AggregateExec>() {
-                return aggregate_with(aggregate);
-            }
-            Ok(Transformed::no(plan))
+            let new = match (plan.downcast_ref::<ProjectionExec>(), plan.downcast_ref::<AggregateExec>()) {
+                (Some(projection), _) => projection_with(projection)?,
+                (_, Some(aggregate)) => aggregate_with(aggregate)?,
+                _ => None,
+            };
+            Ok(new.map_or_else(|| Transformed::no(plan), Transformed::yes))
         })
         .data()
     }
@@ -45,38 +44,50 @@ impl PhysicalOptimizerRule for FastDecimals {
     }
 }
 
-fn projection_with(projection: &ProjectionExec) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+/// None where nothing in it computes on decimals.
+fn projection_with(projection: &ProjectionExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let schema = projection.input().schema();
+    let mut changed = false;
     let exprs = projection.expr().iter().map(|projected| {
-        Ok(ProjectionExpr::new(rewritten(&projected.expr, &schema)?, projected.alias.clone()))
+        let expr = rewritten(&projected.expr, &schema)?;
+        changed |= expr.transformed;
+        Ok(ProjectionExpr::new(expr.data, projected.alias.clone()))
     });
     let exprs = exprs.collect::<Result<Vec<_>>>()?;
-    let new = ProjectionExec::try_new(exprs, Arc::clone(projection.input()))?;
-    Ok(Transformed::yes(Arc::new(new)))
+    if !changed {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(ProjectionExec::try_new(exprs, Arc::clone(projection.input()))?)))
 }
 
-fn aggregate_with(aggregate: &AggregateExec) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
-    let schema = aggregate.input().schema();
+/// None where no argument of its functions computes on decimals.
+fn aggregate_with(aggregate: &AggregateExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     // A final aggregate reads states, not arguments.
-    let reads_rows = aggregate.mode().input_mode() == datafusion::physical_plan::aggregates::AggregateInputMode::Raw;
-    if !reads_rows {
-        return Ok(Transformed::no(Arc::new(aggregate.clone())));
+    if aggregate.mode().input_mode() != AggregateInputMode::Raw {
+        return Ok(None);
     }
-    let mut functions = Vec::with_capacity(aggregate.aggr_expr().len());
-    for function in aggregate.aggr_expr() {
+    let schema = aggregate.input().schema();
+    let mut functions = aggregate.aggr_expr().to_vec();
+    let mut changed = false;
+    for function in &mut functions {
         let arguments = function.expressions().iter().map(|expr| rewritten(expr, &schema)).collect::<Result<Vec<_>>>()?;
-        let order: Vec<Arc<dyn PhysicalExpr>> = function.order_bys().iter().map(|sort| Arc::clone(&sort.expr)).collect();
-        let new = function.with_new_expressions(arguments, order);
-        functions.push(new.map_or_else(|| Arc::clone(function), Arc::new));
+        // `with_new_expressions` forgets that an order was turned round.
+        if function.is_reversed() || !arguments.iter().any(|argument| argument.transformed) {
+            continue;
+        }
+        let arguments = arguments.into_iter().map(|argument| argument.data).collect();
+        let order = function.order_bys().iter().map(|sort| Arc::clone(&sort.expr)).collect();
+        if let Some(new) = function.with_new_expressions(arguments, order) {
+            *function = Arc::new(new);
+            changed = true;
+        }
     }
-    Ok(Transformed::yes(Arc::new(aggregate.with_new_aggr_exprs(functions))))
+    Ok(changed.then(|| Arc::new(aggregate.with_new_aggr_exprs(functions)) as Arc<dyn ExecutionPlan>))
 }
 
-fn rewritten(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
-    Arc::clone(expr)
-        .transform_up(|expr| match DecimalArithmetic::of(&expr, schema)? {
-            Some(arithmetic) => Ok(Transformed::yes(Arc::new(arithmetic) as Arc<dyn PhysicalExpr>)),
-            None => Ok(Transformed::no(expr)),
-        })
-        .data()
+fn rewritten(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    Arc::clone(expr).transform_up(|expr| match DecimalArithmetic::of(&expr, schema)? {
+        Some(arithmetic) => Ok(Transformed::yes(Arc::new(arithmetic) as Arc<dyn PhysicalExpr>)),
+        None => Ok(Transformed::no(expr)),
+    })
 }

@@ -1,110 +1,123 @@
 //! A DOUBLE meets a decimal as doubles, as in the SQL standard and every other engine.
 //!
-//! DataFusion would make both DECIMAL(30, 15), which has no NaN, no infinity and no 1e30: comparing
-//! a DOUBLE column with 1.5 would fail on rows that hold them.
+//! DataFusion would make both DECIMAL(30, 15), which has no NaN, no infinity, no 1e30 and not the
+//! digits of 1e-20: comparing a DOUBLE column with a decimal would fail on rows that hold the one,
+//! and be wrong on rows that hold the other.
+//!
+//! Where the two meet is known only above coerced inputs: until then a UNION has the types of its
+//! first query and a CASE that of its first branch. So this is DataFusion's type coercion, node by
+//! node from the inputs up, with a look of ours at each node and expression before DataFusion's.
+
+mod exprs;
+mod plans;
+mod types;
 
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::{Between, InList};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, cast, lit};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
+use datafusion::common::{DFSchemaRef, Result};
+use datafusion::logical_expr::logical_plan::Subquery;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
+
+const TYPE_COERCION: &str = "type_coercion";
 
 #[derive(Debug, Default)]
 pub struct FloatDecimals;
 
 impl AnalyzerRule for FloatDecimals {
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        Ok(plan.transform_up_with_subqueries(rewrite_plan)?.data)
+    fn analyze(&self, plan: LogicalPlan, options: &ConfigOptions) -> Result<LogicalPlan> {
+        let plan = plan.rewrite(&mut Coercion::default())?.data;
+        // All that is left to do for DataFusion's rule.
+        if options.optimizer.expand_views_at_output { TypeCoercion::new().analyze(plan, options) } else { Ok(plan) }
     }
 
+    /// As errors of DataFusion's coercion are announced.
     fn name(&self) -> &str {
-        "float_decimals"
+        TYPE_COERCION
     }
 }
 
-fn rewrite_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let inputs = plan.inputs();
-    if inputs.is_empty() {
-        return Ok(Transformed::no(plan));
-    }
-    let schema = merge_schema(&inputs);
-    let names = NamePreserver::new(&plan);
-    let rewritten = plan.map_expressions(|expr| {
-        let name = names.save(&expr);
-        let rewritten = expr.transform_up(|expr| rewrite_expr(expr, &schema))?;
-        Ok(rewritten.update_data(|expr| name.restore(expr)))
-    })?;
-    if rewritten.transformed {
-        return rewritten.map_data(LogicalPlan::recompute_schema);
-    }
-    Ok(rewritten)
-}
-
-fn rewrite_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    match expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() || op.is_numerical_operators() => {
-            // Types that cannot be told yet (outer columns) are left to DataFusion.
-            let is_float = (floating(&left, schema), floating(&right, schema));
-            let is_decimal = (decimal(&left, schema), decimal(&right, schema));
-            let (left, right, changed) = match (is_float, is_decimal) {
-                ((true, _), (_, true)) => (left, double(right), true),
-                ((_, true), (true, _)) => (double(left), right, true),
-                _ => (left, right, false),
-            };
-            let expr = Expr::BinaryExpr(BinaryExpr { left, op, right });
-            Ok(if changed { Transformed::yes(expr) } else { Transformed::no(expr) })
-        }
-        Expr::Between(Between { expr, negated, low, high }) if floating(&expr, schema) => {
-            let (low, high) = (as_double(low, schema), as_double(high, schema));
-            Ok(Transformed::yes(Expr::Between(Between { expr, negated, low, high })))
-        }
-        Expr::InList(InList { expr, list, negated }) if floating(&expr, schema) => {
-            let mut list: Vec<Expr> = list.into_iter().map(|item| *as_double(Box::new(item), schema)).collect();
-            if list.iter().any(is_zero) {
-                // Long lists are looked up by the bits of their values, and zero has two.
-                list.extend([lit(0.0f64), lit(-0.0f64)]);
-            }
-            Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
-        }
-        other => Ok(Transformed::no(other)),
-    }
-}
-
-fn is_zero(expr: &Expr) -> bool {
-    match expr {
-        Expr::Cast(cast) => is_zero(&cast.expr),
-        Expr::Literal(value, _) => {
-            matches!(value.cast_to(&DataType::Float64), Ok(ScalarValue::Float64(Some(number))) if number == 0.0)
-        }
-        _ => false,
-    }
-}
-
-fn floating(expr: &Expr, schema: &DFSchema) -> bool {
-    matches!(expr.get_type(schema), Ok(DataType::Float16 | DataType::Float32 | DataType::Float64))
-}
-
-fn decimal(expr: &Expr, schema: &DFSchema) -> bool {
-    expr.get_type(schema).is_ok_and(|data_type| data_type.is_decimal())
-}
-
-fn double(expr: Box<Expr>) -> Box<Expr> {
-    Box::new(cast(*expr, DataType::Float64))
-}
-
-fn as_double(expr: Box<Expr>, schema: &DFSchema) -> Box<Expr> {
-    if decimal(&expr, schema) { double(expr) } else { expr }
-}
-
-/// DataFusion's analyzer rules with ours before them: type coercion must find the casts made.
+/// DataFusion's analyzer rules with ours in the place of its coercion.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = datafusion::optimizer::Analyzer::new().rules;
-    rules.insert(0, Arc::new(FloatDecimals));
+    rules.retain(|rule| rule.name() != TYPE_COERCION);
+    rules.push(Arc::new(FloatDecimals));
     rules
+}
+
+/// The walk through a plan and the plans of its subqueries.
+///
+/// Columns of an outer query carry the type they had when the statement was planned, and coercion
+/// may have given them another; so inputs are coerced before the subqueries that look at them.
+#[derive(Default)]
+pub struct Coercion {
+    /// For each node around the current one: the schemas that a subquery inside it may name columns of.
+    around: Vec<Vec<DFSchemaRef>>,
+    /// For each subquery around the current node: how many levels of `around` are outside it.
+    outside: Vec<usize>,
+    /// How far below an INSERT the node is, with nothing but the INSERT's projection between.
+    below_insert: Option<usize>,
+}
+
+impl TreeNodeRewriter for Coercion {
+    type Node = LogicalPlan;
+
+    fn f_down(&mut self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        self.below_insert = match (&plan, self.below_insert) {
+            (LogicalPlan::Dml(_), _) => Some(0),
+            (LogicalPlan::Projection(_), Some(0)) => Some(1),
+            (LogicalPlan::Values(_), Some(1)) => Some(2),
+            _ => None,
+        };
+        if matches!(plan, LogicalPlan::Subquery(_)) {
+            self.outside.push(self.around.len());
+        }
+        self.around.push(Vec::new());
+        Ok(Transformed::no(plan))
+    }
+
+    fn f_up(&mut self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        self.around.pop();
+        if matches!(plan, LogicalPlan::Subquery(_)) {
+            self.outside.pop();
+        }
+        let plan = plans::coerced(plan, self)?;
+        // LATERAL: the inputs that follow may name this one's columns.
+        if let Some(siblings) = self.around.last_mut() {
+            siblings.push(Arc::clone(plan.schema()));
+        }
+        Ok(Transformed::yes(plan))
+    }
+}
+
+impl Coercion {
+    /// Whether the VALUES that were entered last are those of an INSERT: they have the types of the table.
+    fn has_table_types(&self) -> bool {
+        self.below_insert == Some(2)
+    }
+
+    /// Coerces the plan of an expression's subquery; `schema` is what the expression sees.
+    fn subquery(&mut self, schema: &DFSchemaRef, subquery: &mut Subquery) -> Result<()> {
+        self.around.push(vec![Arc::clone(schema)]);
+        self.outside.push(self.around.len());
+        subquery.outer_ref_columns.iter_mut().for_each(|column| self.retype_outer(column));
+        let plan = Arc::unwrap_or_clone(std::mem::take(&mut subquery.subquery));
+        subquery.subquery = Arc::new(plan.rewrite(self)?.data);
+        self.outside.pop();
+        self.around.pop();
+        Ok(())
+    }
+
+    /// Gives an outer query's column the type it has by now.
+    fn retype_outer(&self, expr: &mut Expr) {
+        let (Expr::OuterReferenceColumn(field, column), Some(outside)) = (expr, self.outside.last()) else { return };
+        let schemas = self.around[..*outside].iter().rev().flatten();
+        let now = schemas.filter_map(|schema| Some(schema.field(schema.maybe_index_of_column(column)?))).next();
+        if let Some(now) = now.filter(|now| now.data_type() != field.data_type()) {
+            *field = Arc::new(field.as_ref().clone().with_data_type(now.data_type().clone()));
+        }
+    }
 }

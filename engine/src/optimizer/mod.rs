@@ -1,4 +1,4 @@
-//! Rules of ours, after DataFusion's own.
+//! Rules of ours, among DataFusion's own.
 
 mod await_join_filters;
 mod decimal;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray, RecordBatch};
-use arrow::compute::take_record_batch;
+use arrow::array::{Array, BooleanArray, BooleanBufferBuilder, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::cast::as_boolean_array;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -13,11 +12,14 @@ use datafusion::physical_expr::expressions::{BinaryExpr, Column, InListExpr, Lik
 use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 
 use super::integer_set::IntegerSet;
-use super::selection::Selection;
+use super::selection::{Selection, true_bits};
+use crate::cancel::{Pace, may_be_dear};
 
 #[derive(Debug)]
 pub struct Conjunct {
     test: Test,
+    /// Of one that may be dear: it is tested slice by slice, so that a scan can stop between two.
+    pace: Option<Arc<Pace>>,
     /// Positions, in the filter's columns, of the columns it reads.
     columns: Vec<usize>,
     /// A guess at what it costs a row, to put the cheap ones first.
@@ -31,6 +33,15 @@ enum Test {
     Integers(IntegerSet),
 }
 
+/// A dear condition between two slices.
+#[derive(Debug)]
+pub struct Part {
+    /// The rows it has to look at, with its columns.
+    rows: RecordBatch,
+    /// Of the rows looked at, which pass.
+    passed: BooleanBufferBuilder,
+}
+
 impl Conjunct {
     /// `expr` over the physical schema; `filter_columns` are the columns its batches will have.
     pub fn new(expr: &Arc<dyn PhysicalExpr>, physical: &SchemaRef, filter_columns: &[usize], integer_sets: bool) -> Result<Conjunct> {
@@ -42,25 +53,92 @@ impl Conjunct {
             Some(set) => Test::Integers(set),
             None => Test::Expr(reassign_expr_columns(Arc::clone(expr), &Arc::new(physical.project(&used)?))?),
         };
-        let cost = match &test {
-            Test::Integers(_) => 6,
-            Test::Expr(_) => cost(expr),
+        let (cost, is_dear) = match &test {
+            Test::Integers(_) => (6, false),
+            Test::Expr(_) => (cost(expr), may_be_dear(expr, physical)),
         };
-        Ok(Conjunct { test, columns: positions, cost })
+        Ok(Conjunct { test, pace: is_dear.then(Arc::default), columns: positions, cost })
     }
 
-    /// What is left of `selection` when this holds as well; `batch` has the filter's columns.
-    pub fn narrow(&self, batch: &RecordBatch, selection: Selection) -> Result<Selection> {
-        let read = batch.project(&self.columns)?;
-        match (&self.test, selection) {
-            // Cheaper on all rows in place than gathering those that are left.
-            (Test::Integers(set), selection) => Ok(selection.and(&set.contains(read.column(0)))),
-            (Test::Expr(expr), Selection::Rows(rows)) => {
-                let rest = take_record_batch(&read, &rows)?;
-                Ok(Selection::and_of_listed(&rows, &boolean(expr, &rest)?)?)
+    pub fn is_dear(&self) -> bool {
+        self.pace.is_some()
+    }
+
+    /// Takes over what the same condition has learned before.
+    pub fn learn_from(&mut self, others: &[Conjunct]) {
+        let (Some(pace), Test::Expr(expr)) = (&mut self.pace, &self.test) else { return };
+        for other in others {
+            if let (Some(known), Test::Expr(same)) = (&other.pace, &other.test)
+                && same == expr
+            {
+                *pace = Arc::clone(known);
             }
-            (Test::Expr(expr), selection) => Ok(selection.and(&boolean(expr, &read)?)),
         }
+    }
+
+    /// What is left of `selection` when this holds as well; `batch` has the filter's columns. If it
+    /// is dear, one slice of the rows is tested and noted in `part`: None until all are.
+    pub fn narrow(&self, batch: &RecordBatch, selection: &Selection, part: &mut Option<Part>) -> Result<Option<Selection>> {
+        let expr = match &self.test {
+            Test::Expr(expr) => expr,
+            // Cheaper on all rows in place than gathering those that are left.
+            Test::Integers(set) => {
+                let read = batch.project(&self.columns)?;
+                return Ok(Some(selection.clone().and(&set.contains(read.column(0)))));
+            }
+        };
+        let result = match &self.pace {
+            None => boolean(expr, &self.rows_to_test(batch, selection)?)?,
+            Some(pace) => {
+                let rows = match part.take() {
+                    Some(part) => part,
+                    None => Part { rows: self.rows_to_test(batch, selection)?, passed: BooleanBufferBuilder::new(0) },
+                };
+                match rows.go_on(expr, pace)? {
+                    Progress::Done(result) => result,
+                    Progress::Some(rows) => {
+                        *part = Some(rows);
+                        return Ok(None);
+                    }
+                }
+            }
+        };
+        Ok(Some(match selection {
+            Selection::Rows(rows) => Selection::and_of_listed(rows, &result)?,
+            selection => selection.clone().and(&result),
+        }))
+    }
+
+    /// All rows in place while many are left, and only those that are left otherwise.
+    fn rows_to_test(&self, batch: &RecordBatch, selection: &Selection) -> Result<RecordBatch> {
+        let read = batch.project(&self.columns)?;
+        match selection {
+            Selection::Rows(_) => Ok(selection.apply(&read)?.unwrap_or(read)),
+            _ => Ok(read),
+        }
+    }
+}
+
+enum Progress {
+    Some(Part),
+    Done(BooleanArray),
+}
+
+impl Part {
+    /// Tests one slice.
+    fn go_on(mut self, expr: &Arc<dyn PhysicalExpr>, pace: &Pace) -> Result<Progress> {
+        let (done, total) = (self.passed.len(), self.rows.num_rows());
+        let rows = pace.slice(total - done);
+        let slice = self.rows.slice(done, rows);
+        let result = pace.timed(rows, || boolean(expr, &slice))?;
+        if rows == total {
+            return Ok(Progress::Done(result));
+        }
+        self.passed.append_buffer(&true_bits(&result));
+        if done + rows < total {
+            return Ok(Progress::Some(self));
+        }
+        Ok(Progress::Done(BooleanArray::new(self.passed.finish(), None)))
     }
 }
 

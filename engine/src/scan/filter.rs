@@ -17,7 +17,7 @@ use datafusion::physical_expr_adapter::{DefaultPhysicalExprAdapter, PhysicalExpr
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use datafusion::scalar::ScalarValue;
 
-use super::conjunct::Conjunct;
+use super::conjunct::{Conjunct, Part};
 use super::pruning::ZonePruner;
 use super::selection::Selection;
 use crate::switches::Switches;
@@ -66,7 +66,9 @@ impl ScanFilter {
     pub fn refresh(&mut self) -> Result<bool> {
         let changed = self.tracking.as_mut().and_then(|tracking| tracking.watcher()).is_some_and(|watcher| watcher.changed());
         if changed {
-            self.current = CurrentFilter::of(self.filter.as_ref(), &self.declared, &self.physical, &self.switches)?;
+            let mut new = CurrentFilter::of(self.filter.as_ref(), &self.declared, &self.physical, &self.switches)?;
+            new.conjuncts.iter_mut().for_each(|conjunct| conjunct.learn_from(&self.current.conjuncts));
+            self.current = new;
         }
         Ok(changed)
     }
@@ -100,16 +102,38 @@ impl CurrentFilter {
         Ok(CurrentFilter { conjuncts, columns, pruner, never })
     }
 
-    /// Which rows of `batch`, which has the columns `self.columns`, pass.
-    pub fn evaluate(&self, batch: &RecordBatch) -> Result<Selection> {
-        let mut selection = Selection::All;
-        for conjunct in &self.conjuncts {
-            selection = conjunct.narrow(batch, selection)?;
-            if selection.is_none() {
-                break;
+    /// Tests on, to the end of the zone or of one slice of a dear condition; whether all is tested.
+    pub fn advance(&self, zone: &mut ZoneTest) -> Result<bool> {
+        while !zone.selection.is_none()
+            && let Some(conjunct) = self.conjuncts.get(zone.conjunct)
+        {
+            if let Some(left) = conjunct.narrow(&zone.rows, &zone.selection, &mut zone.part)? {
+                zone.selection = left;
+                zone.conjunct += 1;
+            }
+            if conjunct.is_dear() {
+                return Ok(false);
             }
         }
-        Ok(selection)
+        Ok(true)
+    }
+}
+
+/// A zone on which the conditions are being tested, one after the other. It is theirs alone: a filter
+/// that has changed must not go on with it.
+#[derive(Debug)]
+pub struct ZoneTest {
+    /// The filter's columns.
+    rows: RecordBatch,
+    pub selection: Selection,
+    /// The conjunct that is next, and what is known of it.
+    conjunct: usize,
+    part: Option<Part>,
+}
+
+impl ZoneTest {
+    pub fn new(rows: RecordBatch) -> ZoneTest {
+        ZoneTest { rows, selection: Selection::All, conjunct: 0, part: None }
     }
 }
 

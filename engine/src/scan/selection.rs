@@ -8,7 +8,7 @@ use arrow::error::ArrowError;
 /// With fewer rows left than one in this many, they are listed; what follows looks at those alone.
 const LISTED_BELOW: usize = 6;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Selection {
     All,
     /// No NULLs.
@@ -18,7 +18,7 @@ pub enum Selection {
 }
 
 impl Selection {
-    /// A condition's result: NULL is not true.
+    /// A condition's result.
     pub fn of(result: &BooleanArray) -> Selection {
         let bits = true_bits(result);
         let (count, rows) = (bits.count_set_bits(), bits.len());
@@ -70,7 +70,8 @@ impl Selection {
     }
 }
 
-fn true_bits(result: &BooleanArray) -> BooleanBuffer {
+/// NULL is not true.
+pub fn true_bits(result: &BooleanArray) -> BooleanBuffer {
     match result.nulls() {
         Some(nulls) => result.values() & nulls.inner(),
         None => result.values().clone(),

@@ -130,8 +130,9 @@ impl StoreScan {
         }))
     }
 
-    fn unfiltered_rows(&self, partition: Option<usize>) -> usize {
-        let rows = |units: &Vec<Unit>| units.iter().map(Unit::rows).sum::<usize>();
+    /// Rows of one partition or of all, from each `most` at most.
+    fn unfiltered_rows(&self, partition: Option<usize>, most: usize) -> usize {
+        let rows = |units: &Vec<Unit>| units.iter().map(Unit::rows).sum::<usize>().min(most);
         match partition {
             Some(partition) => self.partitions.get(partition).map_or(0, rows),
             None => self.partitions.iter().map(rows).sum(),
@@ -219,15 +220,15 @@ impl DataSource for StoreScan {
     }
 
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
-        let rows = self.unfiltered_rows(partition);
         let mut statistics = self.known.statistics.clone();
         if partition.is_some() {
             statistics = statistics.to_inexact();
-            statistics.num_rows = Precision::Exact(rows);
+            statistics.num_rows = Precision::Exact(self.unfiltered_rows(partition, usize::MAX));
         }
         let mut statistics = self.filtered_statistics(statistics).project(Some(&self.projection.as_ref()));
         if let Some(limit) = self.limit {
-            statistics = statistics.with_fetch(Some(limit), 0, 1)?;
+            // Each partition stops at the limit by itself.
+            statistics = statistics.with_fetch(Some(self.unfiltered_rows(partition, limit)), 0, 1)?;
         }
         Ok(Arc::new(statistics))
     }

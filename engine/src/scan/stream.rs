@@ -14,10 +14,11 @@ use futures::Stream;
 use futures::future::BoxFuture;
 use pmem_store::{Segment, ZONE_ROWS};
 
-use super::filter::ScanFilter;
+use super::filter::{ScanFilter, ZoneTest};
 use super::metrics::ScanMetrics;
 use super::partition::Unit;
 use super::selection::Selection;
+use crate::cancel::give_way;
 use crate::error::store_error;
 use crate::types::restore;
 
@@ -45,13 +46,23 @@ pub struct ScanStream {
     pub(super) finished: bool,
 }
 
-/// The unit being read. Columns are read in place; `filter_columns` are the filter's.
+/// The unit being read. Columns are read in place; `filter_columns` are the filter's. The filter
+/// changes only between two units.
 pub struct OpenUnit {
     unit: Unit,
     next_row: usize,
     filter_columns: RecordBatch,
     output_columns: Option<RecordBatch>,
     first_row: usize,
+    /// A zone whose filter is so dear that it is evaluated a slice a step.
+    zone: Option<OpenZone>,
+}
+
+struct OpenZone {
+    /// Of the batch.
+    start: usize,
+    rows: usize,
+    test: ZoneTest,
 }
 
 enum Step {
@@ -110,7 +121,8 @@ impl ScanStream {
                 continue;
             }
             let filter_columns = segment.batch(unit.batch, &self.filter.current().columns).map_err(store_error)?;
-            self.current = Some(OpenUnit { unit, next_row: unit.start, filter_columns, output_columns: None, first_row });
+            let next_row = unit.start;
+            self.current = Some(OpenUnit { unit, next_row, filter_columns, output_columns: None, first_row, zone: None });
             return Ok(true);
         }
         Ok(false)
@@ -132,36 +144,55 @@ impl ScanStream {
         }
     }
 
+    /// Reads a zone, or tests one more slice of it.
     fn read_zone(&mut self) -> Result<Step> {
-        let Some(open) = &mut self.current else { return Ok(Step::Nothing) };
-        let start = open.next_row;
-        let rows = ZONE_ROWS.min(open.unit.end - start);
-        let (unit, zone) = (open.unit, (open.first_row + start) / ZONE_ROWS);
-        open.next_row += rows;
-        let filter_zone = open.filter_columns.slice(start, rows);
-        let last = open.next_row >= unit.end;
-        if !self.keeps(zone) {
-            self.metrics.pruned(rows, 1);
-            return self.after_zone(last, Step::Nothing);
+        let Some(mut zone) = self.take_zone() else { return self.after_zone(Step::Nothing) };
+        let filter = self.filter.current();
+        if !filter.advance(&mut zone.test)? {
+            if let Some(open) = &mut self.current {
+                open.zone = Some(zone);
+            }
+            return Ok(Step::Nothing);
         }
-        self.metrics.scanned(rows);
-        let segment = Arc::clone(&self.segments[unit.segment]);
-        let touched = |columns: &[usize]| columns.iter().map(|column| segment.touched_bytes(unit.batch, *column, rows)).sum();
-        self.metrics.touched(touched(&self.filter.current().columns));
-        let selection = self.filter.current().evaluate(&filter_zone)?;
-        if selection.is_none() {
-            return self.after_zone(last, Step::Nothing);
+        if zone.test.selection.is_none() {
+            return self.after_zone(Step::Nothing);
         }
-        let output = self.output_zone(&segment, unit, start, rows)?;
-        let others: Vec<usize> =
-            self.projection.iter().copied().filter(|column| !self.filter.current().columns.contains(column)).collect();
-        self.metrics.touched(touched(&others));
-        let step = self.emit(output, &selection)?;
-        self.after_zone(last, step)
+        let others: Vec<usize> = self.projection.iter().copied().filter(|column| !filter.columns.contains(column)).collect();
+        self.touch(&others, zone.rows);
+        let output = self.output_zone(zone.start, zone.rows)?;
+        let step = self.emit(output, &zone.test.selection)?;
+        self.after_zone(step)
     }
 
-    fn after_zone(&mut self, last: bool, step: Step) -> Result<Step> {
-        if last && let Some(open) = self.current.take() {
+    /// The zone at hand, or the next one; None if its statistics say that nothing passes.
+    fn take_zone(&mut self) -> Option<OpenZone> {
+        let open = self.current.as_mut()?;
+        if let Some(zone) = open.zone.take() {
+            return Some(zone);
+        }
+        let start = open.next_row;
+        let rows = ZONE_ROWS.min(open.unit.end - start);
+        open.next_row += rows;
+        let number = (open.first_row + start) / ZONE_ROWS;
+        let test = ZoneTest::new(open.filter_columns.slice(start, rows));
+        if !self.keeps(number) {
+            self.metrics.pruned(rows, 1);
+            return None;
+        }
+        self.metrics.scanned(rows);
+        self.touch(&self.filter.current().columns, rows);
+        Some(OpenZone { start, rows, test })
+    }
+
+    /// Counts what reading these columns of `rows` rows touches.
+    fn touch(&self, columns: &[usize], rows: usize) {
+        let Some(Unit { segment, batch, .. }) = self.current.as_ref().map(|open| open.unit) else { return };
+        let segment = &self.segments[segment];
+        self.metrics.touched(columns.iter().map(|column| segment.touched_bytes(batch, *column, rows)).sum());
+    }
+
+    fn after_zone(&mut self, step: Step) -> Result<Step> {
+        if let Some(open) = self.current.take_if(|open| open.next_row >= open.unit.end) {
             // A file cut short under us shows zeros: better an error than a wrong row.
             self.segments[open.unit.segment].check_intact().map_err(store_error)?;
         }
@@ -169,13 +200,14 @@ impl ScanStream {
     }
 
     /// The output columns of a zone, still as they lie in the segment.
-    fn output_zone(&mut self, segment: &Segment, unit: Unit, start: usize, rows: usize) -> Result<RecordBatch> {
+    fn output_zone(&mut self, start: usize, rows: usize) -> Result<RecordBatch> {
         let Some(open) = &mut self.current else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
         };
+        let segment = &self.segments[open.unit.segment];
         let columns = match &open.output_columns {
             Some(columns) => columns,
-            None => open.output_columns.insert(segment.batch(unit.batch, &self.projection).map_err(store_error)?),
+            None => open.output_columns.insert(segment.batch(open.unit.batch, &self.projection).map_err(store_error)?),
         };
         // Before rows go out as they lie: once out, nobody checks them.
         segment.check_length().map_err(store_error)?;
@@ -246,8 +278,7 @@ impl Stream for ScanStream {
                 }
             }
         }
-        context.waker().wake_by_ref();
-        Poll::Pending
+        give_way(context)
     }
 }
 

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
+use datafusion::common::stats::Precision;
+use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::{StreamExt, TryStreamExt};
@@ -159,6 +161,27 @@ fn a_limit_bounds_each_partition_alone() {
     let parts = scans.alone("SELECT id FROM t WHERE k = 3 LIMIT 7");
     assert!(parts.iter().map(Vec::len).sum::<usize>() >= 7);
     assert!(parts.iter().flatten().all(|id| id % 10 == 3));
+}
+
+#[test]
+fn the_rows_expected_with_a_limit_are_those_of_each_partition_below_it() {
+    let scans = Scans::new(4);
+    let plan = scans.plan("SELECT id FROM t");
+    let expected = |plan: &Arc<dyn ExecutionPlan>, partition| {
+        let source = plan.downcast_ref::<DataSourceExec>().unwrap().data_source();
+        source.partition_statistics(partition).unwrap().num_rows
+    };
+    let smallest = scans.alone("SELECT id FROM t").iter().map(Vec::len).min().unwrap();
+    for limit in [7, smallest + 1, ROWS as usize] {
+        let limited = plan.with_fetch(Some(limit)).unwrap();
+        let rows: Vec<usize> = (0..4).map(|partition| scans.poll(&limited, partition).len()).collect();
+        assert_eq!(expected(&limited, None), Precision::Exact(rows.iter().sum()), "{limit}: {rows:?}");
+        for (partition, rows) in rows.into_iter().enumerate() {
+            assert_eq!(expected(&limited, Some(partition)), Precision::Exact(rows), "{limit}, partition {partition}");
+        }
+    }
+    let filtered = scans.plan("SELECT id FROM t WHERE k = 3").with_fetch(Some(7)).unwrap();
+    assert_eq!(expected(&filtered, None), Precision::Inexact(4 * 7));
 }
 
 #[test]

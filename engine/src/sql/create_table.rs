@@ -9,22 +9,24 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use pmem_store::{ColumnOrder, StoreError};
 
+use super::column_list::TableClauses;
 use super::ddl::resolve;
 use super::order_clause::KeyColumn;
+use super::plan::with_column_list;
 use crate::error::{EngineError, nearest};
 use crate::session::Running;
 use crate::types::declared_schema;
 use crate::write::{RowWriter, Target, WriteTarget};
 
 /// The rows written, None where the statement has no query.
-pub async fn create_table(running: &Running, create: ast::CreateTable, key: Vec<KeyColumn>) -> Result<Option<u64>, EngineError> {
+pub async fn create_table(running: &Running, create: ast::CreateTable, clauses: TableClauses) -> Result<Option<u64>, EngineError> {
     refuse_constraints(&create)?;
     refuse_options(&create)?;
     // Which columns of a query's result may not be NULL; without a query the plan's schema says so.
     let not_null = create.query.is_some().then(|| create.columns.iter().map(is_not_null).collect::<Vec<_>>());
     let statement = Statement::Statement(Box::new(ast::Statement::CreateTable(create)));
     let plan = running.plan(statement).await?;
-    let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(command)) = plan else {
+    let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut command)) = plan else {
         return Err(EngineError::unsupported("this form of CREATE TABLE", None));
     };
     if !command.constraints.is_empty() {
@@ -33,7 +35,8 @@ pub async fn create_table(running: &Running, create: ast::CreateTable, key: Vec<
     if let Some((column, _)) = command.column_defaults.first() {
         return Err(EngineError::unsupported(format!("DEFAULT (column \"{column}\")"), None));
     }
-    create_from(running, command, key, not_null).await
+    command.input = with_column_list(command.input, &clauses.names)?;
+    create_from(running, command, clauses.key, not_null).await
 }
 
 async fn create_from(
@@ -56,14 +59,19 @@ async fn create_from(
         let kind = if table_exists { "table" } else { "view" };
         return Err(StoreError::AlreadyExists { kind, name: table }.into());
     }
-    let schema = table_schema(command.input.schema().as_arrow(), not_null.as_deref())?;
+    // As planned, a UNION has the types of its first query and a CASE that of its first branch. What is wrong with
+    // the query is said where it is run.
+    let options = running.state.config().options();
+    let analyzed = running.state.analyzer().execute_and_check(command.input.as_ref().clone(), options, |_, _| {});
+    let input = analyzed.unwrap_or_else(|_| Arc::unwrap_or_clone(command.input));
+    let schema = table_schema(input.schema().as_arrow(), not_null.as_deref())?;
     let cluster_key = key_of(&schema, &key)?;
     let target = WriteTarget { namespace, table, schema, cluster_key, what: Target::New { replace: command.or_replace } };
     if not_null.is_none() {
         RowWriter::new(&running.engine, target)?.commit("CREATE TABLE").await?;
         return Ok(None);
     }
-    let input = sorted(Arc::unwrap_or_clone(command.input), &target.cluster_key)?;
+    let input = sorted(input, &target.cluster_key)?;
     let stream = running.execute_plan(&input).await?;
     let writer = RowWriter::new(&running.engine, target)?.write_all(stream).await?;
     Ok(Some(writer.commit("CREATE TABLE AS").await?))

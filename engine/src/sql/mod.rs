@@ -1,6 +1,7 @@
 //! Statements: splitting a script, refusing what is not supported, running what is not a query.
 
 mod chains;
+mod column_list;
 mod copy;
 mod copy_options;
 mod copy_to;
@@ -10,16 +11,27 @@ mod definition;
 mod describe;
 mod explain_error;
 mod external;
+mod fragments;
+mod headers;
+mod insert_source;
 mod locate;
+mod merged_columns;
+mod merged_names;
 mod order_clause;
 mod parse;
+mod plan;
 mod quantified;
 mod refuse;
+mod rewrite;
+mod set_copies;
 mod settings;
 mod show;
+mod similar;
 mod split;
+mod sql_types;
 mod tokens;
 mod type_names;
+mod unique_names;
 
 pub(crate) use copy::copy_from;
 pub(crate) use copy_to::copy_to;
@@ -31,8 +43,11 @@ pub(crate) use explain_error::{explained, function_names};
 pub(crate) use external::create_external;
 pub(crate) use order_clause::KeyColumn;
 pub(crate) use parse::{Parsed, parse};
+pub(crate) use plan::{plan_statement, planned};
 pub(crate) use settings::{reset_variable, set_variable};
 pub(crate) use show::restated;
 pub use split::StatementText;
 pub(crate) use split::split_statements;
+pub(crate) use sql_types::SqlTypes;
+pub use type_names::declared_name;
 pub(crate) use type_names::in_sql_words;

@@ -10,11 +10,11 @@ use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use super::copy_to::{self, CopyTo};
 use super::chains::check_chains;
+use super::column_list::{TableClauses, take_column_list};
 use super::locate::locate;
-use super::order_clause::{KeyColumn, take_order_clause};
-use super::quantified::name_quantified;
+use super::order_clause::take_order_clause;
 use super::refuse::refuse_ignored;
-use super::tokens::{double_literals, is_word, significant, tokenize};
+use super::tokens::{double_literals, is_word, significant, struct_types, tokenize};
 use crate::error::{EngineError, clean};
 
 /// Statements longer than this are refused before they are parsed.
@@ -24,7 +24,7 @@ const SQL_BYTES_MAX: usize = 64 << 20;
 pub enum Parsed {
     CopyFrom(Box<ast::Statement>),
     CopyTo(Box<CopyTo>),
-    CreateTable(Box<ast::CreateTable>, Vec<KeyColumn>),
+    CreateTable(Box<ast::CreateTable>, TableClauses),
     Statement(Box<Statement>),
 }
 
@@ -36,6 +36,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     let dialect = dialect_from_str(options.dialect.to_string()).unwrap_or_else(|| Box::new(GenericDialect {}));
     let limit = options.recursion_limit.get();
     let mut tokens = tokenize(sql, dialect.as_ref()).map_err(|error| parse_error(sql, error.into()))?;
+    struct_types(&mut tokens);
     check_chains(&tokens)?;
     double_literals(sql, &mut tokens)?;
     if significant(&tokens).next().is_some_and(|(_, token)| is_word(&token.token, "COPY")) {
@@ -46,12 +47,12 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
         .map_err(|error| parse_error(sql, error));
     }
     let key = take_order_clause(sql, &mut tokens)?;
-    let mut statement = one_statement(dialect.as_ref(), limit, tokens).map_err(|error| parse_error(sql, error))?;
+    let names = take_column_list(&mut tokens);
+    let statement = one_statement(dialect.as_ref(), limit, tokens).map_err(|error| parse_error(sql, error))?;
     refuse_ignored(&statement)?;
-    name_quantified(&mut statement);
     Ok(match statement {
         Statement::Statement(statement) => match *statement {
-            ast::Statement::CreateTable(create) => Parsed::CreateTable(Box::new(create), key),
+            ast::Statement::CreateTable(create) => Parsed::CreateTable(Box::new(create), TableClauses { key, names }),
             other => Parsed::Statement(Box::new(Statement::Statement(Box::new(other)))),
         },
         other => Parsed::Statement(Box::new(other)),

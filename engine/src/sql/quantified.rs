@@ -5,42 +5,51 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Expr, Query, SetExpr, Statement as SqlStatement, VisitMut, VisitorMut};
-use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr, Visit, Visitor};
+
+use super::fragments::query_of;
+use super::headers::text;
 
 const COLUMN: &str = "quantified_value";
 const TABLE: &str = "quantified_rows";
 
-/// Changes the statement in place.
-pub fn name_quantified(statement: &mut Statement) {
-    if let Statement::Statement(statement) = statement {
-        let _ = statement.visit(&mut Quantified);
+/// Changes the expression in place, if it is such a comparison.
+pub fn name_quantified(expr: &mut Expr) {
+    if let Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } = expr
+        && let Expr::Subquery(query) = right.as_mut()
+        && let Some(named) = named(query)
+    {
+        **query = named;
     }
 }
 
-struct Quantified;
+/// In a SELECT list it needs a name: DataFusion changes the one it would have while it plans.
+pub fn name_quantified_item(item: &mut SelectItem) {
+    if let SelectItem::UnnamedExpr(expr) = item
+        && expr.visit(&mut IsQuantified).is_break()
+    {
+        let alias = Ident::with_quote('"', text(expr));
+        *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+    }
+}
 
-impl VisitorMut for Quantified {
+struct IsQuantified;
+
+impl Visitor for IsQuantified {
     type Break = ();
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } = expr
-            && let Expr::Subquery(query) = right.as_mut()
-            && let Some(named) = named(query)
-        {
-            **query = named;
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } if matches!(right.as_ref(), Expr::Subquery(_)) => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
         }
-        ControlFlow::Continue(())
     }
 }
 
 /// The query with its column renamed; None if it cannot be written so, and stays as it is.
 fn named(query: &Query) -> Option<Query> {
     let sql = format!("SELECT {TABLE}.{COLUMN} FROM ({query}) AS {TABLE}({COLUMN})");
-    match Parser::parse_sql(&GenericDialect {}, &sql).ok()?.pop()? {
-        SqlStatement::Query(query) if matches!(query.body.as_ref(), SetExpr::Select(_)) => Some(*query),
-        _ => None,
-    }
+    query_of(&sql).ok().filter(|query| matches!(query.body.as_ref(), SetExpr::Select(_)))
 }

@@ -9,6 +9,7 @@ use datafusion::sql::sqlparser::ast::{
     Statement as SqlStatement, TableFactor, Visit, Visitor,
 };
 
+use super::merged_columns::is_merging;
 use crate::error::EngineError;
 
 /// An error for the first clause that would be ignored.
@@ -38,19 +39,23 @@ pub fn refuse(part: &impl Visit) -> Result<(), EngineError> {
 struct Ignored;
 
 /// DataFusion answers these as if ALL were not there.
-fn counts_copies(body: &SetExpr) -> bool {
+fn counts_by_name(body: &SetExpr) -> bool {
     match body {
         SetExpr::SetOperation { op, set_quantifier, left, right } => {
-            let all = matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName);
-            (all && !matches!(op, SetOperator::Union)) || counts_copies(left) || counts_copies(right)
+            let is_counted = *set_quantifier == SetQuantifier::AllByName && !matches!(op, SetOperator::Union);
+            is_counted || counts_by_name(left) || counts_by_name(right)
         }
         _ => false,
     }
 }
 
-/// DataFusion shows only the left side's column, NULL for rows of the right side alone.
-fn merges_full(join: &Join) -> bool {
-    matches!(&join.join_operator, JoinOperator::FullOuter(JoinConstraint::Using(_) | JoinConstraint::Natural))
+/// DataFusion shows only the left side's column, NULL for rows of the right side alone. With USING it is
+/// rewritten, see `merged_columns`.
+fn is_natural(join: &Join) -> bool {
+    let (JoinOperator::FullOuter(on) | JoinOperator::Right(on) | JoinOperator::RightOuter(on)) = &join.join_operator else {
+        return false;
+    };
+    *on == JoinConstraint::Natural
 }
 
 /// What is not supported, and what to do instead.
@@ -70,8 +75,8 @@ impl Visitor for Ignored {
         if query.for_clause.is_some() {
             return no("FOR XML and FOR JSON", "leave it out");
         }
-        if counts_copies(&query.body) {
-            return no("INTERSECT ALL and EXCEPT ALL", "use INTERSECT or EXCEPT, or count the copies with GROUP BY");
+        if counts_by_name(&query.body) {
+            return no("INTERSECT ALL BY NAME and EXCEPT ALL BY NAME", "name the columns in the same order, and leave BY NAME out");
         }
         if query.settings.is_some() || query.format_clause.is_some() {
             return no("SETTINGS and FORMAT of a query", "use SET, and the client's format");
@@ -92,8 +97,8 @@ impl Visitor for Ignored {
         if select.value_table_mode.is_some() {
             return no("SELECT AS STRUCT", "use struct(…)");
         }
-        if select.from.iter().flat_map(|from| &from.joins).any(merges_full) {
-            return no("FULL JOIN … USING", "join ON the columns, and select coalesce(a.x, b.x)");
+        if select.from.iter().flat_map(|from| &from.joins).any(is_natural) {
+            return no("NATURAL FULL and NATURAL RIGHT JOIN", "name the columns with USING");
         }
         match &select.group_by {
             GroupByExpr::Expressions(_, modifiers) | GroupByExpr::All(modifiers) if !modifiers.is_empty() => {
@@ -116,6 +121,11 @@ impl Visitor for Ignored {
             TableFactor::Table { with_ordinality: true, .. } | TableFactor::Function { with_ordinality: true, .. } => {
                 no("WITH ORDINALITY", "use row_number() OVER ()")
             }
+            TableFactor::NestedJoin { table_with_joins, .. }
+                if table_with_joins.joins.iter().any(|join| is_merging(&join.join_operator)) =>
+            {
+                no("FULL or RIGHT JOIN … USING in parentheses", "join ON the columns, and select coalesce(a.x, b.x)")
+            }
             TableFactor::Pivot { .. } => no("PIVOT", "use an aggregate with FILTER (WHERE …) for each column"),
             TableFactor::Unpivot { .. } => no("UNPIVOT", "use UNION ALL with a SELECT for each column"),
             TableFactor::MatchRecognize { .. } => no("MATCH_RECOGNIZE", "use windows"),
@@ -125,7 +135,6 @@ impl Visitor for Ignored {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> Refusal {
         match expr {
-            Expr::SimilarTo { .. } => no("SIMILAR TO", "use LIKE, or ~ with a regular expression"),
             Expr::Collate { .. } => no("COLLATE", "texts are compared by their bytes; use lower(…) or upper(…)"),
             _ => ControlFlow::Continue(()),
         }

@@ -50,6 +50,41 @@ pub fn double_literals(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<(),
     Ok(())
 }
 
+/// `STRUCT(a INT, b TEXT)`, as DuckDB writes the type: `STRUCT<a INT, b TEXT>`. A call of the function `struct`
+/// has no type after a name.
+pub fn struct_types(tokens: &mut [TokenWithSpan]) {
+    const TYPES: [&str; 37] = [
+        "BOOL", "BOOLEAN", "TINYINT", "SMALLINT", "INT", "INTEGER", "BIGINT", "INT1", "INT2", "INT4", "INT8", "UTINYINT", "USMALLINT",
+        "UINTEGER", "UBIGINT", "REAL", "FLOAT", "FLOAT4", "FLOAT8", "DOUBLE", "DECIMAL", "NUMERIC", "DEC", "CHAR", "CHARACTER",
+        "VARCHAR", "TEXT", "STRING", "BLOB", "BYTEA", "DATE", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "INTERVAL", "STRUCT", "MAP",
+    ];
+    let words: Vec<usize> = significant(tokens).map(|(index, _)| index).collect();
+    let token = |tokens: &[TokenWithSpan], at: usize| words.get(at).map_or(Token::EOF, |index| tokens[*index].token.clone());
+    for at in 0..words.len() {
+        let is_type = is_word(&tokens[words[at]].token, "STRUCT")
+            && token(tokens, at + 1) == Token::LParen
+            && matches!(token(tokens, at + 2), Token::Word(_))
+            && TYPES.iter().any(|name| is_word(&token(tokens, at + 3), name));
+        if let Some(close) = is_type.then(|| closing(tokens, &words, at + 1)).flatten() {
+            tokens[words[at + 1]].token = Token::Lt;
+            tokens[close].token = Token::Gt;
+        }
+    }
+}
+
+/// Where the parenthesis is closed that is open at `words[open]`.
+fn closing(tokens: &[TokenWithSpan], words: &[usize], open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    words[open..].iter().copied().find(|index| {
+        match tokens[*index].token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })
+}
+
 /// The statement's tokens without spaces and comments.
 pub fn significant(tokens: &[TokenWithSpan]) -> impl Iterator<Item = (usize, &TokenWithSpan)> {
     tokens.iter().enumerate().filter(|(_, token)| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
@@ -57,4 +92,30 @@ pub fn significant(tokens: &[TokenWithSpan]) -> impl Iterator<Item = (usize, &To
 
 pub fn is_word(token: &Token, keyword: &str) -> bool {
     matches!(token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(keyword))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::sql::sqlparser::dialect::GenericDialect;
+
+    fn changed(sql: &str) -> String {
+        let mut tokens = tokenize(sql, &GenericDialect {}).unwrap();
+        struct_types(&mut tokens);
+        tokens.iter().map(|token| token.token.to_string()).collect::<String>().replace("EOF", "")
+    }
+
+    #[test]
+    fn types_of_structs_may_have_parentheses() {
+        let sql = "CREATE TABLE t (v STRUCT(a INT, \"b c\" struct (d decimal(3, 1)))[], w MAP(INT, STRUCT(x DATE)))";
+        let same = "CREATE TABLE t (v STRUCT<a INT, \"b c\" struct <d decimal(3, 1)>>[], w MAP(INT, STRUCT<x DATE>))";
+        assert_eq!(changed(sql), same);
+    }
+
+    #[test]
+    fn calls_of_the_function_struct_stay() {
+        for sql in ["SELECT struct(1 AS a, b), STRUCT(NOT a)", "SELECT struct(CASE a WHEN 1 THEN 2 END)", "SELECT struct(a, int)"] {
+            assert_eq!(changed(sql), sql);
+        }
+    }
 }

@@ -27,6 +27,12 @@ pub fn declared_name(data_type: &DataType) -> String {
             };
             format!("STRUCT<{}>", fields.iter().map(field).collect::<Vec<_>>().join(", "))
         }
+        DataType::Map(entries, _) => match entries.data_type() {
+            DataType::Struct(fields) if fields.len() == 2 => {
+                format!("MAP({}, {})", declared_name(fields[0].data_type()), declared_name(fields[1].data_type()))
+            }
+            other => declared_name(other),
+        },
         DataType::Dictionary(_, value) => declared_name(value),
         other => sql_type_name(other),
     }
@@ -81,6 +87,10 @@ fn type_at(text: &str) -> Option<(DataType, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow::datatypes::Field;
+
     use super::*;
 
     #[test]
@@ -88,6 +98,13 @@ mod tests {
         let said = in_sql_words("Cannot cast string 'Int32' to value of Int32 type, or Decimal128(15, 2), Utf8View");
         assert_eq!(said, "Cannot cast string 'Int32' to value of INTEGER type, or DECIMAL(15,2), VARCHAR");
         assert_eq!(in_sql_words("Timestamp(ns) and Int32s and aInt32"), "TIMESTAMP and Int32s and aInt32");
+    }
+
+    #[test]
+    fn a_map_is_called_as_it_is_declared() {
+        let entries = vec![Field::new("key", DataType::Utf8View, false), Field::new("value", DataType::Int32, true)];
+        let map = DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries.into()), false)), false);
+        assert_eq!(declared_name(&map), "MAP(VARCHAR, INTEGER)");
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DataType, Field, SchemaRef};
 use futures::{Stream, StreamExt};
-use pmem_store::{Appender, ColumnOrder, NewTable, SealedSegment, StoreError, TableId};
+use pmem_store::{Appender, ColumnOrder, NewTable, SealedSegment, TableId};
 
 use crate::engine::EngineShared;
 use crate::error::EngineError;
@@ -126,30 +127,68 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 fn check_not_null(batch: &RecordBatch, target: &WriteTarget, rows_before: u64) -> Result<(), EngineError> {
-    for (field, array) in target.schema.fields().iter().zip(batch.columns()) {
-        if !field.is_nullable() && array.logical_null_count() > 0 {
-            let row = (0..array.len()).find(|row| array.logical_nulls().is_some_and(|nulls| nulls.is_null(*row)));
-            return Err(EngineError::NotNull {
-                table: target.table.clone(),
-                column: field.name().clone(),
-                row: rows_before + row.unwrap_or(0) as u64 + 1,
-            });
-        }
-        check_inner(array, field.data_type(), field.name())?;
-    }
-    Ok(())
+    let mut columns = target.schema.fields().iter().zip(batch.columns());
+    let Some((column, row)) = columns.find_map(|(field, array)| misplaced_null(field, array, None)) else { return Ok(()) };
+    Err(EngineError::NotNull { table: target.table.clone(), column, row: rows_before + row as u64 + 1 })
 }
 
-/// NOT NULL of a struct's fields: no SQL declares it, but a file's schema can.
-fn check_inner(array: &ArrayRef, declared: &DataType, column: &str) -> Result<(), EngineError> {
-    let DataType::Struct(fields) = declared else { return Ok(()) };
-    let Some(array) = array.as_struct_opt() else { return Ok(()) };
-    for (field, child) in fields.iter().zip(array.columns()) {
-        let hidden = array.null_count();
-        if !field.is_nullable() && child.logical_null_count() > hidden {
-            let column = format!("{column}.{}", field.name());
-            return Err(EngineError::Store(StoreError::UnsupportedType(format!("NULL in {column}, which is NOT NULL"))));
+/// The path to a column that is NOT NULL, and the first of its rows that is. Of a struct's fields no SQL
+/// declares it, but a file's schema can; where the struct is NULL itself (not in `visible`), it has none.
+fn misplaced_null(field: &Field, array: &ArrayRef, visible: Option<&NullBuffer>) -> Option<(String, usize)> {
+    let inner = array.as_struct_opt().filter(|_| matches!(field.data_type(), DataType::Struct(_)));
+    if field.is_nullable() && inner.is_none() {
+        return None;
+    }
+    let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+    if let Some(nulls) = nulls.as_ref().filter(|_| !field.is_nullable()) {
+        let mut rows = 0..array.len();
+        if let Some(row) = rows.find(|row| nulls.is_null(*row) && visible.is_none_or(|visible| visible.is_valid(*row))) {
+            return Some((field.name().clone(), row));
         }
     }
-    Ok(())
+    let (DataType::Struct(fields), Some(array)) = (field.data_type(), inner) else { return None };
+    let visible = NullBuffer::union(visible, nulls.as_ref());
+    fields.iter().zip(array.columns()).find_map(|(field_inside, child)| {
+        let (path, row) = misplaced_null(field_inside, child, visible.as_ref())?;
+        Some((format!("{}.{path}", field.name()), row))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int32Array, StructArray};
+    use arrow::datatypes::{Fields, Schema};
+
+    use super::*;
+
+    /// Column `place` with field `x`, which is NOT NULL; the rows as they come are not held to that.
+    fn checked(rows: Vec<Option<i32>>, nulls: Option<NullBuffer>) -> Result<(), String> {
+        let fields = |is_nullable| Fields::from(vec![Field::new("x", DataType::Int32, is_nullable)]);
+        let place: ArrayRef = Arc::new(StructArray::new(fields(true), vec![Arc::new(Int32Array::from(rows))], nulls));
+        let target = WriteTarget {
+            namespace: "main".into(),
+            table: "t".into(),
+            schema: Arc::new(Schema::new(vec![Field::new("place", DataType::Struct(fields(false)), true)])),
+            cluster_key: Vec::new(),
+            what: Target::New { replace: false },
+        };
+        let batch = RecordBatch::try_from_iter([("place", place)]).unwrap();
+        check_not_null(&batch, &target, 10).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_null_under_a_struct_that_is_null_is_not_there() {
+        let nulls = NullBuffer::from(vec![true, false, true]);
+        assert_eq!(checked(vec![Some(1), None, Some(3)], Some(nulls)), Ok(()));
+        assert_eq!(checked(vec![Some(1), Some(2), Some(3)], None), Ok(()));
+    }
+
+    #[test]
+    fn a_null_in_a_struct_that_is_there_is_refused_with_its_path_and_row() {
+        // As many NULLs as structs that are NULL, but not the same rows.
+        let refused = checked(vec![Some(1), Some(2), None], Some(NullBuffer::from(vec![true, false, true])));
+        let error = "NULL in column \"place.x\" of \"t\", which is NOT NULL (row 13 of the rows being written)";
+        assert_eq!(refused, Err(error.to_string()));
+        assert!(checked(vec![None], None).is_err());
+    }
 }

@@ -1,4 +1,5 @@
-//! Dropping the output of a statement stops its work at once and leaves nothing behind.
+//! Dropping the output of a statement stops its work at once and leaves nothing behind, also in the
+//! middle of a batch.
 
 use std::time::{Duration, Instant};
 
@@ -187,4 +188,120 @@ fn a_statement_never_polled_never_runs() {
         assert_eq!(output.report().rows_scanned, 0);
     });
     assert!(watched.cpu() <= Duration::from_millis(30));
+}
+
+/// A table of one zone, whose texts are dear to search.
+fn texts() -> Db {
+    let db = Db::new();
+    let rows = "SELECT value AS id, repeat(md5(CAST(value AS varchar)), 150) AS body FROM generate_series(1, 8192) AS g(value)";
+    db.run(&format!("CREATE TABLE texts AS {rows}"));
+    db
+}
+
+/// More states than the automaton of a regular expression keeps.
+const DEAR: &str = "'[a-c].{40}[0-5].{40}z'";
+
+#[test]
+fn a_dear_filter_gives_way_within_a_zone() {
+    let db = texts();
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let turns = runtime.block_on(async {
+        let sql = format!("SELECT count(*) FROM texts WHERE regexp_like(body, {DEAR})");
+        let mut output = db.session.execute(&sql).await.unwrap();
+        let mut turns = 0;
+        loop {
+            // All tasks share this thread: whenever it comes here, the scan has given way.
+            tokio::select! {
+                biased;
+                batch = output.next() => {
+                    batch.unwrap().unwrap();
+                    break turns;
+                }
+                () = tokio::task::yield_now() => {}
+            }
+            // From its start on, all of the zone counts as scanned.
+            turns += usize::from(output.report().rows_scanned == 8192);
+        }
+    });
+    assert!(turns >= 8, "{turns} turns");
+}
+
+/// Lets the statement run until all of its rows are at work, drops it, and sees that most of its work
+/// is never done.
+fn leaves_most_undone(db: &Db, watched: &Watched, sql: &str, rows: u64) {
+    let before = watched.cpu();
+    watched.block_on(async {
+        let mut output = db.session.execute(sql).await.unwrap();
+        while let Some(batch) = output.next().await {
+            batch.unwrap();
+        }
+    });
+    let in_full = watched.cpu() - before;
+    assert!(in_full > Duration::from_millis(100), "too cheap to be seen: {in_full:?} for {sql}");
+    let before = watched.cpu();
+    watched.block_on(async {
+        let mut output = db.session.execute(sql).await.unwrap();
+        assert!(futures::poll!(output.next()).is_pending(), "{sql}");
+        let polled = Instant::now();
+        while output.report().rows_scanned < rows && polled.elapsed() < STOP_LIMIT {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(output);
+    });
+    assert!(falls_idle(watched), "it works on after the end of: {sql}");
+    let done = watched.cpu() - before;
+    assert!(done < in_full * 2 / 3, "{done:?} after {in_full:?} in full: {sql}");
+}
+
+#[test]
+fn dear_expressions_stop_within_a_batch() {
+    let db = texts();
+    let watched = Watched::new("q-dear");
+    let cut = "regexp_replace(body, '[a-f]+', 'x', 'g')";
+    for sql in [
+        format!("SELECT count(*) FROM texts WHERE regexp_like(body, {DEAR})"),
+        format!("SELECT id, {cut} FROM texts"),
+        format!("SELECT sum(length({cut})) FROM texts"),
+        format!("SELECT {cut} AS g, count(*) FROM texts GROUP BY 1"),
+        format!("SELECT id FROM texts ORDER BY {cut}"),
+        format!("SELECT id FROM texts ORDER BY {cut} LIMIT 3"),
+        format!("SELECT id FROM texts GROUP BY id, body HAVING regexp_like(body, {DEAR})"),
+    ] {
+        leaves_most_undone(&db, &watched, &sql, 8192);
+    }
+    let joined = format!("SELECT count(*) FROM texts a JOIN texts b ON a.id = b.id AND regexp_like(a.body || b.body, {DEAR})");
+    leaves_most_undone(&db, &watched, &joined, 2 * 8192);
+}
+
+#[test]
+fn what_a_sort_holds_comes_out_with_pauses() {
+    let db = Db::new();
+    db.load("t", &[], &numbers(0, 1_000_000));
+    let sql = "SELECT max(n) FROM (SELECT rank() OVER (PARTITION BY k ORDER BY s, id) AS n FROM t)";
+    leaves_most_undone(&db, &Watched::new("q-sorted"), sql, 1_000_000);
+}
+
+#[test]
+fn what_lets_a_query_stop_does_not_show_in_its_plan() {
+    let db = filled();
+    let join = "t a JOIN t b ON a.id = b.id AND a.s || b.s LIKE '%1%2%'";
+    let plan = db.run(&format!("EXPLAIN ANALYZE SELECT max(n) FROM (SELECT a.k + b.k AS n FROM {join} ORDER BY n LIMIT 3)")).text();
+    assert!(plan.contains("HashJoinExec") && plan.contains("LIKE"), "{plan}");
+    assert!(!plan.contains("Paced") && !plan.contains("Stoppable"), "{plan}");
+}
+
+#[test]
+fn slices_of_a_dear_filter_leave_the_rows_that_pass() {
+    let db = Db::new();
+    db.load("t", &[], &numbers(0, 100_000));
+    // A comparison first that leaves nearly all rows, half of them, or few; NULLs where the function has none.
+    for (cheap, divisor) in [("id <> 7", 1), ("id % 2 = 0", 2), ("id % 7 = 0", 7)] {
+        let text = "CASE WHEN id % 3 = 0 THEN NULL ELSE repeat('x', CAST(id % 5 AS int)) END";
+        let filter = format!("{cheap} AND {text} LIKE '%xx%'");
+        let passes = |id: &i64| id % divisor == 0 && (divisor > 1 || *id != 7) && id % 3 != 0 && id % 5 >= 2;
+        let expected = (0..100_000_i64).filter(passes);
+        let counted = db.rows(&format!("SELECT count(*), sum(id) FROM t WHERE {filter}"));
+        let (count, sum) = expected.fold((0, 0), |(count, sum), id| (count + 1, sum + id));
+        assert_eq!(counted, [format!("{count}|{sum}")], "{filter}");
+    }
 }

@@ -201,7 +201,7 @@ fn information_schema_lists_what_there_is() {
     assert_eq!(db.sorted_rows(tables), ["quiver|main|t|BASE TABLE", "quiver|main|v|VIEW", "quiver|s|u|BASE TABLE"]);
     let columns = "SELECT table_schema, table_name, column_name, ordinal_position, is_nullable, data_type FROM information_schema.columns ORDER BY 1, 2, 4";
     let columns = db.rows(columns);
-    assert_eq!(columns, ["main|t|a|0|NO|Int32", "main|t|b|1|YES|Utf8View", "main|v|a|0|NO|Int32", "s|u|d|0|YES|Decimal128(9, 2)"]);
+    assert_eq!(columns, ["main|t|a|1|NO|INTEGER", "main|t|b|2|YES|VARCHAR", "main|v|a|1|NO|INTEGER", "s|u|d|1|YES|DECIMAL(9,2)"]);
     let schemata = db.sorted_rows("SELECT schema_name FROM information_schema.schemata");
     assert!(schemata.contains(&"main".to_owned()) && schemata.contains(&"s".to_owned()), "{schemata:?}");
     assert_eq!(db.value("SELECT count(*) FROM information_schema.views WHERE table_name = 'v'"), "1");

@@ -56,7 +56,7 @@ fn a_null_where_none_may_be_names_the_column_and_the_row_and_leaves_the_table_as
     let error = db.error("INSERT INTO t SELECT CASE WHEN value = 20000 THEN NULL ELSE value END, 1 FROM generate_series(1, 30000) AS g(value)");
     assert!(matches!(&error, EngineError::NotNull { column, .. } if column == "a"), "{error}");
     let error = db.error("INSERT INTO t VALUES (7, 1), (NULL, 2)");
-    assert_eq!(error.to_string(), "NULL in column 1 of VALUES, which is NOT NULL");
+    assert_eq!(error.to_string(), "NULL in column \"a\" of \"t\", which is NOT NULL (row 2 of the rows being written)");
     assert_eq!(db.rows("SELECT * FROM t"), ["1|1"]);
     assert!(soon(|| db.segment_files() == before), "{:?}", db.segment_files());
 }

@@ -21,5 +21,6 @@ mod report;
 mod scan;
 mod semantics;
 mod sharing;
+mod sql_surface;
 mod statistics;
 mod views;

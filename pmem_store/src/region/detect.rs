@@ -78,7 +78,8 @@ pub(super) fn is_volatile(path: &Path) -> io::Result<bool> {
 pub(super) fn available_bytes(path: &Path) -> Option<u64> {
     let path = CString::new(path.as_os_str().as_bytes()).ok()?;
     let mut answer = MaybeUninit::<libc::statvfs>::zeroed();
-    // SAFETY: as in `is_volatile`.
+    // SAFETY: as in `is_volatile`. Held by
+    // `a_region_larger_than_the_disk_is_refused_and_leaves_no_file`.
     let (status, answer) = unsafe {
         (
             libc::statvfs(path.as_ptr(), answer.as_mut_ptr()),

@@ -50,8 +50,6 @@ pub enum RegionError {
         step: &'static str,
         source: io::Error,
     },
-    #[error("cannot sync the directory \"{}\": {source}", path.display())]
-    SyncDirectory { path: PathBuf, source: io::Error },
     #[error("cannot find out about the file system of \"{}\": {source}", path.display())]
     FileSystem { path: PathBuf, source: io::Error },
     #[error(

@@ -58,7 +58,7 @@ impl Backing for PmemMap {
         debug_assert!(offset + bytes.len() <= self.mapped.len);
         // SAFETY: `mapped::MappedRegion` checked the range; source and target cannot overlap, as
         // the target is borrowed mutably. NODRAIN with NONTEMPORAL is a valid pair of flags. Held
-        // by `writes_outside_the_capacity_are_refused`.
+        // by `writes_outside_the_capacity_are_refused` and `the_dax_path_writes_the_same_bytes`.
         unsafe {
             let target = self.mapped.start.as_ptr().add(offset);
             if self.mapped.is_pmem {
@@ -112,7 +112,8 @@ impl Backing for PmemMap {
 impl Drop for PmemMap {
     fn drop(&mut self) {
         // SAFETY: mapped by pmem_map_file with this length, and nothing can refer to it any more.
-        // It fails only for ranges that were never mapped.
+        // It fails only for ranges that were never mapped. Held by
+        // `a_region_that_is_gone_is_no_longer_mapped`.
         unsafe { (self.library.pmem_unmap)(self.mapped.start.as_ptr().cast(), self.mapped.len) };
     }
 }

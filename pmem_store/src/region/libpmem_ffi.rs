@@ -83,7 +83,8 @@ fn load() -> Result<Libpmem, String> {
     // SAFETY: the name is NUL-terminated. Loading runs libpmem's constructor, which reads the
     // environment and the CPU's features, and nothing of ours. The handle is never closed, so the
     // functions stay valid. dlerror and pmem_check_version return NULL or a string that is valid
-    // until the next call on this thread.
+    // until the next call on this thread. Held by `a_libpmem_region_seals_what_was_written` and
+    // `a_library_that_cannot_be_used_is_named_or_done_without`.
     unsafe {
         let handle = libc::dlopen(c"libpmem.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
         let handle = NonNull::new(handle).ok_or_else(|| {
@@ -104,7 +105,8 @@ fn load() -> Result<Libpmem, String> {
 ///
 /// `message` is NULL or a NUL-terminated string.
 unsafe fn text(message: *const c_char) -> Option<String> {
-    // SAFETY: not NULL here, and the caller vouches for the rest.
+    // SAFETY: not NULL here, and the caller vouches for the rest. Held by
+    // `a_library_that_cannot_be_used_is_named_or_done_without`.
     (!message.is_null()).then(|| {
         unsafe { CStr::from_ptr(message) }
             .to_string_lossy()
@@ -147,7 +149,8 @@ impl Libpmem {
         if error.raw_os_error().is_some_and(|number| number != 0) {
             return error;
         }
-        // SAFETY: returns a string that is valid until the next failing call on this thread.
+        // SAFETY: returns a string that is valid until the next failing call on this thread. No
+        // test can hold it: every failure of the library that a test can cause sets errno.
         let message = unsafe { text((self.pmem_errormsg)()) };
         io::Error::other(message.unwrap_or_default())
     }

@@ -23,7 +23,6 @@ mod poison;
 pub mod simulated;
 
 use std::fmt;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -112,7 +111,7 @@ pub trait Region: Send {
     fn as_slice(&self) -> &[u8];
 
     /// Flushes everything, unmaps the file, trims it to `len` bytes and syncs it. The directory is
-    /// the caller's to sync ([`sync_directory`]), once for all files it made.
+    /// the caller's to sync, once for all files it made.
     ///
     /// # Errors
     ///
@@ -150,18 +149,4 @@ pub fn create(
         }
         RegionKind::Auto => mapped::create::<plain::PlainMap>(path, capacity, poison),
     }
-}
-
-/// Makes the names in the directory `path` durable: files created in it, renamed or removed.
-///
-/// # Errors
-///
-/// [`RegionError::SyncDirectory`].
-pub fn sync_directory(path: &Path) -> Result<(), RegionError> {
-    File::open(path)
-        .and_then(|directory| directory.sync_all())
-        .map_err(|source| RegionError::SyncDirectory {
-            path: path.to_owned(),
-            source,
-        })
 }

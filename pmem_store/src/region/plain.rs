@@ -28,7 +28,8 @@ impl Backing for PlainMap {
             .map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
         loop {
             // SAFETY: the descriptor is open; posix_fallocate returns the error instead of setting
-            // errno.
+            // errno. Held by `all_bytes_of_a_region_are_reserved_when_it_is_created` and
+            // `a_reservation_the_system_refuses_leaves_no_file`.
             match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) } {
                 0 => break,
                 libc::EINTR => {}

@@ -12,12 +12,12 @@ use arrow::compute::concat;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
-use super::compact::{cast_to, compact};
+use super::compact::{cast_to, compact, unstorable_column};
 use super::seal::{SealedSegment, remove_segment_files};
 use super::writer::{SegmentWriter, bound_bytes, capacity_for_one};
 use super::{BATCH_ZONES, SEGMENT_TARGET_BYTES};
 use crate::ZONE_ROWS;
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::files;
 use crate::region::{PoisonFlag, RegionKind};
 
@@ -37,6 +37,10 @@ pub struct Appender {
     current: Option<SegmentWriter>,
     sealed: Vec<SealedSegment>,
     finished: bool,
+    /// What of the schema cannot be stored.
+    unstorable: Option<String>,
+    /// Rows went with an error: what is left is not all that was given.
+    lost_rows: bool,
     /// Keeps the store locked: another writer would take the same segment ids.
     _locked: Arc<dyn Any + Send + Sync>,
 }
@@ -51,6 +55,7 @@ impl Appender {
         next_segment: Arc<AtomicU64>,
         locked: Arc<dyn Any + Send + Sync>,
     ) -> Appender {
+        let unstorable = unstorable_column(&schema);
         Appender {
             dir,
             schema,
@@ -64,6 +69,8 @@ impl Appender {
             current: None,
             sealed: Vec::new(),
             finished: false,
+            unstorable,
+            lost_rows: false,
             _locked: locked,
         }
     }
@@ -79,7 +86,13 @@ impl Appender {
     }
 
     /// Adds rows; columns are matched by position and cast to the physical type where they differ.
+    ///
+    /// # Errors
+    ///
+    /// Rows wait until there are enough of them, so an error may be about earlier ones. After an error
+    /// nothing more is taken and [`Appender::finish`] fails: a part of the rows is never committed.
     pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        self.check()?;
         let (found, expected) = (batch.num_columns(), self.schema.fields().len());
         if found != expected {
             let what = format!("a batch of {found} columns was given for a table of {expected}");
@@ -91,6 +104,23 @@ impl Appender {
         self.pending_rows += batch.num_rows();
         self.pending_bytes += bound_bytes(&batch) as usize;
         self.pending.push(batch);
+        let written = self.write_full_batches();
+        self.lost_rows = written.is_err();
+        written
+    }
+
+    fn check(&self) -> Result<()> {
+        if let Some(column) = &self.unstorable {
+            return Err(StoreError::UnsupportedType(format!("column {column}")));
+        }
+        if self.lost_rows {
+            let what = "rows before these could not be written, so no more are; write all of them again";
+            return Err(ArrowError::InvalidArgumentError(what.into()).into());
+        }
+        Ok(())
+    }
+
+    fn write_full_batches(&mut self) -> Result<()> {
         while self.pending_rows >= BATCH_ZONES * ZONE_ROWS
             || (self.pending_bytes >= PENDING_BYTES_MAX && self.pending_rows >= ZONE_ROWS)
         {
@@ -103,6 +133,7 @@ impl Appender {
 
     /// Seals what is open. The segments are durable, but nobody sees them before they are committed.
     pub fn finish(mut self) -> Result<Vec<SealedSegment>> {
+        self.check()?;
         if self.pending_rows > 0 {
             let batch = self.take_rows(self.pending_rows)?;
             self.write_batch(&batch, true)?;

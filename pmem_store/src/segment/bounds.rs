@@ -4,6 +4,7 @@
 //! Arrow's total order; where that cannot be promised the bound is absent. `exact` says that the
 //! bound is a value of the run.
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -131,17 +132,29 @@ fn extremes<'a, T: ?Sized + Ord + 'a>(values: impl Iterator<Item = Option<&'a T>
     })
 }
 
-fn string_bounds<'a>(values: impl Iterator<Item = Option<&'a str>>, make: impl Fn(Option<&str>) -> ArrayRef) -> Bounds {
+/// Bounds of at most [`STRING_BOUND_BYTES`], but for a last character that is longer in the upper one.
+/// `prefix` cuts a value, `next` is the least value above all that begin with what was cut.
+fn cut_bounds<'a, T: ?Sized + Ord + ToOwned + 'a>(
+    values: impl Iterator<Item = Option<&'a T>>,
+    prefix: fn(&T) -> &T,
+    next: fn(&T) -> Option<T::Owned>,
+    make: impl Fn(Option<&T>) -> ArrayRef,
+) -> Bounds {
     let Some((min, max)) = extremes(values) else {
         return Bounds { min: make(None), max: make(None), min_exact: true, max_exact: true, has_nan: false };
     };
-    let lower = string_prefix(min);
-    let (upper, max_exact) = match string_prefix(max) {
-        whole if whole.len() == max.len() => (Some(whole.to_string()), true),
-        prefix => (next_string(prefix), false),
-    };
-    let min_exact = lower.len() == min.len();
-    Bounds { min: make(Some(lower)), max: make(upper.as_deref()), min_exact, max_exact, has_nan: false }
+    let (lower, upper) = (prefix(min), prefix(max));
+    let (min_exact, max_exact) = (lower == min, upper == max);
+    let max = if max_exact { make(Some(upper)) } else { make(next(upper).as_ref().map(Borrow::borrow)) };
+    Bounds { min: make(Some(lower)), max, min_exact, max_exact, has_nan: false }
+}
+
+fn string_bounds<'a>(values: impl Iterator<Item = Option<&'a str>>, make: impl Fn(Option<&str>) -> ArrayRef) -> Bounds {
+    cut_bounds(values, string_prefix, next_string, make)
+}
+
+fn binary_bounds<'a>(values: impl Iterator<Item = Option<&'a [u8]>>, make: impl Fn(Option<&[u8]>) -> ArrayRef) -> Bounds {
+    cut_bounds(values, |value| &value[..value.len().min(STRING_BOUND_BYTES)], next_bytes, make)
 }
 
 fn string_prefix(value: &str) -> &str {
@@ -159,20 +172,6 @@ fn next_string(prefix: &str) -> Option<String> {
         }
     }
     None
-}
-
-fn binary_bounds<'a>(values: impl Iterator<Item = Option<&'a [u8]>>, make: impl Fn(Option<&[u8]>) -> ArrayRef) -> Bounds {
-    let Some((min, max)) = extremes(values) else {
-        return Bounds { min: make(None), max: make(None), min_exact: true, max_exact: true, has_nan: false };
-    };
-    let lower = &min[..min.len().min(STRING_BOUND_BYTES)];
-    let (upper, max_exact) = if max.len() <= STRING_BOUND_BYTES {
-        (Some(max.to_vec()), true)
-    } else {
-        (next_bytes(&max[..STRING_BOUND_BYTES]), false)
-    };
-    let min_exact = lower.len() == min.len();
-    Bounds { min: make(Some(lower)), max: make(upper.as_deref()), min_exact, max_exact, has_nan: false }
 }
 
 /// The least byte string greater than every one that begins with `prefix`.

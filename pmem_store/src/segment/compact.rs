@@ -6,15 +6,19 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewArray, FixedSizeListArray, GenericListArray, MapArray,
-    OffsetSizeTrait, StringViewArray, StructArray,
+    Array, ArrayRef, AsArray, FixedSizeListArray, GenericByteViewArray, GenericListArray, MapArray,
+    OffsetSizeTrait, StructArray,
 };
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{CastOptions, cast_with_options, concat};
-use arrow::datatypes::{DataType, FieldRef, Fields, Schema};
+use arrow::datatypes::{ByteViewType, DataType, FieldRef, Fields, Schema};
 use arrow::error::ArrowError;
 
 use crate::ZONE_ROWS;
+
+/// Who reads a schema, from a footer or from the catalog, stops at 64 tables within each other; a
+/// level takes one, and some are taken by what lies around.
+const NESTING_LEVELS_MAX: usize = 50;
 
 /// The type a value is stored as: encodings that belong to an array rather than to a value
 /// (dictionary, run-end) become their value type; `None` where a type cannot be stored.
@@ -42,12 +46,39 @@ fn storable_field(field: &FieldRef) -> Option<FieldRef> {
     Some(Arc::new(field.as_ref().clone().with_data_type(data_type)))
 }
 
+fn nesting_levels(data_type: &DataType) -> usize {
+    use DataType::*;
+    match data_type {
+        List(field) | LargeList(field) | ListView(field) | LargeListView(field) | FixedSizeList(field, _) | Map(field, _) => {
+            1 + nesting_levels(field.data_type())
+        }
+        Struct(fields) => 1 + fields.iter().map(|field| nesting_levels(field.data_type())).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// A column of `schema` that is not of a type in which values are stored, with what is wrong.
+pub(super) fn unstorable_column(schema: &Schema) -> Option<String> {
+    let stored = match storable_schema(schema) {
+        Ok(stored) => stored,
+        Err(column) => return Some(column),
+    };
+    let mut columns = schema.fields().iter().zip(stored.fields());
+    let (field, _) = columns.find(|(given, stored)| given != stored)?;
+    Some(format!("{} ({})", field.name(), field.data_type()))
+}
+
 /// The schema in which rows of `schema` are stored, or the name of a column that cannot be.
 pub fn storable_schema(schema: &Schema) -> Result<Schema, String> {
     let fields = schema
         .fields()
         .iter()
-        .map(|field| storable_field(field).ok_or_else(|| format!("{} ({})", field.name(), field.data_type())))
+        .map(|field| match nesting_levels(field.data_type()) {
+            0..=NESTING_LEVELS_MAX => {
+                storable_field(field).ok_or_else(|| format!("{} ({})", field.name(), field.data_type()))
+            }
+            _ => Err(format!("{} (nested more than {NESTING_LEVELS_MAX} levels deep)", field.name())),
+        })
         .collect::<Result<Vec<_>, _>>()?;
     Ok(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
@@ -65,8 +96,8 @@ pub(super) fn cast_to(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef
 /// `array` with nothing behind it that it does not show.
 pub(super) fn compact(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
-        DataType::Utf8View => compact_string_view(array.as_string_view()),
-        DataType::BinaryView => compact_binary_view(array.as_binary_view()),
+        DataType::Utf8View => compact_view(array.as_string_view()),
+        DataType::BinaryView => compact_view(array.as_binary_view()),
         DataType::Struct(_) => compact_struct(array.as_struct()),
         DataType::List(_) => compact_list(array.as_list::<i32>()),
         DataType::LargeList(_) => compact_list(array.as_list::<i64>()),
@@ -78,9 +109,9 @@ pub(super) fn compact(array: &ArrayRef) -> ArrayRef {
 
 /// Views of more than a zone get a data buffer for each zone, so that a zone in use does not hold,
 /// or count as, the text of the others.
-fn compact_string_view(array: &StringViewArray) -> ArrayRef {
+fn compact_view<T: ByteViewType>(array: &GenericByteViewArray<T>) -> ArrayRef {
     if array.len() > ZONE_ROWS && !array.data_buffers().is_empty() {
-        return by_zone(&(Arc::new(array.clone()) as ArrayRef), |zone| Arc::new(zone.as_string_view().gc()));
+        return by_zone(array);
     }
     // `gc` keeps one buffer as it is found; more than one, or a waste of it, is rewritten.
     if array.data_buffers().len() <= 1 && !wasteful(array.total_buffer_bytes_used(), array.data_buffers()) {
@@ -89,24 +120,14 @@ fn compact_string_view(array: &StringViewArray) -> ArrayRef {
     Arc::new(array.gc())
 }
 
-fn compact_binary_view(array: &BinaryViewArray) -> ArrayRef {
-    if array.len() > ZONE_ROWS && !array.data_buffers().is_empty() {
-        return by_zone(&(Arc::new(array.clone()) as ArrayRef), |zone| Arc::new(zone.as_binary_view().gc()));
-    }
-    if array.data_buffers().len() <= 1 && !wasteful(array.total_buffer_bytes_used(), array.data_buffers()) {
-        return Arc::new(array.clone());
-    }
-    Arc::new(array.gc())
-}
-
-fn by_zone(array: &ArrayRef, compact: impl Fn(&ArrayRef) -> ArrayRef) -> ArrayRef {
-    let zones: Vec<ArrayRef> = (0..array.len())
+fn by_zone<T: ByteViewType>(array: &GenericByteViewArray<T>) -> ArrayRef {
+    let zones: Vec<GenericByteViewArray<T>> = (0..array.len())
         .step_by(ZONE_ROWS)
-        .map(|start| compact(&array.slice(start, ZONE_ROWS.min(array.len() - start))))
+        .map(|start| array.slice(start, ZONE_ROWS.min(array.len() - start)).gc())
         .collect();
-    let pieces: Vec<&dyn Array> = zones.iter().map(AsRef::as_ref).collect();
+    let pieces: Vec<&dyn Array> = zones.iter().map(|zone| zone as &dyn Array).collect();
     // Views of one type always fit together; if not, the array as it came is as good.
-    concat(&pieces).unwrap_or_else(|_| Arc::clone(array))
+    concat(&pieces).unwrap_or_else(|_| Arc::new(array.clone()))
 }
 
 fn wasteful(used_bytes: usize, buffers: &[arrow::buffer::Buffer]) -> bool {

@@ -92,13 +92,17 @@ impl Segment {
     /// Batch `index` with the columns `projection`, every buffer in the mapping; a buffer touched
     /// for the first time is verified against its checksum.
     pub fn batch(&self, index: usize, projection: &[usize]) -> Result<RecordBatch> {
+        let batch = self.verified_batch(index, projection);
+        if batch.is_err() || self.mapping.damaged() {
+            // What was cut off reads as zeros and so looks like any damage: say what it is.
+            self.check_length()?;
+        }
+        batch
+    }
+
+    fn verified_batch(&self, index: usize, projection: &[usize]) -> Result<RecordBatch> {
         let batch = self.decode(index)?.project(projection)?;
-        for column in batch.columns() {
-            self.verify_buffers(&column.to_data())?;
-        }
-        if self.mapping.damaged() {
-            return Err(self.cut_short());
-        }
+        batch.columns().iter().try_for_each(|column| self.verify_buffers(&column.to_data()))?;
         Ok(batch)
     }
 
@@ -143,10 +147,13 @@ impl Segment {
         }
         let block = &self.layout.blocks[index];
         let (message, body) = block_ranges(block);
+        // Verified on open, but that may be long ago, and wrong lengths here mean reads out of bounds.
+        self.checksums.verify_at(&self.path, &self.bytes, message.start as u64)?;
         let decoder = FileDecoder::new(Arc::clone(&self.layout.schema), self.layout.version).with_require_alignment(true);
-        // SAFETY: the bytes of a sealed segment were written by this program from valid arrays; its
-        // metadata is verified on open and each buffer by `batch` before anybody reads it (test
-        // `a_flipped_byte_in_a_buffer_is_an_error_for_the_query_that_touches_it`).
+        // SAFETY: the bytes of a sealed segment were written by this program from valid arrays; the
+        // message is verified above and each buffer by `batch` before anybody reads it. Held by
+        // `a_flipped_byte_in_a_buffer_is_an_error_for_the_query_that_touches_it` and
+        // `a_segment_cut_short_anywhere_while_it_is_read_is_an_error_that_says_so`.
         let decoder = unsafe { decoder.with_skip_validation(true) };
         let bytes = self.bytes.slice_with_length(message.start, body.end - message.start);
         let batch = decoder

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayData, MAX_INLINE_VIEW_LEN, OffsetSizeTrait, RecordBatch};
 use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::error::ArrowError;
 use arrow_ipc::MetadataVersion;
 use arrow_ipc::convert::IpcSchemaEncoder;
 use arrow_ipc::writer::{DictionaryTracker, FileWriter, IpcWriteOptions};
@@ -47,9 +48,10 @@ impl SegmentWriter {
         poison: &Arc<PoisonFlag>,
     ) -> Result<SegmentWriter> {
         let region = region::create(path, capacity_bytes, kind, Arc::clone(poison)).map_err(StoreError::from)?;
-        let cursor = RegionCursor { region, position: 0, failure: None };
+        // On an error below the region goes with the writer, and its file with the region.
+        let cursor = RegionCursor { region, position: 0 };
         let options = IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5)?;
-        let writer = FileWriter::try_new_with_options(cursor, &schema, options)?;
+        let writer = FileWriter::try_new_with_options(cursor, &schema, options).map_err(write_error)?;
         Ok(SegmentWriter {
             id,
             path: path.to_path_buf(),
@@ -77,9 +79,8 @@ impl SegmentWriter {
             return Err(StoreError::Poisoned("a write to this segment failed".into()));
         };
         if let Err(error) = writer.write(batch) {
-            let failure = writer.get_mut().failure.take();
             self.writer = None;
-            return Err(failure.map_or(StoreError::Arrow(error), StoreError::from));
+            return Err(write_error(error));
         }
         self.statistics.add(batch);
         self.row_count += batch.num_rows() as u64;
@@ -89,14 +90,12 @@ impl SegmentWriter {
 
     /// Makes the segment and the tables beside it durable, all but their names in the directory.
     pub fn seal(mut self) -> Result<SealedSegment> {
-        let Some(mut writer) = self.writer.take() else {
+        let Some(writer) = self.writer.take() else {
             return Err(StoreError::Poisoned("a write to this segment failed".into()));
         };
         let schema = writer.schema().clone();
-        if let Err(error) = writer.finish() {
-            return Err(writer.get_mut().failure.take().map_or(StoreError::Arrow(error), StoreError::from));
-        }
-        let cursor = writer.into_inner()?;
+        // Writes the footer first.
+        let cursor = writer.into_inner().map_err(write_error)?;
         let size_bytes = cursor.position;
         let checksums = {
             let bytes = &cursor.region.as_slice()[..size_bytes as usize];
@@ -149,26 +148,32 @@ pub(super) fn capacity_for_one(schema: &Schema, bytes: u64) -> u64 {
     schema_bytes + 4096 + bytes + footer_bound_bytes(schema_bytes, 1)
 }
 
-/// The region as a stream; keeps the region's own error, which `io::Error` would flatten.
+/// The region as a stream. Its errors travel through Arrow inside `io::Error`; [`write_error`] takes
+/// them out again.
 struct RegionCursor {
     region: Box<dyn Region>,
     position: u64,
-    failure: Option<RegionError>,
 }
 
 impl Write for RegionCursor {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Err(error) = self.region.write(self.position, bytes) {
-            let text = error.to_string();
-            self.failure = Some(error);
-            return Err(io::Error::other(text));
-        }
+        self.region.write(self.position, bytes).map_err(io::Error::other)?;
         self.position += bytes.len() as u64;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+fn write_error(error: ArrowError) -> StoreError {
+    match error {
+        ArrowError::IoError(text, source) => match source.downcast::<RegionError>() {
+            Ok(error) => StoreError::from(error),
+            Err(source) => StoreError::Arrow(ArrowError::IoError(text, source)),
+        },
+        other => StoreError::Arrow(other),
     }
 }
 

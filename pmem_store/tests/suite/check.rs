@@ -323,20 +323,6 @@ fn a_file_of_another_length_is_an_error_on_open() {
 }
 
 #[test]
-fn a_segment_cut_short_while_it_is_read_is_an_error_for_the_query() {
-    let (_dir, store) = store_with(&[ints(0..100_000)]);
-    let segment = segment(&store);
-    File::options()
-        .write(true)
-        .open(segment.path())
-        .unwrap()
-        .set_len(4_096)
-        .unwrap();
-    let error = segment.batch(0, &[0]).unwrap_err().to_string();
-    assert!(error.contains(segment.path().to_str().unwrap()), "{error}");
-}
-
-#[test]
 fn a_segment_of_another_table_under_the_same_name_is_an_error() {
     let (sample, other) = (Sample::new(), store_with(&[ints(0..100)]));
     let foreign = table(&other.1, "t").segments()[0].path().to_path_buf();

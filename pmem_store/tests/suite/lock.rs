@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Stdio};
 use pmem_store::lock::{LOCK_FILE, LockError, LockKind, StoreLock};
 use pmem_store::region::{Mode, RegionKind, detect_mode};
 
-use crate::fault::{child, in_child, rerun};
+use crate::child::{child, in_child, rerun};
 
 const STORE: &str = "QUIVER_TEST_STORE";
 const HOLD: &str = "lock::a_child_process_holds_a_lock_until_its_input_ends";

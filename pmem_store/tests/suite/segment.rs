@@ -5,7 +5,9 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::*;
-use pmem_store::ZONE_ROWS;
+use pmem_store::region::{PoisonFlag, RegionError};
+use pmem_store::segment::SegmentWriter;
+use pmem_store::{RegionKind, StoreError, ZONE_ROWS};
 
 use crate::helpers::*;
 use crate::types::{list_of, map_of, named, numbers, struct_of};
@@ -218,7 +220,10 @@ fn a_zone_has_buffers_of_its_own_size_and_the_same_rows() {
                 (0..rows as i64).map(|row| (row % 7 != 0).then_some(row)),
             )) as ArrayRef,
         ),
-        ("text", strings(rows, |row| format!("a text that is not inlined {row}"))),
+        (
+            "text",
+            strings(rows, |row| format!("a text that is not inlined {row}")),
+        ),
     ];
     let (_dir, store) = store_with(&[batch(columns)]);
     let segment = segment(&store);
@@ -230,4 +235,80 @@ fn a_zone_has_buffers_of_its_own_size_and_the_same_rows() {
     let base = segment.mapping().as_ptr() as usize;
     let at = numbers.buffers()[0].as_ptr() as usize;
     assert!((base..base + segment.mapping().len()).contains(&at));
+}
+
+#[test]
+fn a_segment_whose_schema_does_not_fit_says_so_and_leaves_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("1.arrow");
+    let schema = ints(0..1).schema();
+    for kind in [RegionKind::Auto, RegionKind::Plain, RegionKind::Simulated] {
+        // No room for the first bytes; none for the schema.
+        for capacity_bytes in [4, 100] {
+            let schema = Arc::clone(&schema);
+            let new =
+                SegmentWriter::create(&path, 1, schema, capacity_bytes, kind, &PoisonFlag::new());
+            let error = new.err().unwrap();
+            let is_full = matches!(error, StoreError::Region(RegionError::OutOfBounds { .. }));
+            assert!(is_full, "{kind:?}, {capacity_bytes} bytes: {error}");
+            assert_eq!(files_below(dir.path()).len(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_segment_that_is_too_small_or_poisoned_says_so_and_leaves_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("1.arrow");
+    let poison = PoisonFlag::new();
+    let new = || {
+        let schema = ints(0..1).schema();
+        SegmentWriter::create(&path, 1, schema, 4_000, RegionKind::Plain, &poison).unwrap()
+    };
+    let mut writer = new();
+    let error = writer.write(&ints(0..10_000)).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Region(RegionError::OutOfBounds { .. })),
+        "{error}"
+    );
+    writer.write(&ints(0..1)).unwrap_err();
+    writer.seal().unwrap_err();
+    assert_eq!(files_below(dir.path()).len(), 0);
+
+    let mut writer = new();
+    writer.write(&ints(0..10)).unwrap();
+    poison.poison("the disk failed".into());
+    let error = writer.seal().unwrap_err();
+    assert!(
+        matches!(error, StoreError::Region(RegionError::Poisoned { .. })),
+        "{error}"
+    );
+    assert_eq!(files_below(dir.path()).len(), 0);
+}
+
+/// Rows wait in memory until there are enough, so a value that does not fit may be noticed late; the
+/// rows that waited with it are gone then.
+#[test]
+fn after_rows_were_refused_none_of_a_write_can_be_finished() {
+    let (dir, store) = fresh();
+    let schema = named(vec![Arc::new(Int8Array::from(vec![1]))]).schema();
+    let id = create_table(&store, "t", &schema);
+    let mut appender = store.appender(id, schema).unwrap();
+    let fits = || named(vec![Arc::new(Int64Array::from_value(1, 16 * ZONE_ROWS))]);
+    appender.write(fits()).unwrap();
+    assert_eq!(segment_files(dir.path()).len(), 1);
+    let mut values = vec![1; 16 * ZONE_ROWS + 10];
+    values[77] = 128;
+    let too_great = named(vec![Arc::new(Int64Array::from(values))]);
+    assert!(
+        appender
+            .write(too_great)
+            .unwrap_err()
+            .to_string()
+            .contains("128")
+    );
+    let again = appender.write(fits()).unwrap_err().to_string();
+    assert!(again.contains("write all of them again"), "{again}");
+    appender.finish().unwrap_err();
+    assert_eq!(segment_files(dir.path()).len(), 0);
 }

@@ -5,7 +5,8 @@
 
 use std::io::{self, Read};
 
-const CHUNK_BYTES: usize = 256 << 10;
+use crate::import::window::Window;
+
 /// A quote that is never closed must not draw a whole file into memory.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 
@@ -66,12 +67,8 @@ pub(super) enum RecordError {
 }
 
 pub(super) struct Records<R> {
-    reader: R,
+    window: Window<R>,
     syntax: Syntax,
-    buf: Vec<u8>,
-    start: usize,
-    end: usize,
-    is_eof: bool,
     line: u64,
     fields: Vec<Field>,
     scratch: Vec<u8>,
@@ -93,12 +90,8 @@ enum Parsed {
 impl<R: Read> Records<R> {
     pub fn new(reader: R, syntax: Syntax) -> Self {
         Records {
-            reader,
+            window: Window::new(reader),
             syntax,
-            buf: vec![0; CHUNK_BYTES],
-            start: 0,
-            end: 0,
-            is_eof: false,
             line: 1,
             fields: Vec::new(),
             scratch: Vec::new(),
@@ -113,23 +106,23 @@ impl<R: Read> Records<R> {
                 }
                 Parsed::End => return Ok(None),
                 Parsed::Unclosed => return Err(RecordError::Unclosed { line: self.line }),
-                Parsed::NeedMore if self.end - self.start >= RECORD_BYTES_MAX => {
+                Parsed::NeedMore if self.window.data().len() >= RECORD_BYTES_MAX => {
                     return Err(RecordError::Unclosed { line: self.line });
                 }
-                Parsed::NeedMore => self.fill().map_err(RecordError::Io)?,
+                Parsed::NeedMore => self.window.fill().map_err(RecordError::Io)?,
             }
         };
-        let (from, line) = (self.start, self.line);
-        self.start += bytes;
+        let line = self.line;
+        let record = self.window.pass(bytes);
         self.line += lines;
         if has_stray_text {
             let problem = "there is text after a closing quote".to_owned();
             return Err(RecordError::Bad { line, problem });
         }
-        let text = match str::from_utf8(&self.buf[from..from + bytes]) {
+        let text = match str::from_utf8(record) {
             Ok(text) => text,
             Err(error) => {
-                let before = &self.buf[from..from + error.valid_up_to()];
+                let before = &record[..error.valid_up_to()];
                 let line = line + before.iter().filter(|byte| **byte == b'\n').count() as u64;
                 let problem = "its text is not UTF-8 (`iconv -t utf-8` converts)".to_owned();
                 return Err(RecordError::Bad { line, problem });
@@ -142,55 +135,34 @@ impl<R: Read> Records<R> {
 
     /// Gives up the physical line at which the next record would begin; `false` when nothing is left.
     pub fn skip_line(&mut self) -> bool {
-        match self.buf[self.start..self.end].iter().position(|byte| *byte == b'\n') {
+        let data = self.window.data();
+        match data.iter().position(|byte| *byte == b'\n') {
             Some(at) => {
-                self.start += at + 1;
+                self.window.pass(at + 1);
                 self.line += 1;
                 true
             }
             None => {
-                self.start = self.end;
-                !self.is_eof
+                self.window.pass(data.len());
+                !self.window.is_eof()
             }
         }
-    }
-
-    fn fill(&mut self) -> io::Result<()> {
-        let is_first = self.line == 1 && self.start == 0 && self.end == 0;
-        self.buf.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        if self.end == self.buf.len() {
-            self.buf.resize(self.buf.len() * 2, 0);
-        }
-        while self.end < self.buf.len() && !self.is_eof {
-            match self.reader.read(&mut self.buf[self.end..]) {
-                Ok(0) => self.is_eof = true,
-                Ok(read) => self.end += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        if is_first && self.buf[..self.end].starts_with(b"\xef\xbb\xbf") {
-            self.start = 3;
-        }
-        Ok(())
     }
 
     fn parse(&mut self) -> Parsed {
         self.fields.clear();
         self.scratch.clear();
-        let data = &self.buf[self.start..self.end];
+        let (data, is_eof) = (self.window.data(), self.window.is_eof());
         let Syntax { delimiter, quote } = self.syntax;
         if data.is_empty() {
-            return if self.is_eof { Parsed::End } else { Parsed::NeedMore };
+            return if is_eof { Parsed::End } else { Parsed::NeedMore };
         }
         let (mut at, mut lines, mut has_stray_text) = (0, 0, false);
         loop {
             let is_quoted = at < data.len() && Some(data[at]) == quote;
             let mut field = Field { start: at, end: at, is_quoted, is_scratch: false };
             if is_quoted {
-                match quoted(data, at, data[at], self.is_eof, &mut self.scratch, &mut lines) {
+                match quoted(data, at, data[at], is_eof, &mut self.scratch, &mut lines) {
                     Quoted::Field { start, end, after, is_scratch } => {
                         (field.start, field.end, field.is_scratch) = (start, end, is_scratch);
                         at = after;
@@ -211,10 +183,10 @@ impl<R: Read> Records<R> {
             }
             self.fields.push(field);
             match data.get(at) {
-                None if !self.is_eof => return Parsed::NeedMore,
+                None if !is_eof => return Parsed::NeedMore,
                 None => return Parsed::Record { bytes: at, lines: lines + 1, has_stray_text },
                 Some(byte) if *byte == delimiter => at += 1,
-                Some(b'\r') if at + 1 == data.len() && !self.is_eof => return Parsed::NeedMore,
+                Some(b'\r') if at + 1 == data.len() && !is_eof => return Parsed::NeedMore,
                 Some(byte) => {
                     let is_crlf = *byte == b'\r' && data.get(at + 1) == Some(&b'\n');
                     let bytes = at + 1 + usize::from(is_crlf);

@@ -6,8 +6,8 @@
 use std::io::{self, Read};
 
 use super::parser::Parser;
+use crate::import::window::Window;
 
-const CHUNK_BYTES: usize = 256 << 10;
 const RECORD_BYTES_MAX: usize = 256 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +52,8 @@ pub(super) enum FrameError {
 }
 
 pub(super) struct Frames<R> {
-    reader: R,
+    window: Window<R>,
     framing: Framing,
-    buf: Vec<u8>,
-    start: usize,
-    end: usize,
-    is_eof: bool,
     line: u64,
     state: State,
 }
@@ -73,16 +69,7 @@ enum State {
 
 impl<R: Read> Frames<R> {
     pub fn new(reader: R, framing: Framing) -> Self {
-        Frames {
-            reader,
-            framing,
-            buf: vec![0; CHUNK_BYTES],
-            start: 0,
-            end: 0,
-            is_eof: false,
-            line: 1,
-            state: State::Begin,
-        }
+        Frames { window: Window::new(reader), framing, line: 1, state: State::Begin }
     }
 
     /// The next record's text and the line it begins on.
@@ -93,53 +80,34 @@ impl<R: Read> Frames<R> {
         }
         let line = self.line;
         let length = self.extent(line)?;
-        let bytes = self.start..self.start + length;
-        self.advance(length);
-        str::from_utf8(&self.buf[bytes])
+        str::from_utf8(self.advance(length))
             .map(|text| Some((text, line)))
             .map_err(|_| FrameError::Bad { line, problem: "its text is not UTF-8".to_owned() })
     }
 
-    fn advance(&mut self, length: usize) {
-        let passed = &self.buf[self.start..self.start + length];
+    fn advance(&mut self, length: usize) -> &[u8] {
+        let passed = self.window.pass(length);
         self.line += passed.iter().filter(|byte| **byte == b'\n').count() as u64;
-        self.start += length;
+        passed
     }
 
     /// Reads more; `false` at the end of the file.
     fn fill(&mut self) -> Result<bool, FrameError> {
-        if self.is_eof {
+        if self.window.is_eof() {
             return Ok(false);
         }
-        let is_first = self.state == State::Begin && self.line == 1 && self.end == 0;
-        self.buf.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        if self.end >= RECORD_BYTES_MAX {
+        if self.window.data().len() >= RECORD_BYTES_MAX {
             let problem = "the record that begins here is longer than 256 MiB".to_owned();
             return Err(FrameError::Broken { line: self.line, problem });
         }
-        if self.end == self.buf.len() {
-            self.buf.resize(self.buf.len() * 2, 0);
-        }
-        while self.end < self.buf.len() && !self.is_eof {
-            match self.reader.read(&mut self.buf[self.end..]) {
-                Ok(0) => self.is_eof = true,
-                Ok(read) => self.end += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(FrameError::Io(error)),
-            }
-        }
-        if is_first && self.buf[..self.end].starts_with(b"\xef\xbb\xbf") {
-            self.start = 3;
-        }
+        self.window.fill().map_err(FrameError::Io)?;
         Ok(true)
     }
 
     /// The next byte that is not white space, not yet passed.
     fn peek(&mut self) -> Result<Option<u8>, FrameError> {
         loop {
-            let data = &self.buf[self.start..self.end];
+            let data = self.window.data();
             match data.iter().position(|byte| !byte.is_ascii_whitespace()) {
                 Some(at) => {
                     let byte = data[at];
@@ -147,7 +115,7 @@ impl<R: Read> Frames<R> {
                     return Ok(Some(byte));
                 }
                 None => {
-                    self.advance(self.end - self.start);
+                    self.advance(data.len());
                     if !self.fill()? {
                         return Ok(None);
                     }
@@ -198,7 +166,7 @@ impl<R: Read> Frames<R> {
     /// Bytes of the record that begins at `start`.
     fn extent(&mut self, line: u64) -> Result<usize, FrameError> {
         loop {
-            let data = &self.buf[self.start..self.end];
+            let data = self.window.data();
             let length = match self.framing {
                 Framing::Lines => data.iter().position(|byte| *byte == b'\n'),
                 Framing::Values | Framing::Array => value_extent(data),
@@ -207,11 +175,9 @@ impl<R: Read> Frames<R> {
                 return Ok(length);
             }
             if !self.fill()? {
-                let rest = self.end - self.start;
-                if self.framing == Framing::Lines
-                    || scalar_is_whole(&self.buf[self.start..self.end])
-                {
-                    return Ok(rest);
+                let rest = self.window.data();
+                if self.framing == Framing::Lines || scalar_is_whole(rest) {
+                    return Ok(rest.len());
                 }
                 let problem =
                     "the file ends in the middle of the record that begins here".to_owned();

@@ -74,7 +74,7 @@ fn within_range<F: Copy>(value: F, text: &str, is_infinite: fn(F) -> bool) -> Op
 
 fn number<T: ArrowPrimitiveType>(
     data_type: &DataType,
-    parse: fn(&str) -> Option<T::Native>,
+    parse: impl Fn(&str) -> Option<T::Native> + Send + 'static,
 ) -> Option<Box<dyn Leaf>> {
     let builder = PrimitiveBuilder::<T>::new().with_data_type(data_type.clone());
     Some(Box::new(Parsed { builder, parse }))
@@ -84,67 +84,37 @@ fn timestamp(data_type: &DataType, unit: TimeUnit, zone: Option<&str>) -> Option
     // Texts without an offset are in the column's zone; in a column without one, an offset is
     // converted to UTC.
     let zone: Tz = zone.unwrap_or("+00:00").parse().ok()?;
-    fn leaf<T: ArrowPrimitiveType<Native = i64>>(
-        data_type: &DataType,
-        zone: Tz,
-        unit: TimeUnit,
-    ) -> Option<Box<dyn Leaf>> {
-        let builder = PrimitiveBuilder::<T>::new().with_data_type(data_type.clone());
-        Some(Box::new(Instants { builder, zone, unit }))
-    }
+    let (per_second, nanos_each) = match unit {
+        TimeUnit::Second => (1, 1_000_000_000),
+        TimeUnit::Millisecond => (1_000, 1_000_000),
+        TimeUnit::Microsecond => (1_000_000, 1_000),
+        TimeUnit::Nanosecond => (1_000_000_000, 1),
+    };
+    let parse = move |text: &str| {
+        let (seconds, nanos) = parse_instant(&zone, text)?;
+        let whole: i64 = seconds.checked_mul(per_second)?;
+        whole.checked_add(i64::from(nanos / nanos_each))
+    };
     match unit {
-        TimeUnit::Second => leaf::<TimestampSecondType>(data_type, zone, unit),
-        TimeUnit::Millisecond => leaf::<TimestampMillisecondType>(data_type, zone, unit),
-        TimeUnit::Microsecond => leaf::<TimestampMicrosecondType>(data_type, zone, unit),
-        TimeUnit::Nanosecond => leaf::<TimestampNanosecondType>(data_type, zone, unit),
+        TimeUnit::Second => number::<TimestampSecondType>(data_type, parse),
+        TimeUnit::Millisecond => number::<TimestampMillisecondType>(data_type, parse),
+        TimeUnit::Microsecond => number::<TimestampMicrosecondType>(data_type, parse),
+        TimeUnit::Nanosecond => number::<TimestampNanosecondType>(data_type, parse),
     }
 }
 
-struct Parsed<T: ArrowPrimitiveType> {
+struct Parsed<T: ArrowPrimitiveType, F> {
     builder: PrimitiveBuilder<T>,
-    parse: fn(&str) -> Option<T::Native>,
+    parse: F,
 }
 
-impl<T: ArrowPrimitiveType> Leaf for Parsed<T> {
+impl<T, F> Leaf for Parsed<T, F>
+where
+    T: ArrowPrimitiveType,
+    F: Fn(&str) -> Option<T::Native> + Send,
+{
     fn push(&mut self, text: &str) -> bool {
         let value = (self.parse)(text.trim_ascii());
-        if let Some(value) = value {
-            self.builder.append_value(value);
-        }
-        value.is_some()
-    }
-
-    fn push_null(&mut self) {
-        self.builder.append_null();
-    }
-
-    fn len(&self) -> usize {
-        ArrayBuilder::len(&self.builder)
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        Arc::new(self.builder.finish())
-    }
-}
-
-struct Instants<T: ArrowPrimitiveType<Native = i64>> {
-    builder: PrimitiveBuilder<T>,
-    zone: Tz,
-    unit: TimeUnit,
-}
-
-impl<T: ArrowPrimitiveType<Native = i64>> Leaf for Instants<T> {
-    fn push(&mut self, text: &str) -> bool {
-        let instant = parse_instant(&self.zone, text.trim_ascii());
-        let value = instant.and_then(|(seconds, nanos)| {
-            let (per_second, nanos_each) = match self.unit {
-                TimeUnit::Second => (1, 1_000_000_000),
-                TimeUnit::Millisecond => (1_000, 1_000_000),
-                TimeUnit::Microsecond => (1_000_000, 1_000),
-                TimeUnit::Nanosecond => (1_000_000_000, 1),
-            };
-            seconds.checked_mul(per_second)?.checked_add(i64::from(nanos / nanos_each))
-        });
         if let Some(value) = value {
             self.builder.append_value(value);
         }

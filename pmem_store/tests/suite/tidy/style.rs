@@ -2,7 +2,7 @@
 
 use super::code::{line_of, words};
 use super::settle;
-use super::tree;
+use super::tree::{self, File};
 
 /// A comment may run over so many lines, and a statement begin so many above its `unsafe`.
 const SAFETY_LINES_ABOVE: usize = 10;
@@ -11,24 +11,8 @@ const SAFETY_LINES_ABOVE: usize = 10;
 fn unsafe_code_says_why_it_is_sound() {
     let mut problems = Vec::new();
     for file in tree::rust_files() {
-        let code = file.code();
-        let lines: Vec<&str> = file.text.lines().collect();
-        for at in words(&code, "unsafe") {
-            let rest = code[at + "unsafe".len()..].trim_start();
-            let rest = rest.strip_prefix("extern").map_or(rest, |rest| {
-                rest.trim_start()
-                    .trim_start_matches('"')
-                    .trim_start_matches([' ', '"'])
-            });
-            if rest.starts_with("fn(") {
-                continue; // the type of a function pointer
-            }
-            let line = line_of(&code, at);
-            let above = &lines[line.saturating_sub(SAFETY_LINES_ABOVE)..line];
-            if !above
-                .iter()
-                .any(|line| line.contains("SAFETY:") || line.contains("# Safety"))
-            {
+        for line in lines_with_unsafe(&file) {
+            if reason_above(&file.text, line).is_none() {
                 problems.push(format!("{}:{line}", file.path));
             }
         }
@@ -37,6 +21,57 @@ fn unsafe_code_says_why_it_is_sound() {
         problems,
         "Put `// SAFETY:` above: the invariant that makes it sound, and the test that holds it (`# Safety` in the docs of an unsafe fn).",
     );
+}
+
+/// What an unsafe function asks of its callers is held by the tests of those.
+#[test]
+fn unsafe_code_names_the_test_that_holds_it() {
+    let mut problems = Vec::new();
+    for file in tree::rust_files().iter().filter(|file| file.is_source()) {
+        for line in lines_with_unsafe(file) {
+            let reason = reason_above(&file.text, line).unwrap_or_default();
+            let names = reason
+                .split('`')
+                .any(|word| word.matches('_').count() >= 3 && !word.contains(' '));
+            if !names && !reason.contains("# Safety") && !reason.contains("No test can hold it") {
+                problems.push(format!("{}:{line}", file.path));
+            }
+        }
+    }
+    settle(
+        problems,
+        "Name the test, in backticks, in the SAFETY comment; or say \"No test can hold it\" and why.",
+    );
+}
+
+/// Lines counted from 1, without the types of function pointers.
+fn lines_with_unsafe(file: &File) -> Vec<usize> {
+    let code = file.code();
+    let is_type = |at: usize| {
+        let rest = code[at + "unsafe".len()..].trim_start();
+        let rest = rest.strip_prefix("extern").map_or(rest, |rest| {
+            rest.trim_start()
+                .trim_start_matches('"')
+                .trim_start_matches([' ', '"'])
+        });
+        rest.starts_with("fn(")
+    };
+    let places = words(&code, "unsafe").filter(|at| !is_type(*at));
+    places.map(|at| line_of(&code, at)).collect()
+}
+
+/// From the nearest SAFETY above `line` down to it.
+fn reason_above(text: &str, line: usize) -> Option<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let above = &lines[line.saturating_sub(SAFETY_LINES_ABOVE)..line];
+    let start = above
+        .iter()
+        .rposition(|line| line.contains("SAFETY:") || line.contains("# Safety"))?;
+    let words = above[start..]
+        .iter()
+        .flat_map(|line| line.split_whitespace())
+        .filter(|word| !word.starts_with("//"));
+    Some(words.collect::<Vec<_>>().join(" "))
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::import::window::CHUNK_BYTES;
 
 fn read(text: &str) -> Vec<(u64, Vec<(String, bool)>)> {
     let syntax = Syntax { delimiter: b',', quote: Some(b'"') };

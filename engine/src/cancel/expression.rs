@@ -1,0 +1,222 @@
+//! An expression that stops when nobody wants the rows of its query any more.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Weak};
+
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::concat;
+use arrow::datatypes::{FieldRef, Schema};
+use datafusion::common::{Result, exec_err, internal_err};
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::logical_expr::sort_properties::ExprProperties;
+use datafusion::physical_expr::PhysicalExpr;
+
+use super::pace::Pace;
+
+/// Held by whoever may want the rows of a query.
+#[derive(Debug, Default)]
+pub struct Reader(Arc<()>);
+
+impl Reader {
+    pub fn watched(&self) -> Watch {
+        Watch(Arc::downgrade(&self.0))
+    }
+}
+
+/// Knows whether the reader is still there.
+#[derive(Debug, Clone)]
+pub struct Watch(Weak<()>);
+
+impl Watch {
+    fn check(&self) -> Result<()> {
+        if self.0.strong_count() == 0 {
+            // Nobody is there to see it; it ends the operators on its way.
+            return exec_err!("the query was cancelled");
+        }
+        Ok(())
+    }
+}
+
+/// Evaluates a batch in slices of some milliseconds, and asks before each whether the reader is
+/// there. No operator need know: it works wherever expressions do, but the thread is not given back
+/// between the slices.
+#[derive(Debug)]
+pub struct StoppableExpr {
+    expr: Arc<dyn PhysicalExpr>,
+    watch: Watch,
+    pace: Pace,
+}
+
+impl StoppableExpr {
+    pub fn new(expr: Arc<dyn PhysicalExpr>, watch: &Watch) -> Self {
+        StoppableExpr { expr, watch: watch.clone(), pace: Pace::default() }
+    }
+
+    fn evaluate_rows(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        self.watch.check()?;
+        self.pace.timed(batch.num_rows(), || self.expr.evaluate(batch))
+    }
+}
+
+impl PhysicalExpr for StoppableExpr {
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        let total = batch.num_rows();
+        let rows = self.pace.slice(total);
+        if rows == total {
+            return self.evaluate_rows(batch);
+        }
+        let mut parts = vec![self.evaluate_rows(&batch.slice(0, rows))?.into_array(rows)?];
+        let mut done = rows;
+        while done < total {
+            let rows = self.pace.slice(total - done);
+            parts.push(self.evaluate_rows(&batch.slice(done, rows))?.into_array(rows)?);
+            done += rows;
+        }
+        let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
+        Ok(ColumnarValue::Array(concat(&parts)?))
+    }
+
+    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
+        self.expr.return_field(schema)
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![&self.expr]
+    }
+
+    fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn PhysicalExpr>>) -> Result<Arc<dyn PhysicalExpr>> {
+        match (children.pop(), children.pop()) {
+            (Some(expr), None) => Ok(Arc::new(StoppableExpr::new(expr, &self.watch))),
+            _ => internal_err!("a stoppable expression has one child"),
+        }
+    }
+
+    fn get_properties(&self, children: &[ExprProperties]) -> Result<ExprProperties> {
+        match children {
+            [child] => Ok(child.clone()),
+            _ => internal_err!("a stoppable expression has one child"),
+        }
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.expr.fmt_sql(f)
+    }
+}
+
+impl fmt::Display for StoppableExpr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.expr.fmt(f)
+    }
+}
+
+impl PartialEq for StoppableExpr {
+    fn eq(&self, other: &Self) -> bool {
+        self.expr.eq(&other.expr)
+    }
+}
+
+impl Eq for StoppableExpr {}
+
+impl Hash for StoppableExpr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.expr.hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    use arrow::array::{AsArray, Int64Array};
+    use arrow::datatypes::{DataType, Field, Int64Type};
+    use datafusion::physical_expr::expressions::Column;
+
+    use super::*;
+
+    /// Column 0, a millisecond a row; after `rows` of them the reader loses interest.
+    #[derive(Debug)]
+    struct Slow {
+        column: Column,
+        evaluated: Arc<AtomicUsize>,
+        leaves_after: usize,
+        reader: Mutex<Option<Reader>>,
+    }
+
+    impl PhysicalExpr for Slow {
+        fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+            sleep(Duration::from_millis(batch.num_rows() as u64));
+            if self.evaluated.fetch_add(batch.num_rows(), Ordering::SeqCst) + batch.num_rows() >= self.leaves_after {
+                self.reader.lock().unwrap().take();
+            }
+            self.column.evaluate(batch)
+        }
+
+        fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
+            self.column.return_field(schema)
+        }
+
+        fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+            Vec::new()
+        }
+
+        fn with_new_children(self: Arc<Self>, _children: Vec<Arc<dyn PhysicalExpr>>) -> Result<Arc<dyn PhysicalExpr>> {
+            Ok(self)
+        }
+
+        fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "slow")
+        }
+    }
+
+    impl fmt::Display for Slow {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "slow")
+        }
+    }
+
+    impl PartialEq for Slow {
+        fn eq(&self, other: &Self) -> bool {
+            self.column == other.column
+        }
+    }
+
+    impl Eq for Slow {}
+
+    impl Hash for Slow {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            self.column.hash(state);
+        }
+    }
+
+    /// The result for 300 rows, and how many were evaluated.
+    fn evaluate(leaves_after: usize) -> (Result<Vec<i64>>, usize) {
+        let reader = Reader::default();
+        let watch = reader.watched();
+        let evaluated = Arc::new(AtomicUsize::new(0));
+        let reader = Mutex::new(Some(reader));
+        let slow = Slow { column: Column::new("a", 0), evaluated: Arc::clone(&evaluated), leaves_after, reader };
+        let expr = StoppableExpr::new(Arc::new(slow), &watch);
+        let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, false)]));
+        let batch = RecordBatch::try_new(schema, vec![Arc::new(Int64Array::from_iter_values(0..300))]).unwrap();
+        let result = expr.evaluate(&batch).and_then(|value| value.into_array(300));
+        (result.map(|array| array.as_primitive::<Int64Type>().values().to_vec()), evaluated.load(Ordering::SeqCst))
+    }
+
+    #[test]
+    fn slices_make_the_whole() {
+        let (result, evaluated) = evaluate(usize::MAX);
+        assert_eq!(result.unwrap(), (0..300).collect::<Vec<i64>>());
+        assert_eq!(evaluated, 300);
+    }
+
+    #[test]
+    fn without_a_reader_the_rest_of_a_batch_is_not_evaluated() {
+        let (result, evaluated) = evaluate(30);
+        assert!(result.unwrap_err().to_string().contains("cancelled"));
+        assert!((30..200).contains(&evaluated), "{evaluated} rows");
+    }
+}

@@ -1,0 +1,66 @@
+//! A plan that is ready to run, made to stop at once.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::union::UnionExec;
+
+use super::expression::{Reader, Watch};
+use super::operators::with_stoppable_expressions;
+use super::paced::PacedExec;
+
+/// The plan with operators that give their thread back every few milliseconds, and expressions that
+/// fail when the reader is dropped.
+pub fn interruptible(plan: Arc<dyn ExecutionPlan>) -> Result<(Arc<dyn ExecutionPlan>, Reader)> {
+    let reader = Reader::default();
+    let watch = reader.watched();
+    let plan = plan.transform_up(|plan| interruptible_operator(plan, &watch)).data()?;
+    Ok((plan, reader))
+}
+
+fn interruptible_operator(plan: Arc<dyn ExecutionPlan>, watch: &Watch) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let new = with_paced_probe(Arc::clone(&plan))?;
+    let new = with_stoppable_expressions(new, watch)?;
+    if Arc::ptr_eq(&new, &plan) && only_passes_on(&plan) {
+        return Ok(Transformed::no(plan));
+    }
+    Ok(Transformed::yes(Arc::new(PacedExec::in_place_of(&plan, new))))
+}
+
+/// Whether every batch it puts out takes one of its input, so that a pause of the input is one of
+/// its own. All others may have batch after batch ready, and whoever reads them, say a sum, would read
+/// all that in one step: tokio's own budget is 128 batches, however long each takes.
+fn only_passes_on(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.is::<ProjectionExec>()
+        || plan.is::<FilterExec>()
+        || plan.is::<CooperativeExec>()
+        || plan.is::<LocalLimitExec>()
+        || plan.is::<GlobalLimitExec>()
+        || plan.is::<UnionExec>()
+}
+
+/// A filter can turn down pair after pair within one poll, as many as one batch of the probe side
+/// makes with all rows of the other. Without one, every poll ends with a batch.
+fn with_paced_probe(join: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let has_filter = match (join.downcast_ref::<NestedLoopJoinExec>(), join.downcast_ref::<HashJoinExec>()) {
+        (Some(join), _) => join.filter().is_some(),
+        (_, Some(join)) => join.filter().is_some(),
+        _ => false,
+    };
+    // Both joins probe with their right side.
+    match join.children()[..] {
+        [build, probe] if has_filter => {
+            let probe: Arc<dyn ExecutionPlan> = Arc::new(PacedExec::in_pieces(Arc::clone(probe)));
+            replace_children_if_necessary(Arc::clone(&join), vec![Arc::clone(build), probe])
+        }
+        _ => Ok(join),
+    }
+}

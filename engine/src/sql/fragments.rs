@@ -1,0 +1,22 @@
+//! Pieces of SQL that are ours, parsed without places: they would be taken for places in the statement.
+
+use datafusion::sql::sqlparser::ast::{Expr, Query, Statement};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+
+pub fn query_of(sql: &str) -> Result<Query, ParserError> {
+    match parser_of(sql)?.parse_statement()? {
+        Statement::Query(query) => Ok(*query),
+        other => Err(ParserError::ParserError(format!("{other} is no query"))),
+    }
+}
+
+pub fn expr_of(sql: &str) -> Result<Expr, ParserError> {
+    parser_of(sql)?.parse_expr()
+}
+
+fn parser_of(sql: &str) -> Result<Parser<'static>, ParserError> {
+    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize()?;
+    Ok(Parser::new(&GenericDialect {}).with_tokens(tokens))
+}

@@ -1,0 +1,68 @@
+//! Clauses that DataFusion answers wrongly, said in words that it answers right.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{Expr, OrderBy, Query, Select, SetExpr, VisitMut, VisitorMut};
+
+use super::merged_columns::merge_columns;
+use super::quantified::{name_quantified, name_quantified_item};
+use super::set_copies::count_copies;
+use super::similar::replace_similar;
+use crate::error::EngineError;
+
+/// Changes the statement in place.
+pub fn rewrite(statement: &mut Statement) -> Result<(), EngineError> {
+    match statement {
+        Statement::Statement(statement) => rewrite_part(statement.as_mut()),
+        Statement::Explain(explain) => rewrite(&mut explain.statement),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => Ok(()),
+    }
+}
+
+fn rewrite_part(part: &mut impl VisitMut) -> Result<(), EngineError> {
+    match part.visit(&mut Rewriting) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Rewriting;
+
+/// Inner queries come before the ones around them: a rewritten query holds no inner one that is not.
+impl VisitorMut for Rewriting {
+    type Break = EngineError;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<EngineError> {
+        select.projection.iter_mut().for_each(name_quantified_item);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
+        let merged = merge_in(&mut query.body, query.order_by.as_mut());
+        flow(merged.and_then(|()| count_copies(&mut query.body)))
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
+        name_quantified(expr);
+        flow(replace_similar(expr))
+    }
+}
+
+fn merge_in(body: &mut SetExpr, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
+    match body {
+        SetExpr::Select(select) => merge_columns(select, order_by),
+        SetExpr::SetOperation { left, right, .. } => {
+            merge_in(left, None)?;
+            merge_in(right, None)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn flow(result: Result<(), EngineError>) -> ControlFlow<EngineError> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}

@@ -1,0 +1,159 @@
+//! Columns of a query that would have the same name: `SELECT a, a`, or `SELECT a, a::int`, which both are
+//! `a` to DataFusion. It refuses such a query; here each column gets a name of its own, as in DuckDB.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, SetExpr, VisitMut, VisitorMut};
+
+use super::headers::{is_unnest, text};
+use super::merged_names::normalized;
+
+/// Names the columns that have no alias: expressions as they are written, and a second `a` as `a_1`. With
+/// `beside_wildcards` the columns beside a `*` too, which may be among those it stands for.
+pub fn name_columns(statement: &mut Statement, beside_wildcards: bool) {
+    let statement = match statement {
+        Statement::Statement(statement) => statement.as_mut(),
+        Statement::Explain(explain) => return name_columns(&mut explain.statement, beside_wildcards),
+        _ => return,
+    };
+    let _ = statement.visit(&mut Naming { beside_wildcards });
+}
+
+/// Every name in a query. A new one must be none of them: its ORDER BY could come to mean the new column.
+#[derive(Default)]
+struct Mentioned(HashSet<String>);
+
+impl VisitorMut for Mentioned {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        for item in &select.projection {
+            if let SelectItem::ExprWithAlias { alias, .. } = item {
+                self.0.insert(alias.value.to_lowercase());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(name) => {
+                self.0.insert(name.value.to_lowercase());
+            }
+            Expr::CompoundIdentifier(parts) => self.0.extend(parts.iter().map(|part| part.value.to_lowercase())),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+struct Naming {
+    beside_wildcards: bool,
+}
+
+impl VisitorMut for Naming {
+    type Break = ();
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let mut mentioned = Mentioned::default();
+        let _ = query.visit(&mut mentioned);
+        self.name_in(&mut query.body, &mentioned.0);
+        ControlFlow::Continue(())
+    }
+}
+
+impl Naming {
+    fn name_in(&self, body: &mut SetExpr, mentioned: &HashSet<String>) {
+        match body {
+            SetExpr::Select(select) => self.name(&mut select.projection, mentioned),
+            SetExpr::SetOperation { left, right, .. } => {
+                self.name_in(left, mentioned);
+                self.name_in(right, mentioned);
+            }
+            _ => {}
+        }
+    }
+
+    fn name(&self, projection: &mut [SelectItem], mentioned: &HashSet<String>) {
+        let is_wildcard = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+        let renames_columns = self.beside_wildcards && projection.iter().any(is_wildcard);
+        let mut seen: HashSet<String> = projection.iter().filter_map(alias).map(normalized).collect();
+        for item in projection {
+            let SelectItem::UnnamedExpr(expr) = item else { continue };
+            if is_unnest(expr) {
+                continue;
+            }
+            let column = column(expr).map(normalized);
+            let is_column = column.is_some();
+            let mut name = column.unwrap_or_else(|| text(expr));
+            let is_new = seen.insert(name.clone());
+            if is_column && is_new && !renames_columns {
+                continue;
+            }
+            if is_column || !is_new {
+                name = numbered(&name, |name| seen.contains(name) || mentioned.contains(&name.to_lowercase()));
+                seen.insert(name.clone());
+            }
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::with_quote('"', name) };
+        }
+    }
+}
+
+/// `name_1`, or with the next number that nothing has.
+fn numbered(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let mut number = 1;
+    loop {
+        let numbered = format!("{name}_{number}");
+        if !is_taken(&numbered) {
+            return numbered;
+        }
+        number += 1;
+    }
+}
+
+fn alias(item: &SelectItem) -> Option<&Ident> {
+    if let SelectItem::ExprWithAlias { alias, .. } = item { Some(alias) } else { None }
+}
+
+fn column(expr: &Expr) -> Option<&Ident> {
+    match expr {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(parts) => parts.last(),
+        Expr::Nested(inner) => column(inner),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::parser::DFParser;
+
+    use super::*;
+
+    fn named(sql: &str, beside_wildcards: bool) -> String {
+        let mut statement = DFParser::parse_sql(sql).ok().and_then(|mut statements| statements.pop_front()).unwrap();
+        name_columns(&mut statement, beside_wildcards);
+        match statement {
+            Statement::Statement(statement) => statement.to_string(),
+            _ => String::new(),
+        }
+    }
+
+    #[test]
+    fn columns_of_one_name_get_names_of_their_own() {
+        let wanted = r#"SELECT a, t.a AS "a_1", a::INT AS "a::INT", 1 AS "1", 1 AS "1_1", b FROM t"#;
+        assert_eq!(named("SELECT a, t.a, a::INT, 1, 1, b FROM t", false), wanted);
+        assert_eq!(named("SELECT a, a FROM t ORDER BY A_1", false), r#"SELECT a, a AS "a_2" FROM t ORDER BY A_1"#);
+        let outer = named("SELECT a_1 FROM (SELECT a, a FROM t)", false);
+        assert_eq!(outer, r#"SELECT a_1 FROM (SELECT a, a AS "a_1" FROM t)"#);
+        assert_eq!(named("SELECT a, 2 AS a FROM t", false), r#"SELECT a AS "a_1", 2 AS a FROM t"#);
+    }
+
+    #[test]
+    fn columns_beside_a_wildcard_get_another_name_where_it_is_said() {
+        assert_eq!(named("SELECT *, a FROM t", false), "SELECT *, a FROM t");
+        assert_eq!(named("SELECT *, a FROM (SELECT b FROM t)", true), r#"SELECT *, a AS "a_1" FROM (SELECT b FROM t)"#);
+    }
+}

@@ -1,0 +1,38 @@
+//! Parts of tests that need a process of their own: signals, limits, the environment, locks.
+
+use std::process::{Command, ExitStatus, Stdio};
+
+const CHILD: &str = "QUIVER_TEST_CHILD";
+
+/// Whether this process was started by [`rerun`] for the part of a test that needs a process of its
+/// own.
+pub fn in_child() -> bool {
+    std::env::var_os(CHILD).is_some()
+}
+
+/// A command that runs one test of this binary (named "module::function") in a process of its own.
+pub fn child(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("own path"));
+    command
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(CHILD, "1");
+    command
+}
+
+/// Runs [`child`] to its end, quietly if it ends well.
+pub fn rerun(test: &str, environment: &[(&str, &str)]) -> ExitStatus {
+    let output = child(test)
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .output()
+        .expect("the test binary starts again");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    if output.status.code() == Some(101) {
+        eprintln!(
+            "{test} in a child: {stdout}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    assert!(stdout.contains("running 1 test"), "there is no test {test}");
+    output.status
+}
