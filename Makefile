@@ -15,7 +15,7 @@ THREADS ?= 2
 PYTHON := $(CACHE)/venv/bin/python
 PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test build bench bench-cancel bench-switches deps check-format lint clean clean-cache
+.PHONY: help demo test test-long build bench bench-cancel bench-switches bench-writes deps check-format lint clean clean-cache
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -26,6 +26,10 @@ demo: deps build $(PYTHON_READY) ## build, import real data into demo-store/, an
 test: deps $(PYTHON_READY) ## every test; the last line says how many passed and failed
 	@$(PYTHON) scripts/run_tests.py
 
+test-long: deps ## the random and the concurrent tests for minutes; MODEL_STEPS=, MODEL_SEED=, ACCOUNTS_SECONDS=
+	@MODEL_STEPS=$(or $(MODEL_STEPS),100000) ACCOUNTS_SECONDS=$(or $(ACCOUNTS_SECONDS),60) \
+		scripts/with_target.sh cargo test --release --locked --workspace --test suite -- --nocapture model:: accounts::
+
 build: deps ## the binary, at bin/quiver
 	@scripts/with_target.sh cargo build --release --locked --workspace --bins
 
@@ -34,6 +38,9 @@ bench: deps build $(PYTHON_READY) ## TPC-H against DuckDB; SF=10, THREADS=4, SAV
 
 bench-cancel: deps build $(PYTHON_READY) ## how long Ctrl-C takes in dear queries; THREADS, ARGS='--queries sort --rounds 20'
 	@$(PYTHON) bench/cancel.py --threads $(THREADS) $(ARGS)
+
+bench-writes: deps build $(PYTHON_READY) ## single rows, bulk and updates beside SQLite and DuckDB; ARGS='--rows 2000'
+	@$(PYTHON) bench/writes.py $(ARGS)
 
 bench-switches: deps build $(PYTHON_READY) ## what each optimisation is worth; SF, THREADS, SAVE=1, ARGS='--switches quiver'
 	@$(PYTHON) bench/switches.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)

@@ -44,6 +44,12 @@ pub struct StoreArgs {
     /// Where queries spill [default: inside the store]
     #[arg(long, value_name = "DIR", global = true, help_heading = ENGINE)]
     pub spill_dir: Option<PathBuf>,
+    /// What compactions in the background write in a second, such as 50M [default: 100M]
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, global = true, help_heading = ENGINE)]
+    pub compaction_rate: Option<u64>,
+    /// Compact tables only on OPTIMIZE TABLE, and do nothing else by itself
+    #[arg(long, global = true, help_heading = ENGINE)]
+    pub no_maintenance: bool,
 }
 
 #[derive(Args, Clone)]

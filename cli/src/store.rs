@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use engine::{Engine, EngineOptions};
+use engine::{Engine, EngineOptions, MaintenanceOptions};
 
 use crate::args::StoreArgs;
 use crate::errors::{CliError, Result};
@@ -42,12 +42,14 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 }
 
 fn options(args: &StoreArgs, read_only: bool) -> EngineOptions {
+    let mut maintenance = MaintenanceOptions { enabled: !args.no_maintenance, ..MaintenanceOptions::default() };
+    maintenance.rate_bytes_per_s = args.compaction_rate.or(maintenance.rate_bytes_per_s);
     EngineOptions {
         read_only,
         memory_limit_bytes: args.memory_limit,
         query_memory_limit_bytes: args.query_memory_limit,
         spill_dir: args.spill_dir.clone(),
         threads: args.threads,
-        ..EngineOptions::default()
+        maintenance,
     }
 }

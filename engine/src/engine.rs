@@ -1,17 +1,21 @@
 //! An open store with what its queries share: memory, spill space, table statistics.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use pmem_store::{RegionKind, Store, StoreOptions};
 
 use crate::catalog::StatisticsCache;
+use crate::compaction::Maintenance;
+use crate::constraints::KeyFilters;
 use crate::error::EngineError;
 use crate::options::EngineOptions;
 use crate::session::Session;
+use crate::write::OpenTransactions;
 
 #[derive(Debug, Clone)]
 pub struct Engine {
@@ -20,9 +24,15 @@ pub struct Engine {
 
 #[derive(Debug)]
 pub(crate) struct EngineShared {
+    // Before the store, which its thread must have let go of.
+    pub maintenance: Maintenance,
     pub store: Arc<Store>,
     pub runtime: Arc<RuntimeEnv>,
     pub statistics: StatisticsCache,
+    pub key_filters: Arc<KeyFilters>,
+    /// Plans CHECK and DEFAULT; made when it is first needed.
+    pub rule_planner: OnceLock<SessionState>,
+    pub transactions: OpenTransactions,
     pub partitions: usize,
     pub query_memory_limit_bytes: usize,
     // After the store: its files are closed when the directory goes.
@@ -54,9 +64,13 @@ impl Engine {
             .min(memory_limit_bytes);
         let runtime = runtime(path, &options, memory_limit_bytes)?;
         let shared = EngineShared {
+            maintenance: Maintenance::new(options.maintenance.clone(), &store, &runtime),
             store,
+            key_filters: Arc::new(KeyFilters::new(&runtime.memory_pool)),
+            rule_planner: OnceLock::new(),
             runtime,
             statistics: StatisticsCache::default(),
+            transactions: OpenTransactions::default(),
             partitions: options.partitions(),
             query_memory_limit_bytes,
             _temporary: temporary,

@@ -20,6 +20,9 @@ pub enum EngineError {
     Unsupported { feature: String, hint: Option<String> },
     #[error("NULL in column \"{column}\" of \"{table}\", which is NOT NULL (row {row} of the rows being written)")]
     NotNull { table: String, column: String, row: u64 },
+    /// A row that a constraint of its table does not allow.
+    #[error("{message}")]
+    Constraint { constraint: String, message: String },
     #[error("out of memory: {message}")]
     Memory { message: String },
     #[error("the query was cancelled")]
@@ -217,7 +220,8 @@ fn schema_error(error: SchemaError) -> EngineError {
             Some(name) => Some(format!("did you mean \"{name}\"?")),
             None if valid_fields.is_empty() => None,
             None => {
-                let names: Vec<&str> = valid_fields.iter().map(|column| column.name.as_str()).collect();
+                let names = valid_fields.iter().map(|column| column.name.as_str());
+                let names: Vec<&str> = names.filter(|name| !name.starts_with("__quiver_")).collect();
                 let shown = names.iter().take(20).copied().collect::<Vec<_>>().join(", ");
                 Some(format!("columns there are: {shown}{}", if names.len() > 20 { ", …" } else { "" }))
             }

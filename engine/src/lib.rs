@@ -4,6 +4,9 @@
 
 mod cancel;
 mod catalog;
+mod compaction;
+mod constraints;
+mod dml;
 mod engine;
 mod error;
 pub mod export;
@@ -19,6 +22,7 @@ mod session;
 mod sql;
 mod stack;
 mod switches;
+mod system;
 mod types;
 mod write;
 
@@ -27,7 +31,7 @@ pub use arrow::datatypes::SchemaRef;
 pub use catalog::TableListing;
 pub use engine::Engine;
 pub use error::EngineError;
-pub use options::EngineOptions;
+pub use options::{EngineOptions, MaintenanceOptions};
 pub use output::{QueryOutput, StatementKind};
 pub use report::{Bytes, QueryReport};
 pub use session::Session;

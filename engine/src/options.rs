@@ -14,6 +14,26 @@ pub struct EngineOptions {
     pub spill_dir: Option<PathBuf>,
     /// Partitions of a query, and so threads it keeps busy; the number of cores if not given.
     pub threads: Option<usize>,
+    pub maintenance: MaintenanceOptions,
+}
+
+/// What the engine does by itself to a store it writes to; see docs/maintenance.md.
+#[derive(Debug, Clone)]
+pub struct MaintenanceOptions {
+    /// Off: tables are compacted by OPTIMIZE TABLE alone, and logs sealed by CHECKPOINT.
+    pub enabled: bool,
+    /// What compactions write at most, but for those of OPTIMIZE TABLE; None: as much as they can.
+    pub rate_bytes_per_s: Option<u64>,
+    /// From a commit to the work it gives.
+    pub delay_ms: u64,
+    /// A log that has got no rows for so long becomes a segment.
+    pub seal_after_ms: u64,
+}
+
+impl Default for MaintenanceOptions {
+    fn default() -> Self {
+        MaintenanceOptions { enabled: true, rate_bytes_per_s: Some(100 << 20), delay_ms: 1_000, seal_after_ms: 60_000 }
+    }
 }
 
 const MEMORY_SHARE: f64 = 0.7;

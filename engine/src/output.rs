@@ -13,6 +13,7 @@ use futures::{Stream, StreamExt};
 
 use crate::error::EngineError;
 use crate::memory::QueryPool;
+use crate::write::TransactionSlot;
 use crate::report::{QueryReport, ReportCollector};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub enum StatementKind {
     Write,
     Ddl,
     Set,
+    /// BEGIN, COMMIT, ROLLBACK and what concerns savepoints.
+    Transaction,
 }
 
 /// Where the report's numbers come from while a statement runs.
@@ -33,6 +36,8 @@ pub(crate) struct Measures {
     pub pool: Arc<QueryPool>,
     /// What runs, for its metrics.
     pub plan: Option<Arc<dyn ExecutionPlan>>,
+    /// Has nothing left to do but to roll back when the statement fails.
+    pub transaction: Arc<TransactionSlot>,
 }
 
 /// Yields batches as they are made; dropping it cancels the query.
@@ -104,6 +109,7 @@ impl Stream for QueryOutput {
         // A segment cut short under the query shows zeros: no batch made since may go out.
         if let Err(error) = self.measures.collector.check_segments() {
             self.end();
+            self.measures.transaction.fail();
             return Poll::Ready(Some(Err(error.into())));
         }
         Poll::Ready(match next {
@@ -114,6 +120,7 @@ impl Stream for QueryOutput {
             }
             Some(Err(error)) => {
                 self.end();
+                self.measures.transaction.fail();
                 Some(Err(error.into()))
             }
             None => {

@@ -22,8 +22,8 @@ pub struct ReportCollector {
 
 impl ReportCollector {
     /// Segments whose buffers the query's batches may point into.
-    pub fn reads(&self, segments: &[Arc<Segment>]) {
-        self.segments.lock().extend(segments.iter().cloned());
+    pub fn reads<'a>(&self, segments: impl Iterator<Item = &'a Arc<Segment>>) {
+        self.segments.lock().extend(segments.cloned());
     }
 
     /// An error if a segment the query reads was cut short since it began.

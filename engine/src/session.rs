@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 
 use crate::cancel;
 use crate::catalog::{self, CATALOG, CatalogHandle, StoreCatalog, TableListing};
+use crate::dml::{self, Retry, RowChangePlanner};
 use crate::engine::EngineShared;
 use crate::error::EngineError;
 use crate::functions;
@@ -29,8 +30,11 @@ use crate::report::ReportCollector;
 use crate::switches::Switches;
 use crate::stack::deep;
 use crate::sql::{self, Parsed, StatementText};
+use crate::system::system_listing;
+use crate::write::TransactionSlot;
 
 mod plans;
+mod transactions;
 
 /// Statements of a session run one after the other; streams already begun keep their snapshot.
 pub struct Session {
@@ -39,6 +43,7 @@ pub struct Session {
     catalog: Arc<StoreCatalog>,
     /// The texts of prepared statements, by name.
     prepared: Mutex<HashMap<String, String>>,
+    transaction: Arc<TransactionSlot>,
 }
 
 /// One statement while it is planned and started.
@@ -58,11 +63,13 @@ pub struct Running {
 impl Session {
     pub(crate) fn new(engine: Arc<EngineShared>) -> Result<Session, EngineError> {
         let snapshot = engine.store.snapshot()?;
-        let catalog = StoreCatalog::new(Arc::clone(&engine), snapshot);
+        let transaction = engine.transactions.new_slot();
+        let catalog = StoreCatalog::new(Arc::clone(&engine), snapshot, Arc::clone(&transaction));
         let state = SessionStateBuilder::new()
             .with_config(config(&engine))
             .with_runtime_env(Arc::clone(&engine.runtime))
             .with_default_features()
+            .with_query_planner(Arc::new(RowChangePlanner))
             .with_type_planner(Arc::new(sql::SqlTypes))
             .with_analyzer_rules(optimizer::analyzer_rules())
             .with_physical_optimizer_rule(Arc::new(FastDecimals))
@@ -73,7 +80,8 @@ impl Session {
         context.register_udaf(functions::checked_sum());
         context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
-        Ok(Session { engine, context, catalog, prepared: Mutex::default() })
+        catalog.rest();
+        Ok(Session { engine, context, catalog, prepared: Mutex::default(), transaction })
     }
 
     pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
@@ -83,14 +91,27 @@ impl Session {
     /// Plans and starts one statement. Nothing of a query runs before its output is polled; DDL,
     /// SET and writes of whole tables have run when this returns.
     pub async fn execute(&self, sql: &str) -> Result<QueryOutput, EngineError> {
-        let running = self.begin(sql)?;
-        deep(self.run(&running)).await
+        let mut retry = Retry::new(!self.transaction.is_open());
+        loop {
+            let running = self.begin(sql)?;
+            let done = deep(self.run(&running)).await;
+            self.catalog.rest();
+            if let Err(error) = &done {
+                if retry.after(error).await {
+                    continue;
+                }
+                self.transaction.fail();
+            }
+            return done;
+        }
     }
 
     /// Reads files into a table, in one commit.
     pub async fn import(&self, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
         let running = self.begin("")?;
-        Box::pin(import::load(&running, options, scan)).await
+        let done = Box::pin(import::load(&running, options, scan)).await;
+        self.catalog.rest();
+        done
     }
 
     fn begin(&self, sql: &str) -> Result<Running, EngineError> {
@@ -117,7 +138,14 @@ impl Session {
     }
 
     async fn run(&self, running: &Running) -> Result<QueryOutput, EngineError> {
-        let statement = match sql::parse(&running.state, &running.sql)? {
+        let parsed = sql::parse(&running.state, &running.sql)?;
+        if let Parsed::Statement(statement) = &parsed
+            && let Some(done) = self.control(running, statement)?
+        {
+            return Ok(done);
+        }
+        self.check_not_failed()?;
+        let statement = match parsed {
             Parsed::CopyFrom(copy) => return running.written(sql::copy_from(running, *copy).await?),
             Parsed::CopyTo(copy) => {
                 let copied = sql::copy_to(running, *copy).await?;
@@ -126,6 +154,22 @@ impl Session {
             Parsed::CreateTable(create, key) => {
                 return match sql::create_table(running, *create, key).await? {
                     Some(rows) => running.written(rows),
+                    None => Ok(running.nothing(StatementKind::Ddl)),
+                };
+            }
+            Parsed::AlterTable(alter, key) => {
+                sql::alter_table(running, *alter, key).await?;
+                return Ok(running.nothing(StatementKind::Ddl));
+            }
+            Parsed::Versions(statement) => {
+                return match sql::run_versions(running, statement).await? {
+                    Some(rows) => running.rows(StatementKind::Query, rows),
+                    None => Ok(running.nothing(StatementKind::Ddl)),
+                };
+            }
+            Parsed::Maintenance(statement) => {
+                return match sql::run_maintenance(running, statement).await? {
+                    Some(rows) => running.rows(StatementKind::Query, rows),
                     None => Ok(running.nothing(StatementKind::Ddl)),
                 };
             }
@@ -138,6 +182,9 @@ impl Session {
             }
             statement => statement,
         };
+        if let Some(description) = sql::described_table(running, &statement)? {
+            return running.rows(StatementKind::Query, description);
+        }
         let plan = running.plan(statement).await?;
         self.run_plan(running, plan).await
     }
@@ -154,12 +201,21 @@ impl Session {
     /// Tables and views as of now, by schema and name.
     pub fn tables(&self) -> Result<Vec<TableListing>, EngineError> {
         self.catalog.refresh()?;
-        Ok(self.catalog.listing()?)
+        let listing = self.catalog.listing();
+        self.catalog.rest();
+        Ok(listing?)
+    }
+
+    /// The tables of the schema `system`, which no other list has.
+    pub fn system_tables(&self) -> Vec<TableListing> {
+        system_listing()
     }
 
     pub fn schema_names(&self) -> Result<Vec<String>, EngineError> {
         self.catalog.refresh()?;
-        Ok(self.catalog.snapshot().namespaces()?)
+        let names = self.catalog.snapshot().namespaces();
+        self.catalog.rest();
+        Ok(names?)
     }
 
     /// The columns of a stored table; empty where there is none.
@@ -169,6 +225,7 @@ impl Session {
         let name = TableReference::parse_str(table);
         let namespace = name.schema().unwrap_or(pmem_store::DEFAULT_NAMESPACE);
         let table = self.catalog.snapshot().table(namespace, name.table());
+        self.catalog.rest();
         let Ok(Some(table)) = table else { return Vec::new() };
         table.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
@@ -180,11 +237,25 @@ impl Session {
 
 impl Running {
     /// The statement's logical plan; errors know their place in the text.
-    pub(crate) async fn plan(&self, statement: Statement) -> Result<LogicalPlan, EngineError> {
+    pub(crate) async fn plan(&self, mut statement: Statement) -> Result<LogicalPlan, EngineError> {
+        sql::fill_defaults(self, &mut statement)?;
+        match dml::planned(self, &mut statement).await? {
+            Some(plan) => Ok(plan),
+            None => self.plan_query(statement).await,
+        }
+    }
+
+    /// The plan of any statement but those that change rows.
+    pub(crate) async fn plan_query(&self, statement: Statement) -> Result<LogicalPlan, EngineError> {
         catalog::planning(sql::plan_statement(&self.state, statement)).await.map_err(|error| self.located(error))
     }
 
-    fn located(&self, error: DataFusionError) -> EngineError {
+    /// With the memory that the statement may take.
+    pub(crate) fn runtime(&self) -> &Arc<RuntimeEnv> {
+        &self.runtime
+    }
+
+    pub(crate) fn located(&self, error: DataFusionError) -> EngineError {
         sql::explained(&self.sql, &self.state, &self.catalog, error)
     }
 
@@ -208,6 +279,9 @@ impl Running {
             _ => StatementKind::Query,
         };
         let stream = self.execute_plan(plan).await?;
+        if dml::is_change(plan) {
+            return self.written(dml::count(stream).await?);
+        }
         Ok(QueryOutput::new(kind, stream, self.measures()))
     }
 
@@ -218,6 +292,7 @@ impl Running {
             collector: Arc::clone(&self.collector),
             pool: Arc::clone(&self.pool),
             plan: self.physical.lock().clone(),
+            transaction: Arc::clone(self.catalog.transaction()),
         }
     }
 
@@ -245,7 +320,7 @@ const JOIN_SHARED_ROWS: usize = 4_000_000;
 /// Keys a join tells its scans as a list; with more it lets them look into its hash table.
 const JOIN_KEYS_LISTED: usize = 10_000;
 
-fn config(engine: &EngineShared) -> SessionConfig {
+pub(crate) fn config(engine: &EngineShared) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, pmem_store::DEFAULT_NAMESPACE)
         .with_create_default_catalog_and_schema(false)

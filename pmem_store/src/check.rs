@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::segment::Segment;
-use crate::snapshot::SegmentHandle;
+use crate::shared::SegmentHandle;
 use crate::store::Store;
 
 #[derive(Debug, Clone, Default)]
@@ -41,7 +41,7 @@ impl Store {
             let name = format!("{}.{}", table.record().namespace, table.record().name);
             for handle in table.segments() {
                 let before = report.problems.len();
-                check_segment(handle, &mut report);
+                check_segment(handle.handle(), &mut report);
                 report.problems[before..].iter_mut().for_each(|problem| *problem = format!("table {name}: {problem}"));
                 progress(CheckProgress { bytes_done: report.bytes, bytes_total });
             }
@@ -52,7 +52,7 @@ impl Store {
 
 fn check_segment(handle: &SegmentHandle, report: &mut CheckReport) {
     report.segments += 1;
-    let sealed = &handle.record().sealed;
+    let sealed = handle.sealed();
     // Opened anew: a segment already mapped by a reader says nothing of its tables on disk.
     let segment = match Segment::open(handle.path(), sealed) {
         Ok(segment) => segment,

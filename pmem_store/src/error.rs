@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::catalog::NamedSnapshot;
 use crate::lock::LockError;
 use crate::mapping::MappingError;
 use crate::region::RegionError;
@@ -38,6 +39,23 @@ pub enum StoreError {
     AlreadyExists { kind: &'static str, name: String },
     #[error("{kind} \"{name}\" does not exist")]
     DoesNotExist { kind: &'static str, name: String },
+    #[error("another transaction changed table \"{table}\" first; run the statement or transaction again")]
+    Conflict { table: String },
+    #[error("the table was dropped while the statement ran")]
+    TableGone,
+    #[error("table \"{table}\" is kept by snapshot \"{snapshot}\"; drop the snapshot first")]
+    KeptBySnapshot { table: String, snapshot: String },
+    #[error("{}", no_such_version(*.version, *.oldest, *.newest, .named))]
+    NoSuchVersion { version: u64, oldest: u64, newest: u64, named: Vec<NamedSnapshot> },
+    #[error("version {version} is not kept apart from the ones beside it: small appends are put together after a while; choose another one")]
+    BetweenVersions { version: u64 },
+    #[error("table \"{table}\" was made by version {created}, so there is none at version {version}")]
+    BeforeTable { table: String, version: u64, created: u64 },
+    #[error("the history of the store does not go back so far")]
+    BeforeHistory { oldest_ms: Option<u64> },
+    /// By a check of the layer above.
+    #[error("{0}")]
+    Refused(String),
     #[error("schema \"{0}\" is not empty; drop its tables first or use DROP SCHEMA … CASCADE")]
     NamespaceNotEmpty(String),
     #[error("the catalog of \"{}\" cannot be read: {what}", path.display())]
@@ -76,6 +94,24 @@ impl StoreError {
     pub(crate) fn damaged(path: &std::path::Path, offset: u64, what: impl Into<String>) -> Self {
         StoreError::Damaged { path: path.to_path_buf(), offset, what: what.into() }
     }
+}
+
+/// More names than this are not shown.
+const NAMES_SHOWN_MAX: usize = 10;
+
+fn no_such_version(version: u64, oldest: u64, newest: u64, named: &[NamedSnapshot]) -> String {
+    if version > newest {
+        return format!("there is no version {version} yet; the last one is {newest}");
+    }
+    let shown = named.iter().take(NAMES_SHOWN_MAX).map(|snapshot| format!("\"{}\" ({})", snapshot.name, snapshot.version));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let names = match named.len() {
+        0 => String::new(),
+        1 => format!(", and snapshot {shown}"),
+        2..=NAMES_SHOWN_MAX => format!(", and snapshots {shown}"),
+        more => format!(", and snapshots {shown} and {} more", more - NAMES_SHOWN_MAX),
+    };
+    format!("version {version} is not kept any more; there are versions {oldest} to {newest}{names}")
 }
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;

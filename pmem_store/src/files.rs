@@ -23,8 +23,21 @@ pub fn segment_path(store: &Path, table: u64, segment: u64) -> PathBuf {
     table_dir(store, table).join(format!("{segment}.arrow"))
 }
 
+pub fn log_path(store: &Path, table: u64, log: u64) -> PathBuf {
+    table_dir(store, table).join(format!("{log}.log"))
+}
+
 pub fn create_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|error| StoreError::io("create", path, error))
+}
+
+/// Removes a file that nobody names; the next open for writing removes it if this cannot.
+pub fn remove(path: &Path) {
+    if let Err(error) = fs::remove_file(path)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(path = %path.display(), %error, "could not remove a file that is not needed any more");
+    }
 }
 
 /// Makes the names in a directory durable.

@@ -45,7 +45,7 @@ impl Store {
         Ok(StoreInfo {
             path: self.path().to_path_buf(),
             mode: self.mode(),
-            format_version: CatalogReader::begin(&self.database)?.store()?.format_version.min(FORMAT_VERSION),
+            format_version: CatalogReader::begin(&self.core.database)?.store()?.format_version.min(FORMAT_VERSION),
             version: snapshot.version(),
             size_bytes: files::size_below(self.path()),
             tables,

@@ -5,28 +5,43 @@
 
 pub mod catalog;
 mod check;
+pub mod deletions;
 mod error;
 pub mod fault;
 mod files;
 mod info;
 pub mod lock;
+mod logs;
+pub mod log;
 pub mod mapping;
+mod publisher;
 mod recovery;
+mod seal;
 pub mod region;
 pub mod segment;
+mod shared;
 mod snapshot;
+mod state;
 mod store;
 mod transaction;
+mod versions;
 
-pub use catalog::{ColumnOrder, SegmentRecord, TableId, TableRecord, ViewRecord};
+pub use catalog::{ColumnOrder, DEFAULT_RETENTION_MS, NamedSnapshot, SegmentRecord, TableId, TableRecord, VersionRecord, ViewRecord};
 pub use check::{CheckProgress, CheckReport};
+pub use deletions::Deletions;
 pub use error::StoreError;
 pub use info::{StoreInfo, TableInfo};
+pub use logs::Durability;
 pub use region::{Mode, RegionKind};
+pub use roaring::RoaringBitmap;
+pub use seal::LogInfo;
 pub use segment::{Appender, SealedSegment, Segment, ZoneStatistics};
-pub use snapshot::{SegmentHandle, Snapshot, TableSnapshot};
+pub use shared::SegmentHandle;
+pub use snapshot::{Snapshot, TableSnapshot};
+pub use state::{ColumnInfo, TableData, TableSegment, Tail};
 pub use store::{Store, StoreOptions};
-pub use transaction::{NewTable, Transaction};
+pub use transaction::{CommitCheck, NewTable, ReplacedSegment, Replacement, Savepoint, TableAlteration, Transaction};
+pub use versions::VersionInfo;
 
 /// Rows of a zone: the unit of statistics and pruning, and the batch size the engine works in.
 pub const ZONE_ROWS: usize = 8_192;

@@ -61,7 +61,12 @@ fn remove_unnamed(store: &Path, database: &Arc<Database>) -> Result<u64> {
     let mut removed = 0;
     for (table, dir) in numbered(&root)? {
         for (segment, path) in numbered(&dir)? {
-            if !reader.has_segment(table, segment)? {
+            if path.extension().is_some_and(|extension| extension == "log") {
+                if !reader.has_log(table, segment)? {
+                    files::remove(&path);
+                    removed += 1;
+                }
+            } else if !reader.has_segment(table, segment)? {
                 remove_segment_files(&files::segment_path(store, table, segment));
                 // A side table whose segment is already gone.
                 let _ = fs::remove_file(&path);

@@ -1,176 +1,96 @@
-//! What a reader sees: the catalog at one version, and the segments it names.
-//!
-//! Invariant: while a [`Pin`] of version v is alive, no file that version v names is removed. So
-//! neither DROP nor compaction disturbs a reader.
+//! What a reader sees: the store at one version.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use parking_lot::Mutex;
 
-use crate::catalog::{CatalogReader, SegmentRecord, TableId, TableRecord, ViewRecord};
+use crate::catalog::{NamedSnapshot, TableId, TableRecord, ViewRecord};
 use crate::error::Result;
-use crate::files;
-use crate::lock::StoreLock;
-use crate::segment::{Segment, remove_segment_files};
+use crate::shared::Pin;
+use crate::state::{CatalogState, ColumnInfo, TableData, TableSegment, Tail, TableState};
 
-/// Segments that the catalog no longer names, waiting for the last reader of an older version.
-#[derive(Debug, Default)]
-pub(crate) struct Graveyard {
-    /// Live versions and how many pins hold each.
-    live: BTreeMap<u64, usize>,
-    /// (version that removed them, their files)
-    graves: Vec<(u64, Vec<PathBuf>)>,
-}
-
-impl Graveyard {
-    pub fn bury(&mut self, version: u64, files: Vec<PathBuf>) {
-        self.graves.push((version, files));
-    }
-
-    /// Takes out what no living reader can name.
-    fn exhume(&mut self) -> Vec<PathBuf> {
-        let oldest = self.live.keys().next().copied().unwrap_or(u64::MAX);
-        let (free, kept) = std::mem::take(&mut self.graves).into_iter().partition(|(version, _)| *version <= oldest);
-        self.graves = kept;
-        let free: Vec<(u64, Vec<PathBuf>)> = free;
-        free.into_iter().flat_map(|(_, files)| files).collect()
-    }
-}
-
-/// What snapshots of one store share.
+/// The store at one version, or as a transaction that is not committed yet sees it.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub store: PathBuf,
-    pub graveyard: Mutex<Graveyard>,
-    /// The last state read of each table; reused while its record has not changed.
-    tables: Mutex<HashMap<TableId, Arc<TableData>>>,
-    handles: Mutex<HashMap<(TableId, u64), Arc<SegmentHandle>>>,
-    /// Released with the last reader or appender, which may outlive the store.
-    _lock: StoreLock,
+pub struct Snapshot {
+    pub(crate) state: CatalogState,
+    pub(crate) pin: Arc<Pin>,
 }
 
-impl Shared {
-    pub fn new(store: PathBuf, lock: StoreLock) -> Self {
-        Shared { store, graveyard: Mutex::default(), tables: Mutex::default(), handles: Mutex::default(), _lock: lock }
+impl Snapshot {
+    pub(crate) fn new(state: CatalogState, pin: Arc<Pin>) -> Snapshot {
+        Snapshot { state, pin }
     }
 
-    /// Removes the files of segments nobody can read any more.
-    pub fn purge(&self) {
-        let files = self.graveyard.lock().exhume();
-        if files.is_empty() {
-            return;
-        }
-        // An old reader may have put them back after `forget_table`; nobody can ask for them any more.
-        let gone: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
-        self.tables.lock().retain(|_, data| data.segments.iter().all(|handle| !gone.contains(handle.path())));
-        self.handles.lock().retain(|_, handle| !gone.contains(handle.path()));
-        for path in &files {
-            remove_segment_files(path);
-            if let Some(dir) = path.parent() {
-                // Succeeds with the last segment of a dropped table, fails harmlessly before.
-                let _ = std::fs::remove_dir(dir);
-            }
-        }
+    pub fn version(&self) -> u64 {
+        self.pin.version
     }
 
-    pub fn forget_table(&self, table: TableId) {
-        self.tables.lock().remove(&table);
-        self.handles.lock().retain(|(owner, _), _| *owner != table);
+    pub fn namespaces(&self) -> Result<Vec<String>> {
+        Ok(self.state.namespaces.iter().cloned().collect())
     }
 
-    fn handle(&self, table: TableId, record: SegmentRecord) -> Arc<SegmentHandle> {
-        let mut handles = self.handles.lock();
-        let handle = handles.entry((table, record.sealed.id)).or_insert_with(|| {
-            let path = files::segment_path(&self.store, table, record.sealed.id);
-            Arc::new(SegmentHandle { record, path, segment: OnceLock::new(), opening: Mutex::new(()) })
-        });
-        Arc::clone(handle)
-    }
-}
-
-/// Keeps a version's files in place.
-#[derive(Debug)]
-struct Pin {
-    version: u64,
-    shared: Arc<Shared>,
-}
-
-impl Pin {
-    fn new(version: u64, shared: &Arc<Shared>) -> Arc<Pin> {
-        *shared.graveyard.lock().live.entry(version).or_insert(0) += 1;
-        Arc::new(Pin { version, shared: Arc::clone(shared) })
-    }
-}
-
-impl Drop for Pin {
-    fn drop(&mut self) {
-        let mut graveyard = self.shared.graveyard.lock();
-        if let Some(count) = graveyard.live.get_mut(&self.version) {
-            *count -= 1;
-            if *count == 0 {
-                graveyard.live.remove(&self.version);
-            }
-        }
-        let pending = !graveyard.graves.is_empty();
-        drop(graveyard);
-        if pending {
-            self.shared.purge();
-        }
-    }
-}
-
-/// A sealed segment that may or may not be mapped yet.
-#[derive(Debug)]
-pub struct SegmentHandle {
-    record: SegmentRecord,
-    path: PathBuf,
-    segment: OnceLock<Arc<Segment>>,
-    opening: Mutex<()>,
-}
-
-impl SegmentHandle {
-    pub fn record(&self) -> &SegmentRecord {
-        &self.record
+    /// Every table, without its segments.
+    pub fn tables(&self) -> Result<Vec<TableRecord>> {
+        Ok(self.state.tables.values().map(|table| table.record.clone()).collect())
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The tables that somebody has read or written since the store was opened, without their segments.
+    pub fn tables_in_use(&self) -> Vec<TableRecord> {
+        self.state.tables.values().filter(|table| table.loaded().is_some()).map(|table| table.record.clone()).collect()
     }
 
-    /// Maps the segment on first use.
-    pub fn open(&self) -> Result<Arc<Segment>> {
-        if let Some(segment) = self.segment.get() {
-            return Ok(Arc::clone(segment));
-        }
-        let _one_at_a_time = self.opening.lock();
-        if let Some(segment) = self.segment.get() {
-            return Ok(Arc::clone(segment));
-        }
-        let segment = Arc::new(Segment::open(&self.path, &self.record.sealed)?);
-        Ok(Arc::clone(self.segment.get_or_init(|| segment)))
+    pub fn views(&self) -> Result<Vec<ViewRecord>> {
+        Ok(self.state.views.values().cloned().collect())
     }
-}
 
-#[derive(Debug)]
-struct TableData {
-    record: TableRecord,
-    schema: SchemaRef,
-    segments: Vec<Arc<SegmentHandle>>,
+    pub fn view(&self, namespace: &str, name: &str) -> Result<Option<ViewRecord>> {
+        Ok(self.state.views.get(&(namespace.to_string(), name.to_string())).cloned())
+    }
+
+    pub fn named_snapshots(&self) -> Vec<NamedSnapshot> {
+        self.state.snapshots.values().cloned().collect()
+    }
+
+    pub fn table(&self, namespace: &str, name: &str) -> Result<Option<TableSnapshot>> {
+        self.state.table(namespace, name).map(|table| self.table_of(table)).transpose()
+    }
+
+    /// The table with this id, whatever it is called.
+    pub fn table_by_id(&self, id: TableId) -> Result<Option<TableSnapshot>> {
+        self.state.table_by_id(id).map(|table| self.table_of(table)).transpose()
+    }
+
+    fn table_of(&self, table: &TableState) -> Result<TableSnapshot> {
+        TableSnapshot::new(Arc::new(table.record.clone()), table.data()?, Arc::clone(&self.pin))
+    }
 }
 
 /// A table at one version.
 #[derive(Debug, Clone)]
 pub struct TableSnapshot {
+    record: Arc<TableRecord>,
     data: Arc<TableData>,
+    segments: Arc<[TableSegment]>,
+    tails: Arc<[Tail]>,
     pin: Arc<Pin>,
 }
 
 impl TableSnapshot {
+    pub(crate) fn new(record: Arc<TableRecord>, data: Arc<TableData>, pin: Arc<Pin>) -> Result<TableSnapshot> {
+        let segments = data.segments.values().cloned().collect();
+        let logs = data.logs.values().map(|log| Tail::of_log(log, pin.version));
+        let tails = logs.chain(data.pending.iter().map(|pending| Ok(Tail::of_pending(pending))));
+        let tails: Vec<Tail> = tails.collect::<Result<_>>()?;
+        let tails = tails.into_iter().filter(|tail| tail.stored_rows() > 0).collect();
+        Ok(TableSnapshot { record, data, segments, tails, pin })
+    }
+
     pub fn record(&self) -> &TableRecord {
-        &self.data.record
+        &self.record
+    }
+
+    pub(crate) fn shared_record(&self) -> &Arc<TableRecord> {
+        &self.record
     }
 
     pub fn version(&self) -> u64 {
@@ -182,71 +102,37 @@ impl TableSnapshot {
         &self.data.schema
     }
 
-    /// In the order they were added.
-    pub fn segments(&self) -> &[Arc<SegmentHandle>] {
-        &self.data.segments
+    /// What is known of each column of the schema beyond its type.
+    pub fn columns(&self) -> &[ColumnInfo] {
+        &self.data.columns
     }
 
+    /// In the order they were added.
+    pub fn segments(&self) -> &[TableSegment] {
+        &self.segments
+    }
+
+    /// Rows that are in no segment yet, in the order they were added.
+    pub fn tails(&self) -> &[Tail] {
+        &self.tails
+    }
+
+    /// Rows that are not deleted.
     pub fn row_count(&self) -> u64 {
-        self.data.segments.iter().map(|segment| segment.record.sealed.row_count).sum()
+        let sealed: u64 = self.segments.iter().map(TableSegment::row_count).sum();
+        sealed + self.tails.iter().map(Tail::row_count).sum::<u64>()
     }
 
     /// Bytes of the segments and of what lies beside them.
     pub fn size_bytes(&self) -> u64 {
-        let sealed = self.data.segments.iter().map(|segment| &segment.record.sealed);
-        sealed.map(|sealed| sealed.size_bytes + sealed.side_size_bytes).sum()
-    }
-}
-
-/// The store at one version.
-#[derive(Debug)]
-pub struct Snapshot {
-    reader: CatalogReader,
-    pin: Arc<Pin>,
-}
-
-impl Snapshot {
-    pub(crate) fn new(reader: CatalogReader, shared: &Arc<Shared>) -> Result<Snapshot> {
-        let version = reader.store()?.version;
-        Ok(Snapshot { reader, pin: Pin::new(version, shared) })
+        let sealed = self.segments.iter().map(|segment| &segment.record.sealed);
+        let sealed: u64 = sealed.map(|sealed| sealed.size_bytes + sealed.side_size_bytes).sum();
+        sealed + self.tails.iter().map(Tail::size_bytes).sum::<u64>()
     }
 
-    pub fn version(&self) -> u64 {
-        self.pin.version
-    }
-
-    pub fn namespaces(&self) -> Result<Vec<String>> {
-        self.reader.namespaces()
-    }
-
-    /// Every table, without its segments.
-    pub fn tables(&self) -> Result<Vec<TableRecord>> {
-        self.reader.tables()
-    }
-
-    pub fn views(&self) -> Result<Vec<ViewRecord>> {
-        self.reader.views()
-    }
-
-    pub fn view(&self, namespace: &str, name: &str) -> Result<Option<ViewRecord>> {
-        self.reader.view(namespace, name)
-    }
-
-    pub fn table(&self, namespace: &str, name: &str) -> Result<Option<TableSnapshot>> {
-        let Some(record) = self.reader.table(namespace, name)? else { return Ok(None) };
-        let shared = &self.pin.shared;
-        let known = shared.tables.lock().get(&record.id).filter(|data| data.record == record).cloned();
-        let data = match known {
-            Some(data) => data,
-            None => {
-                let schema = self.reader.schema(record.id, record.schema_version)?;
-                let segments = self.reader.segments(record.id)?.into_iter();
-                let segments = segments.map(|segment| shared.handle(record.id, segment)).collect();
-                let data = Arc::new(TableData { record, schema, segments });
-                shared.tables.lock().insert(data.record.id, Arc::clone(&data));
-                data
-            }
-        };
-        Ok(Some(TableSnapshot { data, pin: Arc::clone(&self.pin) }))
+    /// The same columns, segments and deleted rows: what was computed of them for one holds for the
+    /// other. To be kept, and compared by address. Tails grow without it.
+    pub fn data(&self) -> &Arc<TableData> {
+        &self.data
     }
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::DEFAULT_NAMESPACE;
 use crate::catalog::{
-    Access, CatalogReader, CatalogWriter, Database, FORMAT_VERSION, READER_FEATURES, StoreRecord, TableId, WRITER_FEATURES,
+    Access, CatalogReader, DEFAULT_RETENTION_MS, Database, FORMAT_VERSION, READER_FEATURES, StoreRecord, TableId, WRITER_FEATURES,
 };
 use crate::error::{Result, StoreError};
 use crate::files::{self, CATALOG_FILE, SEGMENTS_DIR};
@@ -19,7 +19,10 @@ use crate::lock::{LOCK_FILE, LockKind, StoreLock};
 use crate::recovery::DirtyMark;
 use crate::region::{self, Mode, PoisonFlag, RegionKind};
 use crate::segment::{Appender, SealedSegment, remove_segment_files};
-use crate::snapshot::{Shared, Snapshot};
+use crate::publisher::Publisher;
+use crate::shared::Shared;
+use crate::snapshot::Snapshot;
+use crate::state::CatalogState;
 use crate::transaction::Transaction;
 
 /// The catalog while a store is made.
@@ -42,18 +45,28 @@ impl Default for StoreOptions {
     }
 }
 
-#[derive(Debug)]
+/// An open store. Cheap to clone: clones are the same store.
+#[derive(Debug, Clone)]
 pub struct Store {
+    pub(crate) core: Arc<StoreCore>,
+}
+
+/// What a store and its transactions share.
+#[derive(Debug)]
+pub(crate) struct StoreCore {
     path: PathBuf,
     mode: Mode,
     options: StoreOptions,
-    pub(crate) database: Arc<Database>,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) poison: Arc<PoisonFlag>,
-    pub(crate) next_segment: Arc<AtomicU64>,
-    pub(crate) next_table: AtomicU64,
-    /// The snapshot of the last committed version, shared by all who ask for it.
-    pub(crate) current: Mutex<Option<Arc<Snapshot>>>,
+    pub database: Arc<Database>,
+    pub shared: Arc<Shared>,
+    pub poison: Arc<PoisonFlag>,
+    pub next_segment: Arc<AtomicU64>,
+    pub next_table: AtomicU64,
+    /// Held from the check for conflicts to the publish.
+    pub commits: Mutex<()>,
+    /// Held while logs become segments: two of one id would be written over each other.
+    pub sealing: Mutex<()>,
+    pub publisher: Publisher,
     dirty: DirtyMark,
 }
 
@@ -82,85 +95,127 @@ impl Store {
         if !options.read_only {
             dirty.recover(path, &database)?;
         }
-        Ok(Store {
+        let shared = Arc::new(Shared::new(path.to_path_buf(), lock));
+        let poison = PoisonFlag::new();
+        let reader = CatalogReader::begin(&database)?;
+        let version = shared.logs.open_all(path, &reader, options.region, &poison, options.read_only)?;
+        drop(reader);
+        let (state, _) = CatalogState::load(&database, &shared)?;
+        let core = StoreCore {
             path: path.to_path_buf(),
             mode: region::detect_mode(path, options.region)?,
             database,
-            shared: Arc::new(Shared::new(path.to_path_buf(), lock)),
-            poison: PoisonFlag::new(),
+            shared,
+            publisher: Publisher::new(state, version, &poison),
+            poison,
             next_segment: Arc::new(AtomicU64::new(record.next_segment)),
             next_table: AtomicU64::new(record.next_table),
-            current: Mutex::new(None),
+            commits: Mutex::new(()),
+            sealing: Mutex::new(()),
             dirty,
             options,
-        })
+        };
+        Ok(Store { core: Arc::new(core) })
     }
 
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.core.path
     }
 
     /// What a write to this store is made durable by.
     pub fn mode(&self) -> Mode {
-        self.mode
+        self.core.mode
     }
 
     pub fn is_read_only(&self) -> bool {
-        self.options.read_only
+        self.core.options.read_only
     }
 
     /// The last committed version. Cheap: readers of one version share a snapshot.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>> {
-        let mut current = self.current.lock();
-        if let Some(snapshot) = current.as_ref() {
-            return Ok(Arc::clone(snapshot));
-        }
-        let snapshot = Arc::new(Snapshot::new(CatalogReader::begin(&self.database)?, &self.shared)?);
-        *current = Some(Arc::clone(&snapshot));
-        Ok(snapshot)
+        Ok(self.core.snapshot())
     }
 
     /// An id no table has or had: where the rows of a table to be created can be written first.
     pub fn new_table_id(&self) -> TableId {
-        self.next_table.fetch_add(1, Ordering::Relaxed)
+        self.core.next_table.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Writes rows of the physical schema `schema` for `table`; nobody sees them before a
     /// [`Transaction`] adds the segments that [`Appender::finish`] returns.
     pub fn appender(&self, table: TableId, schema: SchemaRef) -> Result<Appender> {
-        self.check_writable()?;
-        self.dirty.set()?;
-        let dir = files::table_dir(&self.path, table);
-        let next = Arc::clone(&self.next_segment);
-        let locked = Arc::clone(&self.shared);
-        Ok(Appender::new(dir, schema, self.options.region, Arc::clone(&self.poison), next, locked))
+        let core = &self.core;
+        core.check_writable()?;
+        core.dirty.set()?;
+        let dir = files::table_dir(&core.path, table);
+        let next = Arc::clone(&core.next_segment);
+        let locked = Arc::clone(&core.shared);
+        Ok(Appender::new(dir, schema, core.options.region, Arc::clone(&core.poison), next, locked))
+    }
+
+    /// Makes durable what was appended with [`Durability::Async`] until now.
+    pub fn flush(&self) -> Result<()> {
+        self.core.check_writable()?;
+        self.core.shared.logs.flush()
     }
 
     /// Removes sealed segments that will not be committed.
     pub fn discard(&self, table: TableId, segments: &[SealedSegment]) {
-        for segment in segments {
-            remove_segment_files(&files::segment_path(&self.path, table, segment.id));
-        }
+        self.core.discard(table, segments);
     }
 
-    /// Waits for the one other writer, if there is one.
-    pub fn begin(&self) -> Result<Transaction<'_>> {
-        self.check_writable()?;
-        self.dirty.set()?;
-        Ok(Transaction::new(self, CatalogWriter::begin(&self.database)?))
+    /// A transaction on the last committed version. It waits for nobody and holds up nobody.
+    pub fn begin(&self) -> Result<Transaction> {
+        self.begin_at(self.core.snapshot())
     }
 
-    fn check_writable(&self) -> Result<()> {
+    /// A transaction that is not going to change anything, also of a store that is only read.
+    pub fn begin_read_only(&self) -> Transaction {
+        Transaction::new(Arc::clone(&self.core), self.core.snapshot())
+    }
+
+    /// A transaction on an older version: for changes found by reading that one.
+    pub fn begin_at(&self, base: Arc<Snapshot>) -> Result<Transaction> {
+        self.core.check_writable()?;
+        self.core.dirty.set()?;
+        Ok(Transaction::new(Arc::clone(&self.core), base))
+    }
+}
+
+impl StoreCore {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.publisher.snapshot(&self.shared)
+    }
+
+    pub fn region_kind(&self) -> RegionKind {
+        self.options.region
+    }
+
+    pub fn check_writable(&self) -> Result<()> {
         if self.options.read_only {
             return Err(StoreError::ReadOnly(self.path.clone()));
         }
         self.poison.check().map_err(StoreError::from)
     }
+
+    pub fn discard(&self, table: TableId, segments: &[SealedSegment]) {
+        for segment in segments {
+            remove_segment_files(&files::segment_path(&self.path, table, segment.id));
+        }
+    }
 }
 
-impl Drop for Store {
+impl Drop for StoreCore {
     fn drop(&mut self) {
-        self.current.lock().take();
+        self.shared.logs.close();
+        if let Err(error) = self.shared.logs.flush() {
+            tracing::error!(%error, "rows appended last could not be made durable");
+        }
+        self.publisher.close();
         self.shared.purge();
         // While a reader or an appender lives, so do its files: the mark stays for the next open.
         let is_last = Arc::strong_count(&self.shared) == 1;
@@ -210,6 +265,8 @@ fn create(path: &Path, catalog: &Path) -> Result<()> {
         version: 0,
         next_table: 1,
         next_segment: 1,
+        oldest_version: 0,
+        retention_ms: DEFAULT_RETENTION_MS,
     };
     Database::open(&unfinished, Access::Create)?.initialise(&record, DEFAULT_NAMESPACE)?;
     fs::rename(&unfinished, catalog).map_err(|error| StoreError::io("rename", &unfinished, error))?;

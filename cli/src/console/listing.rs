@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, StringArray, UInt64Array};
-use arrow::datatypes::Field;
-use engine::{Bytes, RecordBatch, TableListing, declared_name};
+use arrow::array::{Array, ArrayRef, AsArray, StringArray, UInt64Array};
+use arrow::compute::concat_batches;
+use engine::{Bytes, RecordBatch, TableListing};
 
 use super::Console;
 use crate::errors::{CliError, Result};
@@ -53,26 +53,29 @@ impl Console {
         ))
     }
 
-    /// Name, type and nullability of the columns, in the words that CREATE TABLE takes.
+    /// What DESCRIBE says of the columns, in the words that CREATE TABLE takes; defaults and keys where
+    /// there are any.
     fn columns_of(&mut self, table: &str) -> Result<RecordBatch> {
-        let sql = format!("SELECT * FROM {table} LIMIT 0");
-        let query = self
-            .runtime
-            .block_on(self.session.execute(&sql))
-            .map_err(CliError::engine)?;
-        let schema = query.schema();
-        let text = |value: fn(&Field) -> String| -> ArrayRef {
-            let values = schema.fields().iter().map(|field| Some(value(field)));
+        let sql = format!("DESCRIBE {table}");
+        let described = self.runtime.block_on(async { self.session.execute(&sql).await?.collect().await });
+        let (batches, _) = described.map_err(CliError::engine)?;
+        let schema = batches.first().map(RecordBatch::schema).ok_or_else(|| CliError::message("it has no columns"))?;
+        let described = concat_batches(&schema, &batches).map_err(CliError::message)?;
+        let text = |column: &str, shown: fn(&str) -> String| -> ArrayRef {
+            let values = described.column_by_name(column).map(|values| values.as_string::<i32>());
+            let values = values.into_iter().flatten().map(|value| Some(value.map_or_else(String::new, shown)));
             Arc::new(values.collect::<StringArray>())
         };
-        let columns = [
-            ("column", text(|field| field.name().clone())),
-            ("type", text(|field| declared_name(field.data_type()))),
-            (
-                "null",
-                text(|field| if field.is_nullable() { "" } else { "NOT NULL" }.to_string()),
-            ),
+        let mut columns = vec![
+            ("column", text("column_name", str::to_string)),
+            ("type", text("data_type", str::to_string)),
+            ("null", text("is_nullable", |nullable| if nullable == "NO" { "NOT NULL" } else { "" }.to_string())),
         ];
+        for (name, column) in [("default", "column_default"), ("key", "key")] {
+            if described.column_by_name(column).is_some_and(|values| values.null_count() < values.len()) {
+                columns.push((name, text(column, str::to_string)));
+            }
+        }
         RecordBatch::try_from_iter(columns).map_err(CliError::message)
     }
 
@@ -83,6 +86,10 @@ impl Console {
         what: &str,
     ) -> Result<()> {
         let mut tables = self.session.tables().map_err(CliError::engine)?;
+        // Listed only when they are asked for.
+        if pattern.is_some_and(|pattern| pattern.to_lowercase().starts_with("system.")) {
+            tables.extend(self.session.system_tables());
+        }
         tables.retain(|table| {
             let full = format!("{}.{}", table.schema, table.name);
             wanted(table) && pattern.is_none_or(|p| matches(p, &table.name) || matches(p, &full))

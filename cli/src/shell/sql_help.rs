@@ -9,11 +9,15 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("VALUES", "VALUES (expr, …), …"),
     (
         "CREATE TABLE",
-        "CREATE TABLE [IF NOT EXISTS] name (column type [NOT NULL], …) [ORDER BY (column, …)]",
+        "CREATE TABLE [IF NOT EXISTS] name (column type [NOT NULL] [DEFAULT expr] [PRIMARY KEY | UNIQUE] [CHECK (…)], …) [ORDER BY (column, …)] [WITH (option = value)]",
     ),
     (
         "CREATE TABLE AS",
         "CREATE [OR REPLACE] TABLE name AS SELECT …",
+    ),
+    (
+        "ALTER TABLE",
+        "ALTER TABLE name ADD | DROP | RENAME | ALTER COLUMN … | ADD | DROP CONSTRAINT … | RENAME TO name | SET ORDER BY (column, …) | SET (option = value), …",
     ),
     (
         "CREATE EXTERNAL TABLE",
@@ -33,11 +37,35 @@ const STATEMENTS: &[(&str, &str)] = &[
         "COPY TO",
         "COPY table | (SELECT …) TO 'file' [(FORMAT parquet|csv|json|arrow, …)]",
     ),
-    ("DROP", "DROP TABLE|VIEW|SCHEMA [IF EXISTS] name"),
+    ("DROP", "DROP TABLE|VIEW|SCHEMA|SNAPSHOT [IF EXISTS] name"),
+    (
+        "FOR VERSION",
+        "SELECT … FROM table FOR VERSION AS OF n | 'snapshot' [AS alias]",
+    ),
+    (
+        "FOR SYSTEM_TIME",
+        "SELECT … FROM table FOR SYSTEM_TIME AS OF time [AS alias]",
+    ),
+    ("CREATE SNAPSHOT", "CREATE SNAPSHOT [IF NOT EXISTS] name"),
+    (
+        "RESTORE TABLE",
+        "RESTORE TABLE table TO VERSION n | SNAPSHOT name | TIMESTAMP time",
+    ),
+    (
+        "EXPIRE VERSIONS",
+        "EXPIRE VERSIONS BEFORE VERSION n | OLDER THAN INTERVAL '7 days'",
+    ),
+    (
+        "ALTER SYSTEM",
+        "ALTER SYSTEM SET retention = '7 days' | ALTER SYSTEM RESET retention",
+    ),
+    ("OPTIMIZE TABLE", "OPTIMIZE TABLE table [FULL]"),
+    ("CHECKPOINT", "CHECKPOINT"),
+    ("FLUSH", "FLUSH"),
     ("DESCRIBE", "DESCRIBE table"),
     (
         "SHOW",
-        "SHOW TABLES | SHOW COLUMNS FROM table | SHOW ALL | SHOW setting",
+        "SHOW TABLES | SHOW SNAPSHOTS | SHOW COLUMNS FROM table | SHOW ALL | SHOW setting",
     ),
     ("EXPLAIN", "EXPLAIN [ANALYZE] [VERBOSE] statement"),
     ("SET", "SET setting = value"),

@@ -128,6 +128,21 @@ fn lists_show_tables_views_schemas_and_columns() {
         "{columns}"
     );
     assert!(columns.contains("table main.t, 0 rows"), "{columns}");
+    place.quiver(&["-c", "create table k (n int primary key, m int default 1 + 2)"]).ok();
+    let columns = place.quiver(&["-c", "\\d k"]).ok();
+    assert!(
+        columns.contains("| column | type    | null     | default | key         |")
+            && columns.contains("| n      | INTEGER | NOT NULL |         | PRIMARY KEY |")
+            && columns.contains("| m      | INTEGER |          | 1 + 2   |             |"),
+        "{columns}"
+    );
+    // Those of the system are listed when they are asked for.
+    assert!(!tables.contains("system"), "{tables}");
+    let system = place.quiver(&["-c", "\\dt system.*"]).ok();
+    assert!(
+        system.contains("| snapshots ") && !system.contains("| t "),
+        "{system}"
+    );
     assert!(place.quiver(&["-c", "\\dn"]).ok().contains("main"));
     assert!(place.quiver(&["-c", "\\df su*"]).ok().contains("| sum "));
 }

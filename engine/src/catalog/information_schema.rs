@@ -7,14 +7,14 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::information_schema::InformationSchemaProvider;
 use datafusion::catalog::streaming::StreamingTable;
-use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 
-use super::provider::{CATALOG, StoreCatalog};
-use super::schema::StoreSchema;
+use super::provider::{CATALOG, CatalogHandle, StoreCatalog};
+use super::table::StoreTable;
 use crate::sql::declared_name;
 
 pub const INFORMATION_SCHEMA: &str = "information_schema";
@@ -34,10 +34,10 @@ impl InformationSchema {
         let state = state.read();
         let others = InformationSchemaProvider::new(Arc::clone(state.catalog_list()));
         let others = others.with_table_functions(state.table_functions().clone());
-        let namespaces = catalog.snapshot().namespaces().unwrap_or_default();
-        let schemas = namespaces.into_iter().map(|name| {
-            let schema = StoreSchema::new(Arc::clone(catalog), &name);
-            (name, schema)
+        let handle = CatalogHandle(Arc::clone(catalog));
+        let schemas = handle.schema_names().into_iter().filter_map(|name| {
+            let schema = handle.schema(&name)?;
+            Some((name, schema))
         });
         let columns = ColumnsTable { schema: columns_schema(), schemas: Arc::new(schemas.collect()) };
         Some(InformationSchema { others, columns: Arc::new(columns) })
@@ -90,7 +90,7 @@ fn columns_schema() -> SchemaRef {
 struct ColumnsTable {
     schema: SchemaRef,
     /// As of the statement that is planned.
-    schemas: Arc<Vec<(String, StoreSchema)>>,
+    schemas: Arc<Vec<(String, Arc<dyn SchemaProvider>)>>,
 }
 
 impl PartitionStream for ColumnsTable {
@@ -112,18 +112,22 @@ struct Column {
     table: String,
     position: u64,
     field: Arc<Field>,
+    default: Option<String>,
 }
 
-async fn columns_batch(schema: SchemaRef, schemas: &[(String, StoreSchema)]) -> Result<RecordBatch> {
+async fn columns_batch(schema: SchemaRef, schemas: &[(String, Arc<dyn SchemaProvider>)]) -> Result<RecordBatch> {
     let mut columns = Vec::new();
     for (name, schema) in schemas {
         for table_name in schema.table_names() {
             let Some(table) = schema.table(&table_name).await? else { continue };
+            let stored = table.downcast_ref::<StoreTable>().map(|table| table.snapshot.clone());
+            let default = |position: u64| stored.as_ref()?.columns().get(position as usize - 1)?.default_sql.clone();
             columns.extend(table.schema().fields().iter().zip(1..).map(|(field, position)| Column {
                 schema: name.clone(),
                 table: table_name.clone(),
                 position,
                 field: Arc::clone(field),
+                default: default(position),
             }));
         }
     }
@@ -139,7 +143,7 @@ async fn columns_batch(schema: SchemaRef, schemas: &[(String, StoreSchema)]) -> 
         text(&|column| Some(column.table.clone())),
         text(&|column| Some(column.field.name().clone())),
         number(&|column| Some(column.position)),
-        text(&|_| None),
+        text(&|column| column.default.clone()),
         text(&|column| Some(if column.field.is_nullable() { "YES" } else { "NO" }.to_string())),
         text(&|column| Some(declared_name(column.field.data_type()))),
         number(&|_| None),

@@ -10,5 +10,5 @@ mod view;
 pub use provider::TableListing;
 pub(crate) use provider::{CATALOG, CatalogHandle, StoreCatalog};
 pub(crate) use statistics::StatisticsCache;
-pub(crate) use table::check_writable;
+pub(crate) use table::{StoreTable, check_writable, not_writable};
 pub(crate) use view::{EXTERNAL, VIEW, external_provider, planning};

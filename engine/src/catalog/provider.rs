@@ -1,5 +1,7 @@
 //! The catalog `quiver`: the namespaces of the store as of the statement that is running.
 
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use datafusion::catalog::{CatalogProvider, SchemaProvider};
@@ -9,7 +11,10 @@ use pmem_store::{Snapshot, StoreError};
 
 use super::information_schema::{INFORMATION_SCHEMA, InformationSchema};
 use super::schema::StoreSchema;
+use crate::dml::private_schema;
 use crate::engine::EngineShared;
+use crate::system::{SYSTEM, SystemSchema};
+use crate::write::{TransactionSlot, WriteScope};
 
 /// The name of the one catalog.
 pub const CATALOG: &str = "quiver";
@@ -28,29 +33,61 @@ pub struct TableListing {
 #[derive(Debug)]
 pub struct StoreCatalog {
     pub(super) engine: Arc<EngineShared>,
-    /// What names mean for the statement being planned; plans made before keep their own.
-    snapshot: RwLock<Arc<Snapshot>>,
+    /// What names mean for the statement being planned; plans made before keep their own. None between
+    /// two statements: who does nothing holds no old files.
+    snapshot: RwLock<Option<Arc<Snapshot>>>,
+    /// The version that was last seen.
+    seen: AtomicU64,
     /// For planning the text of views; set once the session exists.
     pub(super) state: RwLock<Weak<parking_lot::RwLock<SessionState>>>,
+    /// The session's; what it has changed is what names mean.
+    transaction: Arc<TransactionSlot>,
 }
 
 impl StoreCatalog {
-    pub fn new(engine: Arc<EngineShared>, snapshot: Arc<Snapshot>) -> Arc<Self> {
-        Arc::new(StoreCatalog { engine, snapshot: RwLock::new(snapshot), state: RwLock::default() })
+    pub fn new(engine: Arc<EngineShared>, snapshot: Arc<Snapshot>, transaction: Arc<TransactionSlot>) -> Arc<Self> {
+        let seen = AtomicU64::new(snapshot.version());
+        Arc::new(StoreCatalog { engine, snapshot: RwLock::new(Some(snapshot)), seen, state: RwLock::default(), transaction })
+    }
+
+    pub fn transaction(&self) -> &Arc<TransactionSlot> {
+        &self.transaction
+    }
+
+    /// Where the statement being planned writes to.
+    pub fn write_scope(&self) -> WriteScope {
+        WriteScope::new(&self.engine, &self.transaction, self.snapshot())
     }
 
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        Arc::clone(&self.snapshot.read())
+        match &*self.snapshot.read() {
+            Some(snapshot) => Arc::clone(snapshot),
+            None => Arc::clone(self.engine.store.begin_read_only().base()),
+        }
     }
 
-    /// Names mean what the last commit says from here on.
+    /// The statement is planned, and has what it reads.
+    pub fn rest(&self) {
+        let held = self.snapshot.write().take();
+        // Its last reader may remove files, which nobody else has to wait for.
+        drop(held);
+    }
+
+    /// Names mean what the open transaction sees from here on, or else what the last commit says.
     pub fn refresh(&self) -> Result<(), StoreError> {
-        let snapshot = self.engine.store.snapshot()?;
-        if snapshot.version() != self.snapshot().version() {
-            let alive: Vec<_> = snapshot.tables()?.into_iter().map(|table| table.id).collect();
-            self.engine.statistics.forget_all_but(|id| alive.contains(&id));
+        let snapshot = match self.transaction.snapshot() {
+            Some(snapshot) => {
+                *self.snapshot.write() = Some(snapshot);
+                return Ok(());
+            }
+            None => self.engine.store.snapshot()?,
+        };
+        if self.seen.swap(snapshot.version(), Ordering::Relaxed) != snapshot.version() {
+            let alive: HashMap<_, _> = snapshot.tables()?.into_iter().map(|table| (table.id, table.changed_version)).collect();
+            self.engine.statistics.forget_all_but(|id, changed_version| alive.get(&id) == Some(&changed_version));
+            self.engine.key_filters.forget_all_but(|id| alive.contains_key(&id));
         }
-        *self.snapshot.write() = snapshot;
+        *self.snapshot.write() = Some(snapshot);
         Ok(())
     }
 
@@ -90,10 +127,23 @@ pub struct CatalogHandle(pub Arc<StoreCatalog>);
 
 impl CatalogProvider for CatalogHandle {
     fn schema_names(&self) -> Vec<String> {
-        self.0.snapshot().namespaces().unwrap_or_default()
+        let mut names = self.0.snapshot().namespaces().unwrap_or_default();
+        if !names.iter().any(|name| name == SYSTEM) {
+            names.push(SYSTEM.to_string());
+        }
+        names
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        if let Some(private) = private_schema(name) {
+            return Some(private);
+        }
+        if name == SYSTEM {
+            let snapshot = self.0.snapshot();
+            let older = snapshot.namespaces().unwrap_or_default().iter().any(|namespace| namespace == SYSTEM);
+            let older = older.then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
+            return Some(Arc::new(SystemSchema::new(&self.0.engine, snapshot, self.0.transaction(), older)));
+        }
         if name == INFORMATION_SCHEMA {
             return InformationSchema::new(&self.0).map(|schema| Arc::new(schema) as Arc<dyn SchemaProvider>);
         }

@@ -11,7 +11,8 @@ use pmem_store::Snapshot;
 use super::provider::StoreCatalog;
 use super::table::StoreTable;
 use super::view;
-use crate::error::store_error;
+use crate::error::{EngineError, store_error};
+use crate::sql::{PastTable, split_name, table_at};
 
 #[derive(Debug)]
 pub struct StoreSchema {
@@ -27,6 +28,25 @@ impl StoreSchema {
     }
 }
 
+impl StoreSchema {
+    /// A table as it was; `clause` says when.
+    fn past_table(&self, table: &str, clause: &str) -> Result<Option<Arc<dyn TableProvider>>, EngineError> {
+        let state = self.catalog.state.read().upgrade();
+        let Some(state) = state.map(|state| state.read().clone()) else {
+            return Err(EngineError::internal("a table's version is asked for outside a session"));
+        };
+        let (engine, name) = (Arc::clone(&self.catalog.engine), (self.namespace.as_str(), table));
+        match table_at(&state, &engine.store, &self.snapshot, name, clause)? {
+            PastTable::Found(past) => Ok(Some(Arc::new(StoreTable::older(engine, *past, self.catalog.write_scope())))),
+            PastTable::None => Ok(None),
+            PastTable::View => {
+                let hint = "it is planned anew whenever it is used: write the clause behind the tables in its text";
+                Err(EngineError::unsupported(format!("a version of \"{table}\", which is not a stored table,"), Some(hint)))
+            }
+        }
+    }
+}
+
 #[async_trait]
 impl SchemaProvider for StoreSchema {
     fn table_names(&self) -> Vec<String> {
@@ -38,9 +58,12 @@ impl SchemaProvider for StoreSchema {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some((table, clause)) = split_name(name) {
+            return Ok(self.past_table(table, clause)?);
+        }
         if let Some(snapshot) = self.snapshot.table(&self.namespace, name).map_err(store_error)? {
             let engine = Arc::clone(&self.catalog.engine);
-            return Ok(Some(Arc::new(StoreTable::new(engine, snapshot))));
+            return Ok(Some(Arc::new(StoreTable::new(engine, snapshot, self.catalog.write_scope()))));
         }
         match self.snapshot.view(&self.namespace, name).map_err(store_error)? {
             Some(record) => match view::provider(&self.catalog, &record).await {

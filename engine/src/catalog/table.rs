@@ -11,43 +11,97 @@ use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{DmlStatement, Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use pmem_store::TableSnapshot;
+use pmem_store::{StoreError, TableSnapshot};
 
+use super::statistics::statistics_of;
+use crate::constraints::planned_defaults;
 use crate::engine::EngineShared;
 use crate::error::{EngineError, store_error};
-use crate::scan::StoreScan;
+use crate::scan::{StoreScan, TableStatistics};
+use crate::scan::row_id::{ROW_ID, with_row_id};
 use crate::sql::table_definition;
-use crate::write;
+use crate::system::SystemTable;
+use crate::write::{self, WriteScope};
 
 #[derive(Debug)]
 pub struct StoreTable {
     pub(crate) engine: Arc<EngineShared>,
     pub(crate) snapshot: TableSnapshot,
+    scope: WriteScope,
+    /// The columns it shows: the table's, and the row's id for statements that change rows.
+    schema: SchemaRef,
     /// The CREATE TABLE statement, made when it is asked for.
     definition: OnceLock<String>,
+    /// By column, planned when one is asked for.
+    defaults: OnceLock<Vec<Option<Expr>>>,
+    /// Of a table as it was: its statistics, which are nobody else's. It cannot be written to.
+    older: Option<OnceLock<Arc<TableStatistics>>>,
 }
 
 impl StoreTable {
-    pub fn new(engine: Arc<EngineShared>, snapshot: TableSnapshot) -> Self {
-        StoreTable { engine, snapshot, definition: OnceLock::new() }
+    pub fn new(engine: Arc<EngineShared>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
+        let schema = Arc::clone(snapshot.schema());
+        StoreTable { engine, snapshot, scope, schema, definition: OnceLock::new(), defaults: OnceLock::new(), older: None }
+    }
+
+    /// The table at another version than the statement's.
+    pub fn older(engine: Arc<EngineShared>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
+        StoreTable { older: Some(OnceLock::new()), ..StoreTable::new(engine, snapshot, scope) }
+    }
+
+    fn known(&self) -> Result<Arc<TableStatistics>, StoreError> {
+        let Some(own) = &self.older else { return self.engine.statistics.get(&self.snapshot) };
+        if let Some(known) = own.get() {
+            return Ok(Arc::clone(known));
+        }
+        let known = statistics_of(&self.snapshot)?;
+        Ok(Arc::clone(own.get_or_init(|| known)))
+    }
+}
+
+impl StoreTable {
+    /// The same table with one column more, which names the row.
+    pub fn with_row_ids(&self) -> StoreTable {
+        StoreTable {
+            engine: Arc::clone(&self.engine),
+            snapshot: self.snapshot.clone(),
+            scope: self.scope.clone(),
+            schema: with_row_id(self.snapshot.schema()),
+            definition: OnceLock::new(),
+            defaults: self.defaults.clone(),
+            older: self.older.clone(),
+        }
+    }
+
+    pub fn write_scope(&self) -> &WriteScope {
+        &self.scope
     }
 }
 
 /// Rows can be written to tables of the store, and nowhere else.
 pub fn check_writable(write: &DmlStatement) -> Result<(), EngineError> {
     let provider = source_as_provider(&write.target)?;
-    if provider.downcast_ref::<StoreTable>().is_some() {
-        return Ok(());
+    match provider.downcast_ref::<StoreTable>() {
+        Some(table) if table.older.is_none() => return Ok(()),
+        Some(_) => return Err(EngineError::unsupported("writing to a table FOR … AS OF", Some("older versions never change"))),
+        None => {}
+    }
+    Err(not_writable(write.table_name.table(), provider.as_ref()))
+}
+
+pub fn not_writable(name: &str, provider: &dyn TableProvider) -> EngineError {
+    if provider.downcast_ref::<SystemTable>().is_some() {
+        return EngineError::unsupported(format!("writing to the system table \"{name}\""), Some("it can only be read"));
     }
     let kind = if provider.table_type() == TableType::View { "view" } else { "external table" };
     let hint = Some("write to a table; COPY … TO writes files");
-    Err(EngineError::unsupported(format!("writing to the {kind} \"{}\"", write.table_name.table()), hint))
+    EngineError::unsupported(format!("writing to the {kind} \"{name}\""), hint)
 }
 
 #[async_trait]
 impl TableProvider for StoreTable {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(self.snapshot.schema())
+        Arc::clone(&self.schema)
     }
 
     fn table_type(&self) -> TableType {
@@ -58,6 +112,12 @@ impl TableProvider for StoreTable {
         Some(self.definition.get_or_init(|| table_definition(&self.snapshot)))
     }
 
+    fn get_column_default(&self, column: &str) -> Option<&Expr> {
+        let defaults = self.defaults.get_or_init(|| planned_defaults(&self.engine, &self.snapshot));
+        let place = self.snapshot.schema().index_of(column).ok()?;
+        defaults.get(place)?.as_ref()
+    }
+
     async fn scan(
         &self,
         state: &dyn Session,
@@ -65,17 +125,18 @@ impl TableProvider for StoreTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let known = self.engine.statistics.get(&self.snapshot).map_err(store_error)?;
-        let schema = DFSchema::try_from(self.snapshot.schema().as_ref().clone())?;
+        let known = self.known().map_err(store_error)?;
+        let schema = DFSchema::try_from(self.schema.as_ref().clone())?;
         let filters = filters.iter().map(|filter| state.create_physical_expr(filter.clone(), &schema));
         let filters = filters.collect::<Result<Vec<_>>>()?;
         let partitions = state.config().target_partitions();
-        let scan = StoreScan::new(self.snapshot.clone(), known, projection, filters, limit, partitions)?;
+        let scan = StoreScan::new(self.snapshot.clone(), Arc::clone(&self.schema), known, projection, filters, limit, partitions)?;
         Ok(DataSourceExec::from_data_source(scan))
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let answer = |filter: &&Expr| match filter.is_volatile() {
+        let names_row_id = |filter: &Expr| filter.column_refs().iter().any(|column| column.name == ROW_ID);
+        let answer = |filter: &&Expr| match filter.is_volatile() || names_row_id(filter) {
             true => TableProviderFilterPushDown::Unsupported,
             false => TableProviderFilterPushDown::Exact,
         };
@@ -83,7 +144,7 @@ impl TableProvider for StoreTable {
     }
 
     fn statistics(&self) -> Option<Statistics> {
-        self.engine.statistics.get(&self.snapshot).ok().map(|known| known.statistics.clone())
+        self.known().ok().map(|known| known.statistics.clone())
     }
 
     async fn insert_into(
@@ -92,6 +153,6 @@ impl TableProvider for StoreTable {
         input: Arc<dyn ExecutionPlan>,
         operation: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        write::insert_plan(&self.engine, &self.snapshot, input, operation)
+        write::insert_plan(self.scope.clone(), &self.snapshot, input, operation)
     }
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
-use datafusion::common::config::Dialect;
 use datafusion::common::{DataFusionError, Result, TableReference, internal_err, plan_err};
 use datafusion::datasource::ViewTable;
 use datafusion::execution::SessionState;
@@ -13,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use pmem_store::ViewRecord;
 
 use super::provider::StoreCatalog;
-use crate::sql::{explained, external_definition, planned, qualified};
+use crate::sql::{explained, external_definition, kept_statement, planned, qualified};
 
 pub const VIEW: &str = "view";
 pub const EXTERNAL: &str = "external";
@@ -50,7 +49,7 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
         message if message.ends_with(TO_ITSELF) => DataFusionError::Plan(message),
         message => DataFusionError::Plan(format!("{} \"{}\" cannot be used any more: {message}", record.kind, record.name)),
     };
-    let statement = state.sql_to_statement(&record.sql, &Dialect::Generic).map_err(broken)?;
+    let statement = kept_statement(&state, &record.sql).map_err(|error| broken(error.into_datafusion()))?;
     match statement {
         Statement::CreateExternalTable(table) => external_provider(&state, table).await.map_err(broken),
         statement => {

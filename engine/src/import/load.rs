@@ -7,10 +7,10 @@ use std::time::Instant;
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session as PlanSession, TableProvider};
-use datafusion::common::{Result, internal_err};
+use datafusion::common::{Column, DFSchema, Result, internal_err};
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableType};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
@@ -18,11 +18,12 @@ use parking_lot::Mutex;
 use pmem_store::StoreError;
 
 use super::{Batches, FileScan};
+use crate::constraints::planned_defaults;
 use crate::error::EngineError;
 use crate::session::Running;
 use crate::sql::{KeyColumn, key_of, sorted};
 use crate::types::declared_schema;
-use crate::write::{RowWriter, Target, WriteTarget};
+use crate::write::{Declarations, RowWriter, Target, WriteTarget};
 
 /// What to do with a table of the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,15 +59,17 @@ pub struct ImportSummary {
 
 pub(crate) async fn load(running: &Running, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
     let started = Instant::now();
-    let (target, scan) = target(running, &options, scan)?;
+    let Loading { target, scan, defaults } = loading(running, &options, scan)?;
     let progress = scan.progress();
     let source = provider_as_source(Arc::new(FileTable { schema: scan.schema(), batches: Arc::new(Mutex::new(Some(scan.batches()))) }));
     let plan = LogicalPlanBuilder::scan("files", source, None)?.build()?;
+    let plan = filled(plan, &target, defaults)?;
     let plan = sorted(plan, &target.cluster_key)?;
     let stream = running.execute_plan(&plan).await?;
-    let writer = RowWriter::new(&running.engine, target)?.write_all(stream).await?;
+    let writer = RowWriter::new(&running.catalog.write_scope(), target)?.in_segments()?.write_all(stream).await?;
     let rows = writer.commit("IMPORT").await?;
-    let table = running.engine.store.snapshot()?.table(&options.namespace, &options.table)?;
+    running.catalog.refresh()?;
+    let table = running.catalog.snapshot().table(&options.namespace, &options.table)?;
     Ok(ImportSummary {
         rows,
         rows_skipped: progress.rows_skipped(),
@@ -77,7 +80,26 @@ pub(crate) async fn load(running: &Running, options: LoadOptions, scan: FileScan
 }
 
 /// Where the rows go, and the files read as the types that are kept there.
-fn target(running: &Running, options: &LoadOptions, scan: FileScan) -> Result<(WriteTarget, FileScan), EngineError> {
+struct Loading {
+    target: WriteTarget,
+    scan: FileScan,
+    /// By column of the target: what it is in every row, where no file has it.
+    defaults: Vec<Option<Expr>>,
+}
+
+/// The rows of the files with the columns that they lack and that have a default.
+fn filled(plan: LogicalPlan, target: &WriteTarget, defaults: Vec<Option<Expr>>) -> Result<LogicalPlan> {
+    if defaults.iter().all(Option::is_none) {
+        return Ok(plan);
+    }
+    let columns = target.schema.fields().iter().zip(defaults).map(|(field, default)| match default {
+        Some(default) => Ok(default.cast_to(field.data_type(), &DFSchema::empty())?.alias(field.name())),
+        None => Ok(Expr::Column(Column::new(Some("files"), field.name())).alias(field.name())),
+    });
+    LogicalPlanBuilder::from(plan).project(columns.collect::<Result<Vec<_>>>()?)?.build()
+}
+
+fn loading(running: &Running, options: &LoadOptions, mut scan: FileScan) -> Result<Loading, EngineError> {
     let snapshot = running.catalog.snapshot();
     let (namespace, table) = (options.namespace.clone(), options.table.clone());
     if !snapshot.namespaces()?.contains(&namespace) {
@@ -95,14 +117,21 @@ fn target(running: &Running, options: &LoadOptions, scan: FileScan) -> Result<(W
             let record = existing.record();
             let (schema, cluster_key) = (Arc::clone(existing.schema()), record.cluster_key.clone());
             let what = Target::Existing { id: record.id, replace: false };
-            Ok((WriteTarget { namespace, table, schema: Arc::clone(&schema), cluster_key, what }, scan.with_schema(schema)?))
+            let mut defaults = planned_defaults(&running.engine, existing);
+            let missing = scan.missing(&schema);
+            defaults.iter_mut().enumerate().filter(|(column, _)| !missing.contains(column)).for_each(|(_, default)| *default = None);
+            let read: Vec<usize> = (0..defaults.len()).filter(|column| defaults[*column].is_none()).collect();
+            let read = schema.project(&read).map_err(|error| EngineError::internal(error.to_string()))?;
+            let target = WriteTarget { namespace, table, schema, cluster_key, what };
+            Ok(Loading { target, scan: scan.with_schema(Arc::new(read))?, defaults })
         }
         (_, mode) => {
             let schema = Arc::new(nullable(&declared_schema(&scan.schema())));
             let key = options.order_by.iter().map(|column| KeyColumn::of_text(column)).collect::<Result<Vec<_>, _>>()?;
             let cluster_key = key_of(&schema, &key)?;
-            let what = Target::New { replace: mode == LoadMode::Replace };
-            Ok((WriteTarget { namespace, table, schema: Arc::clone(&schema), cluster_key, what }, scan.with_schema(schema)?))
+            let what = Target::New { replace: mode == LoadMode::Replace, declared: Declarations::default() };
+            let target = WriteTarget { namespace, table, schema: Arc::clone(&schema), cluster_key, what };
+            Ok(Loading { target, scan: scan.with_schema(schema)?, defaults: Vec::new() })
         }
     }
 }

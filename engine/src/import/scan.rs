@@ -5,10 +5,11 @@ mod plans;
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 
 pub use self::batches::Batches;
 use self::plans::{PlannedFile, fit, plan_file};
+use super::conform::find_field;
 use super::detect::{detect, nothing_in};
 use super::errors::ImportError;
 use super::merge::Merge;
@@ -92,6 +93,19 @@ impl FileScan {
         }
         self.schema = target;
         Ok(self)
+    }
+
+    /// The columns of `target` that no file has, by their places. A file without names has them all,
+    /// or does not fit.
+    pub(crate) fn missing(&mut self, target: &Schema) -> Vec<usize> {
+        let mut missing: Vec<usize> = (0..target.fields().len()).collect();
+        for file in &mut self.files {
+            file.settle_header(target);
+            let own = file.schema();
+            let has = |column: usize| !file.has_names() || find_field(own.fields(), target.field(column).name()).is_some();
+            missing.retain(|column| !has(*column));
+        }
+        missing
     }
 
     /// Size on disk of what is to be read.

@@ -132,8 +132,9 @@ pub struct ZoneTest {
 }
 
 impl ZoneTest {
-    pub fn new(rows: RecordBatch) -> ZoneTest {
-        ZoneTest { rows, selection: Selection::All, conjunct: 0, part: None }
+    /// `selection` is what is left already: rows that are not deleted.
+    pub fn new(rows: RecordBatch, selection: Selection) -> ZoneTest {
+        ZoneTest { rows, selection, conjunct: 0, part: None }
     }
 }
 

@@ -6,8 +6,10 @@ mod filter;
 mod integer_set;
 mod metrics;
 mod ordering;
+mod part;
 mod partition;
 mod pruning;
+pub(crate) mod row_id;
 mod selection;
 mod selectivity;
 mod source;
@@ -17,4 +19,5 @@ mod stream;
 mod tests;
 
 pub use source::StoreScan;
-pub(crate) use statistics::{TableStatistics, table_statistics};
+pub(crate) use part::Part;
+pub(crate) use statistics::{TableStatistics, open_parts, table_statistics};

@@ -1,5 +1,6 @@
 //! The order rows come in, where the table promises one.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::Array;
@@ -8,11 +9,34 @@ use arrow::datatypes::SchemaRef;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::scalar::ScalarValue;
-use pmem_store::{Segment, TableSnapshot};
+use pmem_store::TableSnapshot;
 
-/// The cluster key as an order of the declared schema's columns, if all segments keep it and
+use super::part::Part;
+
+/// Puts the parts of a clustered table one after the other where their keys say that they do not
+/// overlap: what a compaction writes has the last ids, wherever its rows belong.
+pub fn in_key_order(table: &TableSnapshot, parts: &mut [Arc<Part>]) {
+    let Some(first) = table.record().cluster_key.first() else { return };
+    if !table.segments().iter().all(|segment| segment.record().sorted) {
+        return;
+    }
+    let Ok(column) = table.schema().index_of(&first.column) else { return };
+    let ranges: Option<Vec<_>> = parts.iter().map(|part| range(part, column)).collect();
+    let Some(ranges) = ranges else { return };
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by(|one, other| {
+        let ((one_min, one_max), (other_min, other_max)) = (&ranges[*one], &ranges[*other]);
+        let ascending = one_min.partial_cmp(other_min).zip(one_max.partial_cmp(other_max)).map(|(min, max)| min.then(max));
+        let ascending = ascending.unwrap_or(Ordering::Equal);
+        if first.descending { ascending.reverse() } else { ascending }
+    });
+    let ordered: Vec<Arc<Part>> = order.into_iter().map(|at| Arc::clone(&parts[at])).collect();
+    parts.clone_from_slice(&ordered);
+}
+
+/// The cluster key as an order of the declared schema's columns, if all parts keep it and
 /// follow one another in it.
-pub fn table_ordering(table: &TableSnapshot, segments: &[Arc<Segment>]) -> Vec<PhysicalSortExpr> {
+pub fn table_ordering(table: &TableSnapshot, parts: &[Arc<Part>]) -> Vec<PhysicalSortExpr> {
     let key = &table.record().cluster_key;
     if key.is_empty() || !table.segments().iter().all(|segment| segment.record().sorted) {
         return Vec::new();
@@ -27,26 +51,47 @@ pub fn table_ordering(table: &TableSnapshot, segments: &[Arc<Segment>]) -> Vec<P
         })
         .collect();
     let Some(columns) = columns else { return Vec::new() };
+    if parts.iter().any(|part| part.segment().is_none()) {
+        return Vec::new();
+    }
     let Ok(first) = schema.index_of(&key[0].column) else { return Vec::new() };
     let descending = key[0].descending;
-    let in_turn = segments.windows(2).all(|pair| follows(&pair[0], &pair[1], first, descending));
-    if in_turn { columns } else { Vec::new() }
+    match parts.windows(2).map(|pair| next_to(&pair[0], &pair[1], first, descending)).min() {
+        None | Some(Next::Apart) => columns,
+        Some(Next::Touching) => columns.into_iter().take(1).collect(),
+        Some(Next::Unknown) => Vec::new(),
+    }
 }
 
-/// Whether every row of `next` sorts strictly after every row of `before` by one column without NULLs.
-fn follows(before: &Segment, next: &Segment, column: usize, descending: bool) -> bool {
-    let no_nulls = |segment: &Segment| segment.statistics().summary(column).null_count == 0;
+/// How the rows of a part lie to those of the one before it, by one column.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    Unknown,
+    /// Its least value may be the greatest one before: of further columns nothing is known.
+    Touching,
+    Apart,
+}
+
+/// For a column without NULLs.
+fn next_to(before: &Part, next: &Part, column: usize, descending: bool) -> Next {
+    let no_nulls = |part: &Part| part.summary(column).is_some_and(|summary| summary.null_count == 0);
     if !no_nulls(before) || !no_nulls(next) {
-        return false;
+        return Next::Unknown;
     }
     let (Some((before_min, before_max)), Some((next_min, next_max))) = (range(before, column), range(next, column)) else {
-        return false;
+        return Next::Unknown;
     };
-    if descending { next_max < before_min } else { before_max < next_min }
+    let (last, first) = if descending { (next_max, before_min) } else { (before_max, next_min) };
+    match last.partial_cmp(&first) {
+        Some(Ordering::Less) => Next::Apart,
+        // Bounds do not tell the two zeros apart, and sorting does.
+        Some(Ordering::Equal) if !last.data_type().is_floating() => Next::Touching,
+        _ => Next::Unknown,
+    }
 }
 
-fn range(segment: &Segment, column: usize) -> Option<(ScalarValue, ScalarValue)> {
-    let zones = segment.statistics().column(column);
+fn range(part: &Part, column: usize) -> Option<(ScalarValue, ScalarValue)> {
+    let zones = part.zones(column)?;
     if zones.min.null_count() > 0 || zones.max.null_count() > 0 || zones.min.is_empty() {
         return None;
     }

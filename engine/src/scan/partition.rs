@@ -5,16 +5,18 @@
 
 use std::sync::Arc;
 
+use pmem_store::ZONE_ROWS;
 use pmem_store::segment::BATCH_ZONES;
-use pmem_store::{Segment, ZONE_ROWS};
+
+use super::part::Part;
 
 /// Below this, one partition more costs more than it saves.
 const PARTITION_ZONES_MIN: usize = 4;
 
-/// A run of zones within one record batch of one segment.
+/// A run of zones within one record batch of one part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unit {
-    pub segment: usize,
+    pub part: usize,
     pub batch: usize,
     /// Rows of the batch.
     pub start: usize,
@@ -32,22 +34,29 @@ impl Unit {
 }
 
 /// At most `target` partitions; in each, units in the order of the table.
-pub fn divide(segments: &[Arc<Segment>], target: usize) -> Vec<Vec<Unit>> {
-    let zones: usize = segments.iter().map(|segment| segment.statistics().zone_count()).sum();
+pub fn divide(parts: &[Arc<Part>], target: usize) -> Vec<Vec<Unit>> {
+    let zones: usize = parts.iter().map(|part| part.zone_count()).sum();
     // A few zones are read sooner than a second task is started.
     let target = target.clamp(1, zones.div_ceil(PARTITION_ZONES_MIN).max(1));
     // Several units a partition, so that a filter on clustered rows does not leave one idle.
     let unit_rows = (zones / (target * 4)).clamp(1, BATCH_ZONES) * ZONE_ROWS;
     let mut partitions = vec![Vec::new(); target];
     let mut next = 0;
-    for (index, segment) in segments.iter().enumerate() {
-        for batch in 0..segment.batch_count() {
-            let rows = segment.batch_rows(batch).len();
+    for (index, part) in parts.iter().enumerate() {
+        for batch in 0..part.batch_count() {
+            let rows = part.batch_rows(batch).len();
             for start in (0..rows).step_by(unit_rows) {
-                partitions[next % target].push(Unit { segment: index, batch, start, end: rows.min(start + unit_rows) });
+                partitions[next % target].push(Unit { part: index, batch, start, end: rows.min(start + unit_rows) });
                 next += 1;
             }
         }
     }
     partitions
+}
+
+/// Each part a partition of its own.
+pub fn each_alone(parts: &[Arc<Part>]) -> Vec<Vec<Unit>> {
+    let unit = |index: usize, part: &Part, batch: usize| Unit { part: index, batch, start: 0, end: part.batch_rows(batch).len() };
+    let units = |(index, part): (usize, &Arc<Part>)| (0..part.batch_count()).map(|batch| unit(index, part, batch)).collect();
+    parts.iter().enumerate().map(units).collect()
 }

@@ -9,7 +9,8 @@ use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::{Column, Result, ScalarValue};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
-use pmem_store::ZoneStatistics;
+
+use super::part::Part;
 
 /// Values of an IN list, or of a join's build side, that are compared with each zone's bounds.
 const IN_LIST_MAX: usize = 256;
@@ -31,16 +32,16 @@ impl ZonePruner {
         (!predicate.always_true()).then_some(ZonePruner { predicate })
     }
 
-    /// One entry per zone of the segment: whether it must be read.
-    pub fn keep(&self, statistics: &ZoneStatistics, physical: &SchemaRef) -> Result<Vec<bool>> {
+    /// One entry per zone of the part: whether it must be read.
+    pub fn keep(&self, part: &Part, physical: &SchemaRef) -> Result<Vec<bool>> {
         // Bounds of rows that other conditions exclude may not fit a cast: then nothing is pruned.
-        let kept = self.predicate.prune(&Zones { statistics, physical });
-        Ok(kept.unwrap_or_else(|_| vec![true; statistics.zone_count()]))
+        let kept = self.predicate.prune(&Zones { part, physical });
+        Ok(kept.unwrap_or_else(|_| vec![true; part.zone_count()]))
     }
 }
 
 struct Zones<'a> {
-    statistics: &'a ZoneStatistics,
+    part: &'a Part,
     physical: &'a SchemaRef,
 }
 
@@ -52,7 +53,7 @@ impl Zones<'_> {
     /// Bounds, where the column has an order.
     fn bound(&self, column: &Column, pick: impl Fn(&pmem_store::segment::ZoneColumn) -> &ArrayRef) -> Option<ArrayRef> {
         let index = self.index(column)?;
-        let bound = pick(self.statistics.column(index));
+        let bound = pick(self.part.zones(index)?);
         (bound.data_type() == self.physical.field(index).data_type()).then(|| Arc::clone(bound))
     }
 }
@@ -67,16 +68,17 @@ impl PruningStatistics for Zones<'_> {
     }
 
     fn num_containers(&self) -> usize {
-        self.statistics.zone_count()
+        self.part.zone_count()
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
         let index = self.index(column)?;
-        Some(Arc::new(self.statistics.column(index).null_count.clone()))
+        // NULLs of deleted rows count: there may be fewer, and no zone is pruned for having some.
+        Some(Arc::new(self.part.zones(index)?.null_count.clone()))
     }
 
     fn row_counts(&self) -> Option<ArrayRef> {
-        Some(Arc::new(self.statistics.row_counts().clone()))
+        Some(Arc::new(self.part.zone_rows().clone()))
     }
 
     fn contained(&self, _column: &Column, _values: &HashSet<ScalarValue>) -> Option<BooleanArray> {

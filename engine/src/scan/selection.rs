@@ -1,6 +1,6 @@
 //! Rows of a zone that have passed so far.
 
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{filter, filter_record_batch, take_record_batch};
 use arrow::error::ArrowError;
@@ -29,6 +29,14 @@ impl Selection {
         } else {
             Selection::Mask(BooleanArray::new(bits, None))
         }
+    }
+
+    /// All of `rows` rows but those at `gone`, which ascend.
+    pub fn without(rows: usize, gone: impl Iterator<Item = usize>) -> Selection {
+        let mut bits = BooleanBufferBuilder::new(rows);
+        bits.append_n(rows, true);
+        gone.for_each(|row| bits.set_bit(row, false));
+        Selection::of(&BooleanArray::new(bits.finish(), None))
     }
 
     pub fn is_none(&self) -> bool {

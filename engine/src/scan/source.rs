@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::compute::BatchCoalescer;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::common::{ColumnStatistics, Result, Statistics, internal_err};
 use datafusion::datasource::source::DataSource;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr};
 use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr, conjunction_opt, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
@@ -26,7 +27,9 @@ use pmem_store::TableSnapshot;
 use super::filter::ScanFilter;
 use super::metrics::ScanMetrics;
 use super::ordering::{project_ordering, table_ordering};
-use super::partition::{Unit, divide};
+use super::part::Part;
+use super::partition::{Unit, divide, each_alone};
+use super::row_id::with_row_id;
 use super::selectivity::selectivity;
 use super::statistics::TableStatistics;
 use super::stream::ScanStream;
@@ -41,6 +44,8 @@ const AWAIT_MAX: Duration = Duration::from_secs(2);
 pub struct StoreScan {
     table: TableSnapshot,
     known: Arc<TableStatistics>,
+    /// The table's, with the row's id if it is asked for.
+    declared: SchemaRef,
     physical: SchemaRef,
     projection: Arc<[usize]>,
     schema: SchemaRef,
@@ -55,25 +60,27 @@ pub struct StoreScan {
 }
 
 impl StoreScan {
-    /// `filters` are over the declared schema; every row put out passes all of them.
+    /// `declared` is the table's schema, or that with the row's id; `filters` are over it, and every
+    /// row put out passes all of them.
     pub fn new(
         table: TableSnapshot,
+        declared: SchemaRef,
         known: Arc<TableStatistics>,
         projection: Option<&Vec<usize>>,
         filters: Vec<Arc<dyn PhysicalExpr>>,
         limit: Option<usize>,
         target_partitions: usize,
     ) -> Result<StoreScan> {
-        let declared = table.schema();
         let all = || (0..declared.fields().len()).collect();
         let projection: Arc<[usize]> = projection.cloned().unwrap_or_else(all).into();
         // The first rows are the ones to show, and one partition has them soonest.
         let partitions = if limit.is_some() && filters.is_empty() { 1 } else { target_partitions };
         Ok(StoreScan {
-            physical: physical_schema(declared),
+            physical: physical_schema(&declared),
             schema: Arc::new(declared.project(&projection)?),
-            partitions: divide(&known.segments, partitions).into(),
-            ordering: table_ordering(&table, &known.segments).into(),
+            partitions: divide(&known.parts, partitions).into(),
+            ordering: table_ordering(&table, &known.parts).into(),
+            declared,
             projection,
             filters,
             awaited: Vec::new(),
@@ -84,8 +91,18 @@ impl StoreScan {
         })
     }
 
+    /// All rows of some parts of a table, with their ids and in any order; in so many partitions, or
+    /// each part in one of its own, in the order that it has.
+    pub fn of_parts(table: TableSnapshot, parts: Vec<Arc<Part>>, partitions: Option<usize>) -> Result<StoreScan> {
+        let declared = with_row_id(table.schema());
+        let divided = partitions.map_or_else(|| each_alone(&parts), |partitions| divide(&parts, partitions));
+        let known = TableStatistics { parts, statistics: Statistics::new_unknown(table.schema()) };
+        let scan = StoreScan::new(table, declared, Arc::new(known), None, Vec::new(), None, 1)?;
+        Ok(StoreScan { partitions: divided.into(), ordering: Vec::new().into(), ..scan })
+    }
+
     fn with_projection(&self, projection: Vec<usize>) -> Result<StoreScan> {
-        let schema = Arc::new(self.table.schema().project(&projection)?);
+        let schema = Arc::new(self.declared.project(&projection)?);
         Ok(StoreScan { projection: projection.into(), schema, ..self.clone() })
     }
 
@@ -108,7 +125,7 @@ impl StoreScan {
         let rewritten = Arc::clone(expr).transform_up(|expr| {
             let Some(column) = expr.downcast_ref::<Column>() else { return Ok(Transformed::no(expr)) };
             let index = self.projection[column.index()];
-            let name = self.table.schema().field(index).name();
+            let name = self.declared.field(index).name();
             Ok(Transformed::yes(Arc::new(Column::new(name, index)) as Arc<dyn PhysicalExpr>))
         });
         Ok(rewritten?.data)
@@ -128,6 +145,14 @@ impl StoreScan {
         Some(Box::pin(async move {
             let _ = tokio::time::timeout(AWAIT_MAX, complete).await;
         }))
+    }
+
+    fn is_row_id(&self, column: usize) -> bool {
+        column >= self.table.schema().fields().len()
+    }
+
+    fn has_deletions(&self) -> bool {
+        self.known.parts.iter().any(|part| part.deletions().is_some())
     }
 
     /// Rows of one partition or of all, from each `most` at most.
@@ -164,16 +189,20 @@ impl DataSource for StoreScan {
             return internal_err!("scan of {} has no partition {partition}", self.table.record().name);
         };
         let report = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
-        report.reads(&self.known.segments);
+        report.reads(self.known.parts.iter().filter_map(|part| part.segment()));
         let metrics = ScanMetrics::new(&self.metrics, partition, report);
         metrics.expect(units.iter().map(Unit::rows).sum(), units.iter().map(Unit::zones).sum());
         let switches = switches(context.session_config().options());
-        let filter = ScanFilter::new(conjunction_opt(self.filters.clone()), self.table.schema(), &self.physical, switches)?;
+        let filter = ScanFilter::new(conjunction_opt(self.filters.clone()), &self.declared, &self.physical, switches)?;
         let batch_rows = context.session_config().batch_size();
         let scan = ScanStream {
-            segments: self.known.segments.clone().into(),
-            declared: Arc::clone(self.table.schema()),
+            parts: self.known.parts.clone().into(),
+            declared: Arc::clone(&self.declared),
+            physical: Arc::clone(&self.physical),
             projection: Arc::clone(&self.projection),
+            stored_columns: self.projection.iter().copied().filter(|column| !self.is_row_id(*column)).collect(),
+            physical_output: Arc::new(nullable(&self.physical.project(&self.projection)?)),
+            row_id_place: self.projection.iter().position(|column| self.is_row_id(*column)),
             schema: Arc::clone(&self.schema),
             filter,
             units: units.clone(),
@@ -204,7 +233,7 @@ impl DataSource for StoreScan {
                 if let Some(limit) = self.limit {
                     write!(f, ", limit={limit}")?;
                 }
-                write!(f, ", partitions={}, segments={}", self.partitions.len(), self.known.segments.len())
+                write!(f, ", partitions={}, segments={}", self.partitions.len(), self.known.parts.len())
             }
             DisplayFormatType::TreeRender => writeln!(f, "table={}.{}", record.namespace, record.name),
         }
@@ -221,9 +250,13 @@ impl DataSource for StoreScan {
 
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
         let mut statistics = self.known.statistics.clone();
+        if self.declared.fields().len() > statistics.column_statistics.len() {
+            statistics.column_statistics.push(ColumnStatistics::new_unknown());
+        }
         if partition.is_some() {
             statistics = statistics.to_inexact();
-            statistics.num_rows = Precision::Exact(self.unfiltered_rows(partition, usize::MAX));
+            let rows = self.unfiltered_rows(partition, usize::MAX);
+            statistics.num_rows = if self.has_deletions() { Precision::Inexact(rows) } else { Precision::Exact(rows) };
         }
         let mut statistics = self.filtered_statistics(statistics).project(Some(&self.projection.as_ref()));
         if let Some(limit) = self.limit {
@@ -276,6 +309,11 @@ impl DataSource for StoreScan {
                 continue;
             }
             let filter = self.declared_expr(filter)?;
+            // The row's id is made and not read: there is nothing to filter by.
+            if collect_columns(&filter).iter().any(|column| self.is_row_id(column.index())) {
+                answers.push(PushedDown::No);
+                continue;
+            }
             scan.filters.extend(split_conjunction(&filter).into_iter().cloned());
             answers.push(PushedDown::Yes);
         }
@@ -300,4 +338,9 @@ impl DataSource for StoreScan {
     fn with_new_state(&self, _state: Arc<dyn Any + Send + Sync>) -> Option<Arc<dyn DataSource>> {
         None
     }
+}
+
+/// What was added or widened later may have NULLs whatever the columns say.
+fn nullable(schema: &Schema) -> Schema {
+    Schema::new(schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect::<Vec<_>>())
 }

@@ -6,54 +6,101 @@ use arrow::array::Array;
 use arrow::datatypes::DataType;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, Result, ScalarValue, Statistics};
-use pmem_store::segment::{DistinctSketch, ZoneColumn};
-use pmem_store::{Segment, TableSnapshot};
+use pmem_store::segment::DistinctSketch;
+use pmem_store::{StoreError, TableSnapshot};
 
-/// A table's statistics with its segments mapped.
+use super::ordering::in_key_order;
+use super::part::Part;
+use crate::types::physical_schema;
+
+/// The statistics of a table's segments, with those mapped.
 #[derive(Debug)]
 pub struct TableStatistics {
-    pub segments: Vec<Arc<Segment>>,
+    pub parts: Vec<Arc<Part>>,
     /// Of the declared columns.
     pub statistics: Statistics,
 }
 
-pub fn table_statistics(table: &TableSnapshot) -> Result<TableStatistics, pmem_store::StoreError> {
-    let segments = table.segments().iter().map(|handle| handle.open()).collect::<Result<Vec<_>, _>>()?;
+pub fn table_statistics(table: &TableSnapshot) -> Result<TableStatistics, StoreError> {
+    let physical = physical_schema(table.schema());
+    let parts = table.segments().iter().map(|segment| Part::open(table, segment, &physical).map(Arc::new));
+    let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
+    in_key_order(table, &mut parts);
     let fields = table.schema().fields();
-    let rows = table.row_count() as usize;
-    let bytes = segments.iter().map(|segment| segment.size_bytes() as usize).sum();
-    let column_statistics = (0..fields.len()).map(|column| column_statistics(&segments, column, fields[column].data_type()));
+    let rows = table.segments().iter().map(|segment| segment.row_count() as usize).sum();
+    let bytes = parts.iter().map(|part| part.size_bytes() as usize).sum();
+    let column_statistics = (0..fields.len()).map(|column| column_statistics(&parts, column, fields[column].data_type()));
     let statistics = Statistics {
         num_rows: Precision::Exact(rows),
         total_byte_size: Precision::Inexact(bytes),
         column_statistics: column_statistics.collect(),
     };
-    Ok(TableStatistics { segments, statistics })
+    Ok(TableStatistics { parts, statistics })
 }
 
-fn column_statistics(segments: &[Arc<Segment>], column: usize, declared: &DataType) -> ColumnStatistics {
-    let mut nulls = 0;
+impl TableStatistics {
+    /// The same with the rows that are in no segment yet. Of those nothing is known but how many they
+    /// are.
+    pub fn with_tails(&self, table: &TableSnapshot) -> Result<TableStatistics, StoreError> {
+        let physical = physical_schema(table.schema());
+        let mut parts = self.parts.clone();
+        for tail in table.tails() {
+            parts.push(Arc::new(Part::of_tail(table, tail, &physical)?));
+        }
+        let mut statistics = self.statistics.clone().to_inexact();
+        statistics.num_rows = Precision::Exact(table.row_count() as usize);
+        let tails: u64 = table.tails().iter().map(|tail| tail.size_bytes()).sum();
+        statistics.total_byte_size = statistics.total_byte_size.add(&Precision::Inexact(tails as usize));
+        Ok(TableStatistics { parts, statistics })
+    }
+}
+
+/// The parts of the table with ids that `wanted` picks, without statistics of them.
+pub fn open_parts(table: &TableSnapshot, wanted: impl Fn(u64) -> bool) -> Result<Vec<Arc<Part>>, StoreError> {
+    let physical = physical_schema(table.schema());
+    let segments = table.segments().iter().filter(|segment| wanted(segment.id()));
+    let segments = segments.map(|segment| Part::open(table, segment, &physical));
+    let tails = table.tails().iter().filter(|tail| wanted(tail.id()));
+    let tails = tails.map(|tail| Part::of_tail(table, tail, &physical));
+    segments.chain(tails).map(|part| part.map(Arc::new)).collect()
+}
+
+/// Exact but for parts with deleted rows: what those had is still in their zones' statistics.
+fn column_statistics(parts: &[Arc<Part>], column: usize, declared: &DataType) -> ColumnStatistics {
+    let mut nulls = Precision::Exact(0);
     let (mut min, mut max) = (Bound::new(true), Bound::new(false));
     let mut distinct = Some(DistinctSketch::default());
-    for segment in segments {
-        let statistics = segment.statistics();
-        let summary = statistics.summary(column);
-        nulls += summary.null_count as usize;
-        match (&mut distinct, &summary.distinct) {
+    for part in parts {
+        let whole = part.deletions().is_none();
+        nulls = nulls.add(&null_count(part, column, whole));
+        match (&mut distinct, part.summary(column).and_then(|summary| summary.distinct.as_ref())) {
             (Some(all), Some(one)) => all.merge(one),
+            // One value more at most.
+            (Some(_), None) if part.constant(column).is_some() => {}
             (all, _) => *all = None,
         }
-        let zones = statistics.column(column);
-        min.add(zones, statistics.row_counts());
-        max.add(zones, statistics.row_counts());
+        match part.constant(column) {
+            Some(value) => [&mut min, &mut max].into_iter().for_each(|bound| bound.add_value(value, part.row_count() > 0)),
+            None => [&mut min, &mut max].into_iter().for_each(|bound| bound.add(part, column, whole)),
+        }
     }
-    let mut statistics = ColumnStatistics::new_unknown().with_null_count(Precision::Exact(nulls));
+    let mut statistics = ColumnStatistics::new_unknown().with_null_count(nulls);
     statistics.min_value = min.finish(declared);
     statistics.max_value = max.finish(declared);
     if let Some(distinct) = distinct {
         statistics.distinct_count = Precision::Inexact(distinct.estimate() as usize);
     }
     statistics
+}
+
+fn null_count(part: &Part, column: usize, whole: bool) -> Precision<usize> {
+    let count = match part.constant(column) {
+        Some(value) if !value.is_null() => 0,
+        Some(_) => part.row_count(),
+        None => part.summary(column).map_or(0, |summary| summary.null_count as usize),
+    };
+    // None among all rows is none among those left.
+    if whole || count == 0 { Precision::Exact(count) } else { Precision::Inexact(count) }
 }
 
 /// One end of a column's range, gathered over zones.
@@ -69,7 +116,12 @@ impl Bound {
         Bound { least, value: None, exact: true, unknown: false }
     }
 
-    fn add(&mut self, zones: &ZoneColumn, rows: &arrow::array::UInt64Array) {
+    fn add(&mut self, part: &Part, column: usize, whole: bool) {
+        let Some(zones) = part.zones(column) else {
+            self.unknown = true;
+            return;
+        };
+        let rows = part.zone_rows();
         let (values, exact) = if self.least { (&zones.min, &zones.min_exact) } else { (&zones.max, &zones.max_exact) };
         for zone in 0..values.len() {
             if values.is_null(zone) || values.data_type() == &DataType::Null {
@@ -77,18 +129,27 @@ impl Bound {
                 self.unknown |= zones.null_count.value(zone) < rows.value(zone);
                 continue;
             }
-            let Ok(value) = ScalarValue::try_from_array(values, zone) else {
-                self.unknown = true;
-                continue;
-            };
-            let further = match &self.value {
-                None => true,
-                Some(known) if self.least => value < *known,
-                Some(known) => value > *known,
-            };
-            if further {
+            match ScalarValue::try_from_array(values, zone) {
+                Ok(value) => self.take(value, exact.value(zone) && whole),
+                Err(_) => self.unknown = true,
+            }
+        }
+    }
+
+    fn add_value(&mut self, value: &ScalarValue, has_rows: bool) {
+        if has_rows && !value.is_null() {
+            // Deleted rows may have been all that had it.
+            self.take(value.clone(), false);
+        }
+    }
+
+    fn take(&mut self, value: ScalarValue, exact: bool) {
+        match &self.value {
+            Some(known) if value == *known => self.exact |= exact,
+            Some(known) if (self.least && value > *known) || (!self.least && value < *known) => {}
+            _ => {
                 self.value = Some(value);
-                self.exact = exact.value(zone);
+                self.exact = exact;
             }
         }
     }

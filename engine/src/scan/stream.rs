@@ -12,25 +12,31 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::RecordBatchStream;
 use futures::Stream;
 use futures::future::BoxFuture;
-use pmem_store::{Segment, ZONE_ROWS};
+use pmem_store::ZONE_ROWS;
 
 use super::filter::{ScanFilter, ZoneTest};
 use super::metrics::ScanMetrics;
+use super::part::Part;
 use super::partition::Unit;
 use super::selection::Selection;
 use crate::cancel::give_way;
-use crate::error::store_error;
 use crate::types::restore;
 
 /// How long the stream looks for a result before it lets others run; a cancel waits no longer.
 const POLL_MAX: Duration = Duration::from_millis(10);
 
 pub struct ScanStream {
-    pub(super) segments: Arc<[Arc<Segment>]>,
+    pub(super) parts: Arc<[Arc<Part>]>,
     pub(super) declared: SchemaRef,
+    pub(super) physical: SchemaRef,
     /// Declared columns put out, in order.
     pub(super) projection: Arc<[usize]>,
     pub(super) schema: SchemaRef,
+    /// The projection without the row's id, which is made and not read.
+    pub(super) stored_columns: Arc<[usize]>,
+    pub(super) row_id_place: Option<usize>,
+    /// The projection as columns lie.
+    pub(super) physical_output: SchemaRef,
     pub(super) filter: ScanFilter,
     pub(super) units: Vec<Unit>,
     pub(super) metrics: ScanMetrics,
@@ -39,7 +45,7 @@ pub struct ScanStream {
     pub(super) remaining: usize,
     pub(super) next_unit: usize,
     pub(super) current: Option<OpenUnit>,
-    /// For the segment of this index: which zones its statistics leave.
+    /// For the part of this index: which zones its statistics leave.
     pub(super) kept: Option<(usize, Option<Vec<bool>>)>,
     /// For a join above to have its keys; nothing is read before.
     pub(super) waiting: Option<BoxFuture<'static, ()>>,
@@ -76,11 +82,11 @@ impl ScanStream {
     pub(super) fn count_segments(&self) -> Result<()> {
         let pruner = self.filter.current().pruner.as_ref();
         let mut pruned = 0;
-        for segment in self.segments.iter() {
-            let kept = pruner.map(|pruner| pruner.keep(segment.statistics(), segment.schema())).transpose()?;
+        for part in self.parts.iter() {
+            let kept = pruner.map(|pruner| pruner.keep(part, &self.physical)).transpose()?;
             pruned += usize::from(self.filter.current().never || kept.is_some_and(|kept| !kept.contains(&true)));
         }
-        self.metrics.segments(self.segments.len(), pruned);
+        self.metrics.segments(self.parts.len(), pruned);
         Ok(())
     }
 
@@ -112,15 +118,15 @@ impl ScanStream {
             if self.filter.refresh()? {
                 self.kept = None;
             }
-            let segment = Arc::clone(&self.segments[unit.segment]);
-            let first_row = segment.batch_rows(unit.batch).start;
-            self.prune_segment(unit.segment, &segment)?;
+            let part = Arc::clone(&self.parts[unit.part]);
+            let first_row = part.batch_rows(unit.batch).start;
+            self.prune_part(unit.part, &part)?;
             let zones = zone_range(first_row + unit.start, unit.rows());
-            if self.filter.current().never || !zones.into_iter().any(|zone| self.keeps(zone)) {
+            if self.filter.current().never || !zones.into_iter().any(|zone| self.keeps(zone) && !part.is_zone_empty(zone)) {
                 self.metrics.pruned(unit.rows(), unit.zones());
                 continue;
             }
-            let filter_columns = segment.batch(unit.batch, &self.filter.current().columns).map_err(store_error)?;
+            let filter_columns = part.batch(unit.batch, &self.filter.current().columns)?;
             let next_row = unit.start;
             self.current = Some(OpenUnit { unit, next_row, filter_columns, output_columns: None, first_row, zone: None });
             return Ok(true);
@@ -128,10 +134,10 @@ impl ScanStream {
         Ok(false)
     }
 
-    fn prune_segment(&mut self, index: usize, segment: &Segment) -> Result<()> {
+    fn prune_part(&mut self, index: usize, part: &Part) -> Result<()> {
         if self.kept.as_ref().is_none_or(|(kept, _)| *kept != index) {
             let pruner = self.filter.current().pruner.as_ref();
-            let kept = pruner.map(|pruner| pruner.keep(segment.statistics(), segment.schema())).transpose()?;
+            let kept = pruner.map(|pruner| pruner.keep(part, &self.physical)).transpose()?;
             self.kept = Some((index, kept));
         }
         Ok(())
@@ -157,7 +163,7 @@ impl ScanStream {
         if zone.test.selection.is_none() {
             return self.after_zone(Step::Nothing);
         }
-        let others: Vec<usize> = self.projection.iter().copied().filter(|column| !filter.columns.contains(column)).collect();
+        let others: Vec<usize> = self.stored_columns.iter().copied().filter(|column| !filter.columns.contains(column)).collect();
         self.touch(&others, zone.rows);
         let output = self.output_zone(zone.start, zone.rows)?;
         let step = self.emit(output, &zone.test.selection)?;
@@ -174,8 +180,9 @@ impl ScanStream {
         let rows = ZONE_ROWS.min(open.unit.end - start);
         open.next_row += rows;
         let number = (open.first_row + start) / ZONE_ROWS;
-        let test = ZoneTest::new(open.filter_columns.slice(start, rows));
-        if !self.keeps(number) {
+        let part = &self.parts[open.unit.part];
+        let test = ZoneTest::new(open.filter_columns.slice(start, rows), part.alive(open.first_row + start, rows));
+        if test.selection.is_none() || !self.keeps(number) {
             self.metrics.pruned(rows, 1);
             return None;
         }
@@ -186,15 +193,15 @@ impl ScanStream {
 
     /// Counts what reading these columns of `rows` rows touches.
     fn touch(&self, columns: &[usize], rows: usize) {
-        let Some(Unit { segment, batch, .. }) = self.current.as_ref().map(|open| open.unit) else { return };
-        let segment = &self.segments[segment];
-        self.metrics.touched(columns.iter().map(|column| segment.touched_bytes(batch, *column, rows)).sum());
+        let Some(Unit { part, batch, .. }) = self.current.as_ref().map(|open| open.unit) else { return };
+        let part = &self.parts[part];
+        self.metrics.touched(columns.iter().map(|column| part.touched_bytes(batch, *column, rows)).sum());
     }
 
     fn after_zone(&mut self, step: Step) -> Result<Step> {
         if let Some(open) = self.current.take_if(|open| open.next_row >= open.unit.end) {
             // A file cut short under us shows zeros: better an error than a wrong row.
-            self.segments[open.unit.segment].check_intact().map_err(store_error)?;
+            self.parts[open.unit.part].check_intact()?;
         }
         Ok(step)
     }
@@ -204,14 +211,19 @@ impl ScanStream {
         let Some(open) = &mut self.current else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
         };
-        let segment = &self.segments[open.unit.segment];
+        let part = &self.parts[open.unit.part];
         let columns = match &open.output_columns {
             Some(columns) => columns,
-            None => open.output_columns.insert(segment.batch(open.unit.batch, &self.projection).map_err(store_error)?),
+            None => open.output_columns.insert(part.batch(open.unit.batch, &self.stored_columns)?),
         };
         // Before rows go out as they lie: once out, nobody checks them.
-        segment.check_length().map_err(store_error)?;
-        segment.zone(columns, start, rows).map_err(store_error)
+        part.check_length()?;
+        let zone = part.zone(columns, start, rows)?;
+        let Some(place) = self.row_id_place else { return Ok(zone) };
+        let mut arrays = zone.columns().to_vec();
+        arrays.insert(place, part.row_ids(open.first_row + start, rows)?);
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.physical_output), arrays, &options)?)
     }
 
     /// Rows that pass, as declared: a whole zone goes out as it lies, fewer rows are gathered.

@@ -17,7 +17,7 @@ impl Session {
                 sql::run_ddl(running, ddl)?;
                 Ok(running.nothing(StatementKind::Ddl))
             }
-            LogicalPlan::DescribeTable(table) => running.rows(StatementKind::Query, sql::described(&table.schema)?),
+            LogicalPlan::DescribeTable(table) => running.rows(StatementKind::Query, sql::described(&table.schema, None)?),
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => {
                 let set = sql::set_variable(set, running.state.config().options(), &self.defaults())?;
                 self.change(running, PlanStatement::SetVariable(set)).await

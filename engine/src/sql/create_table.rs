@@ -1,5 +1,6 @@
 //! CREATE TABLE, with a query or without.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
@@ -7,44 +8,55 @@ use datafusion::logical_expr::{CreateMemoryTable, DdlStatement, LogicalPlan, Log
 use datafusion::common::{Column, TableReference};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use pmem_store::{ColumnOrder, StoreError};
 
 use super::column_list::TableClauses;
 use super::ddl::resolve;
+use super::draft::Draft;
 use super::order_clause::KeyColumn;
+use super::table_options::set_options;
+use crate::constraints::{ColumnClauses, Declared, column_clauses, default_value, table_constraint};
 use super::plan::with_column_list;
 use crate::error::{EngineError, nearest};
 use crate::session::Running;
 use crate::types::declared_schema;
-use crate::write::{RowWriter, Target, WriteTarget};
+use crate::write::{Declarations, RowWriter, Target, WriteTarget};
 
 /// The rows written, None where the statement has no query.
-pub async fn create_table(running: &Running, create: ast::CreateTable, clauses: TableClauses) -> Result<Option<u64>, EngineError> {
-    refuse_constraints(&create)?;
+pub async fn create_table(running: &Running, mut create: ast::CreateTable, given: TableClauses) -> Result<Option<u64>, EngineError> {
+    let mut clauses = Vec::with_capacity(create.columns.len());
+    for column in &mut create.columns {
+        clauses.push(column_clauses(column)?);
+        // Planning knows columns and their types, and nothing of what else is said of them.
+        column.options.retain(|option| matches!(option.option, ast::ColumnOption::NotNull));
+    }
+    let constraints = std::mem::take(&mut create.constraints);
+    let constraints = constraints.iter().map(table_constraint).collect::<Result<Vec<_>, _>>()?;
+    let mut options = BTreeMap::new();
+    if let ast::CreateTableOptions::With(given) = std::mem::take(&mut create.table_options) {
+        set_options(&mut options, given)?;
+    }
     refuse_options(&create)?;
-    // Which columns of a query's result may not be NULL; without a query the plan's schema says so.
-    let not_null = create.query.is_some().then(|| create.columns.iter().map(is_not_null).collect::<Vec<_>>());
+    let has_query = create.query.is_some();
     let statement = Statement::Statement(Box::new(ast::Statement::CreateTable(create)));
-    let plan = running.plan(statement).await?;
-    let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut command)) = plan else {
+    let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut command)) = running.plan(statement).await? else {
         return Err(EngineError::unsupported("this form of CREATE TABLE", None));
     };
-    if !command.constraints.is_empty() {
-        return Err(constraint("this constraint"));
-    }
-    if let Some((column, _)) = command.column_defaults.first() {
-        return Err(EngineError::unsupported(format!("DEFAULT (column \"{column}\")"), None));
-    }
-    command.input = with_column_list(command.input, &clauses.names)?;
-    create_from(running, command, clauses.key, not_null).await
+    command.input = with_column_list(command.input, &given.names)?;
+    create_from(running, command, given.key, Said { clauses, constraints, options, has_query }).await
 }
 
-async fn create_from(
-    running: &Running,
-    command: CreateMemoryTable,
-    key: Vec<KeyColumn>,
-    not_null: Option<Vec<bool>>,
-) -> Result<Option<u64>, EngineError> {
+/// What a CREATE TABLE says that its plan does not.
+struct Said {
+    /// By column; empty where a query names them.
+    clauses: Vec<ColumnClauses>,
+    constraints: Vec<Declared>,
+    options: BTreeMap<String, String>,
+    has_query: bool,
+}
+
+async fn create_from(running: &Running, command: CreateMemoryTable, key: Vec<KeyColumn>, said: Said) -> Result<Option<u64>, EngineError> {
     let (namespace, table) = resolve(&command.name)?;
     let snapshot = running.catalog.snapshot();
     if !snapshot.namespaces()?.contains(&namespace) {
@@ -59,22 +71,60 @@ async fn create_from(
         let kind = if table_exists { "table" } else { "view" };
         return Err(StoreError::AlreadyExists { kind, name: table }.into());
     }
+    let has_query = said.has_query;
     // As planned, a UNION has the types of its first query and a CASE that of its first branch. What is wrong with
     // the query is said where it is run.
     let options = running.state.config().options();
     let analyzed = running.state.analyzer().execute_and_check(command.input.as_ref().clone(), options, |_, _| {});
     let input = analyzed.unwrap_or_else(|_| Arc::unwrap_or_clone(command.input));
-    let schema = table_schema(input.schema().as_arrow(), not_null.as_deref())?;
+    let draft = drafted(running, &table, input.schema().as_arrow(), said)?;
+    let schema = draft.schema();
     let cluster_key = key_of(&schema, &key)?;
-    let target = WriteTarget { namespace, table, schema, cluster_key, what: Target::New { replace: command.or_replace } };
-    if not_null.is_none() {
-        RowWriter::new(&running.engine, target)?.commit("CREATE TABLE").await?;
+    let declared = Declarations { columns: draft.infos(), constraints: draft.constraints, options: draft.options };
+    let what = Target::New { replace: command.or_replace, declared };
+    let target = WriteTarget { namespace, table, schema, cluster_key, what };
+    if !has_query {
+        RowWriter::new(&running.catalog.write_scope(), target)?.commit("CREATE TABLE").await?;
         return Ok(None);
     }
     let input = sorted(input, &target.cluster_key)?;
     let stream = running.execute_plan(&input).await?;
-    let writer = RowWriter::new(&running.engine, target)?.write_all(stream).await?;
+    let writer = RowWriter::new(&running.catalog.write_scope(), target)?.write_all(stream).await?;
     Ok(Some(writer.commit("CREATE TABLE AS").await?))
+}
+
+/// The table with its defaults and constraints.
+fn drafted(running: &Running, table: &str, input: &Schema, said: Said) -> Result<Draft, EngineError> {
+    let not_null: Vec<bool> = said.clauses.iter().map(|clauses| clauses.not_null).collect();
+    let schema = table_schema(input, said.has_query.then_some(not_null.as_slice()))?;
+    let mut draft = Draft::new(table, &schema);
+    draft.options = said.options;
+    let mut declared = Vec::new();
+    for (column, clauses) in draft.columns.iter_mut().zip(said.clauses) {
+        if let Some(sql) = clauses.default {
+            // Refused here rather than with the first row.
+            default_value(&running.engine, &sql, column.field.data_type()).map_err(|error| running.located(error))?;
+            column.info.default_sql = Some(sql);
+        }
+        declared.extend(clauses.constraints);
+    }
+    declared.extend(said.constraints);
+    declared.into_iter().try_for_each(|declared| draft.declare(running, declared))?;
+    Ok(draft)
+}
+
+/// A column of this type as a table would have it; it may be NULL.
+pub async fn column_field(running: &Running, name: ast::Ident, data_type: ast::DataType) -> Result<Field, EngineError> {
+    // A name that no table has.
+    let table = ast::ObjectName::from(vec![ast::Ident::with_quote('"', "\u{1}")]);
+    let column = ast::ColumnDef { name, data_type, options: Vec::new() };
+    let create = CreateTableBuilder::new(table).columns(vec![column]).build();
+    let plan = running.plan(Statement::Statement(Box::new(ast::Statement::CreateTable(create)))).await?;
+    let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(command)) = plan else {
+        return Err(EngineError::internal("a column's type is no part of a table"));
+    };
+    let schema = table_schema(command.input.schema().as_arrow(), None)?;
+    Ok(schema.field(0).clone())
 }
 
 /// The plan with its rows in the order of the key, if there is one.
@@ -87,10 +137,6 @@ pub(crate) fn sorted(plan: LogicalPlan, key: &[ColumnOrder]) -> Result<LogicalPl
         SortExpr::new(column, !order.descending, order.nulls_first)
     });
     Ok(LogicalPlanBuilder::from(plan).sort(order.collect::<Vec<_>>())?.build()?)
-}
-
-fn is_not_null(column: &ast::ColumnDef) -> bool {
-    column.options.iter().any(|option| matches!(option.option, ast::ColumnOption::NotNull))
 }
 
 /// Columns of a query may be NULL later, whatever this query yields, unless they are declared otherwise.
@@ -148,27 +194,7 @@ fn refuse_options(create: &ast::CreateTable) -> Result<(), EngineError> {
         return refuse("PARTITION BY", "order the table with ORDER BY: queries skip what they need not read");
     }
     if !matches!(create.table_options, ast::CreateTableOptions::None) {
-        return refuse("options of CREATE TABLE", "leave them out");
+        return refuse("options of CREATE TABLE in this form", "write WITH (name = 'value')");
     }
     Ok(())
-}
-
-/// A constraint is enforced or refused; only NOT NULL is enforced so far.
-fn refuse_constraints(create: &ast::CreateTable) -> Result<(), EngineError> {
-    if let Some(found) = create.constraints.first() {
-        return Err(constraint(&found.to_string()));
-    }
-    for column in &create.columns {
-        for option in &column.options {
-            match &option.option {
-                ast::ColumnOption::Null | ast::ColumnOption::NotNull => {}
-                other => return Err(constraint(&format!("{other} of column \"{}\"", column.name.value))),
-            }
-        }
-    }
-    Ok(())
-}
-
-fn constraint(what: &str) -> EngineError {
-    EngineError::unsupported(what, Some("NOT NULL is the one constraint that is enforced so far; leave the others out"))
 }

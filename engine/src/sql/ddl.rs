@@ -6,7 +6,9 @@ use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord};
 
 use crate::catalog::{CATALOG, EXTERNAL, VIEW};
 use crate::error::{EngineError, nearest};
+use super::versions::spell_out;
 use crate::session::Running;
+use crate::system::SYSTEM;
 
 pub fn run_ddl(running: &Running, ddl: DdlStatement) -> Result<(), EngineError> {
     match ddl {
@@ -61,8 +63,11 @@ fn view_query(definition: &str) -> Result<String, EngineError> {
     let mut parsed = Parser::parse_sql(&GenericDialect {}, definition)
         .map_err(|error| EngineError::internal(format!("a view's text cannot be read again: {error}")))?;
     match parsed.pop() {
-        Some(ast::Statement::CreateView(view)) if view.columns.is_empty() => Ok(view.query.to_string()),
-        Some(ast::Statement::CreateView(view)) => {
+        Some(ast::Statement::CreateView(mut view)) => {
+            spell_out(&mut view.query);
+            if view.columns.is_empty() {
+                return Ok(view.query.to_string());
+            }
             let names: Vec<String> = view.columns.iter().map(|column| column.name.to_string()).collect();
             Ok(format!("SELECT * FROM ({}) AS v({})", view.query, names.join(", ")))
         }
@@ -102,12 +107,9 @@ fn drop_named(running: &Running, name: &TableReference, if_exists: bool, wanted:
 pub fn commit(
     running: &Running,
     operation: &str,
-    change: impl FnOnce(&mut Transaction<'_>) -> Result<(), StoreError>,
+    change: impl FnOnce(&mut Transaction) -> Result<(), StoreError>,
 ) -> Result<(), EngineError> {
-    let mut transaction = running.engine.store.begin()?;
-    change(&mut transaction)?;
-    transaction.commit(operation)?;
-    Ok(())
+    running.catalog.write_scope().change(operation, change)
 }
 
 /// Namespace and name of a table, which must be of this store.
@@ -120,12 +122,15 @@ pub fn resolve(name: &TableReference) -> Result<(String, String), EngineError> {
     if namespace == "information_schema" {
         return Err(EngineError::unsupported("changing information_schema", None));
     }
+    if namespace == SYSTEM {
+        return Err(EngineError::unsupported("changing the schema system", Some("its tables show the state of the store and can only be read")));
+    }
     Ok((namespace, name.table().to_string()))
 }
 
 fn namespace(name: &str) -> Result<String, EngineError> {
     let (catalog, name) = name.split_once('.').unwrap_or((CATALOG, name));
-    if catalog != CATALOG || name == "information_schema" {
+    if catalog != CATALOG || name == "information_schema" || name == SYSTEM {
         return Err(EngineError::unsupported(format!("a schema named \"{name}\" in \"{catalog}\""), None));
     }
     Ok(name.to_string())

@@ -1,23 +1,54 @@
 //! The statements that would make what is there again: SHOW CREATE TABLE, and the text kept for external tables.
 
+use arrow::datatypes::Field;
 use datafusion::sql::parser::CreateExternalTable;
-use pmem_store::{ColumnOrder, DEFAULT_NAMESPACE, TableSnapshot};
+use pmem_store::{ColumnInfo, ColumnOrder, DEFAULT_NAMESPACE, TableSnapshot};
 
 use super::type_names::{declared_name, quoted};
+use crate::constraints::{Constraint, Rule, constraints_of};
 
 /// The CREATE TABLE of a stored table.
 pub fn table_definition(table: &TableSnapshot) -> String {
     let record = table.record();
-    let column = |field: &std::sync::Arc<arrow::datatypes::Field>| {
-        let not_null = if field.is_nullable() { "" } else { " NOT NULL" };
-        format!("  {} {}{not_null}", quoted(field.name()), declared_name(field.data_type()))
-    };
-    let columns: Vec<String> = table.schema().fields().iter().map(column).collect();
+    let fields = table.schema().fields().iter().zip(table.columns());
+    let mut lines: Vec<String> = fields.map(|(field, info)| format!("  {}", column_text(field, info))).collect();
+    match constraints_of(record) {
+        Ok(constraints) => lines.extend(constraints.iter().map(|constraint| format!("  {}", constraint_text(table, constraint)))),
+        Err(error) => lines.push(format!("  /* {error} */")),
+    }
     let order = match record.cluster_key.as_slice() {
         [] => String::new(),
-        key => format!(" ORDER BY ({})", key.iter().map(ordered).collect::<Vec<_>>().join(", ")),
+        key => format!(" ORDER BY ({})", key_text(key)),
     };
-    format!("CREATE TABLE {} (\n{}\n){order}", qualified(&record.namespace, &record.name), columns.join(",\n"))
+    let options: Vec<String> = record.options.iter().map(|(name, value)| format!("{name} = '{value}'")).collect();
+    let options = if options.is_empty() { String::new() } else { format!(" WITH ({})", options.join(", ")) };
+    format!("CREATE TABLE {} (\n{}\n){order}{options}", qualified(&record.namespace, &record.name), lines.join(",\n"))
+}
+
+fn column_text(field: &Field, info: &ColumnInfo) -> String {
+    let not_null = if field.is_nullable() { "" } else { " NOT NULL" };
+    let default = info.default_sql.as_ref().map_or_else(String::new, |sql| format!(" DEFAULT {sql}"));
+    format!("{} {}{not_null}{default}", quoted(field.name()), declared_name(field.data_type()))
+}
+
+/// As CREATE TABLE and ALTER TABLE … ADD take it.
+fn constraint_text(table: &TableSnapshot, constraint: &Constraint) -> String {
+    let name = |id: &u32| {
+        let place = table.columns().iter().position(|column| column.id == *id);
+        place.map_or_else(String::new, |place| quoted(table.schema().field(place).name()))
+    };
+    let list = |columns: &[u32]| columns.iter().map(name).collect::<Vec<_>>().join(", ");
+    let rule = match &constraint.rule {
+        Rule::PrimaryKey { columns } => format!("PRIMARY KEY ({})", list(columns)),
+        Rule::Unique { columns } => format!("UNIQUE ({})", list(columns)),
+        Rule::Check { sql, .. } => format!("CHECK ({sql})"),
+    };
+    format!("CONSTRAINT {} {rule}", quoted(&constraint.name))
+}
+
+/// Columns as ORDER BY takes them.
+pub fn key_text(key: &[ColumnOrder]) -> String {
+    key.iter().map(ordered).collect::<Vec<_>>().join(", ")
 }
 
 fn ordered(column: &ColumnOrder) -> String {

@@ -7,8 +7,10 @@ use datafusion::execution::SessionState;
 use pmem_store::DEFAULT_NAMESPACE;
 
 use super::locate::{locate, place_of};
+use super::versions::base_name;
 use crate::catalog::StoreCatalog;
 use crate::error::{EngineError, nearest};
+use crate::system::{SYSTEM, system_listing};
 
 pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error: DataFusionError) -> EngineError {
     let place = locate(sql, &error);
@@ -42,9 +44,9 @@ fn meant(name: &str) -> String {
 
 /// DataFusion says `table 'quiver.main.x' not found`; people want to hear of `x` and its like.
 fn no_table(sql: &str, catalog: &StoreCatalog, full: &str) -> EngineError {
-    let full = TableReference::parse_str(full);
+    let full = TableReference::parse_str(base_name(full));
     let name = full.table();
-    let listing = catalog.listing().unwrap_or_default();
+    let listing = if full.schema() == Some(SYSTEM) { system_listing() } else { catalog.listing().unwrap_or_default() };
     let hint = nearest(name, listing.iter().map(|listed| listed.name.as_str())).map(meant);
     let shown = match full.schema() {
         Some(schema) if schema != DEFAULT_NAMESPACE => format!("{schema}.{name}"),

@@ -1,5 +1,5 @@
-//! `ORDER BY (a DESC, b)` and `CLUSTER BY (a)` of CREATE TABLE: the parser knows neither orders nor
-//! every place of them, so the clause is cut out of the tokens and read here.
+//! `ORDER BY (a DESC, b)` and `CLUSTER BY (a)` of CREATE TABLE and ALTER TABLE: the parser knows
+//! neither orders nor every place of them, so the clause is cut out of the tokens and read here.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -44,6 +44,60 @@ pub fn take_order_clause(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<V
         tokens.drain(from..end);
     }
     Ok(key.unwrap_or_default())
+}
+
+/// Takes `[SET] ORDER BY (…)` out of an ALTER TABLE; an action that the parser knows takes its place.
+pub fn take_alter_key(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<Option<Vec<KeyColumn>>, EngineError> {
+    let mut key = None;
+    while let Some((from, body, end)) = find_action(tokens) {
+        if key.is_some() {
+            return Err(EngineError::unsupported("a table with two orders", Some("name all columns in one ORDER BY (…)")));
+        }
+        let position = Some(offset_of(sql, tokens[from].span.start.line, tokens[from].span.start.column));
+        let columns = significant(&tokens[body..end]).count();
+        if columns == 0 {
+            let hint = Some("write ORDER BY (a, b), or ORDER BY () for no order".to_string());
+            return Err(EngineError::Sql { message: "the columns to order by are in parentheses".into(), position, hint });
+        }
+        // Between the parentheses there may be nothing: no order.
+        key = Some(if columns == 2 { Vec::new() } else { key_columns(sql, &tokens[body..end])? });
+        let span = tokens[from].span;
+        let known = ["DROP", "CLUSTERING", "KEY"].map(|word| TokenWithSpan::new(Token::make_keyword(word), span));
+        tokens.splice(from..end, known);
+    }
+    Ok(key)
+}
+
+/// Where the action begins, where its parentheses do, and where they end.
+fn find_action(tokens: &[TokenWithSpan]) -> Option<(usize, usize, usize)> {
+    let words: Vec<(usize, &TokenWithSpan)> = significant(tokens).collect();
+    let word = |at: usize, keyword: &str| words.get(at).is_some_and(|(_, token)| is_word(&token.token, keyword));
+    if !word(0, "ALTER") || !word(1, "TABLE") {
+        return None;
+    }
+    let mut depth = 0usize;
+    let mut begin = None;
+    for (at, (index, token)) in words.iter().enumerate().skip(2) {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => {
+                depth = depth.saturating_sub(1);
+                if let Some((from, body)) = begin.filter(|_| depth == 0) {
+                    return Some((from, body, index + 1));
+                }
+            }
+            found if depth == 0 && begin.is_none() && (is_word(found, "ORDER") || is_word(found, "CLUSTER")) && word(at + 1, "BY") => {
+                let from = if word(at - 1, "SET") { words[at - 1].0 } else { *index };
+                let body = words[at + 1].0 + 1;
+                if words.get(at + 2).is_none_or(|(_, next)| next.token != Token::LParen) {
+                    return Some((from, body, body));
+                }
+                begin = Some((from, body));
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Where the clause begins, where its columns do, and where it ends.
@@ -140,6 +194,23 @@ mod tests {
         assert_eq!((rest.as_str(), key), ("CREATE TABLE t (a int, b int)", vec!["a desc".into(), "B first".into()]));
         let (rest, key) = cut("create or replace table t cluster by A, b as select 1 a order by a");
         assert_eq!((rest.as_str(), key), ("create or replace table t as select 1 a order by a", vec!["a".into(), "b".into()]));
+    }
+
+    #[test]
+    fn the_order_of_an_altered_table_is_cut_out_of_its_actions() {
+        let cut = |sql: &str| {
+            let mut tokens = tokenize(sql, &GenericDialect {}).unwrap();
+            let key = take_alter_key(sql, &mut tokens).unwrap();
+            let rest: String = significant(&tokens).map(|(_, token)| format!("{} ", token.token)).collect();
+            (rest.trim().to_string(), key.map(|key| key.into_iter().map(|column| column.name).collect::<Vec<_>>()))
+        };
+        let (rest, key) = cut("ALTER TABLE t SET ORDER BY (a DESC, b), ADD COLUMN c int");
+        assert_eq!(rest, "ALTER TABLE t DROP CLUSTERING KEY , ADD COLUMN c int");
+        assert_eq!(key, Some(vec!["a".into(), "b".into()]));
+        assert_eq!(cut("alter table t cluster by (a)").1, Some(vec!["a".into()]));
+        assert_eq!(cut("ALTER TABLE t ORDER BY ()").1, Some(Vec::new()));
+        assert_eq!(cut("ALTER TABLE t ADD COLUMN \"order\" int").1, None);
+        assert_eq!(cut("CREATE TABLE t (a int) ORDER BY (a)").1, None);
     }
 
     #[test]

@@ -12,9 +12,12 @@ use super::copy_to::{self, CopyTo};
 use super::chains::check_chains;
 use super::column_list::{TableClauses, take_column_list};
 use super::locate::locate;
-use super::order_clause::take_order_clause;
+use super::maintenance::{MaintenanceStatement, parse_maintenance};
+use super::merge_nothing::name_nothing;
+use super::order_clause::{KeyColumn, take_alter_key, take_order_clause};
 use super::refuse::refuse_ignored;
 use super::tokens::{double_literals, is_word, significant, struct_types, tokenize};
+use super::versions::{self, VersionStatement};
 use crate::error::{EngineError, clean};
 
 /// Statements longer than this are refused before they are parsed.
@@ -25,6 +28,10 @@ pub enum Parsed {
     CopyFrom(Box<ast::Statement>),
     CopyTo(Box<CopyTo>),
     CreateTable(Box<ast::CreateTable>, TableClauses),
+    /// With the order it sets, if it sets one.
+    AlterTable(Box<ast::AlterTable>, Option<Vec<KeyColumn>>),
+    Versions(VersionStatement),
+    Maintenance(MaintenanceStatement),
     Statement(Box<Statement>),
 }
 
@@ -39,6 +46,14 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     struct_types(&mut tokens);
     check_chains(&tokens)?;
     double_literals(sql, &mut tokens)?;
+    let has_versions = versions::name_versions(sql, dialect.as_ref(), &mut tokens)?;
+    if let Some(statement) = versions::parse_versions(sql, dialect.as_ref(), &tokens)? {
+        return Ok(Parsed::Versions(statement));
+    }
+    if let Some(statement) = parse_maintenance(sql, dialect.as_ref(), &tokens)? {
+        return Ok(Parsed::Maintenance(statement));
+    }
+    name_nothing(&mut tokens);
     if significant(&tokens).next().is_some_and(|(_, token)| is_word(&token.token, "COPY")) {
         return match copy_to::is_copy_from(&tokens) {
             true => copy_to::parse_from(sql).map(Parsed::CopyFrom),
@@ -47,16 +62,34 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
         .map_err(|error| parse_error(sql, error));
     }
     let key = take_order_clause(sql, &mut tokens)?;
+    let altered_key = take_alter_key(sql, &mut tokens)?;
     let names = take_column_list(&mut tokens);
-    let statement = one_statement(dialect.as_ref(), limit, tokens).map_err(|error| parse_error(sql, error))?;
+    let mut statement = one_statement(dialect.as_ref(), limit, tokens).map_err(|error| parse_error(sql, error))?;
     refuse_ignored(&statement)?;
+    if has_versions {
+        versions::alias_versions(&mut statement);
+    }
     Ok(match statement {
         Statement::Statement(statement) => match *statement {
             ast::Statement::CreateTable(create) => Parsed::CreateTable(Box::new(create), TableClauses { key, names }),
+            ast::Statement::AlterTable(alter) => Parsed::AlterTable(Box::new(alter), altered_key),
             other => Parsed::Statement(Box::new(Statement::Statement(Box::new(other)))),
         },
         other => Parsed::Statement(Box::new(other)),
     })
+}
+
+/// A statement that the store keeps as text: that of a view, or of an external table.
+pub fn kept_statement(state: &SessionState, sql: &str) -> Result<Statement, EngineError> {
+    let dialect = GenericDialect {};
+    let limit = state.config().options().sql_parser.recursion_limit.get();
+    let mut tokens = tokenize(sql, &dialect).map_err(|error| parse_error(sql, error.into()))?;
+    let has_versions = versions::name_versions(sql, &dialect, &mut tokens)?;
+    let mut statement = one_statement(&dialect, limit, tokens).map_err(|error| parse_error(sql, error))?;
+    if has_versions {
+        versions::alias_versions(&mut statement);
+    }
+    Ok(statement)
 }
 
 fn one_statement(dialect: &dyn Dialect, limit: usize, tokens: Vec<TokenWithSpan>) -> Result<Statement, DataFusionError> {
@@ -69,7 +102,7 @@ fn one_statement(dialect: &dyn Dialect, limit: usize, tokens: Vec<TokenWithSpan>
     }
 }
 
-fn parse_error(sql: &str, error: DataFusionError) -> EngineError {
+pub fn parse_error(sql: &str, error: DataFusionError) -> EngineError {
     let position = locate(sql, &error);
     let message = match error.find_root() {
         DataFusionError::External(source) if source.is::<EngineError>() => return EngineError::from(error),

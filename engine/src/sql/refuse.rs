@@ -30,13 +30,22 @@ pub fn refuse_ignored(statement: &Statement) -> Result<(), EngineError> {
 
 /// The same for a part of a statement.
 pub fn refuse(part: &impl Visit) -> Result<(), EngineError> {
-    match part.visit(&mut Ignored) {
+    match part.visit(&mut Ignored::default()) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break((feature, hint)) => Err(EngineError::unsupported(feature, (!hint.is_empty()).then_some(hint))),
     }
 }
 
-struct Ignored;
+#[derive(Default)]
+struct Ignored {
+    /// The next query is the whole statement.
+    is_whole: bool,
+}
+
+/// `WITH … UPDATE` is parsed so, and so is an UPDATE where a query should be.
+fn changes_rows(body: &SetExpr) -> bool {
+    matches!(body, SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_))
+}
 
 /// DataFusion answers these as if ALL were not there.
 fn counts_by_name(body: &SetExpr) -> bool {
@@ -69,6 +78,9 @@ impl Visitor for Ignored {
     type Break = (String, &'static str);
 
     fn pre_visit_query(&mut self, query: &Query) -> Refusal {
+        if !std::mem::take(&mut self.is_whole) && changes_rows(&query.body) {
+            return no("a statement that changes rows inside a query", "run it by itself, before the query");
+        }
         if let Some(lock) = query.locks.first() {
             return no(&lock.to_string(), "queries lock nothing: each sees the last version that was committed");
         }
@@ -113,7 +125,7 @@ impl Visitor for Ignored {
             TableFactor::Table { sample: Some(_), .. } | TableFactor::Derived { sample: Some(_), .. } => {
                 no("TABLESAMPLE", "filter with random() < 0.01 to see one row in a hundred")
             }
-            TableFactor::Table { version: Some(_), .. } => no("a table as of another version", "queries see the last version"),
+            TableFactor::Table { version: Some(_), .. } => no("a version of a table said so", "write FOR VERSION AS OF 3 or FOR SYSTEM_TIME AS OF '…' behind its name"),
             TableFactor::Table { with_hints, index_hints, .. } if !with_hints.is_empty() || !index_hints.is_empty() => {
                 no("hints for a table", "leave them out")
             }
@@ -141,11 +153,8 @@ impl Visitor for Ignored {
     }
 
     fn pre_visit_statement(&mut self, statement: &SqlStatement) -> Refusal {
+        self.is_whole = matches!(statement, SqlStatement::Query(_));
         match statement {
-            SqlStatement::Delete(_) => no("DELETE", "use INSERT OVERWRITE t SELECT … with the rows to keep"),
-            SqlStatement::Update(_) => no("UPDATE", "use INSERT OVERWRITE t SELECT … with the new values"),
-            SqlStatement::Merge(_) => no("MERGE", "use INSERT OVERWRITE t SELECT … with a join"),
-            SqlStatement::Truncate(_) => no("TRUNCATE", "use CREATE OR REPLACE TABLE"),
             SqlStatement::Drop { names, .. } if names.len() > 1 => no("DROP of several names at once", "use a DROP for each"),
             SqlStatement::Drop { purge: true, .. } => no("DROP … PURGE", "leave PURGE out"),
             SqlStatement::Drop { temporary: true, .. } => no("DROP TEMPORARY", "there are no temporary tables"),

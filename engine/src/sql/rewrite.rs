@@ -20,7 +20,8 @@ pub fn rewrite(statement: &mut Statement) -> Result<(), EngineError> {
     }
 }
 
-fn rewrite_part(part: &mut impl VisitMut) -> Result<(), EngineError> {
+/// The same for an expression by itself.
+pub fn rewrite_part(part: &mut impl VisitMut) -> Result<(), EngineError> {
     match part.visit(&mut Rewriting) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),

@@ -5,6 +5,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::{ResetVariable, SetVariable};
 
 use crate::error::{EngineError, nearest};
+use super::versions::RETENTION;
 use crate::switches;
 
 /// Ours, and what they are called in DataFusion.
@@ -16,6 +17,9 @@ const NAMES: [(&str, &str); 4] = [
 ];
 
 const TIME_ZONE: &str = "datafusion.execution.time_zone";
+
+/// The names of ours.
+pub const SETTING_NAMES: [&str; 4] = [NAMES[0].0, NAMES[1].0, NAMES[2].0, NAMES[3].0];
 
 /// DataFusion's name for a setting.
 pub fn shown_name(asked: &str) -> &str {
@@ -62,6 +66,10 @@ fn known_name(asked: &str, known: &ConfigOptions) -> Result<String, EngineError>
     if name.starts_with("datafusion.runtime.") {
         let hint = Some("memory and spill space belong to the process: use --memory-limit and --spill-dir");
         return Err(EngineError::unsupported(format!("SET {name}"), hint));
+    }
+    if name == RETENTION {
+        let hint = "it belongs to the store: ALTER SYSTEM SET retention = '7 days'";
+        return Err(EngineError::unsupported(format!("SET {name}"), Some(hint)));
     }
     let mut all: Vec<String> = known.entries().into_iter().map(|entry| entry.key).collect();
     all.extend(switches::NAMES.map(str::to_string));

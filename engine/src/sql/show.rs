@@ -6,6 +6,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Ident, ObjectName, Set};
 
 use super::settings::{shown_name, unknown_setting};
+use super::versions::RETENTION;
 use crate::error::EngineError;
 
 /// The statement that means the same.
@@ -33,7 +34,7 @@ pub fn restated(state: &SessionState, statement: Statement) -> Result<Statement,
 /// SHOW TABLES, SHOW SCHEMAS and SHOW VIEWS.
 fn listing_query(statement: &ast::Statement) -> Option<String> {
     const TABLES: &str = "SELECT table_schema, table_name, table_type FROM information_schema.tables \
-         WHERE table_schema <> 'information_schema'";
+         WHERE table_schema NOT IN ('information_schema', 'system')";
     if !matches!(
         statement,
         ast::Statement::ShowTables { .. } | ast::Statement::ShowViews { .. } | ast::Statement::ShowSchemas { .. }
@@ -44,7 +45,7 @@ fn listing_query(statement: &ast::Statement) -> Option<String> {
     match statement.to_string().as_str() {
         "SHOW TABLES" => Some(format!("{TABLES} ORDER BY 1, 2")),
         "SHOW VIEWS" => Some(format!("{TABLES} AND table_type = 'VIEW' ORDER BY 1, 2")),
-        "SHOW SCHEMAS" => Some("SELECT schema_name FROM information_schema.schemata ORDER BY 1".to_string()),
+        "SHOW SCHEMAS" => Some("SELECT schema_name FROM information_schema.schemata WHERE schema_name <> 'system' ORDER BY 1".to_string()),
         _ => None,
     }
 }
@@ -57,6 +58,9 @@ fn variable_query(state: &SessionState, variable: &[Ident]) -> Result<Option<Str
         ["time", "zone"] => "timezone".to_string(),
         words => words.join("."),
     };
+    if asked == RETENTION {
+        return Ok(Some(format!("SELECT name, value FROM system.settings WHERE name = '{RETENTION}'")));
+    }
     let name = shown_name(&asked);
     let entries = state.config().options().entries();
     if !entries.iter().any(|entry| entry.key == name) && !name.starts_with("datafusion.runtime.") {

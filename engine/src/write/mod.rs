@@ -1,7 +1,13 @@
 //! Rows into the store: INSERT, CREATE TABLE AS, COPY FROM and import all go through here.
 
+mod open;
 mod rows;
+mod scope;
 mod sink;
+mod written;
 
-pub(crate) use rows::{RowWriter, Target, WriteTarget, blocking};
+pub(crate) use open::{OpenTransaction, OpenTransactions, now_ms};
+pub(crate) use rows::{Declarations, RowWriter, Target, WriteTarget, blocking};
+pub(crate) use scope::{TransactionSlot, WriteScope, state_error};
 pub(crate) use sink::insert_plan;
+pub(crate) use written::Written;

@@ -1,16 +1,17 @@
 //! A stream of batches becomes segments, and one commit makes them visible.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, SchemaRef};
 use futures::{Stream, StreamExt};
-use pmem_store::{Appender, ColumnOrder, NewTable, SealedSegment, TableId};
+use pmem_store::{ColumnInfo, ColumnOrder, NewTable, StoreError, TableId, Transaction};
 
-use crate::engine::EngineShared;
+use super::scope::WriteScope;
+use super::written::{RowSink, Written};
+use crate::constraints::{Constraint, Enforcer, TableRules};
 use crate::error::EngineError;
-use crate::types::physical_schema;
 
 /// Where rows go.
 #[derive(Debug, Clone)]
@@ -28,34 +29,57 @@ pub enum Target {
     /// Adds to the table with this id; `replace` takes its rows out first.
     Existing { id: TableId, replace: bool },
     /// Makes the table in the same commit; `replace` takes an older one of the name out.
-    New { replace: bool },
+    New { replace: bool, declared: Declarations },
+}
+
+/// What a new table is besides its columns and its order.
+#[derive(Debug, Clone, Default)]
+pub struct Declarations {
+    pub columns: Vec<ColumnInfo>,
+    pub constraints: Vec<Constraint>,
+    pub options: BTreeMap<String, String>,
 }
 
 /// Dropped unfinished, it leaves nothing behind.
 pub struct RowWriter {
-    engine: Arc<EngineShared>,
+    scope: WriteScope,
     target: WriteTarget,
     id: TableId,
-    appender: Option<Appender>,
+    sink: Option<RowSink>,
+    enforcer: Option<Enforcer>,
     rows: u64,
 }
 
 impl RowWriter {
-    pub fn new(engine: &Arc<EngineShared>, target: WriteTarget) -> Result<RowWriter, EngineError> {
-        let id = match target.what {
-            Target::Existing { id, .. } => id,
-            Target::New { .. } => engine.store.new_table_id(),
+    pub fn new(scope: &WriteScope, target: WriteTarget) -> Result<RowWriter, EngineError> {
+        let (id, rules) = match &target.what {
+            Target::Existing { id, .. } => (*id, scope.rules_of(&target.namespace, &target.table)?),
+            Target::New { declared, .. } => {
+                let Declarations { columns, constraints, .. } = declared;
+                let rules = TableRules::new(scope.engine(), &target.table, &target.schema, columns, constraints)?;
+                (scope.store().new_table_id(), rules)
+            }
         };
-        let appender = engine.store.appender(id, physical_schema(&target.schema))?;
-        Ok(RowWriter { engine: Arc::clone(engine), target, id, appender: Some(appender), rows: 0 })
+        let may_be_few = matches!(target.what, Target::Existing { replace: false, .. });
+        let sink = RowSink::new(scope.store(), id, &target.schema, may_be_few)?;
+        Ok(RowWriter { scope: scope.clone(), target, id, sink: Some(sink), enforcer: Some(Enforcer::new(&rules)), rows: 0 })
+    }
+
+    /// The rows make segments of their own, however few they are: somebody has put them into a file together.
+    pub fn in_segments(mut self) -> Result<RowWriter, EngineError> {
+        self.sink = Some(RowSink::new(self.scope.store(), self.id, &self.target.schema, false)?);
+        Ok(self)
     }
 
     /// Blocks while it writes to the mapped file.
     pub fn write(&mut self, batch: RecordBatch) -> Result<(), EngineError> {
         check_not_null(&batch, &self.target, self.rows)?;
+        if let Some(enforcer) = &mut self.enforcer {
+            enforcer.see(&batch)?;
+        }
         self.rows += batch.num_rows() as u64;
-        match &mut self.appender {
-            Some(appender) => Ok(appender.write(batch)?),
+        match &mut self.sink {
+            Some(sink) => sink.write(batch),
             None => Err(EngineError::internal("a row was written after the end")),
         }
     }
@@ -78,42 +102,41 @@ impl RowWriter {
     }
 
     pub fn commit_now(mut self, operation: &str) -> Result<u64, EngineError> {
-        let segments = self.appender.take().map(Appender::finish).transpose()?.unwrap_or_default();
-        let sealed = Uncommitted { engine: &self.engine, table: self.id, segments: &segments };
-        let store = &self.engine.store;
-        let WriteTarget { namespace, table, schema, cluster_key, what } = &self.target;
-        let mut transaction = store.begin()?;
-        match what {
-            Target::Existing { replace: true, .. } => transaction.clear_table(namespace, table)?,
-            Target::Existing { .. } => {}
-            Target::New { replace } => {
-                if *replace && store.snapshot()?.table(namespace, table)?.is_some() {
-                    transaction.drop_table(namespace, table)?;
-                }
-                let cluster_key = cluster_key.clone();
-                let new = NewTable { namespace, name: table, schema, cluster_key, options: Default::default() };
-                transaction.create_table(self.id, new)?;
-            }
+        let (written, rows) = (self.seal()?, self.rows);
+        let (id, target) = (self.id, &self.target);
+        self.scope.change(operation, |transaction| add(transaction, id, target, written))?;
+        Ok(rows)
+    }
+
+    /// What was written, for a transaction to add.
+    pub fn seal(&mut self) -> Result<Written, EngineError> {
+        match (self.sink.take(), self.enforcer.take()) {
+            (Some(sink), Some(enforcer)) => Ok(sink.finish()?.enforced_by(enforcer)),
+            _ => Err(EngineError::internal("rows were sealed twice")),
         }
-        // Also without rows: this is where a table that was dropped and made anew meanwhile is noticed.
-        transaction.add_segments(namespace, table, self.id, &segments, !cluster_key.is_empty())?;
-        transaction.commit(operation)?;
-        std::mem::forget(sealed);
-        Ok(self.rows)
     }
 }
 
-/// Removes segments that were sealed but not committed.
-struct Uncommitted<'a> {
-    engine: &'a EngineShared,
-    table: TableId,
-    segments: &'a [SealedSegment],
-}
-
-impl Drop for Uncommitted<'_> {
-    fn drop(&mut self) {
-        self.engine.store.discard(self.table, self.segments);
+fn add(transaction: &mut Transaction, id: TableId, target: &WriteTarget, written: Written) -> Result<(), StoreError> {
+    let WriteTarget { namespace, table, schema, cluster_key, what } = target;
+    match what {
+        Target::Existing { replace: true, .. } => transaction.clear_table(namespace, table)?,
+        Target::Existing { .. } => {}
+        Target::New { replace, declared } => {
+            let constraints = declared.constraints.iter().map(Constraint::to_text).collect::<Result<_, _>>();
+            let new = NewTable {
+                namespace,
+                name: table,
+                schema,
+                columns: declared.columns.clone(),
+                cluster_key: cluster_key.clone(),
+                constraints: constraints.map_err(|error: EngineError| StoreError::Refused(error.to_string()))?,
+                options: declared.options.clone(),
+            };
+            transaction.create_table(id, new, *replace)?;
+        }
     }
+    written.add_to(transaction, !cluster_key.is_empty())
 }
 
 /// Runs what blocks where it holds up no other task.
@@ -159,6 +182,8 @@ mod tests {
     use arrow::array::{Int32Array, StructArray};
     use arrow::datatypes::{Fields, Schema};
 
+    use std::sync::Arc;
+
     use super::*;
 
     /// Column `place` with field `x`, which is NOT NULL; the rows as they come are not held to that.
@@ -170,7 +195,7 @@ mod tests {
             table: "t".into(),
             schema: Arc::new(Schema::new(vec![Field::new("place", DataType::Struct(fields(false)), true)])),
             cluster_key: Vec::new(),
-            what: Target::New { replace: false },
+            what: Target::New { replace: false, declared: Default::default() },
         };
         let batch = RecordBatch::try_from_iter([("place", place)]).unwrap();
         check_not_null(&batch, &target, 10).map_err(|error| error.to_string())

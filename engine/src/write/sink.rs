@@ -16,12 +16,12 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use pmem_store::TableSnapshot;
 
 use super::rows::{RowWriter, Target, WriteTarget};
-use crate::engine::EngineShared;
+use super::scope::WriteScope;
 use crate::error::EngineError;
 
 /// The plan that writes what `input` yields to `table`, sorted by its cluster key.
 pub fn insert_plan(
-    engine: &Arc<EngineShared>,
+    scope: WriteScope,
     table: &TableSnapshot,
     input: Arc<dyn ExecutionPlan>,
     operation: InsertOp,
@@ -45,7 +45,7 @@ pub fn insert_plan(
         Some(PhysicalSortRequirement::new(Arc::new(Column::new(&order.column, index)), Some(options)))
     });
     let order = LexRequirement::new(order.collect::<Vec<_>>());
-    let sink = StoreSink { engine: Arc::clone(engine), schema: nullable(&target.schema), target };
+    let sink = StoreSink { scope, schema: nullable(&target.schema), target };
     Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
 }
 
@@ -56,7 +56,7 @@ fn nullable(schema: &Schema) -> SchemaRef {
 
 #[derive(Debug)]
 struct StoreSink {
-    engine: Arc<EngineShared>,
+    scope: WriteScope,
     /// Says that all columns may be NULL, so that the check that names table, column and row is ours.
     schema: SchemaRef,
     target: WriteTarget,
@@ -75,7 +75,7 @@ impl DataSink for StoreSink {
     }
 
     async fn write_all(&self, data: SendableRecordBatchStream, _: &Arc<TaskContext>) -> Result<u64> {
-        let writer = RowWriter::new(&self.engine, self.target.clone())?;
+        let writer = RowWriter::new(&self.scope, self.target.clone())?;
         let writer = writer.write_all(data).await?;
         Ok(writer.commit("INSERT").await.map_err(EngineError::into_datafusion)?)
     }

@@ -11,7 +11,7 @@ use arrow::array::{ArrayRef, Int64Array, StringViewArray};
 use arrow::ipc::writer::FileWriter;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use engine::import::{FileScan, LoadMode, LoadOptions, ReadOptions};
-use engine::{Engine, EngineError, EngineOptions, QueryReport, RecordBatch, Session, StatementKind};
+use engine::{Engine, EngineError, EngineOptions, MaintenanceOptions, QueryReport, RecordBatch, Session, StatementKind};
 use pmem_store::{Segment, TableSnapshot};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -43,9 +43,10 @@ pub struct Ran {
     pub kind: StatementKind,
 }
 
-/// More partitions than cores, so that every scan is divided.
+/// More partitions than cores, so that every scan is divided. Nothing happens by itself.
 pub fn options() -> EngineOptions {
-    EngineOptions { threads: Some(3), ..EngineOptions::default() }
+    let maintenance = MaintenanceOptions { enabled: false, ..MaintenanceOptions::default() };
+    EngineOptions { threads: Some(3), maintenance, ..EngineOptions::default() }
 }
 
 pub fn small_memory(mib: u64) -> EngineOptions {

@@ -1,8 +1,14 @@
 //! The tests of the engine, as one binary: linking several costs more than running them.
 
+mod accounts;
+mod alter;
 mod cancel;
+mod compaction;
+mod constraints;
 mod copy;
 mod ddl;
+mod defaults;
+mod dml;
 mod errors;
 mod export;
 mod external;
@@ -14,13 +20,18 @@ mod import;
 mod insert;
 mod isolation;
 mod memory;
+mod model;
 mod oracle;
 mod plans;
 mod pruning;
 mod report;
+mod restore;
 mod scan;
 mod semantics;
 mod sharing;
+mod snapshots;
 mod sql_surface;
 mod statistics;
+mod system_tables;
+mod time_travel;
 mod views;

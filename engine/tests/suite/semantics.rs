@@ -156,7 +156,7 @@ fn timestamps_with_a_time_zone_are_instants() {
     let db = Db::new();
     db.script("CREATE TABLE t (a timestamptz); INSERT INTO t VALUES ('2024-01-01T12:00:00+02:00')");
     assert_eq!(db.rows("SELECT a, a = timestamptz '2024-01-01T10:00:00Z' FROM t"), ["2024-01-01T10:00:00Z|true"]);
-    assert_eq!(db.rows("DESCRIBE t"), ["a|TIMESTAMP WITH TIME ZONE|YES"]);
+    assert_eq!(db.rows("DESCRIBE t"), ["a|TIMESTAMP WITH TIME ZONE|YES|NULL|NULL"]);
     db.run("SET TIME ZONE 'Europe/Berlin'");
     assert_eq!(db.rows("SELECT a FROM t"), ["2024-01-01T10:00:00Z"]);
     assert_eq!(db.rows("SHOW timezone"), ["timezone|Europe/Berlin"]);
@@ -207,7 +207,7 @@ fn clauses_that_would_be_forgotten_are_refused() {
         ("SELECT * FROM t TABLESAMPLE BERNOULLI (10)", "TABLESAMPLE"),
         ("SELECT a, count(*) FROM t GROUP BY a WITH ROLLUP", "ROLLUP"), ("EXPLAIN SELECT * FROM t FOR UPDATE", "FOR UPDATE"),
         ("CREATE VIEW v AS SELECT * FROM t FOR UPDATE", "FOR UPDATE"), ("COPY (SELECT * FROM t FOR UPDATE) TO 'x.csv'", "FOR UPDATE"),
-        ("CREATE TABLE x (a int) WITH (fillfactor = 70)", "options of CREATE TABLE"), ("CREATE TABLE x (LIKE t)", "not supported"), ("CREATE TABLE x LIKE t", "LIKE"),
+        ("CREATE TABLE x (a int) WITH (fillfactor = 70)", "table option"), ("CREATE TABLE x (LIKE t)", "not supported"), ("CREATE TABLE x LIKE t", "LIKE"),
         ("INSERT INTO t SELECT a, b FROM t TABLESAMPLE SYSTEM (1)", "TABLESAMPLE"), ("SELECT * FROM t ORDER BY b COLLATE \"de\"", "COLLATE"),
         ("SELECT * FROM t PIVOT (sum(a) FOR b IN ('x', 'y'))", "PIVOT"), ("EXPLAIN ANALYZE COPY t TO 'x.csv'", "EXPLAIN of COPY"), ("DROP TABLE t, t", "several"),
     ] {
@@ -225,12 +225,8 @@ fn rows_are_written_to_tables_alone() {
     db.run(&format!("CREATE EXTERNAL TABLE e STORED AS CSV LOCATION '{}'", db.file("e.csv")));
     fails(&db, "INSERT INTO v VALUES (1)", "writing to the view \"v\" is not supported");
     fails(&db, "INSERT INTO e VALUES (1)", "writing to the external table \"e\" is not supported");
-    for sql in ["DELETE FROM t", "UPDATE t SET a = 1", "TRUNCATE TABLE t"] {
-        let error = fails(&db, sql, "is not supported");
-        assert!(error.hint().is_some() && sql.starts_with(error.to_string().split(' ').next().unwrap()), "{sql}: {error}");
-    }
     db.run("CREATE TABLE n (a int NOT NULL, b int) AS SELECT 1, 2");
-    assert_eq!(db.rows("DESCRIBE n"), ["a|INTEGER|NO", "b|INTEGER|YES"]);
+    assert_eq!(db.rows("DESCRIBE n"), ["a|INTEGER|NO|NULL|NULL", "b|INTEGER|YES|NULL|NULL"]);
     assert!(matches!(db.error("INSERT INTO n SELECT NULL, 1 FROM n"), EngineError::NotNull { .. }));
 }
 
@@ -308,7 +304,7 @@ fn messages_are_one_clear_sentence() {
     for sql in [
         "CREATE TABLE x (a hugeint)", "SELECT * FROM t PIVOT (sum(a) FOR b IN ('x'))", "SET NAMES 'utf8'", "SELECT * FROM t ASOF JOIN t AS u MATCH_CONDITION (t.a >= u.a) ON t.b = u.b",
         "SELECT cast(1 AS nonsense)", "SELECT a FROM t LIMIT 1 BY b", "SELECT TOP 3 a FROM t", "LOCK TABLE t", "SELECT a[1:2:3:4] FROM t", "SELECT (a", "SELECT 'x", "SELECT a +",
-        "SELECT a FROM t WHERE a = ANY (SELECT 1", "ALTER TABLE t ADD COLUMN c int", "MERGE INTO t USING t AS s ON true WHEN MATCHED THEN DELETE", "SELECT a FROM t GROUP BY b",
+        "SELECT a FROM t WHERE a = ANY (SELECT 1", "ALTER TABLE t OWNER TO me", "MERGE INTO t USING t AS s ON true WHEN MATCHED THEN SELECT", "SELECT a FROM t GROUP BY b",
     ] {
         let text = db.error(sql).to_string();
         let dumps = [" {", "Some(", "\")", "Diagnostic", "sqltorel", "Int32", "Utf8", "\n", "Unsupported", "not supported is not"];

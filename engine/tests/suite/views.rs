@@ -31,7 +31,7 @@ fn a_view_may_name_its_columns() {
     let db = with_views();
     db.run("CREATE VIEW named (x, \"Y y\") AS SELECT id, k FROM t WHERE id < 3");
     assert_eq!(db.rows("SELECT \"Y y\", x FROM named WHERE x > 0 ORDER BY x"), ["1|1", "2|2"]);
-    assert_eq!(db.rows("DESCRIBE named"), ["x|BIGINT|YES", "Y y|BIGINT|YES"]);
+    assert_eq!(db.rows("DESCRIBE named"), ["x|BIGINT|YES|NULL|NULL", "Y y|BIGINT|YES|NULL|NULL"]);
     for columns in ["(x)", "(x, y, z)"] {
         db.error(&format!("CREATE VIEW wrong {columns} AS SELECT id, k FROM t"));
     }

@@ -22,6 +22,17 @@ pub const VIEWS: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new
 /// version → `VersionRecord`
 pub const VERSIONS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("versions");
 
+/// (table id, segment id, version) → deleted rows from that version on, as a portable Roaring bitmap
+pub const DELETIONS: TableDefinition<'_, (u64, u64, u64), &[u8]> = TableDefinition::new("deletions");
+/// (table id, version) → `TableRecord` from that version on
+pub const HISTORY: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("history");
+/// (first version that does not need it, number) → `Garbage`
+pub const GARBAGE: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("garbage");
+/// (table id, log id) → `LogRecord`
+pub const LOGS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("logs");
+/// name → `NamedSnapshot`
+pub const SNAPSHOTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("snapshots");
+
 pub const STORE_KEY: &str = "store";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,16 +1,24 @@
 //! The catalog: what exists, in redb. This folder alone knows redb.
 
 mod database;
+mod garbage;
+mod history;
 mod read;
 mod records;
 mod write;
 
 pub(crate) use database::{Access, Database};
 pub(crate) use read::CatalogReader;
-pub use records::{ColumnOrder, NamespaceRecord, SegmentRecord, StoreRecord, TableId, TableRecord, VersionRecord, ViewRecord};
+pub(crate) use records::{Garbage, GarbageKind};
+pub use records::{
+    DEFAULT_RETENTION_MS,
+    ColumnOrder, Grown, LogRecord, NamedSnapshot, NamespaceRecord, SegmentRecord, StoreRecord, TableId, TableRecord, VersionRecord, ViewRecord,
+};
 pub(crate) use write::CatalogWriter;
 
 /// Format of this version. A reader refuses a reader flag it does not know, a writer either.
 pub const FORMAT_VERSION: u32 = 1;
-pub const READER_FEATURES: u64 = 0;
+/// Rows may be deleted, and segments and schemas be kept for older versions alone.
+pub const FEATURE_VERSIONS: u64 = 1;
+pub const READER_FEATURES: u64 = FEATURE_VERSIONS;
 pub const WRITER_FEATURES: u64 = 0;

@@ -11,7 +11,7 @@ use super::records::{SegmentRecord, StoreRecord, TableId, TableRecord, ViewRecor
 use crate::error::{Result, StoreError};
 
 pub struct CatalogReader {
-    transaction: ReadTransaction,
+    pub(super) transaction: ReadTransaction,
     database: Arc<Database>,
 }
 
@@ -39,12 +39,6 @@ impl CatalogReader {
         rows.map(|row| row.map(|(key, _)| key.value().to_string()).map_err(|error| self.error(error))).collect()
     }
 
-    pub fn table(&self, namespace: &str, name: &str) -> Result<Option<TableRecord>> {
-        let table = self.transaction.open_table(TABLES).map_err(|error| self.error(error))?;
-        let value = table.get((namespace, name)).map_err(|error| self.error(error))?;
-        value.map(|value| self.decode(value.value())).transpose()
-    }
-
     pub fn tables(&self) -> Result<Vec<TableRecord>> {
         let table = self.transaction.open_table(TABLES).map_err(|error| self.error(error))?;
         let rows = table.iter().map_err(|error| self.error(error))?;
@@ -58,6 +52,7 @@ impl CatalogReader {
         decode_schema(value.value()).map(Arc::new).map_err(|error| self.error(error))
     }
 
+    /// Also those that are kept for older versions.
     pub fn segments(&self, table: TableId) -> Result<Vec<SegmentRecord>> {
         let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
         let rows = segments.range((table, 0)..=(table, u64::MAX)).map_err(|error| self.error(error))?;
@@ -69,23 +64,17 @@ impl CatalogReader {
         Ok(segments.get((table, segment)).map_err(|error| self.error(error))?.is_some())
     }
 
-    pub fn view(&self, namespace: &str, name: &str) -> Result<Option<ViewRecord>> {
-        let views = self.transaction.open_table(VIEWS).map_err(|error| self.error(error))?;
-        let value = views.get((namespace, name)).map_err(|error| self.error(error))?;
-        value.map(|value| self.decode(value.value())).transpose()
-    }
-
     pub fn views(&self) -> Result<Vec<ViewRecord>> {
         let views = self.transaction.open_table(VIEWS).map_err(|error| self.error(error))?;
         let rows = views.iter().map_err(|error| self.error(error))?;
         rows.map(|row| self.decode(row.map_err(|error| self.error(error))?.1.value())).collect()
     }
 
-    fn decode<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T> {
+    pub(super) fn decode<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T> {
         serde_json::from_slice(bytes).map_err(|error| self.error(error))
     }
 
-    fn error(&self, error: impl std::fmt::Display) -> StoreError {
+    pub(super) fn error(&self, error: impl std::fmt::Display) -> StoreError {
         self.database.error(error)
     }
 }

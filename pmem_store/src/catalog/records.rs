@@ -20,6 +20,19 @@ pub struct StoreRecord {
     pub version: u64,
     pub next_table: u64,
     pub next_segment: u64,
+    /// Versions before this one can no longer be read, but for the named ones.
+    #[serde(default)]
+    pub oldest_version: u64,
+    /// How long a version stays readable after the next one; see [`DEFAULT_RETENTION_MS`].
+    #[serde(default = "default_retention_ms")]
+    pub retention_ms: u64,
+}
+
+/// A day: a mistake made in the evening can be taken back in the morning.
+pub const DEFAULT_RETENTION_MS: u64 = 24 * 3_600 * 1_000;
+
+fn default_retention_ms() -> u64 {
+    DEFAULT_RETENTION_MS
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +64,12 @@ pub struct TableRecord {
     pub cluster_key: Vec<ColumnOrder>,
     #[serde(default)]
     pub options: BTreeMap<String, String>,
+    /// Ids below it were given to columns.
+    #[serde(default)]
+    pub next_column: u32,
+    /// Rules for the table's rows, in words only the layer above knows.
+    #[serde(default)]
+    pub constraints: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +81,55 @@ pub struct SegmentRecord {
     /// The rows are in the table's cluster order.
     #[serde(default)]
     pub sorted: bool,
+    /// The first version without the segment; it is kept for older ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed_version: Option<u64>,
+    /// For a segment that was a log: the versions that its rows are known of, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grown: Vec<Grown>,
+}
+
+/// How many rows a log had at the versions `version..until`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grown {
+    #[serde(rename = "v")]
+    pub version: u64,
+    #[serde(rename = "u")]
+    pub until: u64,
+    #[serde(rename = "r")]
+    pub rows: u64,
+    /// When `version` was made.
+    #[serde(rename = "t")]
+    pub committed_at_ms: u64,
+}
+
+impl SegmentRecord {
+    pub fn is_live_at(&self, version: u64) -> bool {
+        self.added_version <= version && self.removed_version.is_none_or(|removed| version < removed)
+    }
+
+    /// How many of its rows there were at a version; None if that is not known any more.
+    pub fn rows_at(&self, version: u64) -> Option<u64> {
+        if self.grown.is_empty() {
+            return Some(self.sealed.row_count);
+        }
+        let after = self.grown.partition_point(|grown| grown.version <= version);
+        match after.checked_sub(1).map(|before| &self.grown[before]) {
+            Some(grown) => (version < grown.until).then_some(grown.rows),
+            None => Some(0),
+        }
+    }
+}
+
+/// A log that small writes of a table go to, before they become a segment of the same id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogRecord {
+    pub id: u64,
+    pub schema_version: u32,
+    pub created_version: u64,
+    /// Takes no more rows: it is to be sealed.
+    #[serde(default)]
+    pub closed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,4 +147,34 @@ pub struct ViewRecord {
 pub struct VersionRecord {
     pub committed_at_ms: u64,
     pub operation: String,
+    /// Tables it changed.
+    #[serde(default)]
+    pub tables: Vec<TableId>,
+}
+
+/// A version somebody gave a name: it stays readable until the name is dropped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedSnapshot {
+    pub name: String,
+    pub version: u64,
+    pub created_at_ms: u64,
+}
+
+/// Something that only versions `from..until` need; `until` is in its key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Garbage {
+    pub table: TableId,
+    pub from: u64,
+    pub what: GarbageKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GarbageKind {
+    /// The segment, its files and its deletion vectors.
+    Segment(u64),
+    /// The deletion vector of a segment that version `from` wrote.
+    Deletions(u64),
+    /// The table's record as version `from` wrote it.
+    Record,
 }

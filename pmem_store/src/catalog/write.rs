@@ -9,13 +9,19 @@ use redb::{ReadableTable, WriteTransaction};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::database::{Database, NAMESPACES, SCHEMAS, SEGMENTS, STORE, STORE_KEY, TABLES, VERSIONS, VIEWS};
-use super::records::{NamespaceRecord, SegmentRecord, StoreRecord, TableId, TableRecord, VersionRecord, ViewRecord};
+use super::READER_FEATURES;
+use super::database::{
+    DELETIONS, Database, HISTORY, LOGS, NAMESPACES, SCHEMAS, SEGMENTS, SNAPSHOTS, STORE, STORE_KEY, TABLES, VERSIONS, VIEWS,
+};
+use super::records::{
+    LogRecord, NamedSnapshot, NamespaceRecord, SegmentRecord, StoreRecord, TableId, TableRecord, VersionRecord, ViewRecord,
+};
+use crate::deletions::Deletions;
 use crate::error::{Result, StoreError};
 
 pub struct CatalogWriter {
-    transaction: WriteTransaction,
-    database: Arc<Database>,
+    pub(super) transaction: WriteTransaction,
+    pub(super) database: Arc<Database>,
     pub store: StoreRecord,
 }
 
@@ -40,27 +46,13 @@ impl CatalogWriter {
         Ok(CatalogWriter { transaction, database: Arc::clone(database), store })
     }
 
-    /// The version this transaction will be.
-    pub fn version(&self) -> u64 {
-        self.store.version + 1
-    }
-
-    pub fn has_namespace(&self, name: &str) -> Result<bool> {
-        on_table!(self, NAMESPACES, |table| table.get(name).map(|row| row.is_some()))
-    }
-
-    pub fn put_namespace(&self, name: &str) -> Result<()> {
-        let bytes = self.encode(&NamespaceRecord { created_version: self.version() })?;
+    pub fn put_namespace(&self, name: &str, record: &NamespaceRecord) -> Result<()> {
+        let bytes = self.encode(record)?;
         on_table!(self, NAMESPACES, |table| table.insert(name, bytes.as_slice()).map(|_| ()))
     }
 
     pub fn remove_namespace(&self, name: &str) -> Result<()> {
         on_table!(self, NAMESPACES, |table| table.remove(name).map(|_| ()))
-    }
-
-    pub fn table(&self, namespace: &str, name: &str) -> Result<Option<TableRecord>> {
-        let bytes = on_table!(self, TABLES, |table| table.get((namespace, name)).map(|row| row.map(|row| row.value().to_vec())))?;
-        bytes.map(|bytes| self.decode(&bytes)).transpose()
     }
 
     pub fn put_table(&self, record: &TableRecord) -> Result<()> {
@@ -70,9 +62,23 @@ impl CatalogWriter {
             .map(|_| ()))
     }
 
-    pub fn remove_table(&self, record: &TableRecord) -> Result<()> {
-        on_table!(self, TABLES, |table| table.remove((record.namespace.as_str(), record.name.as_str())).map(|_| ()))?;
-        on_table!(self, SCHEMAS, |table| table.retain_in((record.id, 0)..=(record.id, u32::MAX), |_, _| false))
+    pub fn remove_table_name(&self, namespace: &str, name: &str) -> Result<()> {
+        on_table!(self, TABLES, |table| table.remove((namespace, name)).map(|_| ()))
+    }
+
+    /// Removes everything a table ever was, but for its name; returns its segments, also those kept
+    /// for older versions.
+    pub fn remove_table_data(&self, id: TableId) -> Result<Vec<u64>> {
+        let mut segments = Vec::new();
+        on_table!(self, SCHEMAS, |table| table.retain_in((id, 0)..=(id, u32::MAX), |_, _| false))?;
+        on_table!(self, SEGMENTS, |table| table.retain_in((id, 0)..=(id, u64::MAX), |key, _| {
+            segments.push(key.1);
+            false
+        }))?;
+        on_table!(self, DELETIONS, |table| table.retain_in((id, 0, 0)..=(id, u64::MAX, u64::MAX), |_, _| false))?;
+        on_table!(self, LOGS, |table| table.retain_in((id, 0)..=(id, u64::MAX), |_, _| false))?;
+        on_table!(self, HISTORY, |table| table.retain_in((id, 0)..=(id, u64::MAX), |_, _| false))?;
+        Ok(segments)
     }
 
     pub fn put_schema(&self, table: TableId, version: u32, schema: &Schema) -> Result<()> {
@@ -83,24 +89,56 @@ impl CatalogWriter {
         on_table!(self, SCHEMAS, |schemas| schemas.insert((table, version), message.finished_data()).map(|_| ()))
     }
 
+    pub fn put_history(&self, record: &TableRecord, version: u64) -> Result<()> {
+        let bytes = self.encode(record)?;
+        on_table!(self, HISTORY, |table| table.insert((record.id, version), bytes.as_slice()).map(|_| ()))
+    }
+
+    pub fn remove_history(&self, table: TableId, version: u64) -> Result<()> {
+        on_table!(self, HISTORY, |history| history.remove((table, version)).map(|_| ()))
+    }
+
     pub fn put_segment(&self, table: TableId, record: &SegmentRecord) -> Result<()> {
         let bytes = self.encode(record)?;
         on_table!(self, SEGMENTS, |segments| segments.insert((table, record.sealed.id), bytes.as_slice()).map(|_| ()))
     }
 
-    /// Removes every segment of a table and returns their ids.
-    pub fn remove_segments(&self, table: TableId) -> Result<Vec<u64>> {
-        let mut removed = Vec::new();
-        on_table!(self, SEGMENTS, |segments| segments.retain_in((table, 0)..=(table, u64::MAX), |key, _| {
-            removed.push(key.1);
-            false
-        }))?;
-        Ok(removed)
+    /// The segment and all its deletion vectors.
+    pub fn remove_segment(&self, table: TableId, segment: u64) -> Result<()> {
+        on_table!(self, SEGMENTS, |segments| segments.remove((table, segment)).map(|_| ()))?;
+        on_table!(self, DELETIONS, |rows| rows.retain_in((table, segment, 0)..=(table, segment, u64::MAX), |_, _| false))
     }
 
-    pub fn view(&self, namespace: &str, name: &str) -> Result<Option<ViewRecord>> {
-        let bytes = on_table!(self, VIEWS, |table| table.get((namespace, name)).map(|row| row.map(|row| row.value().to_vec())))?;
-        bytes.map(|bytes| self.decode(&bytes)).transpose()
+    pub fn put_log(&self, table: TableId, record: &LogRecord) -> Result<()> {
+        let bytes = self.encode(record)?;
+        on_table!(self, LOGS, |logs| logs.insert((table, record.id), bytes.as_slice()).map(|_| ()))
+    }
+
+    pub fn remove_log(&self, table: TableId, log: u64) -> Result<()> {
+        on_table!(self, LOGS, |logs| logs.remove((table, log)).map(|_| ()))
+    }
+
+    pub fn put_deletions(&self, table: TableId, segment: u64, version: u64, deletions: &Deletions) -> Result<()> {
+        let bytes = deletions.to_bytes().map_err(|error| self.database.error(error))?;
+        on_table!(self, DELETIONS, |rows| rows.insert((table, segment, version), bytes.as_slice()).map(|_| ()))
+    }
+
+    pub fn remove_deletions(&self, table: TableId, segment: u64, version: u64) -> Result<()> {
+        on_table!(self, DELETIONS, |rows| rows.remove((table, segment, version)).map(|_| ()))
+    }
+
+    /// The version of a segment's last deletion vector.
+    pub fn deletions_version(&self, table: TableId, segment: u64) -> Result<Option<u64>> {
+        let range = (table, segment, 0)..=(table, segment, u64::MAX);
+        on_table!(self, DELETIONS, |rows| rows.range(range).and_then(|mut range| range.next_back().transpose()).map(|row| row
+            .map(|(key, _)| key.value().2)))
+    }
+
+    /// The version that wrote the record of the table that was last put into its history.
+    pub fn history_version(&self, table: TableId) -> Result<Option<u64>> {
+        let range = (table, 0)..=(table, u64::MAX);
+        on_table!(self, HISTORY, |rows| rows.range(range).and_then(|mut range| range.next_back().transpose()).map(|row| row
+            .map(|(key, _)| key.value().1)))
     }
 
     pub fn put_view(&self, record: &ViewRecord) -> Result<()> {
@@ -114,48 +152,48 @@ impl CatalogWriter {
         on_table!(self, VIEWS, |table| table.remove((namespace, name)).map(|_| ()))
     }
 
-    /// Names of the tables and views of a namespace.
-    pub fn names_in(&self, namespace: &str) -> Result<(Vec<String>, Vec<String>)> {
-        let fail = |error: redb::StorageError| self.database.error(error);
-        let mut names = (Vec::new(), Vec::new());
-        let tables = self.transaction.open_table(TABLES).map_err(|error| self.database.error(error))?;
-        for row in tables.range((namespace, "")..).map_err(fail)? {
-            let (key, _) = row.map_err(fail)?;
-            if key.value().0 != namespace {
-                break;
-            }
-            names.0.push(key.value().1.to_string());
+    pub fn put_snapshot(&self, record: &NamedSnapshot) -> Result<()> {
+        let bytes = self.encode(record)?;
+        on_table!(self, SNAPSHOTS, |table| table.insert(record.name.as_str(), bytes.as_slice()).map(|_| ()))
+    }
+
+    pub fn remove_snapshot(&self, name: &str) -> Result<()> {
+        on_table!(self, SNAPSHOTS, |table| table.remove(name).map(|_| ()))
+    }
+
+    /// Remembers a version that is none of the catalog's own, if it is not known yet.
+    pub fn note_version(&self, version: u64, record: &VersionRecord) -> Result<()> {
+        let bytes = self.encode(record)?;
+        let known = on_table!(self, VERSIONS, |versions| versions.get(version).map(|known| known.is_some()))?;
+        match known {
+            true => Ok(()),
+            false => on_table!(self, VERSIONS, |versions| versions.insert(version, bytes.as_slice()).map(|_| ())),
         }
-        let views = self.transaction.open_table(VIEWS).map_err(|error| self.database.error(error))?;
-        for row in views.range((namespace, "")..).map_err(fail)? {
-            let (key, _) = row.map_err(fail)?;
-            if key.value().0 != namespace {
-                break;
-            }
-            names.1.push(key.value().1.to_string());
-        }
-        Ok(names)
     }
 
     /// The publish: durable when this returns.
-    pub fn commit(mut self, operation: &str) -> Result<u64> {
-        let version = self.version();
+    pub fn commit(mut self, version: u64, operation: &str, tables: Vec<TableId>) -> Result<()> {
         self.store.version = version;
-        let committed_at_ms = crate::store::now_ms();
-        let record = self.encode(&VersionRecord { committed_at_ms, operation: operation.to_string() })?;
+        self.store.reader_features |= READER_FEATURES;
+        let record = VersionRecord { committed_at_ms: crate::store::now_ms(), operation: operation.to_string(), tables };
+        let record = self.encode(&record)?;
         on_table!(self, VERSIONS, |versions| versions.insert(version, record.as_slice()).map(|_| ()))?;
+        self.commit_unversioned()
+    }
+
+    /// Durable when this returns; what anybody can see has not changed.
+    pub fn commit_unversioned(self) -> Result<()> {
         let store = self.encode(&self.store)?;
         on_table!(self, STORE, |table| table.insert(STORE_KEY, store.as_slice()).map(|_| ()))?;
         let CatalogWriter { transaction, database, .. } = self;
-        transaction.commit().map_err(|error| database.error(error))?;
-        Ok(version)
+        transaction.commit().map_err(|error| database.error(error))
     }
 
-    fn encode<T: Serialize>(&self, record: &T) -> Result<Vec<u8>> {
+    pub(super) fn encode<T: Serialize>(&self, record: &T) -> Result<Vec<u8>> {
         serde_json::to_vec(record).map_err(|error| self.database.error(error))
     }
 
-    fn decode<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T> {
+    pub(super) fn decode<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T> {
         serde_json::from_slice(bytes).map_err(|error| StoreError::Catalog {
             path: self.database.path().to_path_buf(),
             what: error.to_string(),

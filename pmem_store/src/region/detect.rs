@@ -30,7 +30,7 @@ pub fn detect_mode(dir: &Path, kind: RegionKind) -> Result<Mode, RegionError> {
                 })?,
             )
         }
-        RegionKind::Plain | RegionKind::Simulated => None,
+        RegionKind::Plain | RegionKind::Simulated | RegionKind::SimulatedDax => None,
     };
     let volatile = is_volatile(dir).map_err(|source| RegionError::FileSystem {
         path: dir.to_owned(),

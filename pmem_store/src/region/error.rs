@@ -20,6 +20,14 @@ pub enum RegionError {
         capacity: u64,
         source: io::Error,
     },
+    #[error("cannot open \"{}\" for writing: {source}", path.display())]
+    Open { path: PathBuf, source: io::Error },
+    #[error("\"{}\" has {found} bytes and was made with {expected}; it was cut, restore it from a backup", path.display())]
+    Length {
+        path: PathBuf,
+        expected: u64,
+        found: u64,
+    },
     #[error("libpmem cannot be used: {reason}; install it, or let the store choose how it writes")]
     NoLibpmem { reason: String },
     #[error("bytes {offset}..+{len} lie outside \"{}\", which has room for {capacity} bytes", path.display())]
@@ -38,8 +46,15 @@ pub enum RegionError {
         len: u64,
         source: io::Error,
     },
+    #[error("bytes {offset}..+{len} of \"{}\" could not be written ({source}); writing stops here, check the disk and open the store again", path.display())]
+    Write {
+        path: PathBuf,
+        offset: u64,
+        len: u64,
+        source: io::Error,
+    },
     #[error(
-        "nothing is written any more since a flush failed: {reason}; check the disk and open the store again"
+        "nothing is written any more since a write or flush failed: {reason}; check the disk and open the store again"
     )]
     Poisoned { reason: String },
     #[error("\"{}\" was to be sealed with no bytes; a sealed file is never empty", path.display())]

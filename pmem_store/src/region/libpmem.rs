@@ -24,6 +24,17 @@ pub(super) struct PmemMap {
 // `&mut`. Held by `a_region_can_be_written_by_another_thread_than_the_one_that_made_it`.
 unsafe impl Send for PmemMap {}
 
+impl PmemMap {
+    /// Maps a file that is there already, as long as it is.
+    pub(super) fn open(path: &Path) -> Result<PmemMap, CreateError> {
+        let library =
+            libpmem_ffi::library().map_err(|reason| CreateError::NoLibpmem(reason.to_owned()))?;
+        // No flag: any other than none would create or truncate it.
+        let mapped = library.map(path, 0, 0)?;
+        Ok(PmemMap { library, mapped })
+    }
+}
+
 impl Backing for PmemMap {
     const IS_MAPPED: bool = true;
 

@@ -115,7 +115,8 @@ unsafe fn text(message: *const c_char) -> Option<String> {
 }
 
 impl Libpmem {
-    /// Creates and maps a file of `len` bytes, reserved on the medium.
+    /// Creates and maps a file of `len` bytes, reserved on the medium; with neither length nor
+    /// flags, maps the file that is there.
     pub(super) fn map(&self, path: &Path, len: usize, flags: c_int) -> io::Result<Mapped> {
         let path = std::ffi::CString::new(path.as_os_str().as_bytes())
             .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;

@@ -61,9 +61,9 @@ struct MappedRegion<B> {
 
 /// Removes the file on drop unless it was sealed: a failed import must not keep its space until the
 /// next start.
-struct UnsealedFile {
-    path: PathBuf,
-    sealed: bool,
+pub(super) struct UnsealedFile {
+    pub(super) path: PathBuf,
+    pub(super) sealed: bool,
 }
 
 impl Drop for UnsealedFile {
@@ -76,27 +76,33 @@ impl Drop for UnsealedFile {
     }
 }
 
-pub(super) fn create<B: Backing>(
-    path: &Path,
-    capacity: u64,
-    poison: Arc<PoisonFlag>,
-) -> Result<Box<dyn Region>, RegionError> {
-    let error = |source: io::Error| match source.raw_os_error() {
-        Some(libc::EEXIST) => RegionError::Exists {
-            path: path.to_owned(),
-        },
+/// Why the system made no file of `capacity` bytes.
+pub(super) fn create_error(path: &Path, capacity: u64, source: io::Error) -> RegionError {
+    let path = path.to_owned();
+    match source.raw_os_error() {
+        Some(libc::EEXIST) => RegionError::Exists { path },
         Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => RegionError::NoSpace {
-            path: path.to_owned(),
+            path,
             capacity,
             source,
         },
         _ => RegionError::Create {
-            path: path.to_owned(),
+            path,
             capacity,
             source,
         },
-    };
-    // Asked here too, so that a failure below can only concern a file of our own.
+    }
+}
+
+/// The length of a file that is to be made, if there is none yet and, where it `takes_space`, room
+/// for it.
+pub(super) fn check_new(
+    path: &Path,
+    capacity: u64,
+    takes_space: bool,
+) -> Result<usize, RegionError> {
+    let error = |source| create_error(path, capacity, source);
+    // Asked here too, so that a failure later can only concern a file of our own.
     if path.symlink_metadata().is_ok() {
         return Err(error(io::Error::from_raw_os_error(libc::EEXIST)));
     }
@@ -105,23 +111,36 @@ pub(super) fn create<B: Backing>(
         .filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     // Without this look ahead a hopeless reservation first takes all that is left, from everybody.
-    if B::IS_MAPPED && detect::available_bytes(directory).is_some_and(|free| free < capacity) {
+    if takes_space && detect::available_bytes(directory).is_some_and(|free| free < capacity) {
         return Err(error(io::Error::from_raw_os_error(libc::ENOSPC)));
     }
     let len = usize::try_from(capacity)
         .ok()
         .filter(|&len| len > 0 && len <= isize::MAX as usize);
-    let len = len.ok_or_else(|| error(io::ErrorKind::InvalidInput.into()))?;
-    let backing = match B::create(path, len) {
-        Ok(backing) => backing,
-        Err(CreateError::NoLibpmem(reason)) => return Err(RegionError::NoLibpmem { reason }),
-        Err(CreateError::System(source)) => {
+    len.ok_or_else(|| error(io::ErrorKind::InvalidInput.into()))
+}
+
+/// Takes away what a failed creation left; the error for it.
+pub(super) fn clean_up(path: &Path, capacity: u64, error: CreateError) -> RegionError {
+    match error {
+        CreateError::NoLibpmem(reason) => RegionError::NoLibpmem { reason },
+        CreateError::System(source) => {
             if source.raw_os_error() != Some(libc::EEXIST) {
                 let _ = std::fs::remove_file(path);
             }
-            return Err(error(source));
+            create_error(path, capacity, source)
         }
-    };
+    }
+}
+
+pub(super) fn create<B: Backing>(
+    path: &Path,
+    capacity: u64,
+    poison: Arc<PoisonFlag>,
+) -> Result<Box<dyn Region>, RegionError> {
+    let len = check_new(path, capacity, B::IS_MAPPED)?;
+    let backing = B::create(path, len).map_err(|error| clean_up(path, capacity, error))?;
+    let error = |source| create_error(path, capacity, source);
     let file = UnsealedFile {
         path: path.to_owned(),
         sealed: false,

@@ -9,14 +9,18 @@
 //!   the three backings
 //! - `detect`: which promise a directory can keep; `environment`: settings that would break it
 //!
+//! - `log_region`: the file of a log, which is read while it is written, closed and opened again
+//!
 //! **Invariant:** a region never reuses an existing file, never leaves an unsealed one behind in a
-//! living process, and never writes again after a flush has failed.
+//! living process, and never writes again after a flush has failed. A `LogRegion` keeps its file from
+//! [`LogRegion::keep`] on, and never reuses the file of another.
 
 mod detect;
 mod environment;
 mod error;
 mod libpmem;
 mod libpmem_ffi;
+mod log_region;
 mod mapped;
 mod plain;
 mod poison;
@@ -29,6 +33,7 @@ use std::sync::Arc;
 pub use detect::detect_mode;
 pub use environment::refuse_forced_pmem;
 pub use error::RegionError;
+pub use log_region::LogRegion;
 pub use poison::PoisonFlag;
 
 /// What a store promises about data it has acknowledged; shown to the user in lower case.
@@ -66,6 +71,8 @@ pub enum RegionKind {
     /// Memory that records what would reach the medium; the file is written when sealed. For crash
     /// tests.
     Simulated,
+    /// The same, written in the order of persistent memory. For crash tests of logs.
+    SimulatedDax,
 }
 
 /// A writable, preallocated file of fixed capacity. Dropped without [`Region::seal`], it removes
@@ -141,7 +148,7 @@ pub fn create(
 ) -> Result<Box<dyn Region>, RegionError> {
     poison.check()?;
     match kind {
-        RegionKind::Simulated => mapped::create::<simulated::Memory>(path, capacity, poison),
+        RegionKind::Simulated | RegionKind::SimulatedDax => mapped::create::<simulated::Memory>(path, capacity, poison),
         RegionKind::Plain => mapped::create::<plain::PlainMap>(path, capacity, poison),
         RegionKind::Libpmem => mapped::create::<libpmem::PmemMap>(path, capacity, poison),
         RegionKind::Auto if libpmem_ffi::library().is_ok() => {

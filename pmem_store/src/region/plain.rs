@@ -1,6 +1,6 @@
 //! A region on a plain mapped file, for platforms without libpmem.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -19,23 +19,7 @@ impl Backing for PlainMap {
     const IS_MAPPED: bool = true;
 
     fn create(path: &Path, capacity: usize) -> Result<PlainMap, CreateError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(path)?;
-        let len = libc::off_t::try_from(capacity)
-            .map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
-        loop {
-            // SAFETY: the descriptor is open; posix_fallocate returns the error instead of setting
-            // errno. Held by `all_bytes_of_a_region_are_reserved_when_it_is_created` and
-            // `a_reservation_the_system_refuses_leaves_no_file`.
-            match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) } {
-                0 => break,
-                libc::EINTR => {}
-                number => return Err(io::Error::from_raw_os_error(number).into()),
-            }
-        }
+        let file = create_file(path, capacity)?;
         // SAFETY: the file was just made under a name nobody else uses and is written only through
         // this mapping; its bytes are reserved, so a full disk cannot fault. Held by
         // `a_plain_region_seals_what_was_written`.
@@ -61,5 +45,26 @@ impl Backing for PlainMap {
 
     fn sync(&mut self, offset: usize, len: usize) -> io::Result<()> {
         self.map.flush_range(offset, len)
+    }
+}
+
+/// Makes the file, which must not exist, and reserves its bytes.
+pub(super) fn create_file(path: &Path, capacity: usize) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)?;
+    let len = libc::off_t::try_from(capacity)
+        .map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+    loop {
+        // SAFETY: the descriptor is open; posix_fallocate returns the error instead of setting
+        // errno. Held by `all_bytes_of_a_region_are_reserved_when_it_is_created` and
+        // `a_reservation_the_system_refuses_leaves_no_file`.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) } {
+            0 => return Ok(file),
+            libc::EINTR => {}
+            number => return Err(io::Error::from_raw_os_error(number)),
+        }
     }
 }

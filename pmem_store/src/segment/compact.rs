@@ -84,7 +84,7 @@ pub fn storable_schema(schema: &Schema) -> Result<Schema, String> {
 }
 
 /// `array` as `data_type`; a value that does not fit is an error.
-pub(super) fn cast_to(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn cast_to(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
     if array.data_type() == data_type {
         return Ok(Arc::clone(array));
     }
@@ -94,7 +94,7 @@ pub(super) fn cast_to(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef
 }
 
 /// `array` with nothing behind it that it does not show.
-pub(super) fn compact(array: &ArrayRef) -> ArrayRef {
+pub(crate) fn compact(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => compact_view(array.as_string_view()),
         DataType::BinaryView => compact_view(array.as_binary_view()),

@@ -13,7 +13,7 @@ use arrow::datatypes::DataType;
 use crate::mapping::Mapping;
 
 /// The same array, over the same bytes.
-pub(super) fn exact(array: &ArrayRef, mapping: &Arc<Mapping>) -> ArrayRef {
+pub(crate) fn exact(array: &ArrayRef, mapping: &Arc<Mapping>) -> ArrayRef {
     make_array(exact_data(&array.to_data(), mapping))
 }
 

@@ -14,12 +14,14 @@ mod statistics;
 mod writer;
 
 pub(crate) use checksum::xxh3;
+pub(crate) use compact::{cast_to, compact};
+pub(crate) use exact::exact;
 pub use appender::Appender;
 pub use checksum::{BufferChecksums, ChecksumEntry};
 pub use compact::storable_schema;
 pub use reader::Segment;
 pub use seal::SealedSegment;
-pub(crate) use seal::remove_segment_files;
+pub(crate) use seal::{link_segment_files, remove_segment_files};
 pub use sketch::DistinctSketch;
 pub use statistics::{ColumnSummary, ZoneColumn, ZoneStatistics};
 pub use writer::SegmentWriter;

@@ -1,8 +1,11 @@
 //! What is known of a segment once it is sealed: enough to open it and to find every flipped bit.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, StoreError};
 
 /// Kept in the catalog for each segment. Units: bytes; checksums are XXH3-64.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +41,26 @@ impl SidePaths {
     }
 }
 
+/// Gives a sealed segment and what lies beside it second names; copies where the file system has no
+/// hard links. The names are durable once their directory is.
+pub(crate) fn link_segment_files(from: &Path, to: &Path) -> Result<()> {
+    let (sides, named) = (SidePaths::of(from), SidePaths::of(to));
+    for (from, to) in sides.all().into_iter().zip(named.all()).chain([(from, to)]) {
+        if std::fs::hard_link(from, to).is_err() {
+            copy_durably(from, to)?;
+        }
+    }
+    Ok(())
+}
+
+fn copy_durably(from: &Path, to: &Path) -> Result<()> {
+    let mut source = File::open(from).map_err(|error| StoreError::io("open", from, error))?;
+    // Never over a file that is there: its name would be somebody else's.
+    let mut target = File::create_new(to).map_err(|error| StoreError::io("create", to, error))?;
+    std::io::copy(&mut source, &mut target).map_err(|error| StoreError::io("write", to, error))?;
+    target.sync_all().map_err(|error| StoreError::io("sync", to, error))
+}
+
 /// Removes a segment and what lies beside it; what is not there is no error.
 pub(crate) fn remove_segment_files(segment: &Path) {
     for path in SidePaths::of(segment).all().into_iter().chain([segment]) {
@@ -47,5 +70,22 @@ pub(crate) fn remove_segment_files(segment: &Path) {
             // Not lost: the next open for writing removes what the catalog does not name.
             tracing::warn!(path = %path.display(), %error, "could not remove a file of a dropped segment");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_has_the_bytes_and_never_replaces_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("1.arrow"), dir.path().join("2.arrow"));
+        std::fs::write(&from, "rows").unwrap();
+        copy_durably(&from, &to).unwrap();
+        assert_eq!(std::fs::read(&to).unwrap(), b"rows");
+        std::fs::write(&from, "others").unwrap();
+        copy_durably(&from, &to).unwrap_err();
+        assert_eq!(std::fs::read(&to).unwrap(), b"rows");
     }
 }

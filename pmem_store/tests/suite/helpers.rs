@@ -9,6 +9,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Schema, SchemaRef};
 use pmem_store::segment::storable_schema;
+use roaring::RoaringBitmap;
 use pmem_store::{NewTable, Segment, Store, StoreError, StoreOptions, TableId, TableSnapshot};
 use tempfile::TempDir;
 
@@ -38,7 +39,9 @@ pub fn new_table<'a>(name: &'a str, schema: &'a Schema) -> NewTable<'a> {
         namespace: "main",
         name,
         schema,
+        columns: Vec::new(),
         cluster_key: Vec::new(),
+        constraints: Vec::new(),
         options: BTreeMap::new(),
     }
 }
@@ -47,7 +50,7 @@ pub fn create_table(store: &Store, name: &str, schema: &Schema) -> TableId {
     let mut transaction = store.begin().unwrap();
     let id = store.new_table_id();
     transaction
-        .create_table(id, new_table(name, schema))
+        .create_table(id, new_table(name, schema), false)
         .unwrap();
     transaction.commit("CREATE TABLE").unwrap();
     id
@@ -63,7 +66,7 @@ pub fn append(store: &Store, name: &str, batches: &[RecordBatch]) {
     let segments = appender.finish().unwrap();
     let mut transaction = store.begin().unwrap();
     transaction
-        .add_segments("main", name, id, &segments, false)
+        .add_segments(id, segments, false)
         .unwrap();
     transaction.commit("INSERT").unwrap();
 }
@@ -127,6 +130,32 @@ pub fn read_ints(table: &TableSnapshot) -> Vec<i64> {
         .unwrap()
         .values()
         .to_vec()
+}
+
+/// The values of a table of [`ints`] that are not deleted, and where they lie.
+pub fn live_ints(table: &TableSnapshot) -> Vec<i64> {
+    let segments = table.segments().iter();
+    let live = segments.flat_map(|segment| {
+        let rows = read_segment(&segment.open().unwrap());
+        let values = rows.column(0).as_any().downcast_ref::<Int64Array>().unwrap().values().to_vec();
+        let deletions = segment.deletions().cloned();
+        let is_live = move |row: usize| deletions.as_ref().is_none_or(|gone| !gone.rows().contains(row as u32));
+        values.into_iter().enumerate().filter(move |(row, _)| is_live(*row)).map(|(_, value)| value)
+    });
+    live.collect()
+}
+
+/// Rows of one segment, as [`pmem_store::Transaction::delete_rows`] takes them.
+pub fn rows_of(segment: u64, rows: impl IntoIterator<Item = u32>) -> BTreeMap<u64, RoaringBitmap> {
+    BTreeMap::from([(segment, rows.into_iter().collect())])
+}
+
+/// Deletes rows of the table's first segment in a transaction of its own.
+pub fn delete(store: &Store, name: &str, rows: impl IntoIterator<Item = u32>) -> u64 {
+    let table = table(store, name);
+    let mut transaction = store.begin().unwrap();
+    transaction.delete_rows(table.record().id, rows_of(table.segments()[0].id(), rows)).unwrap();
+    transaction.commit("DELETE").unwrap()
 }
 
 pub fn ints(values: std::ops::Range<i64>) -> RecordBatch {

@@ -57,7 +57,7 @@ fn a_crash_at_any_step_of_a_commit_leaves_all_of_it_or_nothing() {
     assert_recovers(dir.path(), 0..100, 1);
     let mut transaction = store.begin().unwrap();
     transaction
-        .add_segments("main", "t", id, &segments, false)
+        .add_segments(id, segments.clone(), false)
         .unwrap();
     assert_recovers(dir.path(), 0..100, 1);
     transaction.commit("INSERT").unwrap();
@@ -253,7 +253,7 @@ fn opening_a_store_of_twenty_thousand_segments_opens_none() {
     let segments: Vec<SealedSegment> = (1..=20_000).map(fake).collect();
     let mut transaction = store.begin().unwrap();
     transaction
-        .add_segments("main", "t", id, &segments, false)
+        .add_segments(id, segments.clone(), false)
         .unwrap();
     transaction.commit("INSERT").unwrap();
     drop(store);

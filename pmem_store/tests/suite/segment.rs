@@ -163,7 +163,7 @@ fn a_write_past_the_target_size_goes_on_in_the_next_segment() {
     assert!(segments.iter().all(|segment| segment.size_bytes <= 6 << 20));
     let mut transaction = store.begin().unwrap();
     transaction
-        .add_segments("main", "t", id, &segments, false)
+        .add_segments(id, segments.clone(), false)
         .unwrap();
     transaction.commit("INSERT").unwrap();
     assert_eq!(

@@ -43,6 +43,7 @@ fn batches_outlive_the_files_and_the_store_they_came_from() {
 #[test]
 fn files_go_with_the_last_reader_that_can_name_them() {
     let (dir, store) = store_with(&[ints(0..10)]);
+    store.set_retention_ms(0).unwrap();
     let (first, second) = (table(&store, "t"), table(&store, "t"));
     append(&store, "t", &[ints(10..20)]);
     let third = table(&store, "t");
@@ -99,7 +100,7 @@ fn a_transaction_dropped_without_a_commit_changes_nothing() {
     let mut transaction = store.begin().unwrap();
     transaction.create_namespace("other").unwrap();
     transaction
-        .create_table(store.new_table_id(), new_table("u", &schema))
+        .create_table(store.new_table_id(), new_table("u", &schema), false)
         .unwrap();
     transaction.drop_table("main", "t").unwrap();
     drop(transaction);
@@ -125,19 +126,19 @@ fn a_name_is_taken_once_by_a_table_or_a_view() {
     let exists =
         |result: Result<(), StoreError>| matches!(result, Err(StoreError::AlreadyExists { .. }));
     assert!(exists(
-        transaction.create_table(store.new_table_id(), new_table("t", &schema))
+        transaction.create_table(store.new_table_id(), new_table("t", &schema), false)
     ));
     assert!(exists(transaction.create_view(view("t"), true)));
     transaction.create_view(view("w"), false).unwrap();
     assert!(exists(transaction.create_view(view("w"), false)));
     transaction.create_view(view("w"), true).unwrap();
     assert!(exists(
-        transaction.create_table(store.new_table_id(), new_table("w", &schema))
+        transaction.create_table(store.new_table_id(), new_table("w", &schema), false)
     ));
     assert!(exists(transaction.create_namespace("main")));
     // Names that differ by case are two names.
     transaction
-        .create_table(store.new_table_id(), new_table("T", &schema))
+        .create_table(store.new_table_id(), new_table("T", &schema), false)
         .unwrap();
     transaction.commit("CREATE").unwrap();
     assert_eq!(store.snapshot().unwrap().tables().unwrap().len(), 2);
@@ -159,7 +160,7 @@ fn what_does_not_exist_cannot_be_changed() {
         ..new_table("t", &schema)
     };
     assert!(missing(
-        transaction.create_table(store.new_table_id(), elsewhere)
+        transaction.create_table(store.new_table_id(), elsewhere, false)
     ));
 }
 
@@ -173,7 +174,7 @@ fn rows_written_for_a_table_made_anew_meanwhile_are_refused() {
     drop_table(&store, "t");
     assert_ne!(create_table(&store, "t", &ints(0..1).schema()), id);
     let mut transaction = store.begin().unwrap();
-    let result = transaction.add_segments("main", "t", id, &segments, false);
+    let result = transaction.add_segments(id, segments.clone(), false);
     assert!(matches!(result, Err(StoreError::DoesNotExist { .. })));
     drop(transaction);
     store.discard(id, &segments);
@@ -197,12 +198,13 @@ fn a_namespace_with_tables_is_dropped_with_them_or_not_at_all() {
                     namespace,
                     ..new_table("t", &schema)
                 },
+                false,
             )
             .unwrap();
         let mut appender = store.appender(id, ints(0..1).schema()).unwrap();
         appender.write(ints(0..5)).unwrap();
         transaction
-            .add_segments(namespace, "t", id, &appender.finish().unwrap(), false)
+            .add_segments(id, appender.finish().unwrap(), false)
             .unwrap();
         let view = ViewRecord {
             namespace: namespace.into(),

@@ -101,7 +101,7 @@ fn what_a_table_and_a_view_are_declared_with_is_kept() {
         options,
         ..new_table("t", &schema)
     };
-    transaction.create_table(store.new_table_id(), new).unwrap();
+    transaction.create_table(store.new_table_id(), new, false).unwrap();
     transaction.create_view(view.clone(), false).unwrap();
     transaction.commit("CREATE").unwrap();
     drop(store);
@@ -226,7 +226,7 @@ fn change_record(path: &Path, change: impl FnOnce(&mut Value)) {
 fn a_newer_format_or_reader_feature_stops_everybody() {
     for (field, expected) in [
         ("format_version", "format 9"),
-        ("reader_features", "reader feature 0x9"),
+        ("reader_features", "reader feature 0x8"),
     ] {
         let (dir, store) = store_with(&[ints(0..10)]);
         drop(store);

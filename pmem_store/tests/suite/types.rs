@@ -133,7 +133,7 @@ pub fn number_types() -> Vec<DataType> {
     ]
 }
 
-fn flat_columns() -> Vec<ArrayRef> {
+pub fn flat_columns() -> Vec<ArrayRef> {
     use DataType::*;
     let mut columns: Vec<ArrayRef> = number_types().into_iter().map(numbers_as).collect();
     let text: ArrayRef = Arc::new(texts(ROWS));
@@ -166,7 +166,7 @@ fn flat_columns() -> Vec<ArrayRef> {
     columns
 }
 
-fn nested_columns() -> Vec<ArrayRef> {
+pub fn nested_columns() -> Vec<ArrayRef> {
     let inner = || {
         struct_of(vec![
             views(3 * ROWS),

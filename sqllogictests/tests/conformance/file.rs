@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use engine::{Engine, EngineOptions};
+use engine::{Engine, EngineOptions, MaintenanceOptions};
 use sqllogictest::{Record, RecordOutput, Runner, StatementExpect};
 
 use crate::database::{Column, Database, types_agree};
@@ -107,6 +107,11 @@ async fn run_records(
 ) -> usize {
     let options = EngineOptions {
         threads: Some(threads),
+        // Rows without ORDER BY come as they were written.
+        maintenance: MaintenanceOptions {
+            enabled: false,
+            ..MaintenanceOptions::default()
+        },
         ..EngineOptions::default()
     };
     let engine = match Engine::open(store, options) {

@@ -51,6 +51,11 @@ impl PlannedFile {
         matches!(self.plan, Plan::Csv(_) | Plan::Json(_))
     }
 
+    /// Whether its columns are known by their names.
+    pub fn has_names(&self) -> bool {
+        !matches!(&self.plan, Plan::Csv(plan) if !plan.has_header)
+    }
+
     pub fn settle_header(&mut self, target: &Schema) {
         if let Plan::Csv(plan) = &mut self.plan {
             plan.settle_header(target);

@@ -79,7 +79,7 @@ pub struct CrashImages {
 }
 
 impl CrashImages {
-    pub(super) fn new(capacity: usize, events: Vec<Event>, limits: CrashLimits) -> CrashImages {
+    pub(super) fn new(initial: &[u8], events: Vec<Event>, limits: CrashLimits) -> CrashImages {
         let points = 1 + events
             .iter()
             .filter(|event| **event == Event::Fence)
@@ -87,12 +87,13 @@ impl CrashImages {
         let images_max = limits.images_max.max(1);
         let looked_at = (images_max / 2).clamp(1, points);
         let stride = points.div_ceil(looked_at);
-        let padded = capacity.next_multiple_of(GRANULE);
+        let mut durable = initial.to_vec();
+        durable.resize(initial.len().next_multiple_of(GRANULE), 0);
         CrashImages {
-            capacity,
+            capacity: initial.len(),
             events: events.into_iter(),
-            durable: vec![0; padded],
-            current: vec![0; padded],
+            current: durable.clone(),
+            durable,
             pending: BTreeMap::new(),
             fences: 0,
             seed: limits.seed,

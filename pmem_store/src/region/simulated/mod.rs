@@ -28,7 +28,8 @@ pub enum Event {
 /// The record of one simulated region: a handle that can be cloned and outlives the region.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    capacity: usize,
+    /// What was on the medium when the region was opened.
+    initial: Arc<[u8]>,
     record: Arc<Mutex<Record>>,
 }
 
@@ -39,9 +40,9 @@ struct Record {
 }
 
 impl Trace {
-    fn new(capacity: usize) -> Trace {
+    pub(super) fn new(initial: Arc<[u8]>) -> Trace {
         Trace {
-            capacity,
+            initial,
             record: Arc::default(),
         }
     }
@@ -67,11 +68,23 @@ impl Trace {
     /// As [`Trace::crash_images`], with limits of the caller's, and saying how far the region had
     /// come.
     pub fn crash_images_within(&self, limits: CrashLimits) -> CrashImages {
-        CrashImages::new(self.capacity, self.events(), limits)
+        CrashImages::new(&self.initial, self.events(), limits)
     }
 
-    fn push(&self, event: Event) {
-        self.record.lock().events.push(event);
+    pub(super) fn store(&self, offset: usize, bytes: &[u8]) {
+        let bytes = bytes.into();
+        self.record.lock().events.push(Event::Store { offset, bytes });
+    }
+
+    /// Everything flushed in this range is on the medium, unless the test wants a failure.
+    pub(super) fn sync(&self, offset: usize, len: usize) -> io::Result<()> {
+        let mut record = self.record.lock();
+        if std::mem::take(&mut record.fail_next_flush) {
+            return Err(io::Error::from_raw_os_error(libc::EIO));
+        }
+        record.events.push(Event::Flush { offset, len });
+        record.events.push(Event::Fence);
+        Ok(())
     }
 }
 
@@ -92,10 +105,8 @@ impl Backing for Memory {
             .try_reserve_exact(capacity)
             .map_err(|_| io::Error::from_raw_os_error(libc::ENOSPC))?;
         bytes.resize(capacity, 0);
-        Ok(Memory {
-            bytes,
-            trace: Trace::new(capacity),
-        })
+        let trace = Trace::new(bytes.as_slice().into());
+        Ok(Memory { bytes, trace })
     }
 
     fn bytes(&self) -> &[u8] {
@@ -104,10 +115,7 @@ impl Backing for Memory {
 
     fn copy_in(&mut self, offset: usize, bytes: &[u8]) {
         self.bytes[offset..offset + bytes.len()].copy_from_slice(bytes);
-        self.trace.push(Event::Store {
-            offset,
-            bytes: bytes.into(),
-        });
+        self.trace.store(offset, bytes);
     }
 
     fn store_u64(&mut self, offset: usize, value: u64) {
@@ -115,12 +123,7 @@ impl Backing for Memory {
     }
 
     fn sync(&mut self, offset: usize, len: usize) -> io::Result<()> {
-        if std::mem::take(&mut self.trace.record.lock().fail_next_flush) {
-            return Err(io::Error::from_raw_os_error(libc::EIO));
-        }
-        self.trace.push(Event::Flush { offset, len });
-        self.trace.push(Event::Fence);
-        Ok(())
+        self.trace.sync(offset, len)
     }
 
     fn close(self, path: &Path) -> io::Result<()> {

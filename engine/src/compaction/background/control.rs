@@ -1,0 +1,101 @@
+//! What the engine and its thread tell each other.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::compaction::stop::Stop;
+
+#[derive(Debug, Default)]
+pub struct Control {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Something was committed since the thread last looked.
+    has_news: bool,
+    stopping: bool,
+    /// The thread has the store.
+    is_working: bool,
+    /// Of the job that runs.
+    job: Option<Arc<Stop>>,
+}
+
+impl Control {
+    pub fn wake(&self) {
+        let mut state = self.state.lock();
+        if !std::mem::replace(&mut state.has_news, true) {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Has the thread end, and waits until it has let go of the store, but no longer than `patience`.
+    pub fn stop(&self, patience: Duration) {
+        let mut state = self.state.lock();
+        state.stopping = true;
+        if let Some(job) = &state.job {
+            job.set();
+        }
+        self.changed.notify_all();
+        let until = Instant::now() + patience;
+        while state.is_working && !self.changed.wait_until(&mut state, until).timed_out() {}
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.state.lock().stopping
+    }
+
+    /// Waits for news, at most so long; false when it is time to end.
+    pub fn wait(&self, at_most: Option<Duration>) -> bool {
+        let until = at_most.map(|at_most| Instant::now() + at_most);
+        let mut state = self.state.lock();
+        while !state.has_news && !state.stopping {
+            match until {
+                None => self.changed.wait(&mut state),
+                Some(until) if self.changed.wait_until(&mut state, until).timed_out() => break,
+                Some(_) => {}
+            }
+        }
+        !state.stopping
+    }
+
+    /// Waits in any case; false when it is time to end.
+    pub fn pause(&self, pause: Duration) -> bool {
+        let until = Instant::now() + pause;
+        let mut state = self.state.lock();
+        while !state.stopping && !self.changed.wait_until(&mut state, until).timed_out() {}
+        !state.stopping
+    }
+
+    /// From here on the thread has the store, until what this gives is dropped; None when it is time to end.
+    pub fn begin(self: &Arc<Self>) -> Option<Working> {
+        let mut state = self.state.lock();
+        if state.stopping {
+            return None;
+        }
+        state.is_working = true;
+        state.has_news = false;
+        Some(Working(Arc::clone(self)))
+    }
+
+    /// The job that runs now; when it is time to end it is stopped.
+    pub fn set_job(&self, job: Option<&Arc<Stop>>) {
+        let mut state = self.state.lock();
+        state.job = job.cloned();
+        if let Some(job) = state.job.as_ref().filter(|_| state.stopping) {
+            job.set();
+        }
+    }
+}
+
+pub struct Working(Arc<Control>);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.state.lock().is_working = false;
+        self.0.changed.notify_all();
+    }
+}

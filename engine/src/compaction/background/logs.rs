@@ -1,0 +1,90 @@
+//! When the log of a table is to become a segment.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+use pmem_store::{LogInfo, Store, StoreError, TableId};
+
+/// A log of more than this is sealed: rows of segments are found by statistics and lie by columns.
+const SEALED_BYTES: u64 = 4 << 20;
+/// A table whose log could not be sealed is left alone for so long.
+const TROUBLED: Duration = Duration::from_secs(60);
+
+pub struct LogWatch {
+    /// One without new rows for so long is sealed.
+    sealed_after: Duration,
+    /// How many rows a log had, and since when.
+    seen: HashMap<(TableId, u64), (u64, Instant)>,
+    troubled: HashMap<TableId, Instant>,
+}
+
+impl LogWatch {
+    pub fn new(sealed_after: Duration) -> LogWatch {
+        LogWatch { sealed_after, seen: HashMap::new(), troubled: HashMap::new() }
+    }
+
+    /// Seals what is due; when something will be, if nothing else happens.
+    pub fn seal(&mut self, store: &Store) -> Option<Duration> {
+        let logs = store.logs();
+        let now = Instant::now();
+        self.troubled.retain(|_, until| *until > now);
+        for (table, is_due) in self.due(&logs, now) {
+            let sealed = if is_due { store.seal_logs(table) } else { store.seal_closed_logs(table) };
+            match sealed {
+                // The table went meanwhile, and its logs with it.
+                Ok(_) | Err(StoreError::Conflict { .. } | StoreError::TableGone) => {}
+                Err(error) => {
+                    tracing::warn!(table, %error, "the rows of small writes could not be made a segment; it is tried again later");
+                    self.troubled.insert(table, now + TROUBLED);
+                }
+            }
+        }
+        let due = self.seen.values().map(|(_, since)| self.sealed_after.saturating_sub(now - *since));
+        let again = self.troubled.values().map(|until| *until - now);
+        due.min().map(|due| due.max(again.min().unwrap_or_default()))
+    }
+
+    /// Tables with logs that are to be sealed, and whether the one that takes new rows is among them.
+    fn due(&mut self, logs: &[LogInfo], now: Instant) -> BTreeMap<TableId, bool> {
+        self.seen.retain(|known, _| logs.iter().any(|log| (log.table, log.id) == *known));
+        let mut due = BTreeMap::new();
+        for (at, log) in logs.iter().enumerate().filter(|(_, log)| !self.troubled.contains_key(&log.table)) {
+            let seen = self.seen.entry((log.table, log.id)).or_insert((log.row_count, now));
+            if seen.0 != log.row_count {
+                *seen = (log.row_count, now);
+            }
+            let is_idle = now - seen.1 >= self.sealed_after;
+            if is_idle || log.size_bytes > SEALED_BYTES {
+                due.insert(log.table, true);
+            } else if logs.get(at + 1).is_some_and(|next| next.table == log.table) {
+                // Another one takes the rows.
+                due.entry(log.table).or_insert(false);
+            }
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(table: TableId, id: u64, row_count: u64, size_bytes: u64) -> LogInfo {
+        LogInfo { table, id, row_count, size_bytes }
+    }
+
+    #[test]
+    fn a_log_is_due_when_it_is_large_or_full_or_has_got_no_rows_for_long() {
+        let mut watch = LogWatch::new(Duration::from_secs(60));
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let small = log(1, 1, 10, 1_000);
+        assert!(watch.due(&[small.clone()], start).is_empty());
+        assert_eq!(watch.due(&[small.clone(), log(2, 2, 9, 5 << 20)], after(1)), BTreeMap::from([(2, true)]));
+        assert_eq!(watch.due(&[small.clone(), log(1, 3, 1, 100)], after(1)), BTreeMap::from([(1, false)]));
+        let grown = log(1, 1, 11, 1_100);
+        assert!(watch.due(&[grown.clone()], after(59)).is_empty());
+        assert!(watch.due(&[grown.clone()], after(118)).is_empty());
+        assert_eq!(watch.due(&[grown], after(119)), BTreeMap::from([(1, true)]));
+    }
+}

@@ -1,0 +1,95 @@
+//! What the engine does by itself to a store it writes to: seals logs, compacts, expires versions.
+//!
+//! `control` is what the thread and the engine tell each other; `thread` what it does; `logs`,
+//! `tables` and `expiry` what it knows of when something is to be done.
+//!
+//! **Invariant:** the thread has the store only while it works. So the store is closed with the engine,
+//! and not when the thread happens to look.
+
+mod control;
+mod expiry;
+mod logs;
+mod tables;
+mod thread;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::execution::runtime_env::RuntimeEnv;
+use parking_lot::Mutex;
+use pmem_store::{Store, TableSnapshot};
+
+use self::control::Control;
+use self::thread::Upkeep;
+use super::memory::background_bytes;
+use super::pick::{Effort, Limits, pick_jobs};
+use super::runs::Runs;
+use super::turns::Turns;
+use crate::error::EngineError;
+use crate::options::MaintenanceOptions;
+
+/// What one job may write. More memory and time for one would not make reading quicker.
+const JOB_BYTES_MAX: u64 = 2 << 30;
+/// Who drops the engine waits for the step the thread is at, but no longer than this.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Compactions and their background of one engine. Stops when it is dropped.
+#[derive(Debug)]
+pub struct Maintenance {
+    options: MaintenanceOptions,
+    runtime: Arc<RuntimeEnv>,
+    turns: Arc<Turns>,
+    runs: Arc<Runs>,
+    control: Arc<Control>,
+    /// Until the thread is started.
+    upkeep: Mutex<Option<Upkeep>>,
+}
+
+impl Maintenance {
+    pub fn new(options: MaintenanceOptions, store: &Arc<Store>, runtime: &Arc<RuntimeEnv>) -> Maintenance {
+        let (turns, runs, control) = (Arc::<Turns>::default(), Arc::<Runs>::default(), Arc::<Control>::default());
+        let is_on = options.enabled && !store.is_read_only();
+        let upkeep = is_on.then(|| Upkeep::new(&options, store, runtime, &turns, &runs, &control));
+        Maintenance { options, runtime: Arc::clone(runtime), turns, runs, control, upkeep: Mutex::new(upkeep) }
+    }
+
+    pub fn options(&self) -> &MaintenanceOptions {
+        &self.options
+    }
+
+    pub fn turns(&self) -> &Arc<Turns> {
+        &self.turns
+    }
+
+    pub fn runs(&self) -> &Arc<Runs> {
+        &self.runs
+    }
+
+    /// Something was committed. The first one starts the thread.
+    pub fn wake(&self) {
+        if let Some(upkeep) = self.upkeep.lock().take() {
+            let started = std::thread::Builder::new().name("quiver-upkeep".into()).spawn(move || upkeep.run());
+            if let Err(error) = started {
+                tracing::warn!(%error, "tables are not compacted by themselves: no thread could be started");
+            }
+        }
+        self.control.wake();
+    }
+
+    /// How many segments of a table are to be rewritten in the background, and their bytes.
+    pub fn backlog(&self, table: &TableSnapshot) -> Result<(u64, u64), EngineError> {
+        let jobs = pick_jobs(table, Effort::Background, limits(background_bytes(&self.runtime.memory_pool)))?;
+        let segments = jobs.iter().map(|job| job.pieces.len() as u64).sum();
+        Ok((segments, jobs.iter().map(|job| job.size_bytes()).sum()))
+    }
+}
+
+impl Drop for Maintenance {
+    fn drop(&mut self) {
+        self.control.stop(PATIENCE);
+    }
+}
+
+fn limits(memory_bytes: usize) -> Limits {
+    Limits::of(memory_bytes as u64, JOB_BYTES_MAX)
+}

@@ -1,0 +1,143 @@
+//! What the thread remembers of tables, so that it does not look at each of them all the time.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use pmem_store::{TableId, TableRecord};
+
+use crate::compaction::pick::Limits;
+use crate::compaction::runs::Outcome;
+
+/// After a failure, and twice as long after each further one.
+const TROUBLED: Duration = Duration::from_secs(30);
+const TROUBLED_MAX: Duration = Duration::from_secs(3_600);
+/// After a conflict.
+const CONFLICT: Duration = Duration::from_millis(500);
+/// Jobs are halved no further than to this.
+const HALVED_MAX: u32 = 6;
+
+#[derive(Default)]
+pub struct TableWatch {
+    known: HashMap<TableId, Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// At this version there was nothing to do.
+    settled: Option<u64>,
+    failures: u32,
+    conflicts: u32,
+    not_before: Option<Instant>,
+}
+
+impl TableWatch {
+    pub fn forget_all_but(&mut self, tables: &[TableRecord]) {
+        self.known.retain(|id, _| tables.iter().any(|table| table.id == *id));
+    }
+
+    /// Whether something may have to be done.
+    pub fn is_due(&self, table: &TableRecord, now: Instant) -> bool {
+        self.known.get(&table.id).is_none_or(|known| {
+            known.settled != Some(table.changed_version) && known.not_before.is_none_or(|until| until <= now)
+        })
+    }
+
+    /// When a table is due that is not now.
+    pub fn next(&self, now: Instant) -> Option<Duration> {
+        self.known.values().filter_map(|known| known.not_before).filter(|until| *until > now).min().map(|until| until - now)
+    }
+
+    pub fn settled(&mut self, table: &TableRecord) {
+        *self.known.entry(table.id).or_default() = Known { settled: Some(table.changed_version), ..Known::default() };
+    }
+
+    pub fn postpone(&mut self, table: TableId, until: Instant) {
+        self.known.entry(table).or_default().not_before = Some(until);
+    }
+
+    pub fn ended(&mut self, table: TableId, outcome: &Outcome, now: Instant) {
+        let known = self.known.entry(table).or_default();
+        let wait = match outcome {
+            Outcome::Done => {
+                *known = Known::default();
+                return;
+            }
+            Outcome::Conflict => {
+                known.conflicts = (known.conflicts + 1).min(HALVED_MAX);
+                CONFLICT
+            }
+            // By somebody who does the same, and soon is done.
+            Outcome::Stopped => CONFLICT,
+            Outcome::Failed(_) => {
+                known.failures += 1;
+                (TROUBLED * 2u32.saturating_pow(known.failures - 1)).min(TROUBLED_MAX)
+            }
+        };
+        known.not_before = Some(now + wait);
+    }
+
+    /// What the next job of the table may take: half as much after each conflict, so that its time
+    /// becomes shorter than that between two changes it cannot go together with.
+    pub fn limits(&self, table: TableId, limits: Limits) -> Limits {
+        let halved = self.known.get(&table).map_or(0, |known| known.conflicts);
+        Limits { rows_max: limits.rows_max >> halved, bytes_max: limits.bytes_max >> halved }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn table(id: TableId, changed_version: u64) -> TableRecord {
+        TableRecord {
+            id,
+            namespace: "main".into(),
+            name: "t".into(),
+            created_version: 1,
+            changed_version,
+            schema_version: 1,
+            cluster_key: Vec::new(),
+            options: BTreeMap::new(),
+            next_column: 1,
+            constraints: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_table_is_looked_at_again_when_it_has_changed() {
+        let (mut watch, now) = (TableWatch::default(), Instant::now());
+        assert!(watch.is_due(&table(1, 5), now));
+        watch.settled(&table(1, 5));
+        assert!(!watch.is_due(&table(1, 5), now));
+        assert!(watch.is_due(&table(1, 6), now));
+        watch.ended(1, &Outcome::Done, now);
+        assert!(watch.is_due(&table(1, 5), now));
+    }
+
+    #[test]
+    fn each_conflict_halves_the_next_job_and_a_success_ends_that() {
+        let (mut watch, now) = (TableWatch::default(), Instant::now());
+        let limits = Limits { rows_max: 1_024, bytes_max: 4_096 };
+        watch.ended(1, &Outcome::Conflict, now);
+        watch.ended(1, &Outcome::Conflict, now);
+        assert_eq!(watch.limits(1, limits).rows_max, 256);
+        assert!(!watch.is_due(&table(1, 5), now) && watch.is_due(&table(1, 5), now + CONFLICT));
+        (0..100).for_each(|_| watch.ended(1, &Outcome::Conflict, now));
+        assert_eq!(watch.limits(1, limits).bytes_max, 64);
+        watch.ended(1, &Outcome::Done, now);
+        assert_eq!(watch.limits(1, limits).bytes_max, 4_096);
+    }
+
+    #[test]
+    fn a_table_that_fails_is_tried_less_and_less_often() {
+        let (mut watch, now) = (TableWatch::default(), Instant::now());
+        for expected in [30, 60, 120] {
+            watch.ended(1, &Outcome::Failed("no".into()), now);
+            assert_eq!(watch.next(now), Some(Duration::from_secs(expected)));
+        }
+        (0..100).for_each(|_| watch.ended(1, &Outcome::Failed("no".into()), now));
+        assert_eq!(watch.next(now), Some(TROUBLED_MAX));
+    }
+}

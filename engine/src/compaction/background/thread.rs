@@ -1,0 +1,169 @@
+//! The thread: looks what is to be done after a commit, and when something is due.
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use datafusion::execution::runtime_env::RuntimeEnv;
+use pmem_store::{Store, TableRecord};
+use tokio::runtime::Builder;
+
+use super::control::Control;
+use super::expiry::Expiry;
+use super::limits;
+use super::logs::LogWatch;
+use super::tables::TableWatch;
+use crate::compaction::job::Worker;
+use crate::compaction::memory::background_bytes;
+use crate::compaction::pace::Pace;
+use crate::compaction::pick::{Effort, pick_jobs};
+use crate::compaction::runs::{Outcome, Runs};
+use crate::compaction::stop::Stop;
+use crate::compaction::turns::Turns;
+use crate::error::EngineError;
+use crate::options::MaintenanceOptions;
+
+/// Logs are looked after so often while a long job runs.
+const LOGS_EVERY: Duration = Duration::from_secs(1);
+/// Where queries hold all memory.
+const MEMORY_AGAIN: Duration = Duration::from_secs(5);
+
+/// What the thread needs, and remembers.
+pub struct Upkeep {
+    options: MaintenanceOptions,
+    store: Weak<Store>,
+    runtime: Arc<RuntimeEnv>,
+    turns: Arc<Turns>,
+    runs: Arc<Runs>,
+    control: Arc<Control>,
+    tables: TableWatch,
+    logs: LogWatch,
+    expiry: Expiry,
+}
+
+impl std::fmt::Debug for Upkeep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Upkeep").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Upkeep {
+    pub fn new(
+        options: &MaintenanceOptions,
+        store: &Arc<Store>,
+        runtime: &Arc<RuntimeEnv>,
+        turns: &Arc<Turns>,
+        runs: &Arc<Runs>,
+        control: &Arc<Control>,
+    ) -> Upkeep {
+        Upkeep {
+            options: options.clone(),
+            store: Arc::downgrade(store),
+            runtime: Arc::clone(runtime),
+            turns: Arc::clone(turns),
+            runs: Arc::clone(runs),
+            control: Arc::clone(control),
+            tables: TableWatch::default(),
+            logs: LogWatch::new(Duration::from_millis(options.seal_after_ms)),
+            expiry: Expiry::default(),
+        }
+    }
+
+    pub fn run(mut self) {
+        let tasks = match Builder::new_current_thread().enable_time().build() {
+            Ok(tasks) => tasks,
+            Err(error) => return tracing::warn!(%error, "tables are not compacted by themselves"),
+        };
+        let delay = Duration::from_millis(self.options.delay_ms);
+        let mut wait = None;
+        // A pause first: commits come in bursts, and a process may have been started for one of them.
+        while self.control.wait(wait) && self.control.pause(delay) {
+            let Some(working) = self.control.begin() else { return };
+            let Some(store) = self.store.upgrade() else { return };
+            wait = Some(tasks.block_on(self.round(&store)));
+            // The store may be closed with this, and must be before anybody thinks it is.
+            drop(store);
+            drop(working);
+        }
+    }
+
+    /// Does what there is to do; when to look again if nothing is committed.
+    async fn round(&mut self, store: &Arc<Store>) -> Duration {
+        let mut next_log = self.logs.seal(store);
+        while !self.control.is_stopping() && self.compact_tables(store).await {
+            next_log = self.logs.seal(store);
+        }
+        let next = [next_log, self.tables.next(Instant::now())].into_iter().flatten();
+        let expiry = if self.control.is_stopping() { Duration::ZERO } else { self.expiry.expire(store) };
+        next.fold(expiry, Duration::min)
+    }
+
+    /// One job of each table that has some; whether there was any.
+    async fn compact_tables(&mut self, store: &Arc<Store>) -> bool {
+        let Ok(snapshot) = store.snapshot() else { return false };
+        let tables = snapshot.tables_in_use();
+        drop(snapshot);
+        self.tables.forget_all_but(&tables);
+        let mut has_worked = false;
+        for table in tables {
+            if self.control.is_stopping() {
+                return false;
+            }
+            if !self.tables.is_due(&table, Instant::now()) {
+                continue;
+            }
+            let outcome = self.compact(store, &table).await.unwrap_or_else(|error| {
+                tracing::warn!(table = %table.name, %error, "a table could not be compacted; it is tried again later");
+                Some(Outcome::Failed(error.to_string()))
+            });
+            if let Some(outcome) = outcome {
+                has_worked |= outcome == Outcome::Done;
+                self.tables.ended(table.id, &outcome, Instant::now());
+            }
+        }
+        has_worked
+    }
+
+    /// None if there was nothing to do.
+    async fn compact(&mut self, store: &Arc<Store>, record: &TableRecord) -> Result<Option<Outcome>, EngineError> {
+        let stop = Arc::new(Stop::default());
+        let Some(_turn) = self.turns.try_take(record.id, &stop) else { return Ok(Some(Outcome::Stopped)) };
+        let Some(table) = store.snapshot()?.table(&record.namespace, &record.name)? else { return Ok(None) };
+        let memory_bytes = background_bytes(&self.runtime.memory_pool);
+        let limits = self.tables.limits(record.id, limits(memory_bytes));
+        let jobs = pick_jobs(&table, Effort::Background, limits)?;
+        let Some(job) = jobs.first() else {
+            self.tables.settled(table.record());
+            return Ok(None);
+        };
+        let mut looked = Instant::now();
+        let logs = &mut self.logs;
+        let mut worker = Worker {
+            store,
+            runs: &self.runs,
+            runtime: Arc::clone(&self.runtime),
+            memory_bytes,
+            partitions: 1,
+            stop: Arc::clone(&stop),
+            started_by: "background",
+            owns_thread: true,
+            pace: Pace::new(self.options.rate_bytes_per_s),
+            meanwhile: Box::new(move || {
+                if looked.elapsed() >= LOGS_EVERY {
+                    logs.seal(store);
+                    looked = Instant::now();
+                }
+            }),
+        };
+        let prepared = match worker.prepare(&table, job) {
+            Err(EngineError::Memory { .. }) => {
+                self.tables.postpone(record.id, Instant::now() + MEMORY_AGAIN);
+                return Ok(None);
+            }
+            prepared => prepared?,
+        };
+        self.control.set_job(Some(&stop));
+        let outcome = worker.run(prepared).await;
+        self.control.set_job(None);
+        outcome.map(Some)
+    }
+}

@@ -1,0 +1,244 @@
+//! One job from its first row to its commit.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::UInt64Type;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use futures::StreamExt;
+use pmem_store::{Appender, ReplacedSegment, Replacement, SealedSegment, Store, StoreError, TableSnapshot};
+
+use super::memory::{JobMemory, Need};
+use super::pace::Pace;
+use super::pick::Job;
+use super::piece::TARGET_BYTES;
+use super::places::Places;
+use super::plan::ReadPlan;
+use super::runs::{OpenRun, Outcome, Runs};
+use super::stop::Stop;
+use crate::error::EngineError;
+use crate::scan::Part;
+use crate::types::physical_schema;
+use crate::write::blocking;
+
+/// The name of the commit in the history of versions.
+const OPERATION: &str = "COMPACT";
+/// A job of less than this by so much more is to become one segment.
+const ROOM_PERCENT: u64 = 125;
+/// What a segment takes at least, so that the smallest job has room for one.
+const SEGMENT_BYTES_MIN: u64 = 4 << 20;
+
+/// A pause is no reason to leave everything else undone.
+const PAUSE_STEP: Duration = Duration::from_secs(1);
+
+/// Who runs jobs, and how.
+pub struct Worker<'a> {
+    pub store: &'a Arc<Store>,
+    pub runs: &'a Arc<Runs>,
+    pub runtime: Arc<RuntimeEnv>,
+    /// What one job may take of the runtime's memory.
+    pub memory_bytes: usize,
+    pub partitions: usize,
+    pub stop: Arc<Stop>,
+    pub started_by: &'static str,
+    /// The thread is its own: what blocks may block it.
+    pub owns_thread: bool,
+    pub pace: Pace,
+    /// Called between two batches, and every second of a pause.
+    pub meanwhile: Box<dyn FnMut() + Send + 'a>,
+}
+
+/// A job that has the memory it needs.
+pub struct Prepared<'a> {
+    table: &'a TableSnapshot,
+    job: &'a Job,
+    /// None where no row is left to be read.
+    reading: Option<Reading>,
+}
+
+struct Reading {
+    plan: ReadPlan,
+    sources: Vec<Arc<Part>>,
+    memory: JobMemory,
+}
+
+impl Worker<'_> {
+    /// For the segments of a job of the table as it was when the job was picked.
+    pub fn prepare<'a>(&self, table: &'a TableSnapshot, job: &'a Job) -> Result<Prepared<'a>, EngineError> {
+        if job.live_rows() == 0 {
+            return Ok(Prepared { table, job, reading: None });
+        }
+        let parts = parts_of(table, job)?;
+        let sources: Vec<Arc<Part>> = parts.iter().map(|(part, _)| Arc::clone(part)).collect();
+        let plan = ReadPlan::new(table, parts, self.memory_bytes);
+        let need = plan.need();
+        let need = Need { fixed_bytes: need.fixed_bytes + Places::bytes_of(job.rows()), ..need };
+        let memory = JobMemory::take(&self.runtime, need, self.memory_bytes)?;
+        Ok(Prepared { table, job, reading: Some(Reading { plan, sources, memory }) })
+    }
+
+    /// Rewrites the segments, or drops them if no row of them is left.
+    pub async fn run(&mut self, prepared: Prepared<'_>) -> Result<Outcome, EngineError> {
+        let Prepared { table, job, reading } = prepared;
+        let run = self.runs.begin(table, job, self.started_by);
+        let result = match reading {
+            None => self.drop_segments(table, job).await,
+            Some(reading) => self.rewrite(table, job, reading).await,
+        };
+        settle(run, result)
+    }
+
+    /// Nothing of them is left to be written.
+    async fn drop_segments(&mut self, table: &TableSnapshot, job: &Job) -> Result<Vec<SealedSegment>, EngineError> {
+        let segments: HashMap<u64, _> = table.segments().iter().map(|segment| (segment.id(), segment)).collect();
+        let removed = job.pieces.iter().filter_map(|piece| segments.get(&piece.id)).map(|segment| ReplacedSegment {
+            segment: segment.id(),
+            deletions: segment.deletions().cloned(),
+            places: Vec::new(),
+        });
+        let replacement = replacement(table, removed.collect());
+        let store = Arc::clone(self.store);
+        on_a_thread(self.owns_thread, move || commit(&store, replacement)).await
+    }
+
+    async fn rewrite(&mut self, table: &TableSnapshot, job: &Job, reading: Reading) -> Result<Vec<SealedSegment>, EngineError> {
+        let Reading { plan, sources, memory } = reading;
+        let mut places = Places::new(&sources);
+        let rows = plan.run(&memory, self.partitions)?;
+        let appender = self.store.appender(table.record().id, physical_schema(table.schema()))?;
+        let appender = appender.with_target_bytes(target_bytes(job));
+        let appender = self.write(rows, appender, &mut places, job).await?;
+        if places.written_rows() != job.live_rows() {
+            let (found, expected) = (places.written_rows(), job.live_rows());
+            return Err(EngineError::internal(format!("a compaction found {found} rows and not {expected}")));
+        }
+        let mut replacement = replacement(table, places.into_replaced());
+        let (store, stop) = (Arc::clone(self.store), Arc::clone(&self.stop));
+        let added = on_a_thread(self.owns_thread, move || {
+            replacement.added = appender.finish()?;
+            // A file cut short before its last row was written showed zeros in the place of rows.
+            let intact = sources.iter().try_for_each(|part| part.check_intact()).map_err(EngineError::from);
+            let intact = intact.and_then(|()| if stop.is_set() { Err(EngineError::Cancelled) } else { Ok(()) });
+            if let Err(error) = intact {
+                store.discard(replacement.table, &replacement.added);
+                return Err(error);
+            }
+            commit(&store, replacement)
+        });
+        added.await
+    }
+
+    /// Writes all rows, each batch before the next one is made.
+    async fn write(
+        &mut self,
+        mut rows: SendableRecordBatchStream,
+        mut appender: Appender,
+        places: &mut Places,
+        job: &Job,
+    ) -> Result<Appender, EngineError> {
+        let row_bytes = job.live_bytes() as f64 / job.live_rows().max(1) as f64;
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = self.stop.wait() => return Err(EngineError::Cancelled),
+                next = rows.next() => next,
+            };
+            let Some(batch) = next.transpose()? else { return Ok(appender) };
+            let (batch, count) = without_ids(batch, places)?;
+            let write = move || appender.write(batch).map(|()| appender).map_err(EngineError::from);
+            appender = on_a_thread(self.owns_thread, write).await?;
+            (self.meanwhile)();
+            if let Some(pause) = self.pace.wrote((row_bytes * count as f64) as u64) {
+                self.pause(pause).await;
+            }
+        }
+    }
+
+    async fn pause(&mut self, mut pause: Duration) {
+        while !pause.is_zero() && !self.stop.is_set() {
+            let step = pause.min(PAUSE_STEP);
+            tokio::select! {
+                () = self.stop.wait() => {}
+                () = tokio::time::sleep(step) => {}
+            }
+            (self.meanwhile)();
+            pause -= step;
+        }
+    }
+}
+
+/// What blocks, on the thread that is there for it or on one where it holds up nobody.
+async fn on_a_thread<T: Send + 'static>(
+    owns_this_one: bool,
+    work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
+) -> Result<T, EngineError> {
+    if owns_this_one { work() } else { blocking(work).await }
+}
+
+/// Takes the row ids off the batch and notes where its rows go.
+fn without_ids(batch: RecordBatch, places: &mut Places) -> Result<(RecordBatch, usize), EngineError> {
+    let last = batch.num_columns().saturating_sub(1);
+    let Some(ids) = batch.columns().last().and_then(|ids| ids.as_primitive_opt::<UInt64Type>()) else {
+        return Err(EngineError::internal("rows to be compacted have no ids"));
+    };
+    places.add(ids)?;
+    let columns: Vec<usize> = (0..last).collect();
+    let rows = batch.project(&columns).map_err(|error| EngineError::internal(error.to_string()))?;
+    Ok((rows, batch.num_rows()))
+}
+
+/// Each with whether it is in the key's order.
+fn parts_of(table: &TableSnapshot, job: &Job) -> Result<Vec<(Arc<Part>, bool)>, EngineError> {
+    let physical = physical_schema(table.schema());
+    let segments: HashMap<u64, _> = table.segments().iter().map(|segment| (segment.id(), segment)).collect();
+    let part = |(id, is_sorted): (u64, bool)| match segments.get(&id) {
+        Some(segment) => Ok((Arc::new(Part::open(table, segment, &physical)?), is_sorted)),
+        None => Err(EngineError::internal(format!("segment {id} is none of the table it was picked from"))),
+    };
+    job.pieces.iter().map(|piece| (piece.id, piece.is_sorted)).map(part).collect()
+}
+
+/// One segment if it can be, so that a merge does not leave a small rest.
+fn target_bytes(job: &Job) -> u64 {
+    let expected = (job.live_bytes() / 100 * ROOM_PERCENT).max(SEGMENT_BYTES_MIN);
+    if expected <= TARGET_BYTES / 100 * ROOM_PERCENT { expected } else { TARGET_BYTES }
+}
+
+/// Without the new segments.
+fn replacement(table: &TableSnapshot, removed: Vec<ReplacedSegment>) -> Replacement {
+    let record = table.record();
+    let sorted = !record.cluster_key.is_empty();
+    Replacement { table: record.id, schema_version: record.schema_version, removed, added: Vec::new(), sorted }
+}
+
+fn commit(store: &Store, replacement: Replacement) -> Result<Vec<SealedSegment>, EngineError> {
+    let added = replacement.added.clone();
+    let mut transaction = store.begin().inspect_err(|_| store.discard(replacement.table, &added))?;
+    transaction.replace_segments(replacement)?;
+    transaction.commit(OPERATION)?;
+    Ok(added)
+}
+
+fn settle(run: OpenRun, result: Result<Vec<SealedSegment>, EngineError>) -> Result<Outcome, EngineError> {
+    match result {
+        Ok(added) => {
+            run.done(added.len() as u64, added.iter().map(|segment| segment.size_bytes).sum());
+            Ok(Outcome::Done)
+        }
+        Err(EngineError::Store(StoreError::Conflict { .. } | StoreError::TableGone)) => {
+            run.ended(Outcome::Conflict);
+            Ok(Outcome::Conflict)
+        }
+        Err(EngineError::Cancelled) => {
+            run.ended(Outcome::Stopped);
+            Ok(Outcome::Stopped)
+        }
+        Err(error) => {
+            run.ended(Outcome::Failed(error.to_string()));
+            Err(error)
+        }
+    }
+}

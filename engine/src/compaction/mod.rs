@@ -1,0 +1,35 @@
+//! Tables stay quick to read while they change: logs become segments, and small or much-deleted
+//! segments become few large ones, in the order of the cluster key. `docs/maintenance.md` is what
+//! users know of it.
+//!
+//! The way of a compaction:
+//!
+//! 1. `piece` says what is known of each segment, `key_range` where its keys lie;
+//! 2. `pick` decides which of them are worth to be rewritten together: a job;
+//! 3. `plan` is the query that reads the job's rows with their row ids, sorted where there is a key;
+//! 4. `job` writes what it yields, notes in `places` where each row went, and commits;
+//! 5. `turns` sees to it that a table has one compaction at a time, `runs` remembers them.
+//!
+//! `background` does it by itself, on a thread of its own; `optimize` on demand.
+//!
+//! **Invariant:** nothing of a table changes before the commit, which fails if one of the segments is
+//! no more. Rows that are deleted meanwhile stay deleted, and whoever deletes rows of a segment that
+//! was replaced finds them by their places.
+
+mod background;
+mod job;
+mod key_range;
+mod memory;
+mod optimize;
+mod pace;
+mod pick;
+mod piece;
+mod places;
+mod plan;
+mod runs;
+mod stop;
+mod turns;
+
+pub(crate) use background::Maintenance;
+pub(crate) use optimize::{checkpoint, optimize_table};
+pub(crate) use runs::{Outcome, RunInfo};

@@ -1,0 +1,125 @@
+//! OPTIMIZE TABLE and CHECKPOINT: what the background does, now and by whoever asks for it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pmem_store::{Store, StoreError, TableId, TableSnapshot};
+
+use super::job::Worker;
+use super::pace::Pace;
+use super::pick::{Effort, Job, Limits, pick_jobs};
+use super::runs::Outcome;
+use super::stop::Stop;
+use crate::error::EngineError;
+use crate::session::Running;
+use crate::write::blocking;
+
+/// What one job may write: all of a table that is no larger, and else no more than would be lost with it.
+const JOB_BYTES_MAX: u64 = 64 << 30;
+/// Of the memory that the statement may have.
+const MEMORY_SHARE: usize = 2;
+/// So often others may change the table in a way that a compaction cannot go together with.
+const CONFLICTS_MAX: u32 = 3;
+
+/// What a table consisted of before and after.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Optimized {
+    pub segments_before: u64,
+    pub segments_after: u64,
+    pub bytes_before: u64,
+    pub bytes_after: u64,
+}
+
+/// Seals the table's logs and rewrites whatever is worth it. Dropped before its end, it leaves the
+/// table as it is by then.
+pub async fn optimize_table(running: &Running, table: TableId, full: bool) -> Result<Optimized, EngineError> {
+    let engine = &running.engine;
+    let store = &engine.store;
+    let _turn = engine.maintenance.turns().take(table).await;
+    let (segments_before, bytes_before) = size(&current(store, table)?);
+    let sealing = Arc::clone(store);
+    blocking(move || Ok(sealing.seal_logs(table)?)).await?;
+    let memory_bytes = engine.query_memory_limit_bytes / MEMORY_SHARE;
+    let mut worker = Worker {
+        store,
+        runs: engine.maintenance.runs(),
+        runtime: Arc::clone(running.runtime()),
+        memory_bytes,
+        partitions: engine.partitions,
+        stop: Arc::new(Stop::default()),
+        started_by: "OPTIMIZE",
+        owns_thread: false,
+        pace: Pace::new(None),
+        meanwhile: Box::new(|| {}),
+    };
+    let effort = if full { Effort::Full } else { Effort::Optimize };
+    let limits = Limits::of(memory_bytes as u64, JOB_BYTES_MAX);
+    let mut conflicts = 0;
+    loop {
+        let (table, jobs) = picked(store, table, effort, limits).await?;
+        match run_all(&mut worker, &table, &jobs).await? {
+            true => break,
+            false if conflicts == CONFLICTS_MAX => {
+                return Err(StoreError::Conflict { table: table.record().name.clone() }.into());
+            }
+            false => conflicts += 1,
+        }
+    }
+    let (segments_after, bytes_after) = size(&current(store, table)?);
+    Ok(Optimized { segments_before, segments_after, bytes_before, bytes_after })
+}
+
+/// False if one of them met a conflict; those before it are done.
+async fn run_all(worker: &mut Worker<'_>, table: &TableSnapshot, jobs: &[Job]) -> Result<bool, EngineError> {
+    for job in jobs {
+        match worker.run(worker.prepare(table, job)?).await? {
+            Outcome::Done => {}
+            Outcome::Conflict => return Ok(false),
+            Outcome::Stopped => return Err(EngineError::Cancelled),
+            Outcome::Failed(message) => return Err(EngineError::internal(message)),
+        }
+    }
+    Ok(true)
+}
+
+/// Looks into segments, which may have to be read for it.
+async fn picked(
+    store: &Arc<Store>,
+    table: TableId,
+    effort: Effort,
+    limits: Limits,
+) -> Result<(TableSnapshot, Vec<Job>), EngineError> {
+    let store = Arc::clone(store);
+    blocking(move || {
+        let table = current(&store, table)?;
+        let jobs = pick_jobs(&table, effort, limits)?;
+        Ok((table, jobs))
+    })
+    .await
+}
+
+fn current(store: &Store, table: TableId) -> Result<TableSnapshot, EngineError> {
+    Ok(store.snapshot()?.table_by_id(table)?.ok_or(StoreError::TableGone)?)
+}
+
+/// Segments, logs among them, and bytes.
+fn size(table: &TableSnapshot) -> (u64, u64) {
+    ((table.segments().len() + table.tails().len()) as u64, table.size_bytes())
+}
+
+/// Seals the logs of all tables.
+pub async fn checkpoint(store: &Arc<Store>) -> Result<(), EngineError> {
+    let store = Arc::clone(store);
+    blocking(move || {
+        let tables: BTreeSet<TableId> = store.logs().into_iter().map(|log| log.table).collect();
+        for table in tables {
+            match store.seal_logs(table) {
+                // Dropped meanwhile.
+                Ok(_) | Err(StoreError::TableGone) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(store.flush()?)
+    })
+    .await
+}

@@ -1,0 +1,152 @@
+//! Tables with a cluster key: what is rewritten together becomes one run in the key's order. So
+//! segments far apart are rewritten each by itself, as one that held both would overlap all between.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::tier::{full_tier, tier};
+use super::{Effort, Job, Limits, chunks, is_too_small, must_be_rewritten};
+use crate::compaction::key_range::KeyRange;
+use crate::compaction::piece::{Piece, SMALL_BYTES, TARGET_BYTES};
+use crate::error::EngineError;
+
+pub type RangeOf<'a> = &'a mut dyn FnMut(&Piece) -> Result<KeyRange, EngineError>;
+
+/// In the background.
+pub fn pick(pieces: Vec<Piece>, range: RangeOf<'_>, limits: Limits) -> Result<Vec<Job>, EngineError> {
+    let (unsorted, sorted): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(|piece| !piece.is_sorted);
+    let (must, others): (Vec<Piece>, Vec<Piece>) =
+        sorted.into_iter().partition(|piece| must_be_rewritten(piece, Effort::Background));
+    let mut jobs = chunks(unsorted, limits.bytes_max, limits);
+    jobs.extend(must.into_iter().map(|piece| Job { pieces: vec![piece] }));
+    jobs.extend(full_tier_of_runs(others, range, limits)?);
+    Ok(jobs)
+}
+
+/// Pieces that were written together, one after the other in the key's order.
+struct Run {
+    rows: u64,
+    stored_rows: u64,
+    bytes: u64,
+    pieces: Vec<Piece>,
+}
+
+impl Run {
+    fn new(pieces: Vec<Piece>) -> Run {
+        Run {
+            rows: pieces.iter().map(|piece| piece.live_rows).sum(),
+            stored_rows: pieces.iter().map(|piece| piece.rows).sum(),
+            bytes: pieces.iter().map(Piece::live_bytes).sum(),
+            pieces,
+        }
+    }
+}
+
+/// Runs of one tier and those below it, if there are enough of them.
+fn full_tier_of_runs(pieces: Vec<Piece>, range: RangeOf<'_>, limits: Limits) -> Result<Option<Job>, EngineError> {
+    let mut by_run: BTreeMap<u64, Vec<Piece>> = BTreeMap::new();
+    pieces.into_iter().for_each(|piece| by_run.entry(piece.run).or_default().push(piece));
+    // Two of them would be more than a job can take.
+    let is_large = |run: &Run| run.bytes > limits.bytes_max / 2 || run.stored_rows > limits.rows_max / 2;
+    let mut runs: Vec<Run> = by_run.into_values().map(Run::new).filter(|run| !is_large(run)).collect();
+    // Without so many there is no use in looking at keys.
+    if full_tier(runs.iter().map(|run| tier(run.rows))).is_none() {
+        return Ok(None);
+    }
+    let overlapping = overlapping_runs(&runs, range)?;
+    let is_in_place = |at: usize, run: &Run| run.bytes >= SMALL_BYTES && !overlapping.contains(&at);
+    runs = runs.into_iter().enumerate().filter(|(at, run)| !is_in_place(*at, run)).map(|(_, run)| run).collect();
+    let Some(full) = full_tier(runs.iter().map(|run| tier(run.rows))) else { return Ok(None) };
+    runs.retain(|run| tier(run.rows) <= full);
+    runs.sort_by_key(|run| run.rows);
+    let (mut rows, mut bytes, mut taken) = (0, 0, Vec::new());
+    for run in runs {
+        (rows, bytes) = (rows + run.stored_rows, bytes + run.bytes);
+        if rows > limits.rows_max || bytes > limits.bytes_max {
+            break;
+        }
+        taken.push(run);
+    }
+    let pieces: Vec<Piece> = taken.into_iter().flat_map(|run| run.pieces).collect();
+    Ok((pieces.len() > 1).then_some(Job { pieces }))
+}
+
+/// The runs, by position, of which a piece overlaps one of another run.
+fn overlapping_runs(runs: &[Run], range: RangeOf<'_>) -> Result<HashSet<usize>, EngineError> {
+    let mut ranges = Vec::new();
+    for (run, of) in runs.iter().enumerate() {
+        for piece in &of.pieces {
+            ranges.push((range(piece)?, run));
+        }
+    }
+    ranges.sort();
+    let mut overlapping = HashSet::new();
+    // The piece that reaches farthest so far, and the one of another run that does.
+    let (mut first, mut second): (Option<(KeyRange, usize)>, Option<(KeyRange, usize)>) = (None, None);
+    for (range, run) in ranges {
+        for (other, other_run) in [&first, &second].into_iter().flatten() {
+            if *other_run != run && other.overlaps(&range) {
+                overlapping.extend([*other_run, run]);
+            }
+        }
+        let reaches_farther = |known: &Option<(KeyRange, usize)>| known.as_ref().is_none_or(|(known, _)| known.max < range.max);
+        if first.as_ref().is_some_and(|(_, known)| *known == run) || first.is_none() {
+            if reaches_farther(&first) {
+                first = Some((range, run));
+            }
+        } else if reaches_farther(&first) {
+            second = first.replace((range, run));
+        } else if reaches_farther(&second) {
+            second = Some((range, run));
+        }
+    }
+    Ok(overlapping)
+}
+
+/// All that helps: in the key's order, pieces that overlap, and neighbours that are too small.
+pub fn pick_all(pieces: Vec<Piece>, range: RangeOf<'_>, effort: Effort, limits: Limits) -> Result<Vec<Job>, EngineError> {
+    let mut ranged = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        ranged.push((range(&piece)?, piece));
+    }
+    ranged.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let must = |piece: &Piece| !piece.is_sorted || must_be_rewritten(piece, effort);
+    let mut jobs = Vec::new();
+    let mut open: Vec<Piece> = Vec::new();
+    let mut close = |open: &mut Vec<Piece>| {
+        let chunks = chunks(std::mem::take(open), u64::MAX, limits);
+        jobs.extend(chunks.into_iter().filter(|job| job.pieces.len() > 1 || job.pieces.iter().any(must)));
+    };
+    for component in components(ranged) {
+        let has_work = component.len() > 1 || component.iter().any(|piece| must(piece) || is_too_small(piece, effort));
+        // A full one in between would be overlapped by what holds both of its neighbours.
+        if !has_work || open.iter().map(Piece::live_bytes).sum::<u64>() >= TARGET_BYTES {
+            close(&mut open);
+        }
+        if has_work {
+            open.extend(component);
+        }
+    }
+    close(&mut open);
+    Ok(jobs)
+}
+
+/// Pieces that overlap, directly or by others between them; `ranged` is in the order of the ranges.
+fn components(ranged: Vec<(KeyRange, Piece)>) -> Vec<Vec<Piece>> {
+    let mut components: Vec<Vec<Piece>> = Vec::new();
+    let mut reach: Option<KeyRange> = None;
+    for (range, piece) in ranged {
+        match (components.last_mut(), &mut reach) {
+            (Some(component), Some(reach)) if reach.overlaps(&range) => {
+                component.push(piece);
+                if reach.max < range.max {
+                    reach.max = range.max;
+                }
+            }
+            _ => {
+                components.push(vec![piece]);
+                reach = Some(range);
+            }
+        }
+    }
+    components
+}

@@ -1,0 +1,118 @@
+//! Compactions that are running, and the last ones that have run.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pmem_store::TableSnapshot;
+
+use super::pick::Job;
+use crate::write::now_ms;
+
+/// So many are remembered.
+const LAST_MAX: usize = 200;
+
+/// How a compaction ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    /// Its segments were changed by somebody else, or the table is no more.
+    Conflict,
+    /// Somebody needed the table or the process ended; it is begun anew later.
+    Stopped,
+    Failed(String),
+}
+
+#[derive(Debug, Clone)]
+pub struct RunInfo {
+    pub namespace: String,
+    pub table: String,
+    pub started_by: &'static str,
+    pub started_at_ms: u64,
+    pub finished_at_ms: Option<u64>,
+    pub segments_before: u64,
+    pub segments_after: Option<u64>,
+    pub row_count: u64,
+    pub bytes_before: u64,
+    pub bytes_after: Option<u64>,
+    /// None while it runs.
+    pub outcome: Option<Outcome>,
+}
+
+#[derive(Debug, Default)]
+pub struct Runs {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    next: u64,
+    running: BTreeMap<u64, RunInfo>,
+    last: VecDeque<RunInfo>,
+}
+
+impl Runs {
+    pub fn begin(self: &Arc<Self>, table: &TableSnapshot, job: &Job, started_by: &'static str) -> OpenRun {
+        let record = table.record();
+        let info = RunInfo {
+            namespace: record.namespace.clone(),
+            table: record.name.clone(),
+            started_by,
+            started_at_ms: now_ms(),
+            finished_at_ms: None,
+            segments_before: job.pieces.len() as u64,
+            segments_after: None,
+            row_count: job.live_rows(),
+            bytes_before: job.size_bytes(),
+            bytes_after: None,
+            outcome: None,
+        };
+        let mut inner = self.inner.lock();
+        inner.next += 1;
+        let number = inner.next;
+        inner.running.insert(number, info);
+        OpenRun { runs: Arc::clone(self), number, outcome: Outcome::Stopped, after: None }
+    }
+
+    /// Those that have ended, the oldest first, then those that run.
+    pub fn all(&self) -> Vec<RunInfo> {
+        let inner = self.inner.lock();
+        inner.last.iter().chain(inner.running.values()).cloned().collect()
+    }
+}
+
+/// A compaction that runs. Dropped without another outcome, it was stopped.
+#[derive(Debug)]
+pub struct OpenRun {
+    runs: Arc<Runs>,
+    number: u64,
+    outcome: Outcome,
+    after: Option<(u64, u64)>,
+}
+
+impl OpenRun {
+    /// It has made so many segments of so many bytes.
+    pub fn done(mut self, segments: u64, bytes: u64) {
+        self.outcome = Outcome::Done;
+        self.after = Some((segments, bytes));
+    }
+
+    pub fn ended(mut self, outcome: Outcome) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for OpenRun {
+    fn drop(&mut self) {
+        let mut inner = self.runs.inner.lock();
+        let Some(mut info) = inner.running.remove(&self.number) else { return };
+        info.finished_at_ms = Some(now_ms());
+        info.segments_after = self.after.map(|(segments, _)| segments);
+        info.bytes_after = self.after.map(|(_, bytes)| bytes);
+        info.outcome = Some(self.outcome.clone());
+        if inner.last.len() == LAST_MAX {
+            inner.last.pop_front();
+        }
+        inner.last.push_back(info);
+    }
+}

@@ -1,0 +1,70 @@
+//! A constraint as the catalog keeps it: JSON, columns by their ids.
+
+use pmem_store::{ColumnInfo, TableRecord, TableSnapshot};
+use serde::{Deserialize, Serialize};
+
+use crate::error::EngineError;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Constraint {
+    pub name: String,
+    #[serde(flatten)]
+    pub rule: Rule,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Rule {
+    /// Its columns are NOT NULL as well.
+    PrimaryKey { columns: Vec<u32> },
+    /// NULLs are no keys.
+    Unique { columns: Vec<u32> },
+    /// The expression names columns as they are called now; renaming one rewrites it.
+    Check { sql: String, columns: Vec<u32> },
+}
+
+impl Constraint {
+    pub fn columns(&self) -> &[u32] {
+        match &self.rule {
+            Rule::PrimaryKey { columns } | Rule::Unique { columns } | Rule::Check { columns, .. } => columns,
+        }
+    }
+
+    /// The columns that must differ, if that is what it is about.
+    pub fn key(&self) -> Option<&[u32]> {
+        match &self.rule {
+            Rule::PrimaryKey { columns } | Rule::Unique { columns } => Some(columns),
+            Rule::Check { .. } => None,
+        }
+    }
+
+    pub fn is_primary_key(&self) -> bool {
+        matches!(self.rule, Rule::PrimaryKey { .. })
+    }
+
+    pub fn to_text(&self) -> Result<String, EngineError> {
+        serde_json::to_string(self).map_err(|error| EngineError::internal(error.to_string()))
+    }
+}
+
+/// In the order they were declared.
+pub fn constraints_of(record: &TableRecord) -> Result<Vec<Constraint>, EngineError> {
+    let parsed = record.constraints.iter().map(|text| serde_json::from_str(text));
+    parsed.collect::<Result<_, _>>().map_err(|_| {
+        let feature = format!("a constraint of the table \"{}\", which a newer version of Quiver made,", record.name);
+        EngineError::unsupported(feature, Some("use that version to write to the table"))
+    })
+}
+
+/// The keys of a table as positions of columns, the primary key first.
+pub fn unique_keys(table: &TableSnapshot) -> Vec<Vec<usize>> {
+    let mut constraints = constraints_of(table.record()).unwrap_or_default();
+    constraints.sort_by_key(|constraint| !constraint.is_primary_key());
+    let keys = constraints.iter().filter_map(Constraint::key);
+    keys.filter_map(|key| places(key, table.columns())).collect()
+}
+
+/// Where the columns with these ids are.
+pub fn places(ids: &[u32], columns: &[ColumnInfo]) -> Option<Vec<usize>> {
+    ids.iter().map(|id| columns.iter().position(|column| column.id == *id)).collect()
+}

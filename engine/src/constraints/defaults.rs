@@ -1,0 +1,52 @@
+//! DEFAULT: what a column is where a statement does not say.
+
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{DataType, Schema};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::{Expr, ExprSchemable};
+use datafusion::sql::sqlparser::ast;
+use pmem_store::{ColumnInfo, TableSnapshot};
+
+use super::expression::{Planned, parsed};
+use crate::engine::EngineShared;
+use crate::error::EngineError;
+
+/// The default of each column of a table, planned; evaluated once for each row it is written in.
+pub fn planned_defaults(engine: &EngineShared, table: &TableSnapshot) -> Vec<Option<Expr>> {
+    let columns = table.columns().iter().zip(table.schema().fields());
+    columns.map(|(column, field)| column.default_sql.as_deref().map(|sql| planned_or_error(engine, sql, field.name()))).collect()
+}
+
+/// Where it cannot be planned any more, a column that is not there: whoever uses it gets an error, and
+/// who does not is not disturbed.
+fn planned_or_error(engine: &EngineShared, sql: &str, column: &str) -> Expr {
+    match Planned::of(engine, sql, &Schema::empty(), "DEFAULT") {
+        Ok(planned) => planned.expr,
+        Err(error) => {
+            let error = EngineError::from(error);
+            Expr::Column(Column::new_unqualified(format!("DEFAULT {sql} of {column}: {error}")))
+        }
+    }
+}
+
+/// A default as it is declared: it must have a value of the column's type. Returns one, and whether
+/// every row has the same.
+pub fn default_value(engine: &EngineShared, sql: &str, data_type: &DataType) -> Result<(ScalarValue, bool)> {
+    let mut planned = Planned::of(engine, sql, &Schema::empty(), "DEFAULT")?;
+    let is_volatile = planned.expr.is_volatile();
+    planned.expr = planned.expr.cast_to(data_type, &DFSchema::empty())?;
+    let options = RecordBatchOptions::new().with_row_count(Some(1));
+    let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
+    let value = planned.physical(engine)?.evaluate(&row)?.into_array(1)?;
+    Ok((ScalarValue::try_from_array(&value, 0)?, !is_volatile))
+}
+
+/// A default as a part of a statement; NULL where the column has none.
+pub fn default_expr(column: &ColumnInfo) -> Result<ast::Expr, EngineError> {
+    match &column.default_sql {
+        Some(sql) => Ok(ast::Expr::Nested(Box::new(parsed(sql)?))),
+        None => Ok(ast::Expr::value(ast::Value::Null)),
+    }
+}

@@ -1,0 +1,206 @@
+//! Holds the rows of one statement against the rules of their table.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::cast;
+use arrow::datatypes::Schema;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use pmem_store::{Snapshot, StoreError, TableId, TableSnapshot, Transaction};
+
+use super::exact::{Duplicate, duplicate};
+use super::key::{Key, comparable};
+use super::new_keys::{NewKeys, Sought};
+use super::others::others_parts;
+use super::rules::TableRules;
+use super::search::Haystack;
+use crate::error::EngineError;
+use crate::scan::{Part, open_parts};
+
+/// Keys that are compared at once: one that is there twice is nearly always among the first.
+const SUSPECTS_MAX: usize = 1_024;
+
+/// Sees every batch before it is written, and the transaction that all of them go to.
+#[derive(Debug)]
+pub struct Enforcer {
+    rules: Arc<TableRules>,
+    rows: u64,
+    /// By key of the table.
+    keys: Vec<NewKeys>,
+    memory: MemoryReservation,
+}
+
+impl Enforcer {
+    pub fn new(rules: &Arc<TableRules>) -> Enforcer {
+        Enforcer {
+            rules: Arc::clone(rules),
+            rows: 0,
+            keys: rules.keys.iter().map(NewKeys::new).collect(),
+            memory: MemoryConsumer::new("keys of new rows").register(&rules.pool),
+        }
+    }
+
+    /// `batch` has the table's columns in their order.
+    pub fn see(&mut self, batch: &RecordBatch) -> Result<(), EngineError> {
+        let rules = Arc::clone(&self.rules);
+        for check in &rules.checks {
+            let columns = declared_columns(&rules, batch, &check.columns)?;
+            let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+            let fields = check.columns.iter().map(|column| rules.declared.field(*column).clone().with_nullable(true));
+            let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+            let read = RecordBatch::try_new_with_options(schema, columns, &options).map_err(arrow_error)?;
+            if let Some(row) = check.broken(&read, |_| true)? {
+                let (number, values, table) = (self.rows + row as u64 + 1, check.shown(&read, row), &rules.table);
+                let message = format!("row {number} of the rows being written to \"{table}\" breaks {}: {values}", check.described());
+                return Err(EngineError::Constraint { constraint: check.constraint.clone(), message });
+            }
+        }
+        for (key, new) in rules.keys.iter().zip(&mut self.keys) {
+            let columns = declared_columns(&rules, batch, &key.columns)?;
+            let columns: Vec<ArrayRef> = columns.iter().map(comparable).collect();
+            new.add(key, &columns)?;
+        }
+        self.memory.try_resize(self.keys.iter().map(NewKeys::size_bytes).sum())?;
+        self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    /// Has `append` add the rows to the table with this id, and fails if the transaction then sees a
+    /// key twice, or would when it commits. Rows that the statement replaces are deleted before.
+    pub fn finish(
+        self,
+        transaction: &mut Transaction,
+        table: TableId,
+        append: impl FnOnce(&mut Transaction) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let keys = self.rules.keys.iter().zip(&self.keys).filter(|(_, new)| !new.is_empty());
+        let mut asked = Vec::new();
+        for (key, new) in keys {
+            let (sought, twice) = new.sought().map_err(refused)?;
+            asked.push((key, new, sought, twice));
+        }
+        if asked.is_empty() {
+            return append(transaction);
+        }
+        let before = transaction.snapshot().table_by_id(table)?;
+        let mut suspects: Vec<BTreeSet<u64>> = asked.iter().map(|(_, _, _, twice)| twice.iter().copied().collect()).collect();
+        if let Some(before) = &before {
+            let parts = all_parts(before)?;
+            self.rules.filters.table_has(table, &parts.iter().map(|(part, _)| Arc::clone(part)).collect::<Vec<_>>());
+            for ((key, _, sought, _), suspects) in asked.iter().zip(&mut suspects) {
+                let found = haystack(&self.rules, before, &parts).find(key, sought).map_err(refused)?;
+                tracing::debug!(constraint = key.constraint, rows_read = found.rows_read, "looked for keys");
+                suspects.extend(found.hashes);
+            }
+        }
+        append(transaction)?;
+        for ((key, new, _, _), suspects) in asked.iter().zip(&suspects) {
+            if let Some(twice) = confirmed(&self.rules, &transaction.snapshot(), table, key, suspects)? {
+                return Err(StoreError::Refused(told(&self.rules, key, new, &twice)));
+            }
+        }
+        let sought = asked.into_iter().map(|(key, _, sought, _)| (key.clone(), sought)).collect();
+        watch(&self.rules, transaction, table, sought)
+    }
+}
+
+/// Has the commit look at what others committed since the transaction began.
+fn watch(
+    rules: &Arc<TableRules>,
+    transaction: &mut Transaction,
+    table: TableId,
+    sought: Vec<(Key, Sought)>,
+) -> Result<(), StoreError> {
+    // A table of this transaction's own is nobody else's.
+    let Some(base) = transaction.base().table_by_id(table)? else { return Ok(()) };
+    let rules = Arc::clone(rules);
+    transaction.check_on_commit(Box::new(move |becoming: &Arc<Snapshot>| {
+        let checked = || -> Result<(), StoreError> {
+            let Some(now) = becoming.table_by_id(table)? else { return Ok(()) };
+            let parts = others_parts(&base, &now, becoming.version())?;
+            for (key, sought) in sought.iter().filter(|_| !parts.is_empty()) {
+                let found = haystack(&rules, &now, &parts).find(key, sought).map_err(refused)?;
+                if let Some(twice) = confirmed(&rules, becoming, table, key, &found.hashes)? {
+                    let (table, key) = (&rules.table, key.described());
+                    let message = format!("another transaction has given \"{table}\" the key {} first, which breaks {key}", twice.shown);
+                    return Err(StoreError::Refused(message));
+                }
+            }
+            Ok(())
+        };
+        checked().map_err(|error| error.to_string())
+    }));
+    Ok(())
+}
+
+/// The first key with a hash among `suspects` that two rows of the table have.
+fn confirmed(
+    rules: &TableRules,
+    snapshot: &Snapshot,
+    table: TableId,
+    key: &Key,
+    suspects: &BTreeSet<u64>,
+) -> Result<Option<Duplicate>, StoreError> {
+    if suspects.is_empty() {
+        return Ok(None);
+    }
+    let Some(table) = snapshot.table_by_id(table)? else { return Ok(None) };
+    let parts = all_parts(&table)?;
+    confirmed_in(&haystack(rules, &table, &parts), key, suspects)
+}
+
+pub fn confirmed_in(table: &Haystack<'_>, key: &Key, suspects: &BTreeSet<u64>) -> Result<Option<Duplicate>, StoreError> {
+    let suspects: Vec<u64> = suspects.iter().copied().collect();
+    for some in suspects.chunks(SUSPECTS_MAX) {
+        let found = duplicate(table, key, &some.iter().copied().collect()).map_err(refused)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+/// In words; rows count from 1, in the order they are written in.
+fn told(rules: &TableRules, key: &Key, new: &NewKeys, twice: &Duplicate) -> String {
+    let mut rows = new.rows_of(twice.hash).map(|row| row + 1);
+    let (table, shown, described) = (&rules.table, &twice.shown, key.described());
+    match (rows.next(), rows.next()) {
+        (Some(first), Some(second)) => {
+            format!("rows {first} and {second} of the rows being written to \"{table}\" have the same key {shown}, which breaks {described}")
+        }
+        (first, _) => {
+            let row = first.unwrap_or_default();
+            format!("row {row} of the rows being written has the key {shown}, which \"{table}\" has already; that breaks {described}")
+        }
+    }
+}
+
+pub fn haystack<'a>(rules: &'a TableRules, table: &TableSnapshot, parts: &'a [(Arc<Part>, usize)]) -> Haystack<'a> {
+    Haystack { table: table.record().id, declared: &rules.declared, parts, filters: &rules.filters }
+}
+
+pub fn all_parts(table: &TableSnapshot) -> Result<Vec<(Arc<Part>, usize)>, StoreError> {
+    Ok(open_parts(table, |_| true)?.into_iter().map(|part| (part, 0)).collect())
+}
+
+fn declared_columns(rules: &TableRules, batch: &RecordBatch, places: &[usize]) -> Result<Vec<ArrayRef>, EngineError> {
+    let column = |place: &usize| {
+        let (array, declared) = (batch.column(*place), rules.declared.field(*place).data_type());
+        // A query may yield another kind of the same type, such as a dictionary.
+        if array.data_type() == declared { Ok(Arc::clone(array)) } else { cast(array, declared).map_err(arrow_error) }
+    };
+    places.iter().map(column).collect()
+}
+
+fn arrow_error(error: arrow::error::ArrowError) -> EngineError {
+    EngineError::from(datafusion::common::DataFusionError::from(error))
+}
+
+/// As an error that passes through the store.
+fn refused(error: datafusion::common::DataFusionError) -> StoreError {
+    match EngineError::from(error) {
+        EngineError::Store(error) => error,
+        other => StoreError::Refused(other.to_string()),
+    }
+}

@@ -1,0 +1,52 @@
+//! Whether keys that share a hash are equal.
+
+use std::collections::{BTreeSet, HashSet};
+
+use arrow::array::{ArrayRef, UInt32Array};
+use arrow::compute::take;
+use datafusion::common::Result;
+
+use super::key::{Key, comparable};
+use super::reading::{Deleted, Next, is_alive, read_zones};
+use super::search::Haystack;
+
+/// A key that two living rows have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Duplicate {
+    pub hash: u64,
+    /// `(a) = (1)`
+    pub shown: String,
+}
+
+/// Looks at every row whose hash is among `suspects`; the first key that comes twice.
+pub fn duplicate(table: &Haystack<'_>, key: &Key, suspects: &BTreeSet<u64>) -> Result<Option<Duplicate>> {
+    let encoder = key.encoder()?;
+    let mut seen: HashSet<Box<[u8]>> = HashSet::new();
+    let mut found = None;
+    for (part, _) in table.parts {
+        let next = read_zones(part, &key.columns, table.declared, Deleted::Skip, |_| true, |zone| {
+            let columns: Vec<ArrayRef> = zone.columns.iter().map(comparable).collect();
+            let hashes = key.hashes(&columns)?;
+            let is_suspect = |row: &usize| suspects.contains(&hashes[*row]) && is_alive(part, zone.start + row);
+            let rows: Vec<u32> = (0..hashes.len()).filter(is_suspect).map(|row| row as u32).collect();
+            if rows.is_empty() {
+                return Ok(Next::Go);
+            }
+            let rows = UInt32Array::from(rows);
+            let taken = columns.iter().map(|column| take(column, &rows, None)).collect::<Result<Vec<_>, _>>()?;
+            let encoded = encoder.convert_columns(&taken)?;
+            for (row, bytes) in encoded.iter().enumerate() {
+                if !seen.insert(bytes.as_ref().into()) {
+                    let hash = hashes[rows.value(row) as usize];
+                    found = Some(Duplicate { hash, shown: key.shown(&taken, row) });
+                    return Ok(Next::Stop);
+                }
+            }
+            Ok(Next::Go)
+        })?;
+        if next == Next::Stop {
+            break;
+        }
+    }
+    Ok(found)
+}

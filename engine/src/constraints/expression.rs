@@ -1,0 +1,174 @@
+//! Expressions of CHECK and DEFAULT: from SQL to what is evaluated.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, DFSchemaRef, DataFusionError, Result};
+use datafusion::execution::context::ExecutionProps;
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::sql::sqlparser::ast::{self, ExprWithAlias, Ident, Visit, Visitor, visit_expressions_mut};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+
+use super::declare::identifier;
+use crate::engine::EngineShared;
+use crate::error::EngineError;
+use crate::sql::{SqlTypes, quoted, rewrite_part};
+use crate::{functions, optimizer, session};
+
+/// What was parsed as a part of a statement can be parsed alone.
+const DEPTH_MAX: usize = 1_000;
+
+/// A planned expression over the columns of a schema.
+pub struct Planned {
+    pub expr: Expr,
+    schema: DFSchemaRef,
+}
+
+impl Planned {
+    /// `what` is what the expression is of: CHECK or DEFAULT.
+    pub fn of(engine: &EngineShared, text: &str, schema: &Schema, what: &str) -> Result<Planned> {
+        let schema = Arc::new(DFSchema::try_from(schema.clone())?);
+        let mut expr = parsed(text)?;
+        if expr.visit(&mut Queries).is_break() {
+            return Err(refused("a subquery", what));
+        }
+        rewrite_part(&mut expr)?;
+        let expr = planner(engine).create_logical_expr_from_sql_expr(ExprWithAlias { expr, alias: None }, &schema)?;
+        refuse_parts(&expr, what)?;
+        Ok(Planned { expr, schema })
+    }
+
+    /// The columns it reads, by their places, ascending.
+    pub fn columns(&self) -> Vec<usize> {
+        let mut columns: Vec<usize> =
+            self.expr.column_refs().into_iter().filter_map(|column| self.schema.maybe_index_of_column(column)).collect();
+        columns.sort_unstable();
+        columns
+    }
+
+    /// With the rules that the engine puts on every expression of a statement.
+    pub fn physical(&self, engine: &EngineShared) -> Result<Arc<dyn PhysicalExpr>> {
+        let state = planner(engine);
+        let expr = self.analyzed(state)?;
+        let mut now = ExecutionProps::new();
+        now.mark_start_execution(Arc::clone(state.config_options()));
+        let context = SimplifyContext::builder()
+            .with_schema(Arc::clone(&self.schema))
+            .with_config_options(Arc::clone(state.config_options()))
+            .with_query_execution_start_time(now.query_execution_start_time)
+            .build();
+        // Functions such as now() are values after this.
+        let expr = ExprSimplifier::new(context).simplify(expr)?;
+        state.create_physical_expr(expr, &self.schema)
+    }
+
+    fn analyzed(&self, state: &SessionState) -> Result<Expr> {
+        let input = LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema: Arc::clone(&self.schema) });
+        let plan = LogicalPlanBuilder::from(input).project([self.expr.clone().alias("value")])?.build()?;
+        let plan = state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {})?;
+        match plan {
+            LogicalPlan::Projection(projection) if projection.expr.len() == 1 => Ok(projection.expr[0].clone().unalias()),
+            other => datafusion::common::internal_err!("an expression became {}", other.display()),
+        }
+    }
+}
+
+/// Knows no tables, and the settings every session begins with: what a row may be does not depend on
+/// who writes it.
+fn planner(engine: &EngineShared) -> &SessionState {
+    engine.rule_planner.get_or_init(|| {
+        SessionStateBuilder::new()
+            .with_config(session::config(engine))
+            .with_runtime_env(Arc::clone(&engine.runtime))
+            .with_default_features()
+            .with_type_planner(Arc::new(SqlTypes))
+            .with_analyzer_rules(optimizer::analyzer_rules())
+            .with_analyzer_rule(Arc::new(functions::CheckedArithmetic))
+            .build()
+    })
+}
+
+fn refuse_parts(expr: &Expr, what: &str) -> Result<()> {
+    let mut found = None;
+    expr.apply(|node| {
+        found = match node {
+            Expr::AggregateFunction(_) => Some("an aggregate"),
+            Expr::WindowFunction(_) => Some("a window function"),
+            Expr::Placeholder(_) => Some("a parameter"),
+            Expr::Unnest(_) => Some("UNNEST"),
+            _ => return Ok(TreeNodeRecursion::Continue),
+        };
+        Ok(TreeNodeRecursion::Stop)
+    })?;
+    match found {
+        Some(part) => Err(refused(part, what)),
+        None => Ok(()),
+    }
+}
+
+fn refused(part: &str, what: &str) -> DataFusionError {
+    let hint = Some("use constants and functions, and in CHECK the columns of the row");
+    EngineError::unsupported(format!("{part} in {what}"), hint).into_datafusion()
+}
+
+/// Stops at a subquery, before anybody looks for its tables.
+struct Queries;
+
+impl Visitor for Queries {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+}
+
+pub fn parsed(text: &str) -> Result<ast::Expr, EngineError> {
+    let mut parser = Parser::new(&GenericDialect {}).with_recursion_limit(DEPTH_MAX).try_with_sql(text);
+    let parsed = parser.as_mut().map(|parser| parser.parse_expr());
+    match parsed {
+        Ok(Ok(expr)) => Ok(expr),
+        _ => Err(EngineError::internal(format!("an expression of the catalog cannot be read again: {text}"))),
+    }
+}
+
+/// The expression with the column `old` called `new`.
+pub fn renamed(text: &str, old: &str, new: &str) -> Result<String, EngineError> {
+    let mut expr = parsed(text)?;
+    let rename = |ident: &mut Ident| {
+        if identifier(ident) == old {
+            *ident = if quoted(new) == new { Ident::new(new) } else { Ident::with_quote('"', new) };
+        }
+    };
+    let _ = visit_expressions_mut(&mut expr, |node| {
+        match node {
+            ast::Expr::Identifier(ident) => rename(ident),
+            // A field of a struct, or of one in it.
+            ast::Expr::CompoundIdentifier(parts) => parts.iter_mut().take(1).for_each(rename),
+            _ => {}
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    Ok(expr.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::renamed;
+
+    #[test]
+    fn a_column_is_renamed_wherever_it_is_and_nothing_else_is() {
+        let renamed = |text| renamed(text, "a", "B c").unwrap();
+        assert_eq!(renamed("a > 0 AND b < A"), "\"B c\" > 0 AND b < \"B c\"");
+        assert_eq!(renamed("\"a\" IN (1, 2) OR lower(s) = 'a'"), "\"B c\" IN (1, 2) OR lower(s) = 'a'");
+        assert_eq!(renamed("\"A\" > 0"), "\"A\" > 0");
+        assert_eq!(renamed("a.x > s.a"), "\"B c\".x > s.a");
+        assert_eq!(super::renamed("a > 0", "a", "b").unwrap(), "b > 0");
+    }
+}

@@ -1,0 +1,52 @@
+//! Rules for the rows of a table, and the values of columns that a statement leaves out.
+//!
+//! The way of a constraint through these rooms:
+//!
+//! 1. `declare` reads it from CREATE TABLE or ALTER TABLE, or refuses it;
+//! 2. `constraint` is what the catalog keeps: columns by their ids, so that renaming one changes nothing;
+//! 3. [`TableRules`] is what one statement enforces, its CHECKs planned by `expression`;
+//! 4. [`Enforcer`] sees every batch before it is written and, when all are, the transaction they go to;
+//! 5. `others` is what other transactions have added, which the commit looks at;
+//! 6. `existing` asks the rows that are there before a constraint is added.
+//!
+//! Uniqueness is enforced without an index. `new_keys` collects a hash for each written row; `search`
+//! asks each part of the table whether it may hold one of them, by the bounds of its zones
+//! (`zone_bounds`), then by a Bloom filter (`bloom`, `key_filters`), of rows in a log by the set of their keys
+//! (`tail_keys`), and reads what is left; `exact` compares the keys themselves where two hashes meet.
+//!
+//! **Invariants.** No row gets into a table but past an [`Enforcer`]. A filter or bound may let a key
+//! through that is not there, never hold back one that is. What another transaction commits
+//! meanwhile is looked at under the commit lock.
+
+mod bloom;
+mod check;
+mod constraint;
+mod declare;
+mod defaults;
+mod enforcer;
+mod exact;
+mod existing;
+mod expression;
+mod key;
+mod key_filters;
+mod new_keys;
+mod others;
+mod reading;
+mod rules;
+mod search;
+mod tail_keys;
+#[cfg(test)]
+mod tests;
+mod zone_bounds;
+
+pub(crate) use check::Check;
+pub(crate) use constraint::{Constraint, Rule, constraints_of, unique_keys};
+pub(crate) use declare::{ColumnClauses, Declared, DeclaredRule, column_clauses, identifier, table_constraint};
+pub(crate) use defaults::{default_expr, default_value, planned_defaults};
+pub(crate) use enforcer::Enforcer;
+pub(crate) use existing::check_existing;
+pub(crate) use expression::renamed;
+pub(crate) use key::Key;
+pub(crate) use key_filters::KeyFilters;
+pub(crate) use others::others_have_written;
+pub(crate) use rules::TableRules;

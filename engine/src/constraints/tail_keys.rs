@@ -1,0 +1,73 @@
+//! The keys of rows that are in a log: kept as a set that grows as the log does, so that a small
+//! insert does not read all small inserts before it.
+//!
+//! A set may know of rows that a reader's version does not have yet; it never lacks one that it has:
+//! rows of a log keep their places, and what was visible once is not taken back.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use datafusion::common::Result;
+use parking_lot::Mutex;
+use pmem_store::{TableId, ZONE_ROWS};
+
+use super::key::{Key, KeySignature, NO_KEY, comparable};
+use super::new_keys::Sought;
+use super::reading::{Deleted, Next, read_zones};
+use crate::scan::Part;
+
+/// By log and key.
+type ByLog = HashMap<(u64, KeySignature), Arc<Mutex<TailKeys>>>;
+
+#[derive(Debug, Default)]
+pub struct TailSets {
+    tables: Mutex<HashMap<TableId, ByLog>>,
+}
+
+/// Of the first rows of a log.
+#[derive(Debug, Default)]
+struct TailKeys {
+    rows: usize,
+    hashes: HashSet<u64>,
+}
+
+impl TailSets {
+    /// Whether a row of the log may have one of the keys.
+    pub fn may_have(&self, table: TableId, part: &Part, key: &Key, declared: &Schema, sought: &Sought) -> Result<bool> {
+        let name = (part.id(), Arc::clone(&key.signature));
+        let keys = Arc::clone(self.tables.lock().entry(table).or_default().entry(name).or_default());
+        let mut keys = keys.lock();
+        keys.grow(part, key, declared)?;
+        Ok(sought.hashes().iter().any(|hash| keys.hashes.contains(hash)))
+    }
+
+    /// Logs that have become segments are known otherwise.
+    pub fn table_has(&self, table: TableId, parts: &[Arc<Part>]) {
+        if let Some(known) = self.tables.lock().get_mut(&table) {
+            known.retain(|(id, _), _| parts.iter().any(|part| part.id() == *id && part.segment_id().is_none()));
+        }
+    }
+
+    pub fn forget_all_but(&self, alive: impl Fn(TableId) -> bool) {
+        self.tables.lock().retain(|id, _| alive(*id));
+    }
+}
+
+impl TailKeys {
+    fn grow(&mut self, part: &Part, key: &Key, declared: &Schema) -> Result<()> {
+        let known = self.rows;
+        if part.row_count() <= known {
+            return Ok(());
+        }
+        let is_new = |zone: usize| (zone + 1) * ZONE_ROWS > known;
+        read_zones(part, &key.columns, declared, Deleted::Read, is_new, |zone| {
+            let columns: Vec<_> = zone.columns.iter().map(comparable).collect();
+            let skipped = known.saturating_sub(zone.start);
+            self.hashes.extend(key.hashes(&columns)?.into_iter().skip(skipped).filter(|hash| *hash != NO_KEY));
+            Ok(Next::Go)
+        })?;
+        self.rows = part.row_count();
+        Ok(())
+    }
+}

@@ -1,0 +1,17 @@
+//! The one row that a change of rows yields.
+
+use arrow::array::AsArray;
+use arrow::datatypes::UInt64Type;
+use datafusion::execution::SendableRecordBatchStream;
+use futures::StreamExt;
+
+use crate::error::EngineError;
+
+/// Runs the plan to its end.
+pub async fn count(mut rows: SendableRecordBatchStream) -> Result<u64, EngineError> {
+    let mut count = 0;
+    while let Some(batch) = rows.next().await {
+        count += batch?.column(0).as_primitive::<UInt64Type>().values().iter().sum::<u64>();
+    }
+    Ok(count)
+}

@@ -1,0 +1,55 @@
+//! DELETE and TRUNCATE.
+
+use datafusion::sql::sqlparser::ast::{Delete, FromTable, Truncate, With};
+
+use super::plan::{Action, Clause, Wanted, When};
+use super::node::Operation;
+use super::select::Finder;
+use super::target::Target;
+use crate::error::EngineError;
+use crate::session::Running;
+
+pub async fn delete(running: &Running, delete: Delete, with: Option<With>) -> Result<Wanted, EngineError> {
+    let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
+    if delete.returning.is_some() || delete.output.is_some() {
+        return refuse("DELETE … RETURNING", "select the rows first, in the same transaction");
+    }
+    if !delete.order_by.is_empty() || delete.limit.is_some() {
+        return refuse("DELETE … ORDER BY and LIMIT", "name the rows: DELETE FROM t WHERE id IN (SELECT id FROM t ORDER BY … LIMIT …)");
+    }
+    if !delete.optimizer_hints.is_empty() {
+        return refuse("hints of DELETE", "leave them out");
+    }
+    let (FromTable::WithFromKeyword(mut from) | FromTable::WithoutKeyword(mut from)) = delete.from;
+    let one = from.pop().filter(|one| from.is_empty() && one.joins.is_empty() && delete.tables.is_empty());
+    let Some(one) = one else {
+        return refuse("DELETE from several tables", "use a DELETE for each, with the other tables after USING");
+    };
+    let target = Target::of_factor(running, one.relation, "DELETE").await?;
+    let others = delete.using.unwrap_or_default();
+    // Takes also what others add meanwhile: right only where no time passes until the commit.
+    if others.is_empty() && delete.selection.is_none() && target.table.write_scope().is_autocommit() {
+        return Wanted::all(Operation::Delete, target);
+    }
+    let mut finder = Finder::of(&target)?.with(with);
+    finder.add_tables(&target, others)?;
+    finder.filter(delete.selection)?;
+    let clause = Clause { when: When::Matched, condition: None, action: Action::Delete };
+    Wanted::rows(Operation::Delete, target, finder, vec![clause])
+}
+
+pub async fn truncate(running: &Running, truncate: Truncate) -> Result<Wanted, EngineError> {
+    let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
+    if truncate.partitions.is_some() || truncate.identity.is_some() || truncate.cascade.is_some() || truncate.on_cluster.is_some() {
+        return refuse("options of TRUNCATE", "leave them out");
+    }
+    if truncate.if_exists {
+        return refuse("TRUNCATE IF EXISTS", "leave IF EXISTS out");
+    }
+    let mut names = truncate.table_names;
+    let Some(one) = names.pop().filter(|one| names.is_empty() && !one.only && !one.has_asterisk) else {
+        return refuse("TRUNCATE of several tables", "use a TRUNCATE for each");
+    };
+    let target = Target::open(running, one.name, None).await?;
+    Wanted::all(Operation::Truncate, target)
+}

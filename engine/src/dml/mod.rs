@@ -1,0 +1,37 @@
+//! Statements that change rows: DELETE, UPDATE, MERGE, TRUNCATE and INSERT … ON CONFLICT.
+//!
+//! Each becomes one query that finds the rows and says what becomes of them, and a node above it
+//! that changes them. The way of a statement:
+//!
+//! 1. `statement` finds it, also where it is explained or prepared, and puts a query in its place;
+//! 2. `delete`, `update`, `merge` and `upsert` write that query: its FROM has the target under a
+//!    name of ours (`names`) with its row ids, its columns are the expressions of the statement;
+//! 3. DataFusion plans it, which is where names and types are found out;
+//! 4. `plan` makes of those expressions the rows to be changed: id, action, new values;
+//! 5. `node` is the plan's top, `sink` what runs: it gathers all and changes the table at once.
+//!
+//! Invariant: nothing is applied before the query has ended, and the query reads one snapshot. So
+//! no statement meets rows of its own.
+
+mod assign;
+mod conflict_key;
+mod count;
+mod delete;
+mod merge;
+mod names;
+mod node;
+mod plan;
+mod retry;
+mod select;
+mod sides;
+mod sink;
+mod statement;
+mod target;
+mod update;
+mod upsert;
+
+pub(crate) use count::count;
+pub(crate) use names::private_schema;
+pub(crate) use node::{RowChangePlanner, is_change};
+pub(crate) use retry::Retry;
+pub(crate) use statement::planned;

@@ -1,0 +1,66 @@
+//! Tables that a statement's own query reads and no statement can name.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::common::Result;
+
+/// A schema that is there while a statement that changes rows is planned.
+pub const SCHEMA: &str = "__quiver";
+/// The table to be changed, with row ids.
+pub const TARGET: &str = "target";
+/// The rows of an INSERT … ON CONFLICT.
+pub const INSERTED: &str = "inserted";
+
+/// Begins the names of columns that people do not see.
+pub const PREFIX: &str = "__quiver_";
+
+/// Begins those of a row to be inserted.
+pub const NEW_PREFIX: &str = "__quiver_new_";
+/// Of rows that have a source in a MERGE.
+pub const SOURCE_MARK: &str = "__quiver_source";
+/// Which clause acts on a row.
+pub const CLAUSE: &str = "__quiver_clause";
+/// What becomes of a row: the code of an `Action`.
+pub const ACTION: &str = "__quiver_action";
+
+pub type PrivateTable = (&'static str, Arc<dyn TableProvider>);
+
+tokio::task_local! {
+    static TABLES: Vec<PrivateTable>;
+}
+
+/// Runs `planning` with `tables` in the schema [`SCHEMA`].
+pub async fn with_tables<F: Future>(tables: Vec<PrivateTable>, planning: F) -> F::Output {
+    TABLES.scope(tables, Box::pin(planning)).await
+}
+
+pub fn private_schema(name: &str) -> Option<Arc<dyn SchemaProvider>> {
+    if name != SCHEMA {
+        return None;
+    }
+    let tables = TABLES.try_with(Vec::clone).ok()?;
+    Some(Arc::new(PrivateSchema { tables }))
+}
+
+#[derive(Debug)]
+struct PrivateSchema {
+    tables: Vec<PrivateTable>,
+}
+
+#[async_trait]
+impl SchemaProvider for PrivateSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.tables.iter().map(|(name, _)| name.to_string()).collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let found = self.tables.iter().find(|(known, _)| *known == name);
+        Ok(found.map(|(_, table)| Arc::clone(table)))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.tables.iter().any(|(known, _)| *known == name)
+    }
+}

@@ -1,0 +1,41 @@
+//! A statement that met a change made meanwhile runs again, on what is there now.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use pmem_store::StoreError;
+
+use crate::error::EngineError;
+
+/// How often a statement begins anew before the conflict is its answer.
+const RETRIES_MAX: u32 = 10;
+/// The first wait lasts up to this, each further one up to twice as long.
+const WAIT_MS_MAX: u64 = 2;
+
+/// Of a statement that is a transaction of its own. In a transaction of several statements the
+/// conflict shows at COMMIT, and only who wrote them knows what they meant together.
+#[derive(Debug)]
+pub struct Retry {
+    autocommit: bool,
+    done: u32,
+}
+
+impl Retry {
+    pub fn new(autocommit: bool) -> Retry {
+        Retry { autocommit, done: 0 }
+    }
+
+    /// Whether to run the statement again; waits a moment first.
+    pub async fn after(&mut self, error: &EngineError) -> bool {
+        let is_conflict = matches!(error, EngineError::Store(StoreError::Conflict { .. }));
+        if !self.autocommit || !is_conflict || self.done == RETRIES_MAX {
+            return false;
+        }
+        // Of two that met, one should come first next time.
+        let most = WAIT_MS_MAX << self.done;
+        let random = RandomState::new().hash_one(self.done);
+        tokio::time::sleep(Duration::from_micros(random % (most * 1000))).await;
+        self.done += 1;
+        true
+    }
+}

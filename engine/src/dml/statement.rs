@@ -1,0 +1,136 @@
+//! Finds the statement that changes rows, also in EXPLAIN and PREPARE, and has it planned.
+
+use std::sync::Arc;
+
+use arrow::datatypes::FieldRef;
+use datafusion::logical_expr::{Explain, LogicalPlan, PlanType, Prepare, Statement as PlanStatement, ToStringifiedPlan};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{self, SetExpr, With};
+
+use super::names::with_tables;
+use super::plan::Wanted;
+use super::{delete, merge, update, upsert};
+use crate::error::EngineError;
+use crate::session::Running;
+
+/// The plan of a statement that changes rows, None for any other.
+pub async fn planned(running: &Running, statement: &mut Statement) -> Result<Option<LogicalPlan>, EngineError> {
+    let declares_types = declares_types(statement);
+    let Some(place) = place_of_change(statement) else { return Ok(None) };
+    let change = std::mem::replace(place, ast::Statement::UnlockTables);
+    let mut wanted = match wanted(running, change).await? {
+        Change::Rows(wanted) => wanted,
+        Change::Plain(insert) => {
+            *place = insert;
+            return Ok(None);
+        }
+    };
+    *place = wanted.query()?;
+    let tables = std::mem::take(&mut wanted.tables);
+    let query = std::mem::replace(statement, Statement::Statement(Box::new(ast::Statement::UnlockTables)));
+    let plan = with_tables(tables, running.plan_query(query)).await?;
+    Ok(Some(finished(&wanted, plan, declares_types)?))
+}
+
+enum Change {
+    Rows(Box<Wanted>),
+    /// An INSERT as DataFusion plans it.
+    Plain(ast::Statement),
+}
+
+fn place_of_change(statement: &mut Statement) -> Option<&mut ast::Statement> {
+    match statement {
+        Statement::Statement(statement) => place_in(statement),
+        Statement::Explain(explain) => place_of_change(&mut explain.statement),
+        _ => None,
+    }
+}
+
+fn place_in(statement: &mut ast::Statement) -> Option<&mut ast::Statement> {
+    let is_change = match statement {
+        ast::Statement::Delete(_) | ast::Statement::Update(_) | ast::Statement::Merge(_) | ast::Statement::Truncate(_) => true,
+        ast::Statement::Insert(insert) => insert.on.is_some(),
+        ast::Statement::Query(query) => {
+            matches!(query.body.as_ref(), SetExpr::Delete(_) | SetExpr::Update(_) | SetExpr::Merge(_) | SetExpr::Insert(_))
+        }
+        _ => false,
+    };
+    match statement {
+        found if is_change => Some(found),
+        ast::Statement::Prepare { statement, .. } | ast::Statement::Explain { statement, .. } => place_in(statement),
+        _ => None,
+    }
+}
+
+async fn wanted(running: &Running, statement: ast::Statement) -> Result<Change, EngineError> {
+    let (statement, with) = without_with(statement)?;
+    let wanted = match statement {
+        ast::Statement::Delete(statement) => delete::delete(running, statement, with).await?,
+        ast::Statement::Update(statement) => update::update(running, statement, with).await?,
+        ast::Statement::Merge(statement) => merge::merge(running, statement, with).await?,
+        ast::Statement::Truncate(statement) => delete::truncate(running, statement).await?,
+        ast::Statement::Insert(mut insert) => {
+            if let Some(with) = with {
+                upsert::add_with(&mut insert, with)?;
+            }
+            match insert.on.take() {
+                Some(on) => upsert::upsert(running, insert, on).await?,
+                None => return Ok(Change::Plain(ast::Statement::Insert(insert))),
+            }
+        }
+        other => return Err(EngineError::internal(format!("{other} changes no rows"))),
+    };
+    Ok(Change::Rows(Box::new(wanted)))
+}
+
+/// `WITH … UPDATE …` is parsed as a query whose body is the statement.
+fn without_with(statement: ast::Statement) -> Result<(ast::Statement, Option<With>), EngineError> {
+    let query = match statement {
+        ast::Statement::Query(query) => *query,
+        other => return Ok((other, None)),
+    };
+    if query.order_by.is_some() || query.limit_clause.is_some() || query.fetch.is_some() || !query.pipe_operators.is_empty() {
+        return Err(EngineError::unsupported("ORDER BY and LIMIT after a statement that changes rows", Some("leave them out")));
+    }
+    match *query.body {
+        SetExpr::Delete(inner) | SetExpr::Update(inner) | SetExpr::Merge(inner) | SetExpr::Insert(inner) => Ok((inner, query.with)),
+        other => Err(EngineError::internal(format!("{other} changes no rows"))),
+    }
+}
+
+/// Puts the change in the place of its query: below EXPLAIN and PREPARE, or at the top.
+fn finished(wanted: &Wanted, plan: LogicalPlan, declares_types: bool) -> Result<LogicalPlan, EngineError> {
+    Ok(match plan {
+        LogicalPlan::Explain(explain) => {
+            let plan = Arc::new(finished(wanted, Arc::unwrap_or_clone(explain.plan), declares_types)?);
+            let stringified_plans = vec![plan.to_stringified(PlanType::InitialLogicalPlan)];
+            LogicalPlan::Explain(Explain { plan, stringified_plans, ..explain })
+        }
+        LogicalPlan::Analyze(mut analyze) => {
+            analyze.input = Arc::new(finished(wanted, Arc::unwrap_or_clone(analyze.input), declares_types)?);
+            LogicalPlan::Analyze(analyze)
+        }
+        LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
+            let input = finished(wanted, Arc::unwrap_or_clone(prepare.input), declares_types)?;
+            let fields = if declares_types { prepare.fields } else { parameter_fields(&input)? };
+            LogicalPlan::Statement(PlanStatement::Prepare(Prepare { fields, input: Arc::new(input), ..prepare }))
+        }
+        query => wanted.plan(query)?,
+    })
+}
+
+/// The types of parameters as the columns they are assigned to have them; none where one is unknown.
+fn parameter_fields(plan: &LogicalPlan) -> Result<Vec<FieldRef>, EngineError> {
+    let mut known = plan.get_parameter_fields()?;
+    let fields = (1..=known.len()).map(|number| known.remove(&format!("${number}")).flatten());
+    Ok(fields.collect::<Option<Vec<_>>>().unwrap_or_default())
+}
+
+fn declares_types(statement: &Statement) -> bool {
+    match statement {
+        Statement::Statement(statement) => {
+            matches!(statement.as_ref(), ast::Statement::Prepare { data_types, .. } if !data_types.is_empty())
+        }
+        _ => false,
+    }
+}

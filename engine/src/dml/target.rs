@@ -1,0 +1,125 @@
+//! The table that a statement changes, and the columns it names of it.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
+use datafusion::common::{DFSchema, DataFusionError, TableReference, field_not_found};
+use datafusion::logical_expr::Expr;
+use datafusion::sql::planner::object_name_to_table_reference;
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, TableFactor};
+
+use super::select::name_of;
+use crate::catalog::{self, StoreTable};
+use crate::error::EngineError;
+use crate::session::Running;
+
+pub struct Target {
+    /// With row ids.
+    pub table: Arc<StoreTable>,
+    /// What the statement calls it.
+    pub alias: String,
+    lowers_names: bool,
+}
+
+impl Target {
+    pub async fn open(running: &Running, name: ObjectName, alias: Option<Ident>) -> Result<Target, EngineError> {
+        let lowers_names = running.state.config_options().sql_parser.enable_ident_normalization;
+        let reference = object_name_to_table_reference(name, lowers_names)?;
+        let found = catalog::planning(async {
+            match running.state.schema_for_ref(reference.clone()) {
+                Ok(schema) => schema.table(reference.table()).await,
+                Err(_) => Ok(None),
+            }
+        });
+        let Some(provider) = found.await.map_err(|error| running.located(error))? else {
+            let missing = reference.resolve(catalog::CATALOG, pmem_store::DEFAULT_NAMESPACE);
+            return Err(running.located(DataFusionError::Plan(format!("table '{missing}' not found"))));
+        };
+        let Some(table) = provider.downcast_ref::<StoreTable>() else {
+            return Err(catalog::not_writable(reference.table(), provider.as_ref()));
+        };
+        let alias = alias.map_or_else(|| reference.table().to_string(), |alias| lowered(alias, lowers_names));
+        Ok(Target { table: Arc::new(table.with_row_ids()), alias, lowers_names })
+    }
+
+    /// The table of UPDATE, DELETE FROM and MERGE INTO.
+    pub async fn of_factor(running: &Running, factor: TableFactor, statement: &str) -> Result<Target, EngineError> {
+        match factor {
+            TableFactor::Table { version: Some(_), .. } => {
+                Err(EngineError::unsupported(format!("{statement} of an older version"), Some("the last version is the one that changes")))
+            }
+            TableFactor::Table { name, alias, args: None, json_path: None, .. } => {
+                if alias.as_ref().is_some_and(|alias| !alias.columns.is_empty() || alias.at.is_some()) {
+                    return Err(EngineError::unsupported(format!("names for the columns of the table of {statement}"), Some("name the table alone")));
+                }
+                Target::open(running, name, alias.map(|alias| alias.name)).await
+            }
+            _ => Err(EngineError::unsupported(format!("{statement} of what is not a table"), Some("name one table"))),
+        }
+    }
+
+    /// Its own columns.
+    pub fn schema(&self) -> &SchemaRef {
+        self.table.snapshot.schema()
+    }
+
+    pub fn qualifier(&self) -> TableReference {
+        TableReference::bare(self.alias.as_str())
+    }
+
+    pub fn default_of(&self, column: usize) -> Option<Expr> {
+        self.table.get_column_default(self.schema().field(column).name()).cloned()
+    }
+
+    /// The index of the column that `name` is, with the table's name before it or without.
+    pub fn column(&self, running: &Running, name: &ObjectName) -> Result<usize, EngineError> {
+        let mut parts = Vec::with_capacity(name.0.len());
+        for part in &name.0 {
+            match part {
+                ObjectNamePart::Identifier(ident) => parts.push(self.lowered(ident)),
+                other => return Err(EngineError::unsupported(format!("the column name {other}"), None)),
+            }
+        }
+        let (column, table) = match parts.as_slice() {
+            [column] => (column, None),
+            [.., table, column] => (column, Some(table)),
+            [] => return Err(EngineError::internal("a column without a name")),
+        };
+        if let Some(table) = table.filter(|table| **table != self.alias) {
+            let message = format!("\"{table}\" is not the table that is changed, which is \"{}\"", self.alias);
+            let hint = "assign to columns of that table; to change a field of a struct, assign the whole struct";
+            return Err(EngineError::Sql { message, position: None, hint: Some(hint.into()) });
+        }
+        self.schema().index_of(column).map_err(|_| {
+            let schema = DFSchema::try_from(self.schema().as_ref().clone());
+            match schema {
+                Ok(schema) => running.located(field_not_found(None::<TableReference>, column, &schema)),
+                Err(error) => error.into(),
+            }
+        })
+    }
+
+    /// An error if another table of the statement has the same name: columns could be of either.
+    pub fn check_alone(&self, other: &TableFactor) -> Result<(), EngineError> {
+        match name_of(other) {
+            Some(name) if self.lowered(&name) == self.alias => {
+                let message = format!("two tables of the statement are called \"{}\"", self.alias);
+                Err(EngineError::Sql { message, position: None, hint: Some("give one of them another name with AS".into()) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub fn lowered(&self, ident: &Ident) -> String {
+        lowered(ident.clone(), self.lowers_names)
+    }
+}
+
+/// An identifier as DataFusion understands it.
+fn lowered(ident: Ident, lowers_names: bool) -> String {
+    match ident.quote_style {
+        None if lowers_names => ident.value.to_ascii_lowercase(),
+        _ => ident.value,
+    }
+}

@@ -1,0 +1,308 @@
+//! A part of a table as a scan reads it: a segment, or rows that are in none yet, with the table's
+//! columns of today and without the rows that are deleted.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::common::{Result, ScalarValue};
+use pmem_store::segment::{ColumnSummary, ZoneColumn};
+use pmem_store::{Deletions, Segment, StoreError, TableSegment, TableSnapshot, Tail, ZONE_ROWS};
+
+use super::row_id;
+use super::selection::Selection;
+use crate::error::store_error;
+
+#[derive(Debug)]
+pub struct Part {
+    id: u64,
+    rows: Rows,
+    /// Of each zone, deleted ones among them.
+    zone_rows: UInt64Array,
+    deletions: Option<Arc<Deletions>>,
+    /// Of the table: what batches look like.
+    physical: SchemaRef,
+    /// Where each column of `physical` comes from. Absent where the segment lies just so.
+    sources: Option<Vec<Source>>,
+}
+
+#[derive(Debug)]
+enum Rows {
+    Segment(Arc<Segment>),
+    /// Has no statistics: every zone of it is read.
+    Tail(Tail),
+}
+
+/// Where a column comes from.
+#[derive(Debug)]
+enum Source {
+    /// The segment's column of this index, of the same type.
+    Same(usize),
+    /// The segment's column of this index, of a narrower type.
+    Widened(usize),
+    /// The segment was written before the column was added.
+    Constant(ScalarValue),
+}
+
+impl Part {
+    pub fn open(table: &TableSnapshot, segment: &TableSegment, physical: &SchemaRef) -> Result<Part, StoreError> {
+        let opened = segment.open()?;
+        let sources = sources(table, physical, opened.schema(), segment.columns().map(|places| &**places))?;
+        Ok(Part {
+            id: segment.id(),
+            zone_rows: opened.statistics().row_counts().clone(),
+            rows: Rows::Segment(opened),
+            deletions: segment.deletions().cloned(),
+            physical: Arc::clone(physical),
+            sources,
+        })
+    }
+
+    pub fn of_tail(table: &TableSnapshot, tail: &Tail, physical: &SchemaRef) -> Result<Part, StoreError> {
+        let rows = tail.stored_rows();
+        let zone = |index: usize| (rows - (index * ZONE_ROWS) as u64).min(ZONE_ROWS as u64);
+        Ok(Part {
+            id: tail.id(),
+            sources: sources(table, physical, &tail.schema(), tail.columns().map(|places| &**places))?,
+            zone_rows: (0..tail.chunk_count()).map(zone).collect::<Vec<u64>>().into(),
+            deletions: tail.deletions().cloned(),
+            rows: Rows::Tail(tail.clone()),
+            physical: Arc::clone(physical),
+        })
+    }
+
+    /// As rows are named by.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// None for rows that are in no segment yet.
+    pub fn segment_id(&self) -> Option<u64> {
+        self.segment().map(|_| self.id)
+    }
+
+    /// Rows that a file has and no segment.
+    pub fn is_log(&self) -> bool {
+        matches!(&self.rows, Rows::Tail(tail) if tail.mapping().is_some())
+    }
+
+    /// None for rows that are in no segment yet.
+    pub fn segment(&self) -> Option<&Arc<Segment>> {
+        match &self.rows {
+            Rows::Segment(segment) => Some(segment),
+            Rows::Tail(_) => None,
+        }
+    }
+
+    pub fn deletions(&self) -> Option<&Arc<Deletions>> {
+        self.deletions.as_ref()
+    }
+
+    pub fn zone_count(&self) -> usize {
+        self.zone_rows.len()
+    }
+
+    /// Of each zone, deleted ones among them.
+    pub fn zone_rows(&self) -> &UInt64Array {
+        &self.zone_rows
+    }
+
+    pub fn batch_count(&self) -> usize {
+        match &self.rows {
+            Rows::Segment(segment) => segment.batch_count(),
+            Rows::Tail(tail) => tail.chunk_count(),
+        }
+    }
+
+    /// The rows of a batch, as positions in the part.
+    pub fn batch_rows(&self, batch: usize) -> std::ops::Range<usize> {
+        match &self.rows {
+            Rows::Segment(segment) => segment.batch_rows(batch),
+            Rows::Tail(_) => {
+                let start = batch * ZONE_ROWS;
+                start..start + self.zone_rows.value(batch) as usize
+            }
+        }
+    }
+
+    pub fn row_count(&self) -> usize {
+        match &self.rows {
+            Rows::Segment(segment) => segment.row_count(),
+            Rows::Tail(tail) => tail.stored_rows() as usize,
+        }
+    }
+
+    pub fn size_bytes(&self) -> u64 {
+        match &self.rows {
+            Rows::Segment(segment) => segment.size_bytes(),
+            Rows::Tail(tail) => tail.size_bytes(),
+        }
+    }
+
+    /// Zone statistics of a column, where they are known in its type of today.
+    pub fn zones(&self, column: usize) -> Option<&ZoneColumn> {
+        let segment = self.segment()?;
+        self.same(column).map(|column| segment.statistics().column(column))
+    }
+
+    pub fn summary(&self, column: usize) -> Option<&ColumnSummary> {
+        let column = match &self.sources {
+            None => column,
+            Some(sources) => match sources.get(column)? {
+                Source::Same(column) | Source::Widened(column) => *column,
+                Source::Constant(_) => return None,
+            },
+        };
+        Some(self.segment()?.statistics().summary(column))
+    }
+
+    /// The one value that a column has in all rows, if it was added later.
+    pub fn constant(&self, column: usize) -> Option<&ScalarValue> {
+        match self.sources.as_ref()?.get(column)? {
+            Source::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn same(&self, column: usize) -> Option<usize> {
+        match &self.sources {
+            None => Some(column),
+            Some(sources) => match sources.get(column)? {
+                Source::Same(column) => Some(*column),
+                _ => None,
+            },
+        }
+    }
+
+    /// A batch with some columns of the table's physical schema, in place where they lie as they are.
+    pub fn batch(&self, batch: usize, columns: &[usize]) -> Result<RecordBatch> {
+        let Some(sources) = &self.sources else {
+            return self.stored(batch, columns);
+        };
+        let rows = self.batch_rows(batch).len();
+        let arrays = columns.iter().map(|column| {
+            let wanted = self.physical.field(*column).data_type();
+            match &sources[*column] {
+                Source::Same(place) => Ok(Arc::clone(self.stored(batch, &[*place])?.column(0))),
+                Source::Widened(place) => widened(self.stored(batch, &[*place])?.column(0), wanted),
+                Source::Constant(value) => value.to_array_of_size(rows),
+            }
+        });
+        let arrays = arrays.collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        // What is added or widened may have NULLs whatever the columns say.
+        let fields = columns.iter().map(|column| self.physical.field(*column).clone().with_nullable(true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+    }
+
+    /// Columns as they lie.
+    fn stored(&self, batch: usize, places: &[usize]) -> Result<RecordBatch> {
+        match &self.rows {
+            Rows::Segment(segment) => segment.batch(batch, places).map_err(store_error),
+            Rows::Tail(tail) => Ok(tail.chunk(batch).map_err(store_error)?.project(places)?),
+        }
+    }
+
+    /// `rows` rows from `start` of columns that [`Part::batch`] gave.
+    pub fn zone(&self, columns: &RecordBatch, start: usize, rows: usize) -> Result<RecordBatch> {
+        match &self.rows {
+            Rows::Segment(segment) => segment.zone(columns, start, rows).map_err(store_error),
+            Rows::Tail(_) => Ok(columns.slice(start, rows)),
+        }
+    }
+
+    /// The rows `start..start + rows` of the part as other statements name them.
+    pub fn row_ids(&self, start: usize, rows: usize) -> Result<ArrayRef> {
+        let first = row_id::encode(self.id, start)?;
+        Ok(Arc::new(UInt64Array::from_iter_values(first..first + rows as u64)))
+    }
+
+    pub fn touched_bytes(&self, batch: usize, column: usize, rows: usize) -> usize {
+        let place = match &self.sources {
+            None => column,
+            Some(sources) => match &sources[column] {
+                Source::Same(place) | Source::Widened(place) => *place,
+                Source::Constant(_) => return 0,
+            },
+        };
+        match &self.rows {
+            Rows::Segment(segment) => segment.touched_bytes(batch, place, rows),
+            // An even share, as records do not keep columns apart.
+            Rows::Tail(tail) => {
+                let columns = tail.schema().fields().len().max(1) as u64;
+                (tail.size_bytes() / columns * rows as u64 / tail.stored_rows().max(1)) as usize
+            }
+        }
+    }
+
+    pub fn check_intact(&self) -> Result<()> {
+        match &self.rows {
+            Rows::Segment(segment) => segment.check_intact().map_err(store_error),
+            Rows::Tail(tail) => tail.check_intact().map_err(store_error),
+        }
+    }
+
+    pub fn check_length(&self) -> Result<()> {
+        match &self.rows {
+            Rows::Segment(segment) => segment.check_length().map_err(store_error),
+            Rows::Tail(tail) => tail.check_intact().map_err(store_error),
+        }
+    }
+
+    /// The rows that are not deleted, of `rows` rows from `start`.
+    pub fn alive(&self, start: usize, rows: usize) -> Selection {
+        match &self.deletions {
+            Some(gone) => Selection::without(rows, gone.positions_in(start, start + rows)),
+            None => Selection::All,
+        }
+    }
+
+    /// Whether all rows of a zone are deleted.
+    pub fn is_zone_empty(&self, zone: usize) -> bool {
+        let Some(deletions) = &self.deletions else { return false };
+        let start = zone * ZONE_ROWS;
+        let end = (start + ZONE_ROWS).min(self.row_count());
+        deletions.count_in(start, end) as usize == end - start
+    }
+}
+
+/// None where the rows lie as the table has them.
+fn sources(
+    table: &TableSnapshot,
+    physical: &SchemaRef,
+    written: &SchemaRef,
+    places: Option<&[Option<usize>]>,
+) -> Result<Option<Vec<Source>>, StoreError> {
+    let types = |schema: &SchemaRef| schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
+    if places.is_none() && types(written) == types(physical) {
+        return Ok(None);
+    }
+    let source = |column: usize| {
+        let wanted = physical.field(column).data_type();
+        let place = places.map_or(Some(column), |places| places[column]);
+        match place {
+            Some(place) if written.field(place).data_type() == wanted => Ok(Source::Same(place)),
+            Some(place) => Ok(Source::Widened(place)),
+            None => {
+                let declared = table.schema().field(column).data_type();
+                let initial = table.columns()[column].initial.as_deref();
+                Ok(Source::Constant(initial_value(initial, declared, wanted)?))
+            }
+        }
+    };
+    (0..physical.fields().len()).map(source).collect::<Result<_, _>>().map(Some)
+}
+
+fn initial_value(text: Option<&str>, declared: &DataType, physical: &DataType) -> Result<ScalarValue, StoreError> {
+    let value = match text {
+        Some(text) => ScalarValue::try_from_string(text.to_string(), declared).and_then(|value| value.cast_to(physical)),
+        None => ScalarValue::try_new_null(physical),
+    };
+    value.map_err(|error| StoreError::UnsupportedType(format!("{declared} with the value {text:?} ({error})")))
+}
+
+fn widened(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
+    Ok(cast_with_options(array, wanted, &CastOptions { safe: false, ..CastOptions::default() })?)
+}

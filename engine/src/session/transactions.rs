@@ -1,0 +1,72 @@
+//! BEGIN, COMMIT, ROLLBACK and savepoints.
+
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{self, TransactionAccessMode, TransactionIsolationLevel, TransactionMode};
+
+use super::{Running, Session};
+use crate::error::EngineError;
+use crate::output::{QueryOutput, StatementKind};
+use crate::write::state_error;
+
+impl Session {
+    /// Runs the statement if it is about transactions.
+    pub(super) fn control(&self, running: &Running, statement: &Statement) -> Result<Option<QueryOutput>, EngineError> {
+        let Statement::Statement(statement) = statement else { return Ok(None) };
+        match statement.as_ref() {
+            ast::Statement::StartTransaction { modes, modifier: None, statements, exception: None, .. } if statements.is_empty() => {
+                let read_only = read_only(modes)?;
+                self.transaction.begin(&self.engine.store, read_only || self.engine.store.is_read_only())?;
+            }
+            ast::Statement::StartTransaction { .. } => {
+                return Err(EngineError::unsupported("this kind of BEGIN", Some("use BEGIN, and COMMIT or ROLLBACK")));
+            }
+            ast::Statement::Commit { chain: false, modifier: None, .. } => {
+                self.transaction.commit()?;
+                self.engine.maintenance.wake();
+            }
+            ast::Statement::Rollback { chain: false, savepoint: None } => self.transaction.rollback()?,
+            ast::Statement::Rollback { chain: false, savepoint: Some(name) } => self.transaction.rollback_to(&name.value)?,
+            ast::Statement::Savepoint { name } => self.transaction.savepoint(&name.value)?,
+            ast::Statement::ReleaseSavepoint { name } => self.transaction.release(&name.value)?,
+            ast::Statement::Commit { .. } | ast::Statement::Rollback { .. } => {
+                return Err(EngineError::unsupported("AND CHAIN", Some("use BEGIN for the next transaction")));
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(running.nothing(StatementKind::Transaction)))
+    }
+
+    pub(super) fn check_not_failed(&self) -> Result<(), EngineError> {
+        if self.transaction.has_failed() {
+            let message = "a statement of this transaction failed, so nothing more can be done in it";
+            return Err(state_error(message, "end it with ROLLBACK"));
+        }
+        Ok(())
+    }
+
+    /// Whether BEGIN was run and neither COMMIT nor ROLLBACK yet.
+    pub fn is_in_transaction(&self) -> bool {
+        self.transaction.is_open()
+    }
+
+    /// Whether a statement of the open transaction failed, so that it can only be rolled back.
+    pub fn is_transaction_failed(&self) -> bool {
+        self.transaction.has_failed()
+    }
+}
+
+/// Every transaction sees one version: what READ COMMITTED and REPEATABLE READ allow, and better.
+fn read_only(modes: &[TransactionMode]) -> Result<bool, EngineError> {
+    let mut read_only = false;
+    for mode in modes {
+        match mode {
+            TransactionMode::AccessMode(access) => read_only = *access == TransactionAccessMode::ReadOnly,
+            TransactionMode::IsolationLevel(TransactionIsolationLevel::Serializable) => {
+                let hint = "transactions have snapshot isolation: REPEATABLE READ";
+                return Err(EngineError::unsupported("ISOLATION LEVEL SERIALIZABLE", Some(hint)));
+            }
+            TransactionMode::IsolationLevel(_) => {}
+        }
+    }
+    Ok(read_only)
+}

@@ -1,0 +1,116 @@
+//! The statements about how tables lie on disk, which the parser does not know:
+//!
+//! ```text
+//! OPTIMIZE TABLE t [FULL]
+//! CHECKPOINT
+//! FLUSH
+//! ```
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use datafusion::common::{DataFusionError, TableReference};
+use datafusion::sql::sqlparser::dialect::Dialect;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use pmem_store::StoreError;
+
+use super::ddl::resolve;
+use super::parse::parse_error;
+use super::tokens::{is_word, significant};
+use crate::catalog::EXTERNAL;
+use crate::compaction::{checkpoint, optimize_table};
+use crate::error::EngineError;
+use crate::session::Running;
+use crate::write::{blocking, state_error};
+
+#[derive(Debug)]
+pub enum MaintenanceStatement {
+    Optimize { table: TableReference, full: bool },
+    Checkpoint,
+    Flush,
+}
+
+/// The statement, if it is one of these.
+pub fn parse_maintenance(
+    sql: &str,
+    dialect: &dyn Dialect,
+    tokens: &[TokenWithSpan],
+) -> Result<Option<MaintenanceStatement>, EngineError> {
+    let mut words = significant(tokens).map(|(_, token)| &token.token);
+    let Some(first) = words.next() else { return Ok(None) };
+    let parse: fn(&mut Parser<'_>) -> Result<MaintenanceStatement, ParserError> = match () {
+        () if is_word(first, "OPTIMIZE") => optimize,
+        () if is_word(first, "CHECKPOINT") => |_| Ok(MaintenanceStatement::Checkpoint),
+        () if is_word(first, "FLUSH") => |_| Ok(MaintenanceStatement::Flush),
+        () => return Ok(None),
+    };
+    let mut parser = Parser::new(dialect).with_tokens_with_locations(tokens.to_vec());
+    let _ = parser.next_token();
+    let parsed = parse(&mut parser).and_then(|statement| end(&mut parser).map(|()| statement));
+    parsed.map(Some).map_err(|error| parse_error(sql, DataFusionError::from(error)))
+}
+
+fn optimize(parser: &mut Parser<'_>) -> Result<MaintenanceStatement, ParserError> {
+    let token = parser.next_token();
+    if !is_word(&token.token, "TABLE") {
+        return parser.expected("TABLE", token);
+    }
+    let table = TableReference::parse_str(&parser.parse_object_name(false)?.to_string());
+    let full = is_word(&parser.peek_token().token, "FULL");
+    if full {
+        let _ = parser.next_token();
+    }
+    Ok(MaintenanceStatement::Optimize { table, full })
+}
+
+fn end(parser: &mut Parser<'_>) -> Result<(), ParserError> {
+    while parser.consume_token(&Token::SemiColon) {}
+    let token = parser.peek_token();
+    if token.token == Token::EOF { Ok(()) } else { parser.expected("the end of the statement", token) }
+}
+
+/// The rows of those that have some.
+pub async fn run_maintenance(running: &Running, statement: MaintenanceStatement) -> Result<Option<RecordBatch>, EngineError> {
+    let name = match &statement {
+        MaintenanceStatement::Optimize { .. } => "OPTIMIZE TABLE",
+        MaintenanceStatement::Checkpoint => "CHECKPOINT",
+        MaintenanceStatement::Flush => "FLUSH",
+    };
+    if running.catalog.transaction().is_open() {
+        let message = format!("{name} is about what is committed, so it is no part of a transaction");
+        return Err(state_error(&message, "end the transaction first"));
+    }
+    running.catalog.write_scope().check_writable()?;
+    match statement {
+        MaintenanceStatement::Optimize { table, full } => optimized(running, &table, full).await.map(Some),
+        MaintenanceStatement::Checkpoint => checkpoint(&running.engine.store).await.map(|()| None),
+        MaintenanceStatement::Flush => {
+            let store = Arc::clone(&running.engine.store);
+            blocking(move || Ok(store.flush()?)).await.map(|()| None)
+        }
+    }
+}
+
+async fn optimized(running: &Running, table: &TableReference, full: bool) -> Result<RecordBatch, EngineError> {
+    let (namespace, name) = resolve(table)?;
+    let snapshot = running.catalog.snapshot();
+    let Some(table) = snapshot.table(&namespace, &name)? else {
+        if let Some(view) = snapshot.view(&namespace, &name)? {
+            let kind = if view.kind == EXTERNAL { "external table" } else { "view" };
+            let hint = "only what is stored can lie better: optimize the tables it reads";
+            return Err(EngineError::unsupported(format!("OPTIMIZE TABLE of the {kind} \"{name}\""), Some(hint)));
+        }
+        return Err(StoreError::DoesNotExist { kind: "table", name }.into());
+    };
+    drop(snapshot);
+    let done = optimize_table(running, table.record().id, full).await?;
+    let columns = [
+        ("segments_before", done.segments_before),
+        ("segments_after", done.segments_after),
+        ("bytes_before", done.bytes_before),
+        ("bytes_after", done.bytes_after),
+    ];
+    let columns = columns.map(|(name, value)| (name, Arc::new(Int64Array::from(vec![value as i64])) as ArrayRef));
+    RecordBatch::try_from_iter(columns).map_err(|error| EngineError::internal(error.to_string()))
+}

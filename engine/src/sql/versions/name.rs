@@ -1,0 +1,33 @@
+//! The name under which DataFusion looks up a table at a version.
+
+/// Stands between a table's name and the clause. A no-break space, so that a plan or an error that
+/// shows the name can be read, and no name that somebody types has it.
+const MARK: char = '\u{a0}';
+
+/// `clause` is what follows FOR.
+pub fn versioned_name(table: &str, clause: &str) -> String {
+    format!("{table}{MARK}FOR {clause}")
+}
+
+/// The table and the clause, if the name has one.
+pub fn split_name(name: &str) -> Option<(&str, &str)> {
+    let (table, clause) = name.split_once(MARK)?;
+    Some((table, clause.strip_prefix("FOR ")?))
+}
+
+/// The name without its clause.
+pub fn base_name(name: &str) -> &str {
+    split_name(name).map_or(name, |(table, _)| table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_and_its_clause_are_found_again() {
+        let name = versioned_name("My \"t\"", "VERSION AS OF 'a FOR b'");
+        assert_eq!(split_name(&name), Some(("My \"t\"", "VERSION AS OF 'a FOR b'")));
+        assert_eq!((base_name(&name), base_name("t FOR x")), ("My \"t\"", "t FOR x"));
+    }
+}

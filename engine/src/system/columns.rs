@@ -1,0 +1,59 @@
+//! `system.columns`: the columns of stored tables.
+
+use arrow::array::RecordBatch;
+use datafusion::common::Result;
+use pmem_store::TableSnapshot;
+
+use super::build::{OPTIONAL, REQUIRED, batch, booleans, numbers, texts};
+use super::source::Source;
+use crate::sql::declared_name;
+
+struct Row {
+    schema: String,
+    table: String,
+    name: String,
+    /// From 1.
+    position: u64,
+    data_type: String,
+    nullable: bool,
+    default: Option<String>,
+    cluster_position: Option<u64>,
+    id: Option<u64>,
+}
+
+pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
+    let mut rows = Vec::new();
+    if let Some(source) = source {
+        source.tables()?.iter().for_each(|table| add(&mut rows, table));
+    }
+    batch(vec![
+        ("schema_name", texts(rows.iter().map(|row| Some(&row.schema))), REQUIRED),
+        ("table_name", texts(rows.iter().map(|row| Some(&row.table))), REQUIRED),
+        ("column_name", texts(rows.iter().map(|row| Some(&row.name))), REQUIRED),
+        ("position", numbers(rows.iter().map(|row| Some(row.position))), REQUIRED),
+        ("data_type", texts(rows.iter().map(|row| Some(&row.data_type))), REQUIRED),
+        ("is_nullable", booleans(rows.iter().map(|row| Some(row.nullable))), REQUIRED),
+        ("column_default", texts(rows.iter().map(|row| row.default.as_ref())), OPTIONAL),
+        ("cluster_position", numbers(rows.iter().map(|row| row.cluster_position)), OPTIONAL),
+        ("column_id", numbers(rows.iter().map(|row| row.id)), OPTIONAL),
+    ])
+}
+
+fn add(rows: &mut Vec<Row>, table: &TableSnapshot) {
+    let record = table.record();
+    for (position, field) in table.schema().fields().iter().enumerate() {
+        let column = table.columns().get(position);
+        let in_key = record.cluster_key.iter().position(|order| order.column == *field.name());
+        rows.push(Row {
+            schema: record.namespace.clone(),
+            table: record.name.clone(),
+            name: field.name().clone(),
+            position: position as u64 + 1,
+            data_type: declared_name(field.data_type()),
+            nullable: field.is_nullable(),
+            default: column.and_then(|column| column.default_sql.clone()),
+            cluster_position: in_key.map(|at| at as u64 + 1),
+            id: column.map(|column| u64::from(column.id)),
+        });
+    }
+}

@@ -1,0 +1,20 @@
+//! The schema `system`: what the store and the engine are doing, as tables that can only be read.
+//! `docs/system-tables.md` is their contract.
+//!
+//! A table is made when a query that names it is planned, from the snapshot of the statement: in a
+//! transaction it shows what the transaction sees. Each file has one table; `source.rs` is what they
+//! are made from, `build.rs` how.
+
+mod build;
+mod columns;
+mod compactions;
+mod provider;
+mod segments;
+mod settings;
+mod snapshots;
+mod source;
+mod tables;
+mod transactions;
+
+pub(crate) use build::instants;
+pub(crate) use provider::{SYSTEM, SystemSchema, SystemTable, system_listing};

@@ -1,0 +1,141 @@
+//! The schema and its tables as DataFusion sees them.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{SchemaProvider, Session, TableProvider};
+use datafusion::common::Result;
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use pmem_store::Snapshot;
+
+use super::source::Source;
+use super::{columns, compactions, segments, settings, snapshots, tables, transactions};
+use crate::catalog::TableListing;
+use crate::engine::EngineShared;
+use crate::write::TransactionSlot;
+
+pub const SYSTEM: &str = "system";
+
+/// Makes the rows; without a source none, to know the columns.
+type Rows = fn(Option<&Source<'_>>) -> Result<RecordBatch>;
+
+const TABLES: [(&str, Rows); 7] = [
+    ("columns", columns::rows),
+    ("compactions", compactions::rows),
+    ("segments", segments::rows),
+    ("settings", settings::rows),
+    ("snapshots", snapshots::rows),
+    ("tables", tables::rows),
+    ("transactions", transactions::rows),
+];
+
+/// The tables for a list that was asked for them.
+pub fn system_listing() -> Vec<TableListing> {
+    let listing = |(name, _): &(&str, Rows)| TableListing {
+        schema: SYSTEM.into(),
+        name: (*name).into(),
+        kind: "system".into(),
+        rows: None,
+        size_bytes: None,
+    };
+    TABLES.iter().map(listing).collect()
+}
+
+#[derive(Debug)]
+pub struct SystemSchema {
+    engine: Arc<EngineShared>,
+    snapshot: Arc<Snapshot>,
+    slot: Arc<TransactionSlot>,
+    /// Tables of somebody's own in a schema of this name, from before it was ours.
+    older: Option<Arc<dyn SchemaProvider>>,
+}
+
+impl SystemSchema {
+    pub fn new(
+        engine: &Arc<EngineShared>,
+        snapshot: Arc<Snapshot>,
+        slot: &Arc<TransactionSlot>,
+        older: Option<Arc<dyn SchemaProvider>>,
+    ) -> SystemSchema {
+        SystemSchema { engine: Arc::clone(engine), snapshot, slot: Arc::clone(slot), older }
+    }
+}
+
+fn find(name: &str) -> Option<Rows> {
+    TABLES.iter().find(|(known, _)| *known == name).map(|(_, rows)| *rows)
+}
+
+#[async_trait]
+impl SchemaProvider for SystemSchema {
+    fn table_names(&self) -> Vec<String> {
+        let own = self.older.as_ref().map(|older| older.table_names()).unwrap_or_default();
+        TABLES.iter().map(|(name, _)| (*name).to_string()).chain(own.into_iter().filter(|name| find(name).is_none())).collect()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        match (find(name), &self.older) {
+            (Some(rows), _) => Ok(Some(Arc::new(SystemTable {
+                engine: Arc::clone(&self.engine),
+                snapshot: Arc::clone(&self.snapshot),
+                slot: Arc::clone(&self.slot),
+                schema: rows(None)?.schema(),
+                rows,
+            }))),
+            (None, Some(older)) => older.table(name).await,
+            (None, None) => Ok(None),
+        }
+    }
+
+    async fn table_type(&self, name: &str) -> Result<Option<TableType>> {
+        match (find(name), &self.older) {
+            (Some(_), _) => Ok(Some(TableType::View)),
+            (None, Some(older)) => older.table_type(name).await,
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        find(name).is_some() || self.older.as_ref().is_some_and(|older| older.table_exist(name))
+    }
+}
+
+#[derive(Debug)]
+pub struct SystemTable {
+    engine: Arc<EngineShared>,
+    snapshot: Arc<Snapshot>,
+    slot: Arc<TransactionSlot>,
+    schema: SchemaRef,
+    rows: Rows,
+}
+
+#[async_trait]
+impl TableProvider for SystemTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let source = Source {
+            engine: &self.engine,
+            snapshot: &self.snapshot,
+            slot: &self.slot,
+            options: state.config_options(),
+        };
+        let rows = (self.rows)(Some(&source))?;
+        Ok(MemorySourceConfig::try_new_exec(&[vec![rows]], self.schema(), projection.cloned())?)
+    }
+}

@@ -1,0 +1,31 @@
+//! `system.snapshots`: every version that can be read.
+
+use std::collections::HashMap;
+
+use arrow::array::RecordBatch;
+use datafusion::common::Result;
+use pmem_store::VersionInfo;
+
+use super::build::{REQUIRED, batch, instants, lists, numbers, texts};
+use super::source::Source;
+use crate::error::store_error;
+
+pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
+    let mut versions: Vec<VersionInfo> = Vec::new();
+    let mut names: HashMap<u64, Vec<String>> = HashMap::new();
+    if let Some(source) = source {
+        versions = source.engine.store.versions().map_err(store_error)?;
+        for snapshot in source.snapshot.named_snapshots() {
+            names.entry(snapshot.version).or_default().push(snapshot.name);
+        }
+    }
+    let names = versions.iter().map(|info| names.get(&info.version).map_or(&[] as &[String], Vec::as_slice));
+    batch(vec![
+        ("version", numbers(versions.iter().map(|info| Some(info.version))), REQUIRED),
+        ("committed_at", instants(versions.iter().map(|info| Some(info.committed_at_ms))), REQUIRED),
+        ("operation", texts(versions.iter().map(|info| Some(&info.operation))), REQUIRED),
+        ("tables", lists(versions.iter().map(|info| info.tables.as_slice())), REQUIRED),
+        ("kept_bytes", numbers(versions.iter().map(|info| Some(info.kept_bytes))), REQUIRED),
+        ("names", lists(names), REQUIRED),
+    ])
+}

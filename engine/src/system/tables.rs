@@ -1,0 +1,79 @@
+//! `system.tables`: tables and views.
+
+use arrow::array::RecordBatch;
+use datafusion::common::Result;
+use pmem_store::{TableSnapshot, ViewRecord};
+
+use super::build::{OPTIONAL, REQUIRED, batch, numbers, texts};
+use super::source::Source;
+use crate::catalog::VIEW;
+use crate::error::store_error;
+use crate::sql::{key_text, qualified, table_definition};
+
+#[derive(Default)]
+struct Row {
+    schema: String,
+    name: String,
+    kind: String,
+    table_id: Option<u64>,
+    rows: Option<u64>,
+    deleted_rows: Option<u64>,
+    segments: Option<u64>,
+    size_bytes: Option<u64>,
+    cluster_key: Option<String>,
+    created_version: Option<u64>,
+    changed_version: Option<u64>,
+    definition: String,
+}
+
+pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
+    let mut rows = Vec::new();
+    if let Some(source) = source {
+        rows.extend(source.tables()?.iter().map(of_table));
+        rows.extend(source.snapshot.views().map_err(store_error)?.into_iter().map(of_view));
+        rows.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
+    }
+    batch(vec![
+        ("schema_name", texts(rows.iter().map(|row| Some(&row.schema))), REQUIRED),
+        ("table_name", texts(rows.iter().map(|row| Some(&row.name))), REQUIRED),
+        ("kind", texts(rows.iter().map(|row| Some(&row.kind))), REQUIRED),
+        ("table_id", numbers(rows.iter().map(|row| row.table_id)), OPTIONAL),
+        ("row_count", numbers(rows.iter().map(|row| row.rows)), OPTIONAL),
+        ("deleted_rows", numbers(rows.iter().map(|row| row.deleted_rows)), OPTIONAL),
+        ("segment_count", numbers(rows.iter().map(|row| row.segments)), OPTIONAL),
+        ("size_bytes", numbers(rows.iter().map(|row| row.size_bytes)), OPTIONAL),
+        ("cluster_key", texts(rows.iter().map(|row| row.cluster_key.as_ref())), OPTIONAL),
+        ("created_version", numbers(rows.iter().map(|row| row.created_version)), OPTIONAL),
+        ("changed_version", numbers(rows.iter().map(|row| row.changed_version)), OPTIONAL),
+        ("definition", texts(rows.iter().map(|row| Some(&row.definition))), REQUIRED),
+    ])
+}
+
+fn of_table(table: &TableSnapshot) -> Row {
+    let record = table.record();
+    let sealed = table.segments().iter().filter_map(|segment| segment.deletions());
+    let deleted = sealed.chain(table.tails().iter().filter_map(|tail| tail.deletions())).map(|deletions| deletions.len());
+    Row {
+        schema: record.namespace.clone(),
+        name: record.name.clone(),
+        kind: "table".to_string(),
+        table_id: Some(record.id),
+        rows: Some(table.row_count()),
+        deleted_rows: Some(deleted.sum()),
+        segments: Some(table.segments().len() as u64),
+        size_bytes: Some(table.size_bytes()),
+        cluster_key: (!record.cluster_key.is_empty()).then(|| key_text(&record.cluster_key)),
+        created_version: Some(record.created_version),
+        changed_version: Some(record.changed_version),
+        definition: table_definition(table),
+    }
+}
+
+fn of_view(view: ViewRecord) -> Row {
+    let definition = match view.kind.as_str() {
+        VIEW => format!("CREATE VIEW {} AS {}", qualified(&view.namespace, &view.name), view.sql),
+        _ => view.sql,
+    };
+    let created_version = Some(view.created_version);
+    Row { schema: view.namespace, name: view.name, kind: view.kind, created_version, definition, ..Row::default() }
+}

@@ -1,0 +1,46 @@
+//! The transactions that are open, of all sessions of an engine, for those who want to see them.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+
+use super::scope::TransactionSlot;
+
+#[derive(Debug, Default)]
+pub struct OpenTransactions {
+    slots: Mutex<Vec<Weak<TransactionSlot>>>,
+    next_id: Arc<AtomicU64>,
+}
+
+/// What can be told of a transaction begun with BEGIN.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenTransaction {
+    /// From 1, within this process.
+    pub id: u64,
+    pub started_at_ms: u64,
+    pub base_version: u64,
+    pub changes: u64,
+    pub read_only: bool,
+    pub failed: bool,
+}
+
+impl OpenTransactions {
+    /// The place for the transaction of a new session; seen until it is dropped.
+    pub fn new_slot(&self) -> Arc<TransactionSlot> {
+        let slot = Arc::new(TransactionSlot::new(Arc::clone(&self.next_id)));
+        let mut slots = self.slots.lock();
+        slots.retain(|slot| slot.strong_count() > 0);
+        slots.push(Arc::downgrade(&slot));
+        slot
+    }
+
+    pub fn slots(&self) -> Vec<Arc<TransactionSlot>> {
+        self.slots.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+pub fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}

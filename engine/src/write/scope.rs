@@ -1,0 +1,218 @@
+//! Where a statement's changes go: into the session's open transaction, or into one of their own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use pmem_store::{Savepoint, Snapshot, Store, StoreError, Transaction};
+
+use super::open::{OpenTransaction, now_ms};
+use crate::constraints::TableRules;
+use crate::engine::EngineShared;
+use crate::error::EngineError;
+
+/// The transaction of a session, if one is open.
+#[derive(Debug, Default)]
+pub struct TransactionSlot {
+    open: Mutex<Option<Open>>,
+    /// Of the engine: ids of transactions.
+    next_id: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+struct Open {
+    id: u64,
+    started_at_ms: u64,
+    transaction: Transaction,
+    /// A statement failed: nothing but ROLLBACK makes sense now.
+    failed: bool,
+    read_only: bool,
+    /// Innermost last.
+    savepoints: Vec<(String, Savepoint)>,
+}
+
+impl TransactionSlot {
+    pub fn new(next_id: Arc<AtomicU64>) -> TransactionSlot {
+        TransactionSlot { open: Mutex::default(), next_id }
+    }
+
+    /// What can be told of the open transaction.
+    pub fn open_transaction(&self) -> Option<OpenTransaction> {
+        self.open.lock().as_ref().map(|open| OpenTransaction {
+            id: open.id,
+            started_at_ms: open.started_at_ms,
+            base_version: open.transaction.base().version(),
+            changes: open.transaction.change_count() as u64,
+            read_only: open.read_only,
+            failed: open.failed,
+        })
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.open.lock().is_some()
+    }
+
+    pub fn has_failed(&self) -> bool {
+        self.open.lock().as_ref().is_some_and(|open| open.failed)
+    }
+
+    /// What statements of the open transaction see.
+    pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        self.open.lock().as_ref().map(|open| open.transaction.snapshot())
+    }
+
+    pub fn begin(&self, store: &Store, read_only: bool) -> Result<(), EngineError> {
+        let mut slot = self.open.lock();
+        if slot.is_some() {
+            return Err(state_error("a transaction is open already", "end it with COMMIT or ROLLBACK first"));
+        }
+        let transaction = if read_only { store.begin_read_only() } else { store.begin()? };
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
+        *slot = Some(Open { id, started_at_ms: now_ms(), transaction, failed: false, read_only, savepoints: Vec::new() });
+        Ok(())
+    }
+
+    pub fn commit(&self) -> Result<(), EngineError> {
+        let open = self.open.lock().take().ok_or_else(none_open)?;
+        if open.failed {
+            let message = "the transaction was rolled back, because a statement of it failed";
+            return Err(state_error(message, "run it again from BEGIN"));
+        }
+        open.transaction.commit("COMMIT")?;
+        Ok(())
+    }
+
+    pub fn rollback(&self) -> Result<(), EngineError> {
+        self.open.lock().take().map(|_| ()).ok_or_else(none_open)
+    }
+
+    pub fn savepoint(&self, name: &str) -> Result<(), EngineError> {
+        self.with_open(|open| {
+            let savepoint = open.transaction.savepoint();
+            open.savepoints.push((name.to_string(), savepoint));
+            Ok(())
+        })
+    }
+
+    pub fn rollback_to(&self, name: &str) -> Result<(), EngineError> {
+        self.with_open(|open| {
+            let at = open.savepoint(name)?;
+            open.savepoints.truncate(at + 1);
+            open.transaction.rollback_to(&open.savepoints[at].1);
+            open.failed = false;
+            Ok(())
+        })
+    }
+
+    pub fn release(&self, name: &str) -> Result<(), EngineError> {
+        self.with_open(|open| {
+            let at = open.savepoint(name)?;
+            open.savepoints.truncate(at);
+            Ok(())
+        })
+    }
+
+    /// A statement failed; an open transaction can only be rolled back now.
+    pub fn fail(&self) {
+        if let Some(open) = self.open.lock().as_mut() {
+            open.failed = true;
+        }
+    }
+
+    fn with_open(&self, act: impl FnOnce(&mut Open) -> Result<(), EngineError>) -> Result<(), EngineError> {
+        act(self.open.lock().as_mut().ok_or_else(none_open)?)
+    }
+}
+
+impl Open {
+    fn savepoint(&self, name: &str) -> Result<usize, EngineError> {
+        let found = self.savepoints.iter().rposition(|(known, _)| known == name);
+        found.ok_or_else(|| StoreError::DoesNotExist { kind: "savepoint", name: name.to_string() }.into())
+    }
+}
+
+fn none_open() -> EngineError {
+    state_error("no transaction is open", "begin one with BEGIN")
+}
+
+fn read_only() -> EngineError {
+    state_error("the transaction is read-only", "begin it without READ ONLY")
+}
+
+pub fn state_error(message: &str, hint: &str) -> EngineError {
+    EngineError::Sql { message: message.into(), position: None, hint: Some(hint.into()) }
+}
+
+/// How the writes of one statement reach the store. Made when the statement is planned.
+#[derive(Debug, Clone)]
+pub struct WriteScope {
+    engine: Arc<EngineShared>,
+    slot: Arc<TransactionSlot>,
+    /// What the statement reads.
+    base: Arc<Snapshot>,
+}
+
+impl WriteScope {
+    pub fn new(engine: &Arc<EngineShared>, slot: &Arc<TransactionSlot>, base: Arc<Snapshot>) -> WriteScope {
+        WriteScope { engine: Arc::clone(engine), slot: Arc::clone(slot), base }
+    }
+
+    pub fn engine(&self) -> &EngineShared {
+        &self.engine
+    }
+
+    pub fn store(&self) -> &Arc<Store> {
+        &self.engine.store
+    }
+
+    /// What a table holds its rows to, as the statement sees it.
+    pub fn rules_of(&self, namespace: &str, name: &str) -> Result<Arc<TableRules>, EngineError> {
+        match self.base.table(namespace, name)? {
+            Some(table) => TableRules::of(&self.engine, &table),
+            None => Err(StoreError::DoesNotExist { kind: "table", name: name.to_string() }.into()),
+        }
+    }
+
+    /// The statement is a transaction of its own.
+    pub fn is_autocommit(&self) -> bool {
+        !self.slot.is_open()
+    }
+
+    /// An error where nothing may be written.
+    pub fn check_writable(&self) -> Result<(), EngineError> {
+        if self.store().is_read_only() {
+            return Err(StoreError::ReadOnly(self.store().path().to_path_buf()).into());
+        }
+        match self.slot.open.lock().as_ref() {
+            Some(open) if open.read_only => Err(read_only()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs `change` in the open transaction, or in one of its own that commits at once as
+    /// `operation`. Changes of one call come together or not at all.
+    pub fn change<T>(
+        &self,
+        operation: &str,
+        change: impl FnOnce(&mut Transaction) -> Result<T, StoreError>,
+    ) -> Result<T, EngineError> {
+        let mut slot = self.slot.open.lock();
+        let Some(open) = slot.as_mut() else {
+            drop(slot);
+            let mut transaction = self.store().begin_at(Arc::clone(&self.base))?;
+            let done = change(&mut transaction)?;
+            transaction.commit(operation)?;
+            self.engine.maintenance.wake();
+            return Ok(done);
+        };
+        if open.read_only {
+            return Err(read_only());
+        }
+        let before = open.transaction.savepoint();
+        let changed = change(&mut open.transaction);
+        if changed.is_err() {
+            open.transaction.rollback_to(&before);
+        }
+        Ok(changed?)
+    }
+}

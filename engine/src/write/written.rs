@@ -1,0 +1,121 @@
+//! Rows that are written and belong to no table yet.
+
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::compute::{CastOptions, cast_with_options, concat_batches};
+use arrow::datatypes::SchemaRef;
+use pmem_store::{Appender, SealedSegment, Store, StoreError, TableId, Transaction, ZONE_ROWS};
+
+use crate::constraints::Enforcer;
+use crate::error::EngineError;
+use crate::types::physical_schema;
+
+/// So many bytes of rows and no more go to a table's log; what is more makes a segment of its own.
+const FEW_BYTES: usize = 1 << 20;
+const FEW_ROWS: usize = ZONE_ROWS;
+
+/// Takes rows until it is known whether they are few.
+pub struct RowSink {
+    store: Arc<Store>,
+    table: TableId,
+    physical: SchemaRef,
+    /// Until they are too many.
+    few: Vec<RecordBatch>,
+    few_bytes: usize,
+    few_rows: usize,
+    appender: Option<Appender>,
+}
+
+impl RowSink {
+    /// `may_be_few`: the table is there already, so that its log can have them.
+    pub fn new(store: &Arc<Store>, table: TableId, declared: &SchemaRef, may_be_few: bool) -> Result<RowSink, EngineError> {
+        let physical = physical_schema(declared);
+        let appender = match may_be_few {
+            true => None,
+            false => Some(store.appender(table, Arc::clone(&physical))?),
+        };
+        let store = Arc::clone(store);
+        Ok(RowSink { store, table, physical, few: Vec::new(), few_bytes: 0, few_rows: 0, appender })
+    }
+
+    /// Blocks while it writes to the mapped file.
+    pub fn write(&mut self, batch: RecordBatch) -> Result<(), EngineError> {
+        if let Some(appender) = &mut self.appender {
+            return Ok(appender.write(batch)?);
+        }
+        self.few_rows += batch.num_rows();
+        self.few_bytes += batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(FEW_BYTES)).sum::<usize>();
+        self.few.push(batch);
+        if self.few_rows > FEW_ROWS || self.few_bytes > FEW_BYTES {
+            let mut appender = self.store.appender(self.table, Arc::clone(&self.physical))?;
+            self.few.drain(..).try_for_each(|batch| appender.write(batch))?;
+            self.appender = Some(appender);
+        }
+        Ok(())
+    }
+
+    /// Durable as files, but for a few rows, which are so with the commit.
+    pub fn finish(self) -> Result<Written, EngineError> {
+        let segments = self.appender.map(Appender::finish).transpose()?.unwrap_or_default();
+        let few = match self.few_rows {
+            0 => None,
+            _ if self.few.is_empty() => None,
+            _ => Some(physical_rows(&self.few, &self.physical)?),
+        };
+        Ok(Written { store: self.store, table: self.table, segments, few, enforcer: None })
+    }
+}
+
+/// Dropped before a transaction has them, they are removed.
+#[derive(Debug)]
+pub struct Written {
+    store: Arc<Store>,
+    table: TableId,
+    segments: Vec<SealedSegment>,
+    few: Option<RecordBatch>,
+    /// What the table's rules have seen of them.
+    enforcer: Option<Enforcer>,
+}
+
+impl Written {
+    pub fn enforced_by(mut self, enforcer: Enforcer) -> Written {
+        self.enforcer = Some(enforcer);
+        self
+    }
+
+    /// Adds the rows to their table, if its rules allow them there; rows that they replace are deleted
+    /// before. Also without any: this is where a table that was dropped and made anew meanwhile is
+    /// noticed. The transaction removes those that it does not commit.
+    pub fn add_to(mut self, transaction: &mut Transaction, sorted: bool) -> Result<(), StoreError> {
+        match self.enforcer.take() {
+            Some(enforcer) => enforcer.finish(transaction, self.table, |transaction| self.append(transaction, sorted)),
+            None => self.append(transaction, sorted),
+        }
+    }
+
+    fn append(&mut self, transaction: &mut Transaction, sorted: bool) -> Result<(), StoreError> {
+        if let Some(rows) = self.few.take() {
+            return transaction.append_rows(self.table, rows);
+        }
+        transaction.add_segments(self.table, std::mem::take(&mut self.segments), sorted)
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        self.store.discard(self.table, &self.segments);
+    }
+}
+
+/// As they lie in a segment or log.
+fn physical_rows(batches: &[RecordBatch], physical: &SchemaRef) -> Result<RecordBatch, StoreError> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let batches = batches.iter().map(|batch| -> Result<RecordBatch, StoreError> {
+        let columns = batch.columns().iter().zip(physical.fields());
+        let columns = columns.map(|(column, field)| cast_with_options(column, field.data_type(), &options));
+        let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(physical), columns.collect::<Result<_, _>>()?, &rows)?)
+    });
+    Ok(concat_batches(physical, &batches.collect::<Result<Vec<_>, _>>()?)?)
+}

@@ -1,0 +1,72 @@
+//! Reading what older versions were.
+
+use redb::{ReadableTable, TableDefinition, TableError};
+
+use super::database::{DELETIONS, HISTORY, LOGS, SNAPSHOTS, VERSIONS};
+use super::read::CatalogReader;
+use super::records::{LogRecord, NamedSnapshot, TableId, TableRecord, VersionRecord};
+use crate::deletions::Deletions;
+use crate::error::Result;
+
+impl CatalogReader {
+    /// The table's record at a version: as it was last written before or by it.
+    pub fn table_at(&self, table: TableId, version: u64) -> Result<Option<TableRecord>> {
+        let Some(history) = self.open_new(HISTORY)? else { return Ok(None) };
+        let rows = history.range((table, 0)..=(table, version)).map_err(|error| self.error(error))?;
+        let last = { rows }.next_back().transpose().map_err(|error| self.error(error))?;
+        last.map(|(_, record)| self.decode(record.value())).transpose()
+    }
+
+    /// The deleted rows of a segment at a version.
+    pub fn deletions_at(&self, table: TableId, segment: u64, version: u64) -> Result<Option<Deletions>> {
+        let Some(deletions) = self.open_new(DELETIONS)? else { return Ok(None) };
+        let rows = deletions.range((table, segment, 0)..=(table, segment, version)).map_err(|error| self.error(error))?;
+        let last = { rows }.next_back().transpose().map_err(|error| self.error(error))?;
+        last.map(|(_, bytes)| Deletions::from_bytes(bytes.value()).map_err(|error| self.error(error))).transpose()
+    }
+
+    /// Every version there is a record of, oldest first.
+    pub fn versions(&self) -> Result<Vec<(u64, VersionRecord)>> {
+        let versions = self.transaction.open_table(VERSIONS).map_err(|error| self.error(error))?;
+        let rows = versions.iter().map_err(|error| self.error(error))?;
+        rows.map(|row| {
+            let (version, record) = row.map_err(|error| self.error(error))?;
+            Ok((version.value(), self.decode(record.value())?))
+        })
+        .collect()
+    }
+
+    /// The logs of all tables.
+    pub fn logs(&self) -> Result<Vec<(TableId, LogRecord)>> {
+        let Some(logs) = self.open_new(LOGS)? else { return Ok(Vec::new()) };
+        let rows = logs.iter().map_err(|error| self.error(error))?;
+        rows.map(|row| {
+            let (key, record) = row.map_err(|error| self.error(error))?;
+            Ok((key.value().0, self.decode(record.value())?))
+        })
+        .collect()
+    }
+
+    pub fn has_log(&self, table: TableId, log: u64) -> Result<bool> {
+        let Some(logs) = self.open_new(LOGS)? else { return Ok(false) };
+        Ok(logs.get((table, log)).map_err(|error| self.error(error))?.is_some())
+    }
+
+    pub fn named_snapshots(&self) -> Result<Vec<NamedSnapshot>> {
+        let Some(snapshots) = self.open_new(SNAPSHOTS)? else { return Ok(Vec::new()) };
+        let rows = snapshots.iter().map_err(|error| self.error(error))?;
+        rows.map(|row| self.decode(row.map_err(|error| self.error(error))?.1.value())).collect()
+    }
+
+    /// A table that stores of the first format have not got before they are first written to.
+    fn open_new<K: redb::Key, V: redb::Value>(
+        &self,
+        definition: TableDefinition<'_, K, V>,
+    ) -> Result<Option<redb::ReadOnlyTable<K, V>>> {
+        match self.transaction.open_table(definition) {
+            Ok(table) => Ok(Some(table)),
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(error) => Err(self.error(error)),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Many small records as batches of [`ZONE_ROWS`] rows, put together once.
+//!
+//! A chunk that lies in one record is handed out in place and not kept. Others are copied; the copies
+//! hold no more than the rows of the log, and go with it. The chunk at the end grows with the log:
+//! what was put together is the beginning of what the next reader gets.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::concat;
+use parking_lot::Mutex;
+
+use super::decode::Decoder;
+use super::index::Piece;
+use super::tail_log::LogData;
+use crate::error::{Result, StoreError};
+use crate::segment::{compact, exact};
+
+/// Invariant: a kept chunk holds the first rows of its chunk, and all of them are of several records.
+#[derive(Debug, Default)]
+pub(super) struct Chunks {
+    kept: Mutex<Vec<Option<RecordBatch>>>,
+}
+
+impl Chunks {
+    /// Rows `rows` of the log, which are chunk `chunk` or the beginning of it.
+    pub fn get(&self, data: &LogData, chunk: usize, rows: std::ops::Range<u64>) -> Result<RecordBatch> {
+        let wanted = (rows.end - rows.start) as usize;
+        if wanted == 0 {
+            return Ok(RecordBatch::new_empty(Arc::clone(&data.schema)));
+        }
+        let kept = self.kept.lock().get(chunk).cloned().flatten();
+        if let Some(batch) = kept.as_ref().filter(|batch| batch.num_rows() >= wanted) {
+            return Ok(batch.slice(0, wanted));
+        }
+        let have = kept.as_ref().map_or(0, RecordBatch::num_rows);
+        let pieces = data.index.read().pieces(rows.start + have as u64..rows.end);
+        if pieces.iter().map(|piece| piece.rows).sum::<usize>() + have != wanted {
+            return Err(StoreError::damaged(&data.path, 0, "rows were asked for that were taken back"));
+        }
+        let decoder = Decoder::new(&data.mapping, &data.schema);
+        if let ([piece], None) = (pieces.as_slice(), &kept) {
+            return in_place(data, &decoder, piece);
+        }
+        let decoded = pieces.iter().map(|piece| Ok(decoder.decode(piece.offset)?.slice(piece.start, piece.rows)));
+        let parts = kept.into_iter().map(Ok).chain(decoded).collect::<Result<Vec<_>>>()?;
+        let batch = put_together(data, &parts)?;
+        // Zeros of a lost page must not be kept.
+        if !data.mapping.damaged() {
+            self.keep(chunk, &batch);
+        }
+        Ok(batch)
+    }
+
+    fn keep(&self, chunk: usize, batch: &RecordBatch) {
+        let mut kept = self.kept.lock();
+        if kept.len() <= chunk {
+            kept.resize(chunk + 1, None);
+        }
+        // Another reader may have come further meanwhile.
+        if kept[chunk].as_ref().is_none_or(|there| there.num_rows() < batch.num_rows()) {
+            kept[chunk] = Some(batch.clone());
+        }
+    }
+}
+
+/// Buffers of their own size, because memory accounting counts what lies behind a buffer.
+fn in_place(data: &LogData, decoder: &Decoder<'_>, piece: &Piece) -> Result<RecordBatch> {
+    let record = decoder.decode(piece.offset)?;
+    let slice = record.slice(piece.start, piece.rows);
+    let arrays = slice.columns().iter().map(|array| exact(array, &data.mapping)).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(piece.rows));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(&data.schema), arrays, &options)?)
+}
+
+/// One batch of the rows of all, which holds nothing of theirs.
+fn put_together(data: &LogData, parts: &[RecordBatch]) -> Result<RecordBatch> {
+    let columns = (0..data.schema.fields().len()).map(|column| -> Result<ArrayRef> {
+        let arrays: Vec<&dyn Array> = parts.iter().map(|part| part.column(column).as_ref()).collect();
+        // Views would keep a buffer for each record.
+        Ok(compact(&concat(&arrays)?))
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let rows = parts.iter().map(RecordBatch::num_rows).sum();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(&data.schema), columns, &options)?)
+}

@@ -1,0 +1,68 @@
+//! One flush for all who wait: the first to come flushes for everybody who has appended by then, the
+//! others wait for it, and whoever came too late elects the next.
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::error::Result;
+
+#[derive(Debug, Default)]
+pub(super) struct GroupCommit {
+    state: Mutex<State>,
+    turn: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Everything before this offset is durable.
+    durable: u64,
+    someone_flushes: bool,
+}
+
+/// Ends the turn of the one who flushes, however it ends.
+struct Turn<'a>(&'a GroupCommit);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().someone_flushes = false;
+        self.0.turn.notify_all();
+    }
+}
+
+impl GroupCommit {
+    /// Of a log that is durable up to here.
+    pub fn new(durable: u64) -> GroupCommit {
+        GroupCommit { state: Mutex::new(State { durable, someone_flushes: false }), turn: Condvar::new() }
+    }
+
+    pub fn durable(&self) -> u64 {
+        self.state.lock().durable
+    }
+
+    /// What was written before this offset is durable.
+    pub fn advance(&self, durable: u64) {
+        let mut state = self.state.lock();
+        state.durable = state.durable.max(durable);
+    }
+
+    /// Returns when everything before `up_to` is durable. `flush` makes durable what was appended and
+    /// says up to where, at least up to `up_to`; who waited for one that failed tries, and fails,
+    /// for itself.
+    pub fn wait_for(&self, up_to: u64, flush: impl FnOnce() -> Result<u64>) -> Result<()> {
+        let mut state = self.state.lock();
+        loop {
+            if state.durable >= up_to {
+                return Ok(());
+            }
+            if !state.someone_flushes {
+                break;
+            }
+            self.turn.wait(&mut state);
+        }
+        state.someone_flushes = true;
+        drop(state);
+        let _turn = Turn(self);
+        let durable = flush()?;
+        self.advance(durable);
+        Ok(())
+    }
+}

@@ -1,0 +1,30 @@
+//! The log of small writes of one table: appended, durable with one flush for all who wait, readable
+//! in place at once, and sealed into a segment later by others. This folder alone knows the bytes of
+//! a log; `docs/format.md` shows them, `docs/durability.md` says why they survive.
+//!
+//! - `tail_log`: making, opening and reading; `append`: writing; `group_commit`: who flushes
+//! - `format`: the bytes; `encode` and `decode`: rows to a record and back; `recover`: where it ends
+//! - `index`: where each record lies; `view` and `chunks`: its rows as batches
+//!
+//! **Invariant:** bytes before the end of the log never change, so readers need no lock once they
+//! know the end. Bytes beyond it are never looked at.
+
+mod append;
+mod chunks;
+mod decode;
+mod encode;
+mod error;
+mod format;
+mod group_commit;
+mod index;
+mod recover;
+mod stored;
+mod tail_log;
+mod view;
+
+pub use encode::PreparedRecord;
+pub use error::AppendError;
+pub use format::LogIdentity;
+pub(crate) use index::LogCommit;
+pub use tail_log::{Appended, TailLog};
+pub use view::LogView;

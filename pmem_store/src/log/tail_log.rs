@@ -1,0 +1,277 @@
+//! Making, opening and asking a log.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use parking_lot::RwLock;
+
+use super::append::Writer;
+use super::chunks::Chunks;
+use super::decode::cut_short;
+use super::encode::{Encoders, PreparedRecord};
+use super::error::AppendError;
+use super::format::{
+    self, FileHeader, LogIdentity, PAGE_BYTES, RECORD_HEADER_BYTES, encode_header, parse_header, random,
+};
+use super::index::{Index, LogCommit};
+use super::recover::{Recovered, recover};
+use super::view::LogView;
+use crate::error::{Result, StoreError};
+use crate::files;
+use crate::mapping::Mapping;
+use crate::region::{LogRegion, Mode, PoisonFlag, RegionKind, simulated};
+
+/// The log of one table. Shared by reference: appending, flushing and reading may go on at the same
+/// time. Dropped, it leaves its file; what was appended and not flushed may be lost then.
+#[derive(Debug)]
+pub struct TailLog {
+    data: Arc<LogData>,
+    /// None where the log was opened to be read only.
+    writer: Option<Writer>,
+}
+
+/// What views share with the log, and keep after it.
+#[derive(Debug)]
+pub(super) struct LogData {
+    pub identity: LogIdentity,
+    pub path: PathBuf,
+    pub schema: SchemaRef,
+    pub mapping: Arc<Mapping>,
+    pub index: RwLock<Index>,
+    pub chunks: Chunks,
+}
+
+/// Where rows went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Appended {
+    /// As positions in the log.
+    pub rows: std::ops::Range<u64>,
+    /// What [`TailLog::flush`] is to be asked for.
+    pub end_offset: u64,
+}
+
+impl TailLog {
+    /// Makes the file at `path`, with at least `capacity_bytes` bytes, all reserved. It is durable
+    /// when this returns, with its name and those of the two directories above it.
+    pub fn create(
+        path: &Path,
+        identity: LogIdentity,
+        physical_schema: SchemaRef,
+        capacity_bytes: u64,
+        kind: RegionKind,
+        poison: &Arc<PoisonFlag>,
+    ) -> Result<TailLog> {
+        let encoders = Encoders::new(Arc::clone(&physical_schema));
+        let schema_message = encoders.schema_message()?;
+        let first_record = format::first_record(schema_message.len());
+        let capacity_bytes = capacity_bytes.max(first_record + PAGE_BYTES as u64).next_multiple_of(PAGE_BYTES as u64);
+        let epoch = random();
+        path.parent().map_or(Ok(()), files::create_dir)?;
+        let mut region = LogRegion::create(path, capacity_bytes, kind, Arc::clone(poison))?;
+        region.write(0, &encode_header(identity, capacity_bytes, epoch, &schema_message))?;
+        let mapping = Mapping::open(path, Some(capacity_bytes))?;
+        region.keep()?;
+        // The table's directory may be new too.
+        path.ancestors().skip(1).take(2).try_for_each(files::sync_dir)?;
+        let index = Index::new(first_record);
+        let writer = Writer::new(region, encoders, &index, epoch);
+        Ok(TailLog { data: LogData::new(path, identity, physical_schema, mapping, index), writer: Some(writer) })
+    }
+
+    /// Opens a log to be written on. `is_committed` says whether the catalog has a version; it is
+    /// asked for records that were appended `with_catalog`.
+    ///
+    /// A record whose version the catalog has not, or that is not whole, is made unreadable for ever
+    /// before this returns. So every log must have been opened before the catalog gives a version
+    /// again that it did not have when the store was opened.
+    pub fn open(
+        path: &Path,
+        identity: LogIdentity,
+        physical_schema: SchemaRef,
+        kind: RegionKind,
+        poison: &Arc<PoisonFlag>,
+        is_committed: &dyn Fn(u64) -> bool,
+    ) -> Result<TailLog> {
+        let (mapping, header, recovered) = read(path, identity, &physical_schema, is_committed)?;
+        let region = LogRegion::open(path, header.capacity_bytes, kind, Arc::clone(poison))?;
+        let Recovered { index, last_checksum, has_rest } = recovered;
+        if has_rest {
+            // Without its header, whatever of a record is left cannot become whole again by what is
+            // written over it; see docs/durability.md.
+            let len = (region.capacity() - index.end()).min(RECORD_HEADER_BYTES as u64);
+            region.write(index.end(), &[0; RECORD_HEADER_BYTES][..len as usize])?;
+            region.flush()?;
+        }
+        let encoders = Encoders::new(Arc::clone(&physical_schema));
+        let writer = Writer::new(region, encoders, &index, last_checksum);
+        Ok(TailLog { data: LogData::new(path, identity, physical_schema, mapping, index), writer: Some(writer) })
+    }
+
+    /// Opens a log for a store that is only read: the same rows as [`TailLog::open`], and nothing is
+    /// written.
+    pub fn open_read_only(
+        path: &Path,
+        identity: LogIdentity,
+        physical_schema: SchemaRef,
+        is_committed: &dyn Fn(u64) -> bool,
+    ) -> Result<TailLog> {
+        let (mapping, _, recovered) = read(path, identity, &physical_schema, is_committed)?;
+        Ok(TailLog { data: LogData::new(path, identity, physical_schema, mapping, recovered.index), writer: None })
+    }
+
+    /// Encodes rows for [`TailLog::append_prepared`]; needs no lock, so it can be done before the
+    /// version is known. Columns are matched by position and cast to the physical type where they
+    /// differ.
+    pub fn prepare(&self, batch: &RecordBatch) -> Result<PreparedRecord> {
+        self.writer()?.encoders.encode(batch)
+    }
+
+    /// Appends rows as the record of commit `version`, which must be greater than all before.
+    /// Readable at once by those who ask for the version; durable after [`TailLog::flush`]. With
+    /// `with_catalog` the record counts after a crash only if the catalog has the version; nothing
+    /// else may be appended before the catalog has it, or the record was taken back
+    /// ([`TailLog::retract`]).
+    ///
+    /// # Errors
+    ///
+    /// [`AppendError::Full`]: nothing was written.
+    pub fn append(&self, batch: &RecordBatch, version: u64, with_catalog: bool) -> Result<Appended, AppendError> {
+        self.append_prepared(&mut self.prepare(batch)?, version, with_catalog)
+    }
+
+    /// As [`TailLog::append`]. The record may be one that another log of the same schema prepared
+    /// and had no room for.
+    pub fn append_prepared(
+        &self,
+        record: &mut PreparedRecord,
+        version: u64,
+        with_catalog: bool,
+    ) -> Result<Appended, AppendError> {
+        self.writer()?.append(&self.data.index, record, version, with_catalog)
+    }
+
+    /// Returns when everything before the offset `up_to` is durable, as far as the mode promises
+    /// that. Callers that come together share a flush.
+    ///
+    /// # Errors
+    ///
+    /// A flush that failed poisons the store.
+    pub fn flush(&self, up_to: u64) -> Result<()> {
+        self.writer()?.flush(up_to.min(self.size_bytes()))
+    }
+
+    /// Takes back the record of `version`, if it is the last: for a commit `with_catalog` that the
+    /// catalog refused. Durable when this returns. The log then takes no more rows
+    /// ([`AppendError::Full`]). False if the last record is of another version.
+    pub fn retract(&self, version: u64) -> Result<bool> {
+        self.writer()?.retract(&self.data.index, version)
+    }
+
+    /// The rows of records with a version of at most `version_max`; stays as it is.
+    pub fn view(&self, version_max: u64) -> Result<LogView> {
+        let extent = self.data.index.read().until(version_max);
+        if let Some(writer) = &self.writer {
+            writer.write_up_to(extent.end)?;
+        }
+        Ok(LogView::new(Arc::clone(&self.data), extent))
+    }
+
+    /// How many rows there were at `version`.
+    pub fn rows_at(&self, version: u64) -> u64 {
+        self.data.index.read().until(version).rows
+    }
+
+    /// Each version of the log with the number of rows it added, oldest first.
+    pub fn versions(&self) -> Vec<(u64, u64)> {
+        self.data.index.read().versions()
+    }
+
+    /// Each version of the log with its time, oldest first.
+    pub(crate) fn commits(&self) -> Vec<LogCommit> {
+        self.data.index.read().commits()
+    }
+
+    pub fn last_version(&self) -> Option<u64> {
+        self.data.index.read().last().map(|last| last.version)
+    }
+
+    /// What the header and the records take.
+    pub fn size_bytes(&self) -> u64 {
+        self.data.index.read().end()
+    }
+
+    /// The size of the file.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.data.mapping.len() as u64
+    }
+
+    /// Everything before this offset is durable; all of a log that was opened read-only.
+    pub fn durable_bytes(&self) -> u64 {
+        self.writer.as_ref().map_or_else(|| self.size_bytes(), Writer::durable)
+    }
+
+    pub fn identity(&self) -> LogIdentity {
+        self.data.identity
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.data.path
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        &self.data.schema
+    }
+
+    /// How a flush makes rows durable; None where the log was opened to be read only.
+    pub fn mode(&self) -> Option<Mode> {
+        self.writer.as_ref().map(|writer| writer.region.mode())
+    }
+
+    /// The record of a log in a simulated region.
+    pub fn trace(&self) -> Option<simulated::Trace> {
+        self.writer.as_ref().and_then(|writer| writer.region.trace())
+    }
+
+    fn writer(&self) -> Result<&Writer> {
+        self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly(self.data.path.clone()))
+    }
+}
+
+impl LogData {
+    fn new(
+        path: &Path,
+        identity: LogIdentity,
+        schema: SchemaRef,
+        mapping: Arc<Mapping>,
+        index: Index,
+    ) -> Arc<LogData> {
+        let (path, index, chunks) = (path.to_path_buf(), RwLock::new(index), Chunks::default());
+        Arc::new(LogData { identity, path, schema, mapping, index, chunks })
+    }
+}
+
+/// Maps the file and finds its records.
+fn read(
+    path: &Path,
+    identity: LogIdentity,
+    schema: &SchemaRef,
+    is_committed: &dyn Fn(u64) -> bool,
+) -> Result<(Arc<Mapping>, FileHeader, Recovered)> {
+    let mapping = Mapping::open(path, None)?;
+    let bytes = mapping.slice(0, mapping.len())?;
+    let header = parse_header(path, bytes)?;
+    if header.identity != identity {
+        let what = format!("it says it is {:?} where the catalog says {identity:?}", header.identity);
+        return Err(StoreError::damaged(path, 0, what));
+    }
+    if header.schema.fields() != schema.fields() {
+        return Err(StoreError::damaged(path, 0, "it has other columns than the table"));
+    }
+    let recovered = recover(path, bytes, &header, is_committed)?;
+    if mapping.damaged() {
+        return Err(cut_short(path, 0));
+    }
+    Ok((mapping, header, recovered))
+}

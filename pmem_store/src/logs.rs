@@ -1,0 +1,146 @@
+//! The open logs of a store: where small writes go, and how soon they are durable.
+//!
+//! Invariant: an appended record that is acknowledged as durable was flushed before; one that is
+//! acknowledged as visible alone is flushed within [`ASYNC_FLUSH_MS`], by a thread of its own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::catalog::{CatalogReader, LogRecord, TableId};
+use crate::error::Result;
+use crate::files;
+use crate::log::{LogIdentity, TailLog};
+use crate::region::{PoisonFlag, RegionKind};
+use crate::seal::LogInfo;
+
+/// The size of a log: what a burst of small writes may fill while another one is sealed.
+pub const LOG_BYTES: u64 = 16 << 20;
+/// After this the flushing of asynchronous appends begins.
+pub const ASYNC_FLUSH_MS: u64 = 50;
+
+/// When a commit of small rows is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// When it is durable.
+    #[default]
+    Sync,
+    /// When it is visible; it is durable soon after.
+    Async,
+}
+
+/// A log with what the catalog says of it.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenLog {
+    pub record: LogRecord,
+    pub log: Arc<TailLog>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct OpenLogs {
+    open: Mutex<BTreeMap<(TableId, u64), OpenLog>>,
+    dirty: Mutex<Dirty>,
+    has_dirty: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Dirty {
+    logs: BTreeMap<u64, Arc<TailLog>>,
+    flusher_runs: bool,
+    closing: bool,
+}
+
+impl OpenLogs {
+    /// Opens the logs of all tables; what a crash left half of is made unreadable. Returns the last
+    /// version found.
+    pub fn open_all(
+        &self,
+        store: &Path,
+        reader: &CatalogReader,
+        kind: RegionKind,
+        poison: &Arc<PoisonFlag>,
+        read_only: bool,
+    ) -> Result<u64> {
+        let committed = reader.store()?.version;
+        let mut last = committed;
+        for (table, record) in reader.logs()? {
+            let path = files::log_path(store, table, record.id);
+            let identity = LogIdentity { table, log: record.id, schema_version: record.schema_version };
+            // Versions are given one after the other, and the catalog's only when all before are done.
+            let is_committed = |version| version <= committed;
+            let log = TailLog::open_stored(&path, identity, kind, poison, read_only, &is_committed)?;
+            last = last.max(log.last_version().unwrap_or(0));
+            self.put(table, OpenLog { record, log: Arc::new(log) });
+        }
+        Ok(last)
+    }
+
+    pub fn of_table(&self, table: TableId) -> Vec<OpenLog> {
+        self.open.lock().range((table, 0)..=(table, u64::MAX)).map(|(_, log)| log.clone()).collect()
+    }
+
+    pub fn infos(&self) -> Vec<LogInfo> {
+        let info = |((table, id), open): (&(TableId, u64), &OpenLog)| {
+            let (row_count, size_bytes) = (open.log.rows_at(u64::MAX), open.log.size_bytes());
+            LogInfo { table: *table, id: *id, row_count, size_bytes }
+        };
+        self.open.lock().iter().map(info).collect()
+    }
+
+    pub fn put(&self, table: TableId, log: OpenLog) {
+        self.open.lock().insert((table, log.record.id), log);
+    }
+
+    pub fn remove(&self, table: TableId, log: u64) {
+        self.open.lock().remove(&(table, log));
+        self.dirty.lock().logs.remove(&log);
+    }
+
+    /// Something was appended that nobody waits for.
+    pub fn flush_soon(this: &Arc<OpenLogs>, log: &Arc<TailLog>) {
+        let mut dirty = this.dirty.lock();
+        dirty.logs.entry(log.identity().log).or_insert_with(|| Arc::clone(log));
+        if !std::mem::replace(&mut dirty.flusher_runs, true) {
+            let logs = Arc::downgrade(this);
+            let flusher = std::thread::Builder::new().name("quiver-flush".into()).spawn(move || flusher(&logs));
+            // Without a thread it is the next commit or the close that flushes.
+            dirty.flusher_runs = flusher.is_ok();
+        }
+        this.has_dirty.notify_one();
+    }
+
+    /// Makes durable what was appended until now.
+    pub fn flush(&self) -> Result<()> {
+        let dirty = std::mem::take(&mut self.dirty.lock().logs);
+        dirty.values().try_for_each(|log| log.flush(u64::MAX))
+    }
+
+    pub fn close(&self) {
+        self.dirty.lock().closing = true;
+        self.has_dirty.notify_all();
+    }
+}
+
+/// Ends with the store. A flush that fails poisons the store, and the next write says so.
+fn flusher(logs: &Weak<OpenLogs>) {
+    loop {
+        let Some(logs) = logs.upgrade() else { return };
+        {
+            let mut dirty = logs.dirty.lock();
+            while dirty.logs.is_empty() && !dirty.closing {
+                logs.has_dirty.wait(&mut dirty);
+            }
+            if dirty.closing {
+                return;
+            }
+        }
+        // Others may join meanwhile.
+        std::thread::sleep(Duration::from_millis(ASYNC_FLUSH_MS));
+        if let Err(error) = logs.flush() {
+            tracing::error!(%error, "appended rows could not be made durable");
+        }
+    }
+}

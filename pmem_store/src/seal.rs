@@ -1,0 +1,99 @@
+//! Logs become segments: the rows of a log that takes no more, in their places, under its id.
+//!
+//! Readers see the same rows before and after; so does a transaction that has found rows to delete.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use crate::catalog::TableId;
+use crate::error::{Result, StoreError};
+use crate::files;
+use crate::segment::{Appender, SealedSegment};
+use crate::state::TableLog;
+use crate::store::Store;
+
+/// A log as it is at the moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogInfo {
+    pub table: TableId,
+    /// The last one of a table takes its new rows.
+    pub id: u64,
+    pub row_count: u64,
+    pub size_bytes: u64,
+}
+
+impl Store {
+    /// The logs of all tables, by table and age.
+    pub fn logs(&self) -> Vec<LogInfo> {
+        self.core.shared.logs.infos()
+    }
+
+    /// Seals the logs of a table, also the one that takes new rows. Returns how many segments came of it.
+    pub fn seal_logs(&self, table: TableId) -> Result<usize> {
+        let _one_at_a_time = self.core.sealing.lock();
+        let open: Vec<u64> = self.logs_of(table)?.into_iter().filter(|log| !log.record.closed).map(|log| log.record.id).collect();
+        if !open.is_empty() {
+            let mut transaction = self.begin()?;
+            for log in open {
+                transaction.close_log(table, log)?;
+            }
+            transaction.commit("CLOSE LOG")?;
+        }
+        self.seal_closed(table)
+    }
+
+    /// Seals the logs of a table that are full.
+    pub fn seal_closed_logs(&self, table: TableId) -> Result<usize> {
+        let _one_at_a_time = self.core.sealing.lock();
+        self.seal_closed(table)
+    }
+
+    fn seal_closed(&self, table: TableId) -> Result<usize> {
+        let closed = self.logs_of(table)?.into_iter().filter(|log| log.record.closed);
+        let mut sealed = 0;
+        for log in closed {
+            let mut transaction = self.begin()?;
+            match self.write_segment(table, &log)? {
+                Some(segment) => transaction.seal_log(table, segment)?,
+                None => transaction.drop_log(table, log.record.id)?,
+            }
+            transaction.commit("SEAL LOG")?;
+            sealed += 1;
+        }
+        Ok(sealed)
+    }
+
+    fn logs_of(&self, table: TableId) -> Result<Vec<TableLog>> {
+        let snapshot = self.snapshot()?;
+        let Some(known) = snapshot.state.table_by_id(table) else { return Ok(Vec::new()) };
+        Ok(known.data()?.logs.values().cloned().collect())
+    }
+
+    /// None for a log without rows.
+    fn write_segment(&self, table: TableId, log: &TableLog) -> Result<Option<SealedSegment>> {
+        let core = &self.core;
+        core.check_writable()?;
+        // Closed: no version is going to add rows.
+        let view = log.log.view(u64::MAX)?;
+        let id = Arc::new(AtomicU64::new(log.record.id));
+        let dir = files::table_dir(core.path(), table);
+        let (kind, poison) = (core.region_kind(), Arc::clone(&core.poison));
+        let locked = Arc::<crate::shared::Shared>::clone(&core.shared);
+        let appender = Appender::new(dir, Arc::clone(log.log.schema()), kind, poison, id, locked);
+        // One segment, whatever its size: the id is one.
+        let mut appender = appender.with_target_bytes(log.log.capacity_bytes().saturating_mul(4));
+        for chunk in 0..view.chunk_count() {
+            appender.write(view.chunk(chunk)?)?;
+        }
+        let mut segments = appender.finish()?;
+        match (segments.pop(), segments.is_empty()) {
+            (None, _) => Ok(None),
+            (Some(segment), true) => Ok(Some(segment)),
+            (Some(last), false) => {
+                segments.push(last);
+                self.discard(table, &segments);
+                Err(StoreError::damaged(log.log.path(), 0, "its rows do not fit one segment"))
+            }
+        }
+    }
+}

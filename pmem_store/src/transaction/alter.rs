@@ -1,0 +1,97 @@
+//! ALTER TABLE on one state: what a table is changes, and where its old rows have their columns.
+
+use std::sync::Arc;
+
+use super::TableAlteration;
+use super::apply::{changed, require_free_name, same_columns};
+use crate::catalog::{ColumnOrder, TableId};
+use crate::error::Result;
+use crate::state::{CatalogState, TableData, column_places, with_columns};
+
+pub fn alter_table(
+    state: &mut CatalogState,
+    table: TableId,
+    base_schema_version: u32,
+    alteration: &TableAlteration,
+    version: u64,
+) -> Result<()> {
+    let known = same_columns(state, table, base_schema_version)?;
+    let mut record = known.record.clone();
+    let mut data = known.data()?.as_ref().clone();
+    let old_name = (record.namespace.clone(), record.name.clone());
+    if let Some(name) = alteration.name.as_ref().filter(|name| **name != record.name) {
+        require_free_name(state, &record.namespace, name)?;
+        record.name = name.clone();
+    }
+    let old_key = key_columns(&record.cluster_key, &data);
+    // Rows that are being written by the old rules must not come in after this.
+    if alteration.redefines() {
+        data.earlier_schemas.retain(|_, (made, _)| *made == version);
+        let before = Arc::new(with_columns(&data.schema, &data.columns));
+        data.earlier_schemas.insert(record.schema_version, (version, before));
+        record.schema_version += 1;
+        // All of them were deleted when they became a segment.
+        data.pending.clear();
+    }
+    if let Some((schema, columns)) = &alteration.schema {
+        let before: Vec<u32> = data.columns.iter().map(|column| column.id).collect();
+        data.columns = columns.clone();
+        // Tables of the first format have columns whose ids nobody counted.
+        record.next_column = before.iter().map(|id| id + 1).fold(record.next_column, u32::max);
+        for column in data.columns.iter_mut().filter(|column| column.id == u32::MAX) {
+            column.id = record.next_column;
+            record.next_column += 1;
+        }
+        data.schema = Arc::clone(schema);
+        place_columns_again(&mut data, &before);
+    }
+    if let Some(key) = &alteration.cluster_key {
+        record.cluster_key = key.clone();
+        // What is ordered by (a, b) is ordered by (a); in any other order the rows are not.
+        if key.is_empty() || !old_key.starts_with(&key_columns(key, &data)) {
+            for segment in data.segments.values_mut() {
+                Arc::make_mut(&mut segment.record).sorted = false;
+            }
+        }
+    }
+    if let Some(constraints) = &alteration.constraints {
+        record.constraints = constraints.clone();
+    }
+    if let Some(options) = &alteration.options {
+        record.options = options.clone();
+    }
+    Arc::make_mut(&mut state.tables).remove(&old_name);
+    changed(state, record, data, version);
+    Ok(())
+}
+
+/// A cluster key by what its columns are, whatever they are called.
+fn key_columns(key: &[ColumnOrder], data: &TableData) -> Vec<(Option<u32>, bool, bool)> {
+    let id = |name: &str| data.schema.index_of(name).ok().and_then(|at| data.columns.get(at)).map(|column| column.id);
+    key.iter().map(|order| (id(&order.column), order.descending, order.nulls_first)).collect()
+}
+
+/// The places of new columns in old segments, from the places of the columns `before`.
+fn place_columns_again(data: &mut TableData, before: &[u32]) {
+    let TableData { segments, logs, columns, .. } = data;
+    let segments = segments.values_mut().map(|segment| &mut segment.columns);
+    for places in segments.chain(logs.values_mut().map(|log| &mut log.columns)) {
+        // A place nobody asks for holds an id nobody has.
+        let written = match &places {
+            None => before.to_vec(),
+            Some(places) => {
+                let width = places.iter().flatten().max().map_or(0, |last| last + 1);
+                let mut written = vec![u32::MAX; width];
+                for (id, place) in before.iter().zip(places.iter()) {
+                    if let Some(place) = place {
+                        written[*place] = *id;
+                    }
+                }
+                // Not the same as the table's columns, whatever those are.
+                written.push(u32::MAX);
+                written
+            }
+        };
+        *places = column_places(columns, &written);
+    }
+}

@@ -1,0 +1,287 @@
+//! One change on one state: here names are checked and conflicts found.
+//!
+//! It runs twice: when the change is made, on what the transaction sees, and when it is committed,
+//! on the last committed state.
+
+use std::sync::Arc;
+
+use super::alter::alter_table;
+use super::change::{Change, DeletedRows};
+use super::logs;
+use super::restore::restore;
+use super::Replacement;
+use crate::catalog::{NamedSnapshot, SegmentRecord, TableId, TableRecord};
+use crate::deletions::Deletions;
+use crate::error::{Result, StoreError};
+use crate::segment::SealedSegment;
+use crate::shared::Shared;
+use crate::state::{CatalogState, PendingRows, TableData, TableSegment, TableState};
+use crate::store::now_ms;
+
+const SCHEMA_VERSION_FIRST: u32 = 1;
+
+/// `version` is the one the state becomes.
+pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &Arc<Shared>) -> Result<()> {
+    match change {
+        Change::CreateNamespace { name } => create_namespace(state, name),
+        Change::DropNamespace { name, cascade } => drop_namespace(state, name, *cascade),
+        Change::CreateTable { .. } => create_table(state, change, version),
+        Change::DropTable { table, name } => drop_table(state, *table, name),
+        Change::AlterTable { table, base_schema_version, alteration } => {
+            alter_table(state, *table, *base_schema_version, alteration, version)
+        }
+        Change::AddSegments { table, segments, sorted, schema_version } => {
+            let known = same_columns(state, *table, *schema_version)?;
+            let mut data = known.data()?.as_ref().clone();
+            insert_segments(&mut data, &known.record, segments, *sorted, version, shared);
+            changed(state, known.record.clone(), data, version);
+            Ok(())
+        }
+        Change::AppendRows { table, id, rows, schema_version } => {
+            let known = same_columns(state, *table, *schema_version)?;
+            let mut data = known.data()?.as_ref().clone();
+            data.pending.push(PendingRows { id: *id, rows: rows.clone(), deletions: None });
+            changed(state, known.record.clone(), data, version);
+            Ok(())
+        }
+        Change::CloseLog { table, log } => logs::close(state, *table, *log, version),
+        Change::DropLog { table, log } => logs::remove(state, *table, *log, version),
+        Change::SealLog { table, sealed } => logs::seal(state, *table, sealed, version, shared),
+        Change::DeleteRows { table, deleted } => delete_rows(state, *table, deleted, version, shared),
+        Change::ClearTable { table } => {
+            let known = require(state, *table)?;
+            let mut data = known.data()?.as_ref().clone();
+            data.segments.clear();
+            data.pending.clear();
+            logs::clear(&mut data);
+            changed(state, known.record.clone(), data, version);
+            Ok(())
+        }
+        Change::ReplaceSegments(replacement) => replace_segments(state, replacement, version, shared),
+        Change::RestoreTable(restoration) => restore(state, restoration, version, shared),
+        Change::CreateView { record, replace } => {
+            require_namespace(state, &record.namespace)?;
+            let name = (record.namespace.clone(), record.name.clone());
+            if *replace {
+                Arc::make_mut(&mut state.views).remove(&name);
+            }
+            require_free_name(state, &record.namespace, &record.name)?;
+            let mut record = record.clone();
+            record.created_version = version;
+            Arc::make_mut(&mut state.views).insert(name, record);
+            Ok(())
+        }
+        Change::DropView { namespace, name } => {
+            let gone = Arc::make_mut(&mut state.views).remove(&(namespace.clone(), name.clone()));
+            gone.map(|_| ()).ok_or_else(|| StoreError::DoesNotExist { kind: "view", name: name.clone() })
+        }
+        Change::CreateSnapshot { name, version } => {
+            if state.snapshots.contains_key(name) {
+                return Err(StoreError::AlreadyExists { kind: "snapshot", name: name.clone() });
+            }
+            let snapshot = NamedSnapshot { name: name.clone(), version: *version, created_at_ms: now_ms() };
+            Arc::make_mut(&mut state.snapshots).insert(name.clone(), snapshot);
+            Ok(())
+        }
+        Change::DropSnapshot { name } => {
+            let gone = Arc::make_mut(&mut state.snapshots).remove(name);
+            gone.map(|_| ()).ok_or_else(|| StoreError::DoesNotExist { kind: "snapshot", name: name.clone() })
+        }
+    }
+}
+
+fn create_namespace(state: &mut CatalogState, name: &str) -> Result<()> {
+    if state.namespaces.contains(name) {
+        return Err(StoreError::AlreadyExists { kind: "schema", name: name.to_string() });
+    }
+    Arc::make_mut(&mut state.namespaces).insert(name.to_string());
+    Ok(())
+}
+
+fn drop_namespace(state: &mut CatalogState, name: &str, cascade: bool) -> Result<()> {
+    require_namespace(state, name)?;
+    let tables: Vec<(TableId, String)> =
+        state.tables.values().filter(|table| table.record.namespace == name).map(|table| (table.record.id, table.record.name.clone())).collect();
+    let has_views = state.views.keys().any(|(namespace, _)| namespace == name);
+    if !cascade && (has_views || !tables.is_empty()) {
+        return Err(StoreError::NamespaceNotEmpty(name.to_string()));
+    }
+    for (table, table_name) in tables {
+        drop_table(state, table, &table_name)?;
+    }
+    if has_views {
+        Arc::make_mut(&mut state.views).retain(|(namespace, _), _| namespace != name);
+    }
+    Arc::make_mut(&mut state.namespaces).remove(name);
+    Ok(())
+}
+
+fn create_table(state: &mut CatalogState, change: &Change, version: u64) -> Result<()> {
+    let Change::CreateTable { id, namespace, name, schema, columns, cluster_key, constraints, options, replace } = change else {
+        unreachable!("called for this change alone")
+    };
+    require_namespace(state, namespace)?;
+    if let Some(old) = state.table(namespace, name).filter(|_| *replace) {
+        let old = old.record.id;
+        drop_table(state, old, name)?;
+    }
+    require_free_name(state, namespace, name)?;
+    let record = TableRecord {
+        id: *id,
+        namespace: namespace.clone(),
+        name: name.clone(),
+        created_version: version,
+        changed_version: version,
+        schema_version: SCHEMA_VERSION_FIRST,
+        next_column: columns.len() as u32,
+        cluster_key: cluster_key.clone(),
+        constraints: constraints.clone(),
+        options: options.clone(),
+    };
+    let data = TableData { columns: columns.clone(), ..TableData::empty(schema) };
+    state.put_table(TableState::new(record, data));
+    Ok(())
+}
+
+/// Readers of older versions keep what the table was: it is read before it goes.
+fn drop_table(state: &mut CatalogState, table: TableId, name: &str) -> Result<()> {
+    let known = state.table_by_id(table).ok_or_else(|| StoreError::DoesNotExist { kind: "table", name: name.to_string() })?;
+    known.data()?;
+    let kept = state.snapshots.values().find(|snapshot| snapshot.version >= known.record.created_version);
+    if let Some(snapshot) = kept {
+        let (table, snapshot) = (known.record.name.clone(), snapshot.name.clone());
+        return Err(StoreError::KeptBySnapshot { table, snapshot });
+    }
+    let key = (known.record.namespace.clone(), known.record.name.clone());
+    Arc::make_mut(&mut state.tables).remove(&key);
+    Ok(())
+}
+
+fn insert_segments(
+    data: &mut TableData,
+    record: &TableRecord,
+    segments: &[SealedSegment],
+    sorted: bool,
+    version: u64,
+    shared: &Arc<Shared>,
+) {
+    for sealed in segments {
+        let stored = SegmentRecord {
+            sealed: sealed.clone(),
+            schema_version: record.schema_version,
+            added_version: version,
+            sorted,
+            removed_version: None,
+            grown: Vec::new(),
+        };
+        let handle = shared.handle(record.id, sealed);
+        data.segments.insert(sealed.id, TableSegment { record: Arc::new(stored), handle, deletions: None, columns: None });
+    }
+}
+
+fn delete_rows(
+    state: &mut CatalogState,
+    table: TableId,
+    deleted: &[DeletedRows],
+    version: u64,
+    shared: &Arc<Shared>,
+) -> Result<()> {
+    let known = require(state, table)?;
+    let mut data = known.data()?.as_ref().clone();
+    let conflict = || StoreError::Conflict { table: known.record.name.clone() };
+    for one in deleted {
+        let Some(deletions) = deletions_of(&mut data, one.segment) else {
+            // Compacted since, and so elsewhere now, or cleared.
+            let mut rows = one.rows.clone();
+            if let Some(base) = &one.base {
+                rows -= base.rows();
+            }
+            shared.moves.delete(&mut data, table, one.segment, &rows).ok_or_else(conflict)?;
+            continue;
+        };
+        let mut rows = deletions.as_ref().map(|deletions| deletions.rows().clone()).unwrap_or_default();
+        let mut by_others = rows.clone();
+        if let Some(base) = &one.base {
+            by_others -= base.rows();
+        }
+        if !by_others.is_disjoint(&one.rows) {
+            return Err(conflict());
+        }
+        rows |= &one.rows;
+        *deletions = (!rows.is_empty()).then(|| Arc::new(Deletions::new(rows)));
+    }
+    changed(state, known.record.clone(), data, version);
+    Ok(())
+}
+
+/// Where the deleted rows of a segment, a log or pending rows are kept.
+pub fn deletions_of(data: &mut TableData, id: u64) -> Option<&mut Option<Arc<Deletions>>> {
+    if let Some(segment) = data.segments.get_mut(&id) {
+        return Some(&mut segment.deletions);
+    }
+    if let Some(log) = data.logs.get_mut(&id) {
+        return Some(&mut log.deletions);
+    }
+    data.pending.iter_mut().find(|pending| pending.id == id).map(|pending| &mut pending.deletions)
+}
+
+fn replace_segments(state: &mut CatalogState, new: &Replacement, version: u64, shared: &Arc<Shared>) -> Result<()> {
+    let known = same_columns(state, new.table, new.schema_version)?;
+    let mut data = known.data()?.as_ref().clone();
+    let mut gone = roaring::RoaringBitmap::new();
+    for old in &new.removed {
+        let conflict = || StoreError::Conflict { table: known.record.name.clone() };
+        let segment = data.segments.remove(&old.segment).ok_or_else(conflict)?;
+        let now = segment.deletions.map(|deletions| deletions.rows().clone()).unwrap_or_default();
+        let since = old.deletions.as_ref().map_or(now.clone(), |before| now - before.rows());
+        gone.extend(since.iter().filter_map(|row| old.places.get(row as usize)).filter(|place| **place != u32::MAX));
+    }
+    insert_segments(&mut data, &known.record, &new.added, new.sorted, version, shared);
+    let mut first = 0u64;
+    for sealed in &new.added {
+        let range = first as u32..(first + sealed.row_count) as u32;
+        let rows: roaring::RoaringBitmap = gone.range(range).map(|place| place - first as u32).collect();
+        if let Some(segment) = data.segments.get_mut(&sealed.id).filter(|_| !rows.is_empty()) {
+            segment.deletions = Some(Arc::new(Deletions::new(rows)));
+        }
+        first += sealed.row_count;
+    }
+    changed(state, known.record.clone(), data, version);
+    Ok(())
+}
+
+pub fn changed(state: &mut CatalogState, mut record: TableRecord, data: TableData, version: u64) {
+    record.changed_version = version;
+    state.put_table(TableState::new(record, data));
+}
+
+pub fn require(state: &CatalogState, table: TableId) -> Result<Arc<TableState>> {
+    // Dropped, or dropped and made anew, since the rows were read.
+    state.table_by_id(table).cloned().ok_or(StoreError::TableGone)
+}
+
+pub fn same_columns(state: &CatalogState, table: TableId, schema_version: u32) -> Result<Arc<TableState>> {
+    let known = require(state, table)?;
+    if known.record.schema_version != schema_version {
+        return Err(StoreError::Conflict { table: known.record.name.clone() });
+    }
+    Ok(known)
+}
+
+fn require_namespace(state: &CatalogState, name: &str) -> Result<()> {
+    if state.namespaces.contains(name) {
+        return Ok(());
+    }
+    Err(StoreError::DoesNotExist { kind: "schema", name: name.to_string() })
+}
+
+pub fn require_free_name(state: &CatalogState, namespace: &str, name: &str) -> Result<()> {
+    let kind = if state.table(namespace, name).is_some() {
+        "table"
+    } else if state.views.contains_key(&(namespace.to_string(), name.to_string())) {
+        "view"
+    } else {
+        return Ok(());
+    };
+    Err(StoreError::AlreadyExists { kind, name: name.to_string() })
+}

@@ -1,0 +1,159 @@
+//! The publish of a transaction: by the catalog, or, for rows of one table alone, by its log.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::change::Change;
+use super::materialize::{live, materialize, open_log};
+use super::persist::Persisted;
+use super::{Transaction, apply, persist};
+use crate::catalog::{CatalogWriter, TableId};
+use crate::error::{Result, StoreError};
+use crate::log::{AppendError, PreparedRecord, TailLog};
+use crate::logs::{Durability, OpenLogs};
+use crate::shared::Pin;
+use crate::snapshot::Snapshot;
+use crate::state::CatalogState;
+use crate::store::{StoreCore, now_ms};
+use crate::versions::keep_named;
+
+/// The option of a table that says how soon its small writes are durable.
+const DURABILITY: &str = "durability";
+
+impl Transaction {
+    /// Visible when this returns, and durable, unless all it did was to add a few rows to one table
+    /// with [`Durability::Async`]; the version it became. A transaction that changes nothing commits
+    /// nothing.
+    pub fn commit(mut self, operation: &str) -> Result<u64> {
+        if self.changes.is_empty() {
+            return Ok(self.base.version());
+        }
+        let core = Arc::clone(&self.core);
+        core.check_writable()?;
+        let prepared = self.prepare()?;
+        let commits = core.commits.lock();
+        if let Some((log, mut record)) = prepared
+            && let Some((version, end_offset)) = self.append(&core, &log, &mut record)?
+        {
+            drop(commits);
+            return self.acknowledge(&core, &log, version, end_offset);
+        }
+        core.publisher.drain()?;
+        core.shared.logs.flush()?;
+        let current = core.snapshot();
+        let version = current.version() + 1;
+        let mut state = current.state.clone();
+        for change in &self.changes {
+            apply::apply(change, &mut state, version, &core.shared)?;
+        }
+        self.check(&core, &state, version)?;
+        let replaced = self.changes.iter().filter_map(|change| match change {
+            Change::ReplaceSegments(replacement) => Some(Arc::clone(replacement)),
+            _ => None,
+        });
+        let replaced = replaced.collect();
+        let persisted = self.publish(&core, &current.state, state, version, operation)?;
+        core.shared.moves.keep(version, replaced);
+        drop((commits, current));
+        core.shared.bury(version, &persisted.unnamed, &persisted.unnamed_logs);
+        persisted.unnamed_logs.iter().for_each(|(table, log)| core.shared.logs.remove(*table, *log));
+        core.shared.purge();
+        Ok(version)
+    }
+
+    /// Has the checks look at what the store is about to be. The commits are locked.
+    fn check(&self, core: &StoreCore, state: &CatalogState, version: u64) -> Result<()> {
+        if self.checks.is_empty() {
+            return Ok(());
+        }
+        let becoming = Arc::new(Snapshot::new(state.clone(), Pin::new(version, &core.shared)));
+        self.checks.iter().try_for_each(|check| check(&becoming).map_err(StoreError::Refused))
+    }
+
+    /// The record of a transaction that only adds rows to a table with an open log; encoded before
+    /// anybody has to wait for it.
+    fn prepare(&self) -> Result<Option<(Arc<TailLog>, PreparedRecord)>> {
+        let [Change::AppendRows { table, .. }] = self.changes.as_slice() else { return Ok(None) };
+        let Some(table) = self.state.table_by_id(*table) else { return Ok(None) };
+        let data = table.data()?;
+        let Some(rows) = live(&data.pending)? else { return Ok(None) };
+        let Some(open) = open_log(table, &data, &rows) else { return Ok(None) };
+        Ok(Some((Arc::clone(&open.log), open.log.prepare(&rows)?)))
+    }
+
+    /// Appends the record as a version of its own, up to some offset of the log; None where the catalog has to change for it. The
+    /// commits are locked.
+    fn append(&mut self, core: &StoreCore, log: &Arc<TailLog>, record: &mut PreparedRecord) -> Result<Option<(u64, u64)>> {
+        let identity = log.identity();
+        let current = core.publisher.state();
+        let Some(table) = current.table_by_id(identity.table) else { return Ok(None) };
+        let data = table.data()?;
+        // Closed, sealed or of other columns than the table has by now.
+        let is_open = data.logs.values().next_back().is_some_and(|last| {
+            Arc::ptr_eq(&last.log, log) && !last.record.closed && identity.schema_version == table.record.schema_version
+        });
+        if !is_open {
+            return Ok(None);
+        }
+        let durability = self.durability.or_else(|| match table.record.options.get(DURABILITY).map(String::as_str) {
+            Some("async") => Some(Durability::Async),
+            _ => None,
+        });
+        self.durability = Some(durability.unwrap_or_default());
+        let version = core.publisher.next_version();
+        if !self.checks.is_empty() {
+            let mut becoming = current.clone();
+            self.changes.iter().try_for_each(|change| apply::apply(change, &mut becoming, version, &core.shared))?;
+            self.check(core, &becoming, version)?;
+        }
+        let appended = match log.append_prepared(record, version, false) {
+            Ok(appended) => appended,
+            Err(AppendError::Full { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        self.changes.clear();
+        core.publisher.begin(version, self.durability == Some(Durability::Async));
+        Ok(Some((version, appended.end_offset)))
+    }
+
+    /// Waits for what the transaction was promised.
+    fn acknowledge(&self, core: &StoreCore, log: &Arc<TailLog>, version: u64, end_offset: u64) -> Result<u64> {
+        match self.durability {
+            Some(Durability::Async) => OpenLogs::flush_soon(&core.shared.logs, log),
+            _ => log.flush(end_offset)?,
+        }
+        core.publisher.finish(version)?;
+        Ok(version)
+    }
+
+    /// One transaction of the catalog.
+    fn publish(
+        &mut self,
+        core: &StoreCore,
+        current: &CatalogState,
+        mut state: CatalogState,
+        version: u64,
+        operation: &str,
+    ) -> Result<Persisted> {
+        let appended = materialize(core, &mut state, version)?;
+        let mut writer = CatalogWriter::begin(&core.database)?;
+        keep_named(&writer, current, &state, &core.shared)?;
+        let mut persisted = persist::persist(&mut writer, current, &state, version)?;
+        let oldest = match writer.store.retention_ms {
+            0 => version,
+            retention_ms => writer.version_at(now_ms().saturating_sub(retention_ms))?,
+        };
+        let named: Vec<u64> = state.snapshots.values().map(|snapshot| snapshot.version).collect();
+        let expired: Vec<(TableId, u64)> = writer.expire(oldest, &named)?;
+        persisted.unnamed.extend(expired);
+        writer.store.next_segment = core.next_segment.load(Ordering::Relaxed);
+        writer.store.next_table = core.next_table.load(Ordering::Relaxed);
+        appended.flush()?;
+        // From here on the files may be the catalog's, also if an error says that nobody knows.
+        self.changes.clear();
+        writer.commit(version, operation, std::mem::take(&mut persisted.changed))?;
+        appended.keep(core);
+        core.publisher.publish(state, version);
+        Ok(persisted)
+    }
+}

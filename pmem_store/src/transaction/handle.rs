@@ -1,0 +1,257 @@
+//! A transaction while it is open.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow::array::RecordBatch;
+use roaring::RoaringBitmap;
+
+use super::apply;
+use super::change::{Change, DeletedRows};
+use super::parts::{NewTable, Replacement, TableAlteration};
+use crate::catalog::{TableId, ViewRecord};
+use crate::error::{Result, StoreError};
+use crate::logs::Durability;
+use crate::segment::SealedSegment;
+use crate::snapshot::Snapshot;
+use crate::state::{CatalogState, ColumnInfo};
+use crate::store::StoreCore;
+
+/// A check of the state a transaction is about to become, made while nobody else can commit. It is
+/// given that state and returns the sentence of what is wrong.
+pub type CommitCheck = Box<dyn Fn(&Arc<Snapshot>) -> Result<(), String> + Send>;
+
+/// Dropped without [`Transaction::commit`], it changes nothing, and segments given to it are removed.
+pub struct Transaction {
+    pub(super) core: Arc<StoreCore>,
+    pub(super) base: Arc<Snapshot>,
+    pub(super) state: CatalogState,
+    pub(super) changes: Vec<Change>,
+    pub(super) checks: Vec<CommitCheck>,
+    /// Instead of what the table says.
+    pub(super) durability: Option<Durability>,
+}
+
+impl Transaction {
+    pub(crate) fn new(core: Arc<StoreCore>, base: Arc<Snapshot>) -> Self {
+        let state = base.state.clone();
+        Transaction { core, base, state, changes: Vec::new(), checks: Vec::new(), durability: None }
+    }
+
+    /// What this transaction sees: the version it began with and its own changes.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        if self.changes.is_empty() {
+            return Arc::clone(&self.base);
+        }
+        Arc::new(Snapshot::new(self.state.clone(), Arc::clone(&self.base.pin)))
+    }
+
+    pub fn base(&self) -> &Arc<Snapshot> {
+        &self.base
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Whether it sees anything but the version it began with; names of versions aside.
+    pub fn has_changed(&self) -> bool {
+        let (now, base) = (&self.state, &self.base.state);
+        !(Arc::ptr_eq(&now.tables, &base.tables) && Arc::ptr_eq(&now.views, &base.views) && now.namespaces == base.namespaces)
+    }
+
+    /// How many changes it has made.
+    pub fn change_count(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Has `check` look at what the store will be, when this commits.
+    pub fn check_on_commit(&mut self, check: CommitCheck) {
+        self.checks.push(check);
+    }
+
+    /// A place to come back to.
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint { state: self.state.clone(), changes: self.changes.len(), checks: self.checks.len() }
+    }
+
+    /// Takes back what was done since the savepoint, which must be of this transaction and not be
+    /// older than one come back to since.
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) {
+        self.state = savepoint.state.clone();
+        self.checks.truncate(savepoint.checks);
+        for change in self.changes.drain(savepoint.changes.min(self.changes.len())..) {
+            change.discard(&self.core);
+        }
+    }
+
+    pub fn create_namespace(&mut self, name: &str) -> Result<()> {
+        self.change(Change::CreateNamespace { name: name.to_string() })
+    }
+
+    pub fn drop_namespace(&mut self, name: &str, cascade: bool) -> Result<()> {
+        self.change(Change::DropNamespace { name: name.to_string(), cascade })
+    }
+
+    /// Creates an empty table with an id from [`Store::new_table_id`](crate::Store::new_table_id);
+    /// `replace` drops a table of that name first.
+    pub fn create_table(&mut self, id: TableId, new: NewTable<'_>, replace: bool) -> Result<()> {
+        let mut columns = new.columns;
+        columns.resize(new.schema.fields().len(), ColumnInfo::default());
+        columns.iter_mut().zip(0..).for_each(|(column, id)| column.id = id);
+        self.change(Change::CreateTable {
+            id,
+            namespace: new.namespace.to_string(),
+            name: new.name.to_string(),
+            schema: Arc::new(new.schema.clone()),
+            columns,
+            cluster_key: new.cluster_key,
+            constraints: new.constraints,
+            options: new.options,
+            replace,
+        })
+    }
+
+    /// Adds sealed segments to the table `id`, which must still be there with the same columns.
+    pub fn add_segments(&mut self, table: TableId, segments: Vec<SealedSegment>, sorted: bool) -> Result<()> {
+        let Some(known) = self.state.table_by_id(table) else {
+            self.core.discard(table, &segments);
+            return Err(StoreError::DoesNotExist { kind: "table", name: table.to_string() });
+        };
+        let schema_version = known.record.schema_version;
+        self.change(Change::AddSegments { table, segments, sorted, schema_version })
+    }
+
+    /// When the commit returns, if all it does is to add a few rows; else it returns when it is
+    /// durable. Without this it is the table's option `durability` that says.
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.durability = Some(durability);
+    }
+
+    /// Adds rows of the table's physical schema. They go to its log when this commits: right for a
+    /// few, which a segment of their own would be too much for.
+    pub fn append_rows(&mut self, table: TableId, rows: RecordBatch) -> Result<()> {
+        let Some(known) = self.state.table_by_id(table) else {
+            return Err(StoreError::DoesNotExist { kind: "table", name: table.to_string() });
+        };
+        let schema_version = known.record.schema_version;
+        let id = self.core.next_segment.fetch_add(1, Ordering::Relaxed);
+        self.change(Change::AppendRows { table, id, rows, schema_version })
+    }
+
+    /// A log of the table takes no more rows, so that it can be sealed.
+    pub fn close_log(&mut self, table: TableId, log: u64) -> Result<()> {
+        self.change(Change::CloseLog { table, log })
+    }
+
+    /// A closed log that has no rows goes.
+    pub fn drop_log(&mut self, table: TableId, log: u64) -> Result<()> {
+        self.change(Change::DropLog { table, log })
+    }
+
+    /// The closed log with the segment's id has become the segment.
+    pub fn seal_log(&mut self, table: TableId, sealed: SealedSegment) -> Result<()> {
+        self.change(Change::SealLog { table, sealed })
+    }
+
+    /// Deletes rows of segments of the table; `rows` are positions by segment id. Rows that are
+    /// deleted already are no error. Returns how many were not.
+    pub fn delete_rows(&mut self, table: TableId, rows: BTreeMap<u64, RoaringBitmap>) -> Result<u64> {
+        let Some(known) = self.state.table_by_id(table) else {
+            return Err(StoreError::DoesNotExist { kind: "table", name: table.to_string() });
+        };
+        let data = known.data()?;
+        let mut count = 0;
+        let mut deleted = Vec::with_capacity(rows.len());
+        for (segment, rows) in rows {
+            let base = data.deletions_of(segment).cloned();
+            count += rows.len() - base.as_ref().map_or(0, |base| base.rows().intersection_len(&rows));
+            deleted.push(DeletedRows { segment, rows, base });
+        }
+        self.change(Change::DeleteRows { table, deleted })?;
+        Ok(count)
+    }
+
+    /// Removes every row of a table.
+    pub fn clear_table(&mut self, namespace: &str, name: &str) -> Result<()> {
+        let table = self.state.require_table(namespace, name)?.record.id;
+        self.change(Change::ClearTable { table })
+    }
+
+    pub fn drop_table(&mut self, namespace: &str, name: &str) -> Result<()> {
+        let table = self.state.require_table(namespace, name)?.record.id;
+        self.change(Change::DropTable { table, name: name.to_string() })
+    }
+
+    /// Puts segments in the place of others that hold the same rows.
+    pub fn replace_segments(&mut self, replacement: Replacement) -> Result<()> {
+        self.change(Change::ReplaceSegments(Arc::new(replacement)))
+    }
+
+    pub fn create_view(&mut self, record: ViewRecord, replace: bool) -> Result<()> {
+        self.change(Change::CreateView { record, replace })
+    }
+
+    pub fn drop_view(&mut self, namespace: &str, name: &str) -> Result<()> {
+        self.change(Change::DropView { namespace: namespace.to_string(), name: name.to_string() })
+    }
+
+    /// Changes what a table is but not its rows: name, columns, key, constraints, options.
+    pub fn alter_table(&mut self, namespace: &str, name: &str, alteration: TableAlteration) -> Result<()> {
+        let known = self.state.require_table(namespace, name)?;
+        let (table, base_schema_version) = (known.record.id, known.record.schema_version);
+        if alteration.redefines() {
+            self.settle(table)?;
+        }
+        self.change(Change::AlterTable { table, base_schema_version, alteration })
+    }
+
+    /// Gives the version this transaction began with a name; it stays readable until it is dropped.
+    pub fn create_snapshot(&mut self, name: &str) -> Result<u64> {
+        let version = self.base.version();
+        self.change(Change::CreateSnapshot { name: name.to_string(), version })?;
+        Ok(version)
+    }
+
+    pub fn drop_snapshot(&mut self, name: &str) -> Result<()> {
+        self.change(Change::DropSnapshot { name: name.to_string() })
+    }
+
+    pub(super) fn change(&mut self, change: Change) -> Result<()> {
+        let version = self.base.version() + 1;
+        let applied = apply::apply(&change, &mut self.state, version, &self.core.shared);
+        match applied {
+            Ok(()) => {
+                self.changes.push(change);
+                Ok(())
+            }
+            Err(error) => {
+                change.discard(&self.core);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction").field("base", &self.base.version()).field("changes", &self.changes.len()).finish()
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        for change in &self.changes {
+            change.discard(&self.core);
+        }
+    }
+}
+
+/// What a transaction was at one moment.
+#[derive(Debug, Clone)]
+pub struct Savepoint {
+    state: CatalogState,
+    changes: usize,
+    checks: usize,
+}

@@ -1,0 +1,78 @@
+//! What becomes of a table's logs: closed when full, sealed into segments, emptied.
+
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::apply::{changed, require};
+use crate::catalog::{Grown, SegmentRecord, TableId};
+use crate::deletions::Deletions;
+use crate::error::{Result, StoreError};
+use crate::log::LogCommit;
+use crate::segment::SealedSegment;
+use crate::shared::Shared;
+use crate::state::{CatalogState, TableData, TableSegment};
+
+/// Of more versions than this a sealed log forgets some: they cannot be read any more.
+const GROWN_MAX: usize = 1_000;
+
+pub fn close(state: &mut CatalogState, table: TableId, log: u64, version: u64) -> Result<()> {
+    let known = require(state, table)?;
+    let mut data = known.data()?.as_ref().clone();
+    let conflict = || StoreError::Conflict { table: known.record.name.clone() };
+    data.logs.get_mut(&log).ok_or_else(conflict)?.record.closed = true;
+    changed(state, known.record.clone(), data, version);
+    Ok(())
+}
+
+pub fn remove(state: &mut CatalogState, table: TableId, log: u64, version: u64) -> Result<()> {
+    let known = require(state, table)?;
+    let mut data = known.data()?.as_ref().clone();
+    data.logs.remove(&log);
+    changed(state, known.record.clone(), data, version);
+    Ok(())
+}
+
+/// The rows keep their places, so what was deleted of the log is deleted of the segment.
+pub fn seal(state: &mut CatalogState, table: TableId, sealed: &SealedSegment, version: u64, shared: &Arc<Shared>) -> Result<()> {
+    let known = require(state, table)?;
+    let mut data = known.data()?.as_ref().clone();
+    let conflict = || StoreError::Conflict { table: known.record.name.clone() };
+    let log = data.logs.remove(&sealed.id).ok_or_else(conflict)?;
+    let named: Vec<u64> = state.snapshots.values().map(|snapshot| snapshot.version).collect();
+    let record = SegmentRecord {
+        sealed: sealed.clone(),
+        schema_version: log.record.schema_version,
+        added_version: log.record.created_version,
+        sorted: false,
+        removed_version: None,
+        grown: thinned(&log.log.commits(), &named),
+    };
+    let handle = shared.handle(table, sealed);
+    let segment = TableSegment { record: Arc::new(record), handle, deletions: log.deletions, columns: log.columns };
+    data.segments.insert(sealed.id, segment);
+    changed(state, known.record.clone(), data, version);
+    Ok(())
+}
+
+/// What is remembered of the versions of a log: some of them, evenly, the last among them, and those
+/// that a named version needs.
+fn thinned(commits: &[LogCommit], named: &[u64]) -> Vec<Grown> {
+    let step = commits.len().div_ceil(GROWN_MAX).max(1);
+    let last = commits.len().saturating_sub(1);
+    let grown = commits.iter().enumerate().map(|(at, commit)| {
+        let until = commits.get(at + 1).map_or(u64::MAX, |next| next.version);
+        (at, Grown { version: commit.version, until, rows: commit.rows, committed_at_ms: commit.committed_at_ms })
+    });
+    let is_named = |grown: &Grown| named.iter().any(|version| (grown.version..grown.until).contains(version));
+    grown.filter(|(at, grown)| *at == last || at % step == 0 || is_named(grown)).map(|(_, grown)| grown).collect()
+}
+
+/// A log keeps its rows for older versions; newer ones have them deleted.
+pub fn clear(data: &mut TableData) {
+    for log in data.logs.values_mut() {
+        let mut all = RoaringBitmap::new();
+        all.insert_range(0..log.log.rows_at(u64::MAX) as u32);
+        log.deletions = (!all.is_empty()).then(|| Arc::new(Deletions::new(all)));
+    }
+}

@@ -1,0 +1,22 @@
+//! Changes to a store that become visible together, by one publish.
+//!
+//! A transaction works on a copy of the catalog's state and keeps a list of what it changed. It
+//! holds no lock: whoever commits first wins, and a commit that meets another's change of the same
+//! rows or names fails ([`StoreError::Conflict`]).
+
+mod alter;
+mod apply;
+mod change;
+mod commit;
+mod handle;
+mod logs;
+mod materialize;
+mod moved;
+mod parts;
+mod persist;
+mod restore;
+mod settle;
+
+pub(crate) use moved::Moves;
+pub use handle::{CommitCheck, Savepoint, Transaction};
+pub use parts::{NewTable, ReplacedSegment, Replacement, TableAlteration};

@@ -1,0 +1,62 @@
+//! What is given to a transaction.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+
+use crate::catalog::{ColumnOrder, TableId};
+use crate::deletions::Deletions;
+use crate::segment::SealedSegment;
+use crate::state::ColumnInfo;
+
+/// What a new table is made of.
+#[derive(Debug, Clone)]
+pub struct NewTable<'a> {
+    pub namespace: &'a str,
+    pub name: &'a str,
+    pub schema: &'a Schema,
+    /// Defaults by position; ids are given here.
+    pub columns: Vec<ColumnInfo>,
+    pub cluster_key: Vec<ColumnOrder>,
+    pub constraints: Vec<String>,
+    pub options: BTreeMap<String, String>,
+}
+
+/// Segments that hold the rows of others, in new places.
+#[derive(Debug, Clone)]
+pub struct Replacement {
+    pub table: TableId,
+    pub schema_version: u32,
+    pub removed: Vec<ReplacedSegment>,
+    pub added: Vec<SealedSegment>,
+    pub sorted: bool,
+}
+
+/// A segment that is replaced, and where its rows went, so that rows deleted meanwhile stay deleted.
+#[derive(Debug, Clone)]
+pub struct ReplacedSegment {
+    pub segment: u64,
+    /// Its deleted rows when it was read.
+    pub deletions: Option<Arc<Deletions>>,
+    /// For each row: its place in the added segments put one after the other; `u32::MAX` for one that was deleted.
+    pub places: Vec<u32>,
+}
+
+/// What is left as it is, is None.
+#[derive(Debug, Clone, Default)]
+pub struct TableAlteration {
+    pub name: Option<String>,
+    /// The new schema with its columns; a column whose id is `u32::MAX` is new and gets one.
+    pub schema: Option<(Arc<Schema>, Vec<ColumnInfo>)>,
+    pub cluster_key: Option<Vec<ColumnOrder>>,
+    pub constraints: Option<Vec<String>>,
+    pub options: Option<BTreeMap<String, String>>,
+}
+
+impl TableAlteration {
+    /// Whether rows written by the table's old definition may not fit the new one.
+    pub(super) fn redefines(&self) -> bool {
+        self.schema.is_some() || self.cluster_key.is_some() || self.constraints.is_some()
+    }
+}

@@ -1,0 +1,162 @@
+//! What a commit writes to the catalog: the difference between two states.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::catalog::{CatalogWriter, Garbage, GarbageKind, NamespaceRecord, TableId};
+use crate::deletions::Deletions;
+use crate::error::Result;
+use crate::state::{CatalogState, TableData, TableState, with_columns};
+
+#[derive(Debug, Default)]
+pub struct Persisted {
+    /// Tables that were made or changed.
+    pub changed: Vec<TableId>,
+    /// Segments whose files no version names any more.
+    pub unnamed: Vec<(TableId, u64)>,
+    /// The same for logs.
+    pub unnamed_logs: Vec<(TableId, u64)>,
+}
+
+pub fn persist(writer: &mut CatalogWriter, old: &CatalogState, new: &CatalogState, version: u64) -> Result<Persisted> {
+    for name in new.namespaces.difference(&old.namespaces) {
+        writer.put_namespace(name, &NamespaceRecord { created_version: version })?;
+    }
+    for name in old.namespaces.difference(&new.namespaces) {
+        writer.remove_namespace(name)?;
+    }
+    views(writer, old, new)?;
+    // One of a name that was dropped in the same transaction is new.
+    for (_, snapshot) in new.snapshots.iter().filter(|(name, snapshot)| old.snapshots.get(*name) != Some(*snapshot)) {
+        writer.put_snapshot(snapshot)?;
+    }
+    for name in old.snapshots.keys().filter(|name| !new.snapshots.contains_key(*name)) {
+        writer.remove_snapshot(name)?;
+    }
+    tables(writer, old, new, version)
+}
+
+fn views(writer: &CatalogWriter, old: &CatalogState, new: &CatalogState) -> Result<()> {
+    for (namespace, name) in old.views.keys().filter(|name| !new.views.contains_key(*name)) {
+        writer.remove_view(namespace, name)?;
+    }
+    for (name, view) in new.views.iter() {
+        if old.views.get(name) != Some(view) {
+            writer.put_view(view)?;
+        }
+    }
+    Ok(())
+}
+
+fn tables(writer: &mut CatalogWriter, old: &CatalogState, new: &CatalogState, version: u64) -> Result<Persisted> {
+    let mut persisted = Persisted::default();
+    let ids = |state: &CatalogState| -> BTreeMap<TableId, Arc<TableState>> {
+        state.tables.values().map(|table| (table.record.id, Arc::clone(table))).collect()
+    };
+    if Arc::ptr_eq(&old.tables, &new.tables) {
+        return Ok(persisted);
+    }
+    let (before, after) = (ids(old), ids(new));
+    for (namespace, name) in old.tables.keys().filter(|name| !new.tables.contains_key(*name)) {
+        writer.remove_table_name(namespace, name)?;
+    }
+    for id in before.keys().filter(|id| !after.contains_key(id)) {
+        persisted.unnamed_logs.extend(before[id].data()?.logs.keys().map(|log| (*id, *log)));
+        let segments = writer.remove_table_data(*id)?;
+        persisted.unnamed.extend(segments.into_iter().map(|segment| (*id, segment)));
+    }
+    for (id, table) in &after {
+        let known = before.get(id);
+        if known.is_some_and(|known| Arc::ptr_eq(known, table)) {
+            continue;
+        }
+        write_record(writer, known.map(Arc::as_ref), table, version)?;
+        let (old, new) = (known.map(|known| known.data()).transpose()?, table.data()?);
+        let old = old.unwrap_or_else(|| Arc::new(TableData::empty(&new.schema)));
+        write_segments(writer, *id, &old, &new, version)?;
+        persisted.unnamed_logs.extend(write_logs(writer, *id, &old, &new)?);
+        write_deletions(writer, *id, &old, &new, version)?;
+        persisted.changed.push(*id);
+    }
+    Ok(persisted)
+}
+
+fn write_record(writer: &mut CatalogWriter, known: Option<&TableState>, table: &TableState, version: u64) -> Result<()> {
+    let record = &table.record;
+    writer.put_table(record)?;
+    if known.is_none_or(|known| known.record.schema_version != record.schema_version) {
+        let data = table.data()?;
+        writer.put_schema(record.id, record.schema_version, &with_columns(&data.schema, &data.columns))?;
+    }
+    if let Some(data) = table.loaded() {
+        let made_now = data.earlier_schemas.iter().filter(|(_, (made, _))| *made == version);
+        for (schema_version, (_, schema)) in made_now {
+            writer.put_schema(record.id, *schema_version, schema)?;
+        }
+    }
+    // A change of rows alone is no change of what the table is.
+    let mut same = record.clone();
+    same.changed_version = known.map_or(0, |known| known.record.changed_version);
+    let last = writer.history_version(record.id)?;
+    if known.is_some_and(|known| known.record == same) && last.is_some() {
+        return Ok(());
+    }
+    if let Some(from) = last {
+        writer.add_garbage(version, &Garbage { table: record.id, from, what: GarbageKind::Record })?;
+    } else if let Some(known) = known {
+        // A table of a store of before: what it was until now.
+        writer.put_history(&known.record, known.record.created_version)?;
+    }
+    writer.put_history(record, version)
+}
+
+fn write_segments(writer: &mut CatalogWriter, table: TableId, old: &TableData, new: &TableData, version: u64) -> Result<()> {
+    for (id, segment) in old.segments.iter().filter(|(id, _)| !new.segments.contains_key(id)) {
+        let mut record = segment.record().clone();
+        record.removed_version = Some(version);
+        writer.put_segment(table, &record)?;
+        let garbage = Garbage { table, from: record.added_version, what: GarbageKind::Segment(*id) };
+        writer.add_garbage(version, &garbage)?;
+    }
+    for (id, segment) in &new.segments {
+        if old.segments.get(id).is_none_or(|known| known.record != segment.record) {
+            writer.put_segment(table, segment.record())?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the logs that are none any more.
+fn write_logs(writer: &CatalogWriter, table: TableId, old: &TableData, new: &TableData) -> Result<Vec<(TableId, u64)>> {
+    for (id, log) in &new.logs {
+        if old.logs.get(id).is_none_or(|known| known.record != log.record) {
+            writer.put_log(table, &log.record)?;
+        }
+    }
+    let gone: Vec<u64> = old.logs.keys().filter(|id| !new.logs.contains_key(id)).copied().collect();
+    for id in &gone {
+        writer.remove_log(table, *id)?;
+    }
+    Ok(gone.into_iter().map(|id| (table, id)).collect())
+}
+
+fn write_deletions(writer: &mut CatalogWriter, table: TableId, old: &TableData, new: &TableData, version: u64) -> Result<()> {
+    let before = deletions(old);
+    for (id, rows) in deletions(new) {
+        if before.get(&id).is_some_and(|known| Arc::ptr_eq(known, rows)) {
+            continue;
+        }
+        if let Some(from) = writer.deletions_version(table, id)? {
+            writer.add_garbage(version, &Garbage { table, from, what: GarbageKind::Deletions(id) })?;
+        }
+        writer.put_deletions(table, id, version, rows)?;
+    }
+    Ok(())
+}
+
+/// By the id of a segment or log: one keeps its deleted rows when it becomes the other.
+fn deletions(data: &TableData) -> BTreeMap<u64, &Arc<Deletions>> {
+    let segments = data.segments.iter().filter_map(|(id, segment)| Some((*id, segment.deletions.as_ref()?)));
+    let logs = data.logs.iter().filter_map(|(id, log)| Some((*id, log.deletions.as_ref()?)));
+    segments.chain(logs).collect()
+}

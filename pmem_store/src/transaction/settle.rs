@@ -1,0 +1,29 @@
+//! Rows that a transaction has added and no file has yet, made a segment before their table's columns change.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+
+use super::Transaction;
+use super::materialize::live;
+use crate::catalog::TableId;
+use crate::error::Result;
+use crate::store::Store;
+
+impl Transaction {
+    /// The changes say so too, so that they lead to the same when they are applied again: the rows are
+    /// deleted where they wait for a log, and come back as a segment.
+    pub(super) fn settle(&mut self, table: TableId) -> Result<()> {
+        let Some(known) = self.state.table_by_id(table) else { return Ok(()) };
+        let data = known.data()?;
+        let Some(rows) = live(&data.pending)? else { return Ok(()) };
+        let waiting: BTreeMap<u64, RoaringBitmap> =
+            data.pending.iter().map(|pending| (pending.id, (0..pending.rows.num_rows() as u32).collect())).collect();
+        let mut appender = Store { core: Arc::clone(&self.core) }.appender(table, rows.schema())?;
+        appender.write(rows)?;
+        self.add_segments(table, appender.finish()?, false)?;
+        self.delete_rows(table, waiting)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! Older versions of a store: reading them, how long they stay, and what they cost.
+//!
+//! Invariant: a version can be read if it is not older than the oldest kept one, or has a name.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::catalog::{CatalogReader, CatalogWriter, NamedSnapshot, TableId, TableRecord, VersionRecord};
+use crate::error::{Result, StoreError};
+use crate::shared::{Pin, Shared};
+use crate::snapshot::TableSnapshot;
+use crate::state::{CatalogState, read_table};
+use crate::store::{Store, now_ms};
+
+/// A version that can be read, and what is kept for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionInfo {
+    pub version: u64,
+    pub committed_at_ms: u64,
+    pub operation: String,
+    /// Names of the tables it changed, as they are called now; dropped ones have none.
+    pub tables: Vec<String>,
+    /// Bytes of segments that this is the last version to need: they are kept for it and ones before
+    /// it alone, and go when all of those are given up.
+    pub kept_bytes: u64,
+}
+
+impl VersionInfo {
+    fn new(version: u64, committed_at_ms: u64, operation: String, tables: Vec<String>) -> VersionInfo {
+        VersionInfo { version, committed_at_ms, operation, tables, kept_bytes: 0 }
+    }
+}
+
+impl Store {
+    /// The table that has this name now, as it was at `version`; None where there is no such table.
+    ///
+    /// # Errors
+    ///
+    /// The version is not kept any more, is yet to come, or is older than the table.
+    pub fn table_at(&self, namespace: &str, name: &str, version: u64) -> Result<Option<TableSnapshot>> {
+        match self.snapshot()?.state.table(namespace, name) {
+            Some(table) => self.table_version(&table.record, version).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The table of this record, whatever it is called by now, as it was at `version`.
+    pub fn table_version(&self, table: &TableRecord, version: u64) -> Result<TableSnapshot> {
+        let current = self.snapshot()?;
+        let before = || StoreError::BeforeTable { table: table.name.clone(), version, created: table.created_version };
+        if version == current.version()
+            && let Some(known) = current.state.table_by_id(table.id)
+        {
+            return TableSnapshot::new(Arc::new(known.record.clone()), known.data()?, Arc::clone(&current.pin));
+        }
+        // Pinned before it is looked for: what expires after this line keeps its files.
+        let pin = Pin::new(version, &self.core.shared);
+        let logs = self.core.shared.logs.of_table(table.id);
+        let reader = CatalogReader::begin(&self.core.database)?;
+        check_kept(&reader, version, current.version())?;
+        if version < table.created_version {
+            return Err(before());
+        }
+        if current.state.table_by_id(table.id).is_none() {
+            // Made by a transaction that is still open, or dropped since it was looked up.
+            return Err(if table.created_version > current.version() { before() } else { StoreError::TableGone });
+        }
+        // Without a history the record is as it was made.
+        let mut record = reader.table_at(table.id, version)?.unwrap_or_else(|| table.clone());
+        record.changed_version = version;
+        let data = read_table(&reader, &record, version, &self.core.shared, logs)?;
+        TableSnapshot::new(Arc::new(record), Arc::new(data), pin)
+    }
+
+    /// The version that was the last one at a time, in milliseconds since 1970 (UTC), as far as the
+    /// catalog and the logs know. A table may know of more: [`Store::table_version_at`].
+    pub fn version_at(&self, time_ms: u64) -> Result<u64> {
+        let snapshot = self.snapshot()?;
+        let reader = CatalogReader::begin(&self.core.database)?;
+        let mut known = catalog_times(&reader)?;
+        for table in snapshot.state.tables.values() {
+            known.extend(self.log_times(table.record.id));
+        }
+        last_at(known, reader.store()?.oldest_version, snapshot.version(), time_ms)
+    }
+
+    /// A version at which a table had the rows it had at a time. Of small writes that were put together
+    /// it may be one a little earlier.
+    pub fn table_version_at(&self, table: &TableRecord, time_ms: u64) -> Result<u64> {
+        let newest = self.snapshot()?.version();
+        let reader = CatalogReader::begin(&self.core.database)?;
+        let mut known = catalog_times(&reader)?;
+        known.extend(self.log_times(table.id));
+        for segment in reader.segments(table.id)? {
+            known.extend(segment.grown.iter().map(|grown| (grown.version, grown.committed_at_ms)));
+        }
+        last_at(known, reader.store()?.oldest_version, newest, time_ms)
+    }
+
+    fn log_times(&self, table: TableId) -> Vec<(u64, u64)> {
+        let logs = self.core.shared.logs.of_table(table).into_iter();
+        logs.flat_map(|log| log.log.commits()).map(|commit| (commit.version, commit.committed_at_ms)).collect()
+    }
+
+    /// Every version that can be read, oldest first; of small writes that were put together long ago
+    /// not each.
+    pub fn versions(&self) -> Result<Vec<VersionInfo>> {
+        let snapshot = self.snapshot()?;
+        let reader = CatalogReader::begin(&self.core.database)?;
+        let tables = snapshot.tables()?;
+        let names: HashMap<u64, String> =
+            tables.iter().map(|table| (table.id, format!("{}.{}", table.namespace, table.name))).collect();
+        let mut infos: BTreeMap<u64, VersionInfo> = BTreeMap::new();
+        for (version, record) in reader.versions()? {
+            let tables = record.tables.iter().filter_map(|id| names.get(id).cloned()).collect();
+            infos.insert(version, VersionInfo::new(version, record.committed_at_ms, record.operation, tables));
+        }
+        let oldest = reader.store()?.oldest_version;
+        let named: Vec<u64> = reader.named_snapshots()?.into_iter().map(|named| named.version).collect();
+        let is_kept = |version: u64| version <= snapshot.version() && (version >= oldest || named.contains(&version));
+        let mut removed: Vec<(u64, u64)> = Vec::new();
+        for table in &tables {
+            let mut times = self.log_times(table.id);
+            for segment in reader.segments(table.id)? {
+                times.extend(segment.grown.iter().map(|grown| (grown.version, grown.committed_at_ms)));
+                let size_bytes = segment.sealed.size_bytes + segment.sealed.side_size_bytes;
+                removed.extend(segment.removed_version.map(|version| (version, size_bytes)));
+            }
+            for (version, time_ms) in times.into_iter().filter(|(version, _)| is_kept(*version)) {
+                let inserted = || VersionInfo::new(version, time_ms, "INSERT".into(), names.get(&table.id).cloned().into_iter().collect());
+                infos.entry(version).or_insert_with(inserted);
+            }
+        }
+        for (version, size_bytes) in removed {
+            if let Some((_, last)) = infos.range_mut(..version).next_back() {
+                last.kept_bytes += size_bytes;
+            }
+        }
+        Ok(infos.into_values().collect())
+    }
+
+    /// How long a version stays readable after the next one was made, in milliseconds.
+    pub fn retention_ms(&self) -> Result<u64> {
+        Ok(CatalogReader::begin(&self.core.database)?.store()?.retention_ms)
+    }
+
+    /// Changes how long versions stay; what is older goes with this.
+    pub fn set_retention_ms(&self, retention_ms: u64) -> Result<()> {
+        self.expire(Some(retention_ms), |writer| match retention_ms {
+            0 => Ok(u64::MAX),
+            _ => writer.version_at(now_ms().saturating_sub(retention_ms)),
+        })
+    }
+
+    /// Gives up the versions before `version`, but for the named ones.
+    pub fn expire_versions_before(&self, version: u64) -> Result<()> {
+        self.expire(None, |_| Ok(version))
+    }
+
+    /// Gives up the versions that had a successor at a time, but for the named ones.
+    pub fn expire_versions_older_than(&self, time_ms: u64) -> Result<()> {
+        self.expire(None, |writer| writer.version_at(time_ms))
+    }
+
+    /// No new version: what is visible does not change.
+    fn expire(&self, retention_ms: Option<u64>, oldest: impl FnOnce(&CatalogWriter) -> Result<u64>) -> Result<()> {
+        let core = &self.core;
+        core.check_writable()?;
+        let one_at_a_time = core.commits.lock();
+        let current = core.snapshot();
+        let mut writer = CatalogWriter::begin(&core.database)?;
+        let oldest = oldest(&writer)?.min(current.version());
+        let named: Vec<u64> = current.state.snapshots.values().map(|snapshot| snapshot.version).collect();
+        let segments = writer.expire(oldest, &named)?;
+        if let Some(retention_ms) = retention_ms {
+            writer.store.retention_ms = retention_ms;
+        }
+        writer.commit_unversioned()?;
+        core.shared.bury(current.version(), &segments, &[]);
+        drop((one_at_a_time, current));
+        core.shared.purge();
+        Ok(())
+    }
+}
+
+fn check_kept(reader: &CatalogReader, version: u64, newest: u64) -> Result<()> {
+    let oldest = reader.store()?.oldest_version;
+    if (oldest..=newest).contains(&version) {
+        return Ok(());
+    }
+    let named = reader.named_snapshots()?;
+    match named.iter().any(|snapshot| snapshot.version == version) {
+        true => Ok(()),
+        false => Err(StoreError::NoSuchVersion { version, oldest, newest, named }),
+    }
+}
+
+/// Versions of the catalog and when they were made.
+fn catalog_times(reader: &CatalogReader) -> Result<Vec<(u64, u64)>> {
+    Ok(reader.versions()?.into_iter().map(|(version, record)| (version, record.committed_at_ms)).collect())
+}
+
+/// The greatest of the versions `oldest..=newest` that was made by `time_ms`. Of the time before the
+/// oldest nothing is known: named versions may have had successors that are gone.
+fn last_at(mut known: Vec<(u64, u64)>, oldest: u64, newest: u64, time_ms: u64) -> Result<u64> {
+    known.retain(|(version, _)| (oldest..=newest).contains(version));
+    let found = known.iter().filter(|(_, made_ms)| *made_ms <= time_ms).map(|(version, _)| *version).max();
+    found.ok_or_else(|| StoreError::BeforeHistory { oldest_ms: known.iter().min().map(|(_, made_ms)| *made_ms) })
+}
+
+/// Keeps what names that are new in `becoming` need. A version that is given up already cannot be kept
+/// by naming it; so this is to be done before more is given up.
+pub(crate) fn keep_named(writer: &CatalogWriter, before: &CatalogState, becoming: &CatalogState, shared: &Shared) -> Result<()> {
+    let store = &writer.store;
+    for new in becoming.snapshots.values().filter(|new| before.snapshots.get(&new.name) != Some(*new)) {
+        let version = new.version;
+        if version < store.oldest_version && !before.snapshots.values().any(|known| known.version == version) {
+            let named: Vec<NamedSnapshot> = before.snapshots.values().cloned().collect();
+            let (oldest, newest) = (store.oldest_version, store.version);
+            return Err(StoreError::NoSuchVersion { version, oldest, newest, named });
+        }
+        // One of a log alone is known to nobody else once the log is sealed.
+        let logs = becoming.tables.values().flat_map(|table| shared.logs.of_table(table.record.id).into_iter().map(|log| (table.record.id, log)));
+        let mut commits = logs.flat_map(|(table, log)| log.log.commits().into_iter().map(move |commit| (table, commit)));
+        if let Some((table, commit)) = commits.find(|(_, commit)| commit.version == version) {
+            let record = VersionRecord { committed_at_ms: commit.committed_at_ms, operation: "INSERT".into(), tables: vec![table] };
+            writer.note_version(version, &record)?;
+        }
+    }
+    Ok(())
+}
