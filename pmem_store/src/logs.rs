@@ -43,6 +43,8 @@ pub(crate) struct OpenLog {
 pub(crate) struct OpenLogs {
     open: Mutex<BTreeMap<(TableId, u64), OpenLog>>,
     dirty: Mutex<Dirty>,
+    /// Held while what was dirty is flushed: who finds nothing dirty must not go on before it is durable.
+    flushing: Mutex<()>,
     has_dirty: Condvar,
 }
 
@@ -114,6 +116,7 @@ impl OpenLogs {
 
     /// Makes durable what was appended until now.
     pub fn flush(&self) -> Result<()> {
+        let _until_durable = self.flushing.lock();
         let dirty = std::mem::take(&mut self.dirty.lock().logs);
         dirty.values().try_for_each(|log| log.flush(u64::MAX))
     }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::error::Result;
 use crate::region::PoisonFlag;
@@ -67,7 +67,9 @@ impl Publisher {
     pub fn begin(&self, version: u64, done: bool) {
         let mut inner = self.inner.lock();
         inner.waiting.push_back((version, done));
-        self.advance(&mut inner);
+        let old = self.advance(&mut inner);
+        drop(inner);
+        drop(old);
     }
 
     /// The version is done; returns when it is visible.
@@ -76,7 +78,10 @@ impl Publisher {
         if let Some(waiting) = inner.waiting.iter_mut().find(|(waiting, _)| *waiting == version) {
             waiting.1 = true;
         }
-        self.advance(&mut inner);
+        // Its last pin may remove files, which nobody else has to wait for.
+        if let Some(old) = self.advance(&mut inner) {
+            MutexGuard::unlocked(&mut inner, || drop(old));
+        }
         while inner.version < version {
             self.poison.check()?;
             self.advanced.wait_for(&mut inner, LOOK_AGAIN);
@@ -113,15 +118,17 @@ impl Publisher {
         drop(old);
     }
 
-    fn advance(&self, inner: &mut Inner) {
+    /// Returns the snapshot of the version before, to be dropped without the lock.
+    fn advance(&self, inner: &mut Inner) -> Option<Arc<Snapshot>> {
         let before = inner.version;
         while let Some((version, true)) = inner.waiting.front().copied() {
             inner.version = version;
             inner.waiting.pop_front();
         }
-        if inner.version != before {
-            inner.snapshot = None;
-            self.advanced.notify_all();
+        if inner.version == before {
+            return None;
         }
+        self.advanced.notify_all();
+        inner.snapshot.take()
     }
 }

@@ -85,6 +85,12 @@ impl Shared {
         }
     }
 
+    /// Lets go of a mapping that was never part of the store.
+    pub fn forget(&self, table: TableId, segment: u64) {
+        let handle = self.handles.lock().remove(&(table, segment));
+        drop(handle);
+    }
+
     pub fn handle(&self, table: TableId, sealed: &SealedSegment) -> Arc<SegmentHandle> {
         let mut handles = self.handles.lock();
         let handle = handles.entry((table, sealed.id)).or_insert_with(|| {

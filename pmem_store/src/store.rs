@@ -195,6 +195,11 @@ impl StoreCore {
         self.options.region
     }
 
+    /// Files may be left that nobody names, from here on.
+    pub fn mark_dirty(&self) -> Result<()> {
+        self.dirty.set()
+    }
+
     pub fn check_writable(&self) -> Result<()> {
         if self.options.read_only {
             return Err(StoreError::ReadOnly(self.path.clone()));
@@ -204,6 +209,7 @@ impl StoreCore {
 
     pub fn discard(&self, table: TableId, segments: &[SealedSegment]) {
         for segment in segments {
+            self.shared.forget(table, segment.id);
             remove_segment_files(&files::segment_path(&self.path, table, segment.id));
         }
     }

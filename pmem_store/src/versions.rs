@@ -166,6 +166,7 @@ impl Store {
     fn expire(&self, retention_ms: Option<u64>, oldest: impl FnOnce(&CatalogWriter) -> Result<u64>) -> Result<()> {
         let core = &self.core;
         core.check_writable()?;
+        core.mark_dirty()?;
         let one_at_a_time = core.commits.lock();
         let current = core.snapshot();
         let mut writer = CatalogWriter::begin(&core.database)?;

@@ -150,11 +150,14 @@ pub struct WriteScope {
     slot: Arc<TransactionSlot>,
     /// What the statement reads.
     base: Arc<Snapshot>,
+    /// The transaction it was planned in: what it reads may be that one's alone.
+    planned_in: Option<u64>,
 }
 
 impl WriteScope {
     pub fn new(engine: &Arc<EngineShared>, slot: &Arc<TransactionSlot>, base: Arc<Snapshot>) -> WriteScope {
-        WriteScope { engine: Arc::clone(engine), slot: Arc::clone(slot), base }
+        let planned_in = slot.open.lock().as_ref().map(|open| open.id);
+        WriteScope { engine: Arc::clone(engine), slot: Arc::clone(slot), base, planned_in }
     }
 
     pub fn engine(&self) -> &EngineShared {
@@ -197,6 +200,10 @@ impl WriteScope {
         change: impl FnOnce(&mut Transaction) -> Result<T, StoreError>,
     ) -> Result<T, EngineError> {
         let mut slot = self.slot.open.lock();
+        if slot.as_ref().map(|open| open.id) != self.planned_in {
+            let message = "the transaction that this statement belongs to has ended, or another one has begun since";
+            return Err(state_error(message, "take the results of a statement before the next one is run"));
+        }
         let Some(open) = slot.as_mut() else {
             drop(slot);
             let mut transaction = self.store().begin_at(Arc::clone(&self.base))?;

@@ -87,7 +87,9 @@ impl Tail {
 
     /// Rows that are not deleted.
     pub fn row_count(&self) -> u64 {
-        self.stored_rows() - self.deletions.as_ref().map_or(0, |deletions| deletions.len())
+        // A vector may know of rows that came after the view.
+        let stored = self.stored_rows();
+        stored - self.deletions.as_ref().map_or(0, |deletions| deletions.count_in(0, stored as usize))
     }
 
     pub fn size_bytes(&self) -> u64 {

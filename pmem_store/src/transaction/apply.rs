@@ -48,12 +48,16 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
         Change::DropLog { table, log } => logs::remove(state, *table, *log, version),
         Change::SealLog { table, sealed } => logs::seal(state, *table, sealed, version, shared),
         Change::DeleteRows { table, deleted } => delete_rows(state, *table, deleted, version, shared),
-        Change::ClearTable { table } => {
+        Change::ClearTable { table, known: meant } => {
             let known = require(state, *table)?;
             let mut data = known.data()?.as_ref().clone();
+            if logs::has_more(&data, meant, version) {
+                // Rows that were added since would be lost, and nobody has seen them.
+                return Err(StoreError::Conflict { table: known.record.name.clone() });
+            }
             data.segments.clear();
             data.pending.clear();
-            logs::clear(&mut data);
+            logs::clear(&mut data, version);
             changed(state, known.record.clone(), data, version);
             Ok(())
         }

@@ -1,6 +1,6 @@
 //! What a transaction does, as a list that can be done again on a newer state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -12,7 +12,7 @@ use super::{Replacement, TableAlteration};
 use crate::catalog::{ColumnOrder, TableId, ViewRecord};
 use crate::deletions::Deletions;
 use crate::segment::SealedSegment;
-use crate::state::ColumnInfo;
+use crate::state::{CatalogState, ColumnInfo};
 use crate::store::StoreCore;
 
 #[derive(Debug)]
@@ -42,7 +42,8 @@ pub enum Change {
     /// A closed log becomes the segment of its id.
     SealLog { table: TableId, sealed: SealedSegment },
     DeleteRows { table: TableId, deleted: Vec<DeletedRows> },
-    ClearTable { table: TableId },
+    /// Rows of segments and logs that were not there when it was made are not meant.
+    ClearTable { table: TableId, known: KnownRows },
     ReplaceSegments(Arc<Replacement>),
     RestoreTable(Arc<Restoration>),
     CreateView { record: ViewRecord, replace: bool },
@@ -59,7 +60,27 @@ pub struct DeletedRows {
     pub base: Option<Arc<Deletions>>,
 }
 
+/// What a table had when it was to be cleared: segments, and rows of logs.
+#[derive(Debug, Default)]
+pub struct KnownRows {
+    pub segments: BTreeSet<u64>,
+    pub logs: BTreeMap<u64, u64>,
+}
+
 impl Change {
+    /// Segments it would have made part of the store, and that the state has not: added and removed in one transaction.
+    pub fn left_out(&self, state: &CatalogState) -> Vec<(TableId, u64)> {
+        let (table, segments) = match self {
+            Change::AddSegments { table, segments, .. } => (*table, segments.clone()),
+            Change::ReplaceSegments(replacement) => (replacement.table, replacement.added.clone()),
+            Change::RestoreTable(restoration) => (restoration.table, restoration.added()),
+            _ => return Vec::new(),
+        };
+        let known = state.table_by_id(table).and_then(|known| known.loaded().cloned());
+        let is_there = |id: u64| known.as_ref().is_some_and(|data| data.segments.contains_key(&id));
+        segments.into_iter().map(|segment| segment.id).filter(|id| !is_there(*id)).map(|id| (table, id)).collect()
+    }
+
     /// Removes the files it would have made part of the store.
     pub fn discard(&self, core: &StoreCore) {
         match self {

@@ -112,15 +112,19 @@ impl Transaction {
             Err(error) => return Err(error.into()),
         };
         self.changes.clear();
-        core.publisher.begin(version, self.durability == Some(Durability::Async));
+        let is_async = self.durability == Some(Durability::Async);
+        if is_async {
+            // Before anybody can see the rows: a commit of the catalog that builds on them flushes them first.
+            OpenLogs::flush_soon(&core.shared.logs, log);
+        }
+        core.publisher.begin(version, is_async);
         Ok(Some((version, appended.end_offset)))
     }
 
     /// Waits for what the transaction was promised.
     fn acknowledge(&self, core: &StoreCore, log: &Arc<TailLog>, version: u64, end_offset: u64) -> Result<u64> {
-        match self.durability {
-            Some(Durability::Async) => OpenLogs::flush_soon(&core.shared.logs, log),
-            _ => log.flush(end_offset)?,
+        if self.durability != Some(Durability::Async) {
+            log.flush(end_offset)?;
         }
         core.publisher.finish(version)?;
         Ok(version)
@@ -149,10 +153,16 @@ impl Transaction {
         writer.store.next_segment = core.next_segment.load(Ordering::Relaxed);
         writer.store.next_table = core.next_table.load(Ordering::Relaxed);
         appended.flush()?;
-        // From here on the files may be the catalog's, also if an error says that nobody knows.
+        persisted.unnamed.extend(self.changes.iter().flat_map(|change| change.left_out(&state)));
+        // From here on the files and records may be the catalog's, also if an error says that nobody knows: then
+        // nothing is taken back, and nothing more is written before the store was opened again and knows.
         self.changes.clear();
-        writer.commit(version, operation, std::mem::take(&mut persisted.changed))?;
+        let committed = writer.commit(version, operation, std::mem::take(&mut persisted.changed));
         appended.keep(core);
+        if let Err(error) = committed {
+            core.poison.poison(format!("the commit of version {version} failed: {error}"));
+            return Err(error);
+        }
         core.publisher.publish(state, version);
         Ok(persisted)
     }

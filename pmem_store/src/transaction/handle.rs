@@ -8,7 +8,7 @@ use arrow::array::RecordBatch;
 use roaring::RoaringBitmap;
 
 use super::apply;
-use super::change::{Change, DeletedRows};
+use super::change::{Change, DeletedRows, KnownRows};
 use super::parts::{NewTable, Replacement, TableAlteration};
 use crate::catalog::{TableId, ViewRecord};
 use crate::error::{Result, StoreError};
@@ -175,8 +175,13 @@ impl Transaction {
 
     /// Removes every row of a table.
     pub fn clear_table(&mut self, namespace: &str, name: &str) -> Result<()> {
-        let table = self.state.require_table(namespace, name)?.record.id;
-        self.change(Change::ClearTable { table })
+        let (table, known) = {
+            let table = self.state.require_table(namespace, name)?;
+            let (data, base) = (table.data()?, self.base.version());
+            let logs = data.logs.iter().map(|(id, log)| (*id, log.log.rows_at(base)));
+            (table.record.id, KnownRows { segments: data.segments.keys().copied().collect(), logs: logs.collect() })
+        };
+        self.change(Change::ClearTable { table, known })
     }
 
     pub fn drop_table(&mut self, namespace: &str, name: &str) -> Result<()> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::apply::{changed, require};
+use super::change::KnownRows;
 use crate::catalog::{Grown, SegmentRecord, TableId};
 use crate::deletions::Deletions;
 use crate::error::{Result, StoreError};
@@ -68,11 +69,20 @@ fn thinned(commits: &[LogCommit], named: &[u64]) -> Vec<Grown> {
     grown.filter(|(at, grown)| *at == last || at % step == 0 || is_named(grown)).map(|(_, grown)| grown).collect()
 }
 
+/// Whether rows were added before `version` that are not known.
+pub fn has_more(data: &TableData, known: &KnownRows, version: u64) -> bool {
+    // A log that was sealed is the segment of its id.
+    let is_known = |id: &u64| known.segments.contains(id) || known.logs.contains_key(id);
+    let more_rows = data.logs.iter().any(|(id, log)| known.logs.get(id).copied().unwrap_or(0) < log.log.rows_at(version - 1));
+    let grown = |(id, rows): (&u64, &u64)| data.segments.get(id).is_some_and(|segment| segment.record.sealed.row_count > *rows);
+    more_rows || data.segments.keys().any(|id| !is_known(id)) || known.logs.iter().any(grown)
+}
+
 /// A log keeps its rows for older versions; newer ones have them deleted.
-pub fn clear(data: &mut TableData) {
+pub fn clear(data: &mut TableData, version: u64) {
     for log in data.logs.values_mut() {
         let mut all = RoaringBitmap::new();
-        all.insert_range(0..log.log.rows_at(u64::MAX) as u32);
+        all.insert_range(0..log.log.rows_at(version - 1) as u32);
         log.deletions = (!all.is_empty()).then(|| Arc::new(Deletions::new(all)));
     }
 }

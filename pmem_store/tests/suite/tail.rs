@@ -300,3 +300,40 @@ fn logs_are_listed_with_their_rows() {
     assert_eq!(logs[0].row_count, 4);
     assert!(logs[0].size_bytes > 0);
 }
+
+/// The deletion vector of a cleared log once counted rows that the transaction could not see.
+#[test]
+fn a_transaction_that_clears_a_table_sees_none_of_its_rows_and_does_not_lose_those_of_others() {
+    let (_dir, store) = empty_table();
+    insert(&store, 0..5);
+    let mut transaction = store.begin().unwrap();
+    insert(&store, 5..8);
+    transaction.clear_table("main", "t").unwrap();
+    assert_eq!(transaction.snapshot().table("main", "t").unwrap().unwrap().row_count(), 0);
+    assert!(matches!(transaction.commit("TRUNCATE"), Err(pmem_store::StoreError::Conflict { .. })));
+    assert_eq!(all(&table(&store, "t")), (0..8).collect::<Vec<_>>());
+}
+
+#[test]
+fn clearing_a_table_whose_log_was_sealed_meanwhile_is_no_conflict() {
+    let (_dir, store) = empty_table();
+    insert(&store, 0..5);
+    let mut transaction = store.begin().unwrap();
+    transaction.clear_table("main", "t").unwrap();
+    store.seal_logs(table(&store, "t").record().id).unwrap();
+    transaction.commit("TRUNCATE").unwrap();
+    assert_eq!(table(&store, "t").row_count(), 0);
+}
+
+#[test]
+fn what_a_transaction_adds_and_removes_again_leaves_no_file() {
+    let (dir, store) = empty_table();
+    let id = table(&store, "t").record().id;
+    let mut transaction = store.begin().unwrap();
+    let mut appender = store.appender(id, ints(0..1).schema()).unwrap();
+    appender.write(ints(0..10)).unwrap();
+    transaction.add_segments(id, appender.finish().unwrap(), false).unwrap();
+    transaction.clear_table("main", "t").unwrap();
+    transaction.commit("TRUNCATE").unwrap();
+    assert_eq!(segment_files(dir.path()).len(), 0);
+}

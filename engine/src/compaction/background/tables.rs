@@ -1,6 +1,6 @@
 //! What the thread remembers of tables, so that it does not look at each of them all the time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use pmem_store::{TableId, TableRecord};
@@ -32,7 +32,8 @@ struct Known {
 
 impl TableWatch {
     pub fn forget_all_but(&mut self, tables: &[TableRecord]) {
-        self.known.retain(|id, _| tables.iter().any(|table| table.id == *id));
+        let alive: HashSet<TableId> = tables.iter().map(|table| table.id).collect();
+        self.known.retain(|id, _| alive.contains(id));
     }
 
     /// Whether something may have to be done.

@@ -69,17 +69,19 @@ impl Upkeep {
     }
 
     pub fn run(mut self) {
-        let tasks = match Builder::new_current_thread().enable_time().build() {
-            Ok(tasks) => tasks,
-            Err(error) => return tracing::warn!(%error, "tables are not compacted by themselves"),
-        };
         let delay = Duration::from_millis(self.options.delay_ms);
         let mut wait = None;
         // A pause first: commits come in bursts, and a process may have been started for one of them.
         while self.control.wait(wait) && self.control.pause(delay) {
             let Some(working) = self.control.begin() else { return };
             let Some(store) = self.store.upgrade() else { return };
+            // One for each round: what a job that was stopped leaves goes with it.
+            let tasks = match Builder::new_current_thread().enable_time().build() {
+                Ok(tasks) => tasks,
+                Err(error) => return tracing::warn!(%error, "tables are not compacted by themselves any more"),
+            };
             wait = Some(tasks.block_on(self.round(&store)));
+            drop(tasks);
             // The store may be closed with this, and must be before anybody thinks it is.
             drop(store);
             drop(working);
