@@ -15,7 +15,7 @@ THREADS ?= 2
 PYTHON := $(CACHE)/venv/bin/python
 PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test test-long build bench bench-cancel bench-switches bench-writes deps check-format lint clean clean-cache
+.PHONY: help demo test test-long build bench bench-cancel bench-log bench-switches bench-writes deps check-format lint clean clean-cache
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -38,6 +38,10 @@ bench: deps build $(PYTHON_READY) ## TPC-H against DuckDB; SF=10, THREADS=4, SAV
 
 bench-cancel: deps build $(PYTHON_READY) ## how long Ctrl-C takes in dear queries; THREADS, ARGS='--queries sort --rounds 20'
 	@$(PYTHON) bench/cancel.py --threads $(THREADS) $(ARGS)
+
+bench-log: deps ## what the log of small writes costs without SQL; TMPDIR=, a directory of the disk to measure
+	@scripts/with_target.sh cargo test --release --locked --workspace --test suite -- \
+		--ignored --nocapture --test-threads 1 log::speed
 
 bench-writes: deps build $(PYTHON_READY) ## single rows, bulk and updates beside SQLite and DuckDB; ARGS='--rows 2000'
 	@$(PYTHON) bench/writes.py $(ARGS)

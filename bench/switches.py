@@ -17,7 +17,7 @@ from pathlib import Path
 from compare import differences
 from engines import QueryFailed, Quiver
 from report import machine_line
-from tpch import datasets, load_quiver, machine, read_queries, save
+from tpch import common_arguments, datasets, load_quiver, machine, read_queries, save
 
 # What is set to switch an optimisation off, as in the table of docs/performance.md.
 SWITCHES = {
@@ -63,20 +63,13 @@ def main() -> int:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scale", default="1")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5, help="measured runs of each query in each configuration")
-    parser.add_argument("--queries", help="such as 1,6 instead of all 22")
+    parser = common_arguments(__doc__, "configuration")
     parser.add_argument(
         "--switches",
         type=switch_names,
         default=list(SWITCHES),
         help=f"some of {', '.join(SWITCHES)}; or quiver: those of Quiver itself (default: all)",
     )
-    parser.add_argument("--json", type=Path, help="write every number to this file")
-    parser.add_argument("--reuse-store", action="store_true", help="keep a store loaded by another build of Quiver")
-    parser.add_argument("--save", action="store_true", help="write the report to bench/results/")
     return parser.parse_args()
 
 

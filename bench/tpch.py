@@ -60,16 +60,22 @@ def main() -> int:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = common_arguments(__doc__, "engine")
+    parser.add_argument("--no-duckdb", action="store_true", help="Quiver alone; results are then not compared")
+    return parser.parse_args()
+
+
+def common_arguments(description: str, measured: str) -> argparse.ArgumentParser:
+    """What every measurement over TPC-H can be asked; `measured` is what each query runs on."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--scale", default="1")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5, help="measured runs of each query on each engine")
+    parser.add_argument("--rounds", type=int, default=5, help=f"measured runs of each query on each {measured}")
     parser.add_argument("--queries", help="such as 1,6 instead of all 22")
     parser.add_argument("--json", type=Path, help="write every number to this file")
-    parser.add_argument("--no-duckdb", action="store_true", help="Quiver alone; results are then not compared")
     parser.add_argument("--reuse-store", action="store_true", help="keep a store loaded by another build of Quiver")
     parser.add_argument("--save", action="store_true", help="write the report to bench/results/")
-    return parser.parse_args()
+    return parser
 
 
 def read_queries(chosen: str | None, scale: str) -> dict[int, str]:

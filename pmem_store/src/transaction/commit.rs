@@ -81,8 +81,8 @@ impl Transaction {
         Ok(Some((Arc::clone(&open.log), open.log.prepare(&rows)?)))
     }
 
-    /// Appends the record as a version of its own, up to some offset of the log; None where the catalog has to change for it. The
-    /// commits are locked.
+    /// Appends the record as a version of its own, up to some offset of the log; None where the catalog
+    /// has to change for it. The commits are locked.
     fn append(&mut self, core: &StoreCore, log: &Arc<TailLog>, record: &mut PreparedRecord) -> Result<Option<(u64, u64)>> {
         let identity = log.identity();
         let current = core.publisher.state();

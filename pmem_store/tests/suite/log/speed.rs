@@ -1,6 +1,5 @@
-//! What a log costs. Ignored, because a number is no fact: run them in release with
-//! `cargo test --release -p pmem_store log::speed -- --ignored --nocapture --test-threads 1`, and set
-//! TMPDIR to a directory of the disk in question.
+//! What a log costs. Ignored, because a number is no fact: `make bench-log` runs them, with TMPDIR set
+//! to a directory of the disk in question.
 
 use std::time::{Duration, Instant};
 
