@@ -15,7 +15,7 @@ THREADS ?= 2
 PYTHON := $(CACHE)/venv/bin/python
 PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test test-long build bench bench-cancel bench-log bench-switches bench-writes deps check-format lint clean clean-cache
+.PHONY: help demo test test-long build bench bench-cancel bench-log bench-open bench-switches bench-writes deps check-format lint clean clean-cache
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -26,15 +26,18 @@ demo: deps build $(PYTHON_READY) ## build, import real data into demo-store/, an
 test: deps $(PYTHON_READY) ## every test; the last line says how many passed and failed
 	@$(PYTHON) scripts/run_tests.py
 
-test-long: deps ## the random and the concurrent tests for minutes; MODEL_STEPS=, MODEL_SEED=, ACCOUNTS_SECONDS=
+test-long: deps build $(PYTHON_READY) ## random, concurrent and killed for minutes; MODEL_STEPS=, MODEL_SEED=, ACCOUNTS_SECONDS=, KILL_SECONDS=
 	@MODEL_STEPS=$(or $(MODEL_STEPS),100000) ACCOUNTS_SECONDS=$(or $(ACCOUNTS_SECONDS),60) \
 		scripts/with_target.sh cargo test --release --locked --workspace --test suite -- --nocapture model:: accounts::
+	@cd scripts/tests && MODEL_STEPS=$(or $(MODEL_STEPS),20000) KILL_SECONDS=$(or $(KILL_SECONDS),300) \
+		$(PYTHON) -m unittest -v test_model_duckdb test_kill
 
 build: deps ## the binary, at bin/quiver
 	@scripts/with_target.sh cargo build --release --locked --workspace --bins
 
-bench: deps build $(PYTHON_READY) ## TPC-H against DuckDB; SF=10, THREADS=4, SAVE=1, ARGS='--queries 1,6'
+bench: deps build $(PYTHON_READY) ## TPC-H against DuckDB, then bench-writes; SF=10, THREADS=4, SAVE=1, ARGS='--queries 1,6'
 	@$(PYTHON) bench/tpch.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)
+	$(if $(ARGS),,@$(PYTHON) bench/writes.py)
 
 bench-cancel: deps build $(PYTHON_READY) ## how long Ctrl-C takes in dear queries; THREADS, ARGS='--queries sort --rounds 20'
 	@$(PYTHON) bench/cancel.py --threads $(THREADS) $(ARGS)
@@ -42,6 +45,10 @@ bench-cancel: deps build $(PYTHON_READY) ## how long Ctrl-C takes in dear querie
 bench-log: deps ## what the log of small writes costs without SQL; TMPDIR=, a directory of the disk to measure
 	@scripts/with_target.sh cargo test --release --locked --workspace --test suite -- \
 		--ignored --nocapture --test-threads 1 log::speed
+
+bench-open: deps ## how long a store with a million segments in its catalog takes to open; TMPDIR=
+	@scripts/with_target.sh cargo test --release --locked --workspace --lib -- \
+		--ignored --nocapture --test-threads 1 catalog::tests::opening
 
 bench-writes: deps build $(PYTHON_READY) ## single rows, bulk and updates beside SQLite and DuckDB; ARGS='--rows 2000'
 	@$(PYTHON) bench/writes.py $(ARGS)

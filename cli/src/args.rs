@@ -87,6 +87,35 @@ pub enum Command {
     Info,
     /// Verify every checksum and catalog reference; exit status 1 when something is wrong
     Check,
+    /// Make or bring up to date a backup of a store: only what is new is linked or copied
+    Backup(BackupArgs),
+    /// Verify a backup and make a store of it
+    Restore(RestoreArgs),
+}
+
+#[derive(Args)]
+pub struct BackupArgs {
+    /// Where the backup is, or is to be: a directory of its own
+    #[arg(long, value_name = "BACKUP")]
+    pub to: PathBuf,
+    /// Copy every file, also where a hard link is possible: links share the medium with the store
+    #[arg(long)]
+    pub copy: bool,
+}
+
+#[derive(Args)]
+#[command(override_usage = "quiver restore --from <BACKUP> --store <DIR>\n       \
+                            quiver restore --from <BACKUP> --verify-only")]
+pub struct RestoreArgs {
+    /// The backup; the store is made at --store, which must be missing or empty
+    #[arg(long, value_name = "BACKUP")]
+    pub from: PathBuf,
+    /// Read all of the backup and say what is wrong with it; exit status 1 when something is
+    #[arg(long)]
+    pub verify_only: bool,
+    /// Copy every file, also where a hard link is possible: links share the medium with the backup
+    #[arg(long, conflicts_with = "verify_only")]
+    pub copy: bool,
 }
 
 #[derive(Args)]

@@ -51,5 +51,7 @@ fn run(cli: Cli, sources: Vec<Source>, runtime: &Handle) -> Result<()> {
         Some(Command::Export(export)) => commands::export::run(runtime, cli.store, export, quiet),
         Some(Command::Info) => commands::info::run(runtime, cli.store),
         Some(Command::Check) => commands::check::run(cli.store, quiet),
+        Some(Command::Backup(backup)) => commands::backup::run(runtime, cli.store, backup, quiet),
+        Some(Command::Restore(restore)) => commands::restore::run(runtime, cli.store, restore, quiet),
     }
 }

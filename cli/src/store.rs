@@ -26,6 +26,18 @@ pub fn open_to_read(args: &StoreArgs, command: &str) -> Result<Engine> {
     Engine::open(&absolute(&path)?, options(args, true)).map_err(CliError::engine)
 }
 
+/// The store for a backup, which is made by whoever has it open.
+pub fn open_to_backup(args: &StoreArgs, to: &Path) -> Result<Engine> {
+    let path = named(args, "backup")?;
+    Engine::open(&absolute(&path)?, options(args, true)).map_err(|error| match error.is_in_use() {
+        true => {
+            let to = to.display().to_string().replace('\'', "''");
+            CliError::with_hint(error, format!("in that process, BACKUP TO '{to}' makes the backup while others read and write"))
+        }
+        false => CliError::engine(error),
+    })
+}
+
 /// The directory a subcommand works on, which has no use for a temporary store.
 pub fn named(args: &StoreArgs, command: &str) -> Result<PathBuf> {
     args.store.clone().ok_or_else(|| {
@@ -37,7 +49,7 @@ pub fn named(args: &StoreArgs, command: &str) -> Result<PathBuf> {
 }
 
 /// `\cd` must not move the store.
-fn absolute(path: &Path) -> Result<PathBuf> {
+pub fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|error| CliError::file(path.display(), error))
 }
 

@@ -75,6 +75,7 @@ impl Engine {
             query_memory_limit_bytes,
             _temporary: temporary,
         };
+        shared.maintenance.start();
         Ok(Engine { shared: Arc::new(shared) })
     }
 

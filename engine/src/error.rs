@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use datafusion::common::{DataFusionError, SchemaError};
 use pmem_store::StoreError;
+use pmem_store::lock::LockError;
 
 use crate::export::ExportError;
 use crate::import::ImportError;
@@ -68,6 +69,11 @@ impl EngineError {
             EngineError::Memory { .. } => Some("give it more with --memory-limit, or ask for less at once"),
             _ => None,
         }
+    }
+
+    /// Another process has the store open, and keeps this one out.
+    pub fn is_in_use(&self) -> bool {
+        matches!(self, EngineError::Store(StoreError::Lock(LockError::InUse { .. })))
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! No network here, and no bytes of a file format of ours: those are `pmem_store`'s.
 
+pub mod backup;
 mod cancel;
 mod catalog;
 mod compaction;
@@ -12,6 +13,7 @@ mod error;
 pub mod export;
 mod functions;
 pub mod import;
+mod insert;
 mod memory;
 mod optimizer;
 mod options;

@@ -28,11 +28,13 @@ pub struct MaintenanceOptions {
     pub delay_ms: u64,
     /// A log that has got no rows for so long becomes a segment.
     pub seal_after_ms: u64,
+    /// From opening a store to the work that others left in it, whether or not anything is committed.
+    pub backlog_after_ms: u64,
 }
 
 impl Default for MaintenanceOptions {
     fn default() -> Self {
-        MaintenanceOptions { enabled: true, rate_bytes_per_s: Some(100 << 20), delay_ms: 1_000, seal_after_ms: 60_000 }
+        MaintenanceOptions { enabled: true, rate_bytes_per_s: Some(100 << 20), delay_ms: 1_000, seal_after_ms: 60_000, backlog_after_ms: 10_000 }
     }
 }
 

@@ -9,6 +9,7 @@ use arrow::array::{Array, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{Stream, StreamExt};
 
 use crate::error::EngineError;
@@ -54,6 +55,12 @@ pub struct QueryOutput {
 impl QueryOutput {
     pub(crate) fn new(kind: StatementKind, stream: SendableRecordBatchStream, measures: Measures) -> Self {
         QueryOutput { schema: stream.schema(), kind, stream: Some(stream), measures, rows: 0, bytes: 0, finished_ms: None }
+    }
+
+    /// Of a write that has run.
+    pub(crate) fn written(count: RecordBatch, measures: Measures) -> Self {
+        let stream = RecordBatchStreamAdapter::new(count.schema(), futures::stream::iter([Ok(count)]));
+        QueryOutput::new(StatementKind::Write, Box::pin(stream), measures)
     }
 
     pub fn schema(&self) -> SchemaRef {

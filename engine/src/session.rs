@@ -23,6 +23,7 @@ use crate::engine::EngineShared;
 use crate::error::EngineError;
 use crate::functions;
 use crate::import::{self, FileScan, ImportSummary, LoadOptions};
+use crate::insert::Targets;
 use crate::memory::QueryPool;
 use crate::optimizer::{self, AwaitJoinFilters, FastDecimals};
 use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
@@ -38,12 +39,13 @@ mod transactions;
 
 /// Statements of a session run one after the other; streams already begun keep their snapshot.
 pub struct Session {
-    engine: Arc<EngineShared>,
-    context: SessionContext,
-    catalog: Arc<StoreCatalog>,
+    pub(crate) engine: Arc<EngineShared>,
+    pub(crate) context: SessionContext,
+    pub(crate) catalog: Arc<StoreCatalog>,
     /// The texts of prepared statements, by name.
     prepared: Mutex<HashMap<String, String>>,
-    transaction: Arc<TransactionSlot>,
+    pub(crate) transaction: Arc<TransactionSlot>,
+    pub(crate) targets: Targets,
 }
 
 /// One statement while it is planned and started.
@@ -81,7 +83,7 @@ impl Session {
         context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
         catalog.rest();
-        Ok(Session { engine, context, catalog, prepared: Mutex::default(), transaction })
+        Ok(Session { engine, context, catalog, prepared: Mutex::default(), transaction, targets: Targets::default() })
     }
 
     pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
@@ -89,8 +91,16 @@ impl Session {
     }
 
     /// Plans and starts one statement. Nothing of a query runs before its output is polled; DDL,
-    /// SET and writes of whole tables have run when this returns.
+    /// SET, INSERT of literals and writes of whole tables have run when this returns.
     pub async fn execute(&self, sql: &str) -> Result<QueryOutput, EngineError> {
+        match self.insert_directly(sql).await {
+            Ok(None) => {}
+            Ok(Some(done)) => return Ok(done),
+            Err(error) => {
+                self.transaction.fail();
+                return Err(error);
+            }
+        }
         let mut retry = Retry::new(!self.transaction.is_open());
         loop {
             let running = self.begin(sql)?;

@@ -1,7 +1,9 @@
 //! What can go wrong with a store, each with what a person needs to act on it.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use crate::backup::BackupError;
 use crate::catalog::NamedSnapshot;
 use crate::lock::LockError;
 use crate::mapping::MappingError;
@@ -29,8 +31,10 @@ pub enum StoreError {
     ReadOnly(PathBuf),
     #[error("no permission to {action} \"{}\"", path.display())]
     Permission { action: &'static str, path: PathBuf },
-    #[error("the disk is full: could not write {needed_bytes} bytes to \"{}\"; nothing was changed", path.display())]
-    NoSpace { path: PathBuf, needed_bytes: u64 },
+    #[error("the disk is full: could not write \"{}\"; nothing was changed; free some space and try again", .0.display())]
+    NoSpace(PathBuf),
+    #[error("the disk is full: could not write \"{}\"; free some space and open the store again to write to it", .0.display())]
+    NoSpaceForCatalog(PathBuf),
     #[error("cannot {action} \"{}\": {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error("segment file \"{}\" is damaged at byte {offset}: {what}; run `quiver check` and restore the table from its source", path.display())]
@@ -65,6 +69,8 @@ pub enum StoreError {
     #[error("a write to this store failed before, so it takes no more until it is opened again: {0}")]
     Poisoned(String),
     #[error(transparent)]
+    Backup(#[from] BackupError),
+    #[error(transparent)]
     Lock(#[from] LockError),
     #[error(transparent)]
     Region(RegionError),
@@ -86,14 +92,29 @@ impl StoreError {
         let path = path.into();
         match source.kind() {
             std::io::ErrorKind::PermissionDenied => StoreError::Permission { action, path },
-            std::io::ErrorKind::StorageFull => StoreError::NoSpace { path, needed_bytes: 0 },
+            std::io::ErrorKind::StorageFull => StoreError::NoSpace(path),
             _ => StoreError::Io { action, path, source },
+        }
+    }
+
+    /// A full disk, whoever met it.
+    pub(crate) fn is_no_space(&self) -> bool {
+        match self {
+            StoreError::NoSpace(_) | StoreError::NoSpaceForCatalog(_) | StoreError::Region(RegionError::NoSpace { .. }) => true,
+            StoreError::Io { source, .. } => is_full(source),
+            StoreError::Region(RegionError::Write { source, .. } | RegionError::Flush { source, .. }) => is_full(source),
+            _ => false,
         }
     }
 
     pub(crate) fn damaged(path: &std::path::Path, offset: u64, what: impl Into<String>) -> Self {
         StoreError::Damaged { path: path.to_path_buf(), offset, what: what.into() }
     }
+}
+
+/// For a write: no room on the disk, or none for this user or file.
+pub(crate) fn is_full(source: &std::io::Error) -> bool {
+    matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }
 
 /// More names than this are not shown.
@@ -115,3 +136,18 @@ fn no_such_version(version: u64, oldest: u64, newest: u64, named: &[NamedSnapsho
 }
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_one_whoever_met_it() {
+        let path = PathBuf::from("x");
+        assert!(StoreError::NoSpaceForCatalog(path.clone()).is_no_space());
+        for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge] {
+            assert!(StoreError::io("write", &path, kind.into()).is_no_space(), "{kind}");
+        }
+        assert!(!StoreError::io("write", &path, ErrorKind::NotFound.into()).is_no_space());
+    }
+}

@@ -31,6 +31,39 @@ pub fn create_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|error| StoreError::io("create", path, error))
 }
 
+/// Makes the directory `path`, which is absolute, and all that are missing above it; their names are
+/// durable when this returns.
+pub fn create_dir_durably(path: &Path) -> Result<()> {
+    let missing: Vec<&Path> = path.ancestors().take_while(|dir| !dir.exists()).collect();
+    create_dir(path)?;
+    missing.into_iter().filter_map(Path::parent).try_for_each(sync_dir)
+}
+
+/// So often a file is tried to be made in a directory that others remove.
+const ATTEMPTS: usize = 3;
+
+/// Makes a file in `dir`, and `dir` where there is none. Whoever removes the last file of a table removes
+/// its directory too, and may do so between the two.
+pub fn create_in<T, E>(dir: &Path, mut create: impl FnMut() -> std::result::Result<T, E>) -> Result<T>
+where
+    E: std::error::Error + Into<StoreError> + 'static,
+{
+    for _ in 1..ATTEMPTS {
+        create_dir(dir)?;
+        match create() {
+            Err(error) if is_not_found(&error) => {}
+            made => return made.map_err(Into::into),
+        }
+    }
+    create_dir(dir)?;
+    create().map_err(Into::into)
+}
+
+fn is_not_found(error: &(dyn std::error::Error + 'static)) -> bool {
+    let causes = std::iter::successors(Some(error), |cause| cause.source());
+    causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(|cause| cause.kind() == std::io::ErrorKind::NotFound)
+}
+
 /// Removes a file that nobody names; the next open for writing removes it if this cannot.
 pub fn remove(path: &Path) {
     if let Err(error) = fs::remove_file(path)
@@ -54,12 +87,7 @@ pub fn write_table(path: &Path, batch: &RecordBatch) -> Result<u64> {
     let bytes = writer.into_inner()?;
     let io = |action| move |error| StoreError::io(action, path, error);
     let mut file = File::create_new(path).map_err(io("create"))?;
-    file.write_all(&bytes).map_err(|error| match error.kind() {
-        std::io::ErrorKind::StorageFull => {
-            StoreError::NoSpace { path: path.to_path_buf(), needed_bytes: bytes.len() as u64 }
-        }
-        _ => StoreError::io("write", path, error),
-    })?;
+    file.write_all(&bytes).map_err(io("write"))?;
     file.sync_all().map_err(io("sync"))?;
     Ok(crate::segment::xxh3(&bytes))
 }
@@ -89,4 +117,38 @@ pub fn size_below(path: &Path) -> u64 {
             Err(_) => 0,
         })
         .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_made_although_its_directory_goes_meanwhile() {
+        let store = tempfile::tempdir().unwrap();
+        let dir = table_dir(store.path(), 7);
+        let mut attempts = 0;
+        let made = create_in(&dir, || {
+            attempts += 1;
+            if attempts == 1 {
+                fs::remove_dir(&dir).unwrap();
+            }
+            let path = dir.join("1.arrow");
+            File::create_new(&path).map(|_| path.clone()).map_err(|error| StoreError::io("create", path, error))
+        });
+        assert!(made.unwrap().exists());
+        assert_eq!(attempts, 2);
+    }
+
+    #[test]
+    fn what_else_goes_wrong_is_not_tried_again() {
+        let store = tempfile::tempdir().unwrap();
+        let mut attempts = 0;
+        let made: Result<()> = create_in(store.path(), || {
+            attempts += 1;
+            Err(StoreError::Poisoned("the disk is gone".into()))
+        });
+        assert!(matches!(made, Err(StoreError::Poisoned(_))));
+        assert_eq!(attempts, 1);
+    }
 }

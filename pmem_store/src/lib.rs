@@ -3,6 +3,7 @@
 //! No DataFusion, no SQL and no network here. The bytes on disk are described in
 //! `docs/format.md`, what a crash may and may not take in `docs/durability.md`.
 
+mod backup;
 pub mod catalog;
 mod check;
 pub mod deletions;
@@ -26,6 +27,7 @@ mod store;
 mod transaction;
 mod versions;
 
+pub use backup::{BackupError, BackupProgress, BackupReport, FileCount, VerifyReport, restore_backup, verify_backup};
 pub use catalog::{ColumnOrder, DEFAULT_RETENTION_MS, NamedSnapshot, SegmentRecord, TableId, TableRecord, VersionRecord, ViewRecord};
 pub use check::{CheckProgress, CheckReport};
 pub use deletions::Deletions;
@@ -40,7 +42,9 @@ pub use shared::SegmentHandle;
 pub use snapshot::{Snapshot, TableSnapshot};
 pub use state::{ColumnInfo, TableData, TableSegment, Tail};
 pub use store::{Store, StoreOptions};
-pub use transaction::{CommitCheck, NewTable, ReplacedSegment, Replacement, Savepoint, TableAlteration, Transaction};
+pub use transaction::{
+    Acknowledgement, CommitCheck, KnownTable, NewTable, ReplacedSegment, Replacement, Savepoint, TableAlteration, Transaction,
+};
 pub use versions::VersionInfo;
 
 /// Rows of a zone: the unit of statistics and pruning, and the batch size the engine works in.

@@ -70,7 +70,7 @@ impl StoreLock {
     /// # Errors
     ///
     /// [`LockError::InUse`] if another process, or another open store of this one, is in the way;
-    /// [`LockError::Io`] if the lock file cannot be opened, created, written or locked.
+    /// [`LockError::Io`] if the lock file cannot be opened, created or locked.
     pub fn acquire(store: &Path, kind: LockKind) -> Result<StoreLock, LockError> {
         let path = store.join(LOCK_FILE);
         let io_error = |source| LockError::Io {
@@ -96,8 +96,9 @@ impl StoreLock {
                 });
             }
         }
-        if kind == LockKind::Exclusive {
-            write_record(&file).map_err(io_error)?;
+        if kind == LockKind::Exclusive && write_record(&file).is_err() {
+            // The lock is held without it, and a full disk must not keep anybody from making room.
+            let _ = file.set_len(0);
         }
         Ok(StoreLock {
             file: Some(file),

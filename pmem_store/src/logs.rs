@@ -17,8 +17,10 @@ use crate::log::{LogIdentity, TailLog};
 use crate::region::{PoisonFlag, RegionKind};
 use crate::seal::LogInfo;
 
-/// The size of a log: what a burst of small writes may fill while another one is sealed.
-pub const LOG_BYTES: u64 = 16 << 20;
+/// The size of a table's first log: reserved on the disk, so that a table with a few rows costs little.
+pub const LOG_BYTES_FIRST: u64 = 4 << 20;
+/// The most that the logs of a table grow to while each is filled before the one before it is sealed.
+pub const LOG_BYTES_MAX: u64 = 64 << 20;
 /// After this the flushing of asynchronous appends begins.
 pub const ASYNC_FLUSH_MS: u64 = 50;
 
@@ -114,11 +116,16 @@ impl OpenLogs {
         this.has_dirty.notify_one();
     }
 
-    /// Makes durable what was appended until now.
+    /// Makes durable what was appended until now. Where that fails it fails for all who come later too:
+    /// what could not be flushed stays dirty.
     pub fn flush(&self) -> Result<()> {
         let _until_durable = self.flushing.lock();
         let dirty = std::mem::take(&mut self.dirty.lock().logs);
-        dirty.values().try_for_each(|log| log.flush(u64::MAX))
+        let flushed = dirty.values().try_for_each(|log| log.flush(u64::MAX));
+        if flushed.is_err() {
+            self.dirty.lock().logs.extend(dirty);
+        }
+        flushed
     }
 
     pub fn close(&self) {
@@ -143,7 +150,7 @@ fn flusher(logs: &Weak<OpenLogs>) {
         // Others may join meanwhile.
         std::thread::sleep(Duration::from_millis(ASYNC_FLUSH_MS));
         if let Err(error) = logs.flush() {
-            tracing::error!(%error, "appended rows could not be made durable");
+            return tracing::error!(%error, "appended rows could not be made durable");
         }
     }
 }

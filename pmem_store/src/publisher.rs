@@ -57,6 +57,10 @@ impl Publisher {
         self.inner.lock().state.clone()
     }
 
+    pub fn is_visible(&self, version: u64) -> bool {
+        self.inner.lock().version >= version
+    }
+
     /// The version that a commit gets next. Only the one who holds the lock on commits may ask.
     pub fn next_version(&self) -> u64 {
         let inner = self.inner.lock();

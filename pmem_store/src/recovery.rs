@@ -3,6 +3,7 @@
 //! A file `dirty` exists while a process may have such files. A store closed properly has none, so
 //! opening it looks at no segment, whatever their number.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,27 +60,34 @@ fn remove_unnamed(store: &Path, database: &Arc<Database>) -> Result<u64> {
     let reader = CatalogReader::begin(database)?;
     let root = store.join(SEGMENTS_DIR);
     let mut removed = 0;
-    for (table, dir) in numbered(&root)? {
-        for (segment, path) in numbered(&dir)? {
+    for (table, name) in numbered(&root)? {
+        let dir = root.join(name);
+        // At once: a store may have millions of files, and each look at the catalog costs more than one at a file.
+        let segments = reader.segment_ids(table)?;
+        for (segment, name) in numbered(&dir)? {
+            let path = dir.join(&name);
             if path.extension().is_some_and(|extension| extension == "log") {
                 if !reader.has_log(table, segment)? {
                     files::remove(&path);
                     removed += 1;
                 }
-            } else if !reader.has_segment(table, segment)? {
+            } else if !segments.contains(&segment) {
                 remove_segment_files(&files::segment_path(store, table, segment));
                 // A side table whose segment is already gone.
                 let _ = fs::remove_file(&path);
                 removed += 1;
             }
         }
-        let _ = fs::remove_dir(&dir);
+        if segments.is_empty() {
+            // Fails where a log is.
+            let _ = fs::remove_dir(&dir);
+        }
     }
     Ok(removed)
 }
 
 /// Entries whose name begins with a number, as `7`, `7.arrow` and `7.zones.arrow` do.
-fn numbered(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
+fn numbered(dir: &Path) -> Result<Vec<(u64, OsString)>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -90,7 +98,7 @@ fn numbered(dir: &Path) -> Result<Vec<(u64, PathBuf)>> {
         .filter_map(|entry| {
             let name = entry.file_name();
             let number = name.to_str()?.split('.').next()?.parse().ok()?;
-            Some((number, entry.path()))
+            Some((number, name))
         })
         .collect())
 }

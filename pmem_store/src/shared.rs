@@ -64,6 +64,11 @@ impl Shared {
         }
     }
 
+    /// The versions that somebody reads, or has begun a transaction with: one may be given a name yet.
+    pub fn live_versions(&self) -> Vec<u64> {
+        self.graveyard.lock().live.keys().copied().collect()
+    }
+
     /// Removes the files of segments nobody can read any more.
     pub fn purge(&self) {
         let files = self.graveyard.lock().exhume();

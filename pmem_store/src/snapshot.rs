@@ -31,12 +31,21 @@ impl Snapshot {
 
     /// Every table, without its segments.
     pub fn tables(&self) -> Result<Vec<TableRecord>> {
-        Ok(self.state.tables.values().map(|table| table.record.clone()).collect())
+        Ok(self.state.tables.iter().map(|table| table.record.clone()).collect())
     }
 
     /// The tables that somebody has read or written since the store was opened, without their segments.
     pub fn tables_in_use(&self) -> Vec<TableRecord> {
-        self.state.tables.values().filter(|table| table.loaded().is_some()).map(|table| table.record.clone()).collect()
+        self.state.tables.iter().filter(|table| table.loaded().is_some()).map(|table| table.record.clone()).collect()
+    }
+
+    /// When this table was last changed; None where there is none. Reads nothing of it.
+    pub fn changed_version(&self, id: TableId) -> Option<u64> {
+        self.state.table_by_id(id).map(|table| table.record.changed_version)
+    }
+
+    pub fn has_namespace(&self, name: &str) -> bool {
+        self.state.namespaces.contains(name)
     }
 
     pub fn views(&self) -> Result<Vec<ViewRecord>> {
@@ -58,6 +67,13 @@ impl Snapshot {
     /// The table with this id, whatever it is called.
     pub fn table_by_id(&self, id: TableId) -> Result<Option<TableSnapshot>> {
         self.state.table_by_id(id).map(|table| self.table_of(table)).transpose()
+    }
+
+    /// As [`Snapshot::table_by_id`], for whoever looks at every table once: the table does not count as in
+    /// use by that.
+    pub fn glance(&self, id: TableId) -> Result<Option<TableSnapshot>> {
+        let Some(table) = self.state.table_by_id(id) else { return Ok(None) };
+        TableSnapshot::new(Arc::new(table.record.clone()), table.glance()?, Arc::clone(&self.pin)).map(Some)
     }
 
     fn table_of(&self, table: &TableState) -> Result<TableSnapshot> {

@@ -10,8 +10,10 @@ use arrow::datatypes::SchemaRef;
 use parking_lot::Mutex;
 
 use crate::DEFAULT_NAMESPACE;
+use crate::backup;
 use crate::catalog::{
-    Access, CatalogReader, DEFAULT_RETENTION_MS, Database, FORMAT_VERSION, READER_FEATURES, StoreRecord, TableId, WRITER_FEATURES,
+    Access, CatalogReader, CatalogWriter, DEFAULT_RETENTION_MS, Database, FORMAT_VERSION, READER_FEATURES, StoreRecord, TableId, WRITER_FEATURES,
+    new_store_id,
 };
 use crate::error::{Result, StoreError};
 use crate::files::{self, CATALOG_FILE, SEGMENTS_DIR};
@@ -26,7 +28,7 @@ use crate::state::CatalogState;
 use crate::transaction::Transaction;
 
 /// The catalog while a store is made.
-const CATALOG_FILE_NEW: &str = "catalog.redb.new";
+pub(crate) const CATALOG_FILE_NEW: &str = "catalog.redb.new";
 
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
@@ -85,7 +87,7 @@ impl Store {
             create(path, &catalog)?;
         }
         let access = if options.read_only { Access::Read } else { Access::Write };
-        let database = Arc::new(Database::open(&catalog, access)?);
+        let mut database = Arc::new(Database::open(&catalog, access)?);
         let record = CatalogReader::begin(&database)?.store().map_err(|error| StoreError::NotAStore {
             path: path.to_path_buf(),
             reason: error.to_string(),
@@ -94,6 +96,13 @@ impl Store {
         let dirty = DirtyMark::new(path);
         if !options.read_only {
             dirty.recover(path, &database)?;
+            if let Err(error) = give_id(&database) {
+                // It can be read and written without; a backup asks for it.
+                tracing::warn!(path = %path.display(), %error, "could not give an id to a store of before backups");
+                // After a failed write this one refuses also to read.
+                drop(database);
+                database = Arc::new(Database::open(&catalog, access)?);
+            }
         }
         let shared = Arc::new(Shared::new(path.to_path_buf(), lock));
         let poison = PoisonFlag::new();
@@ -232,6 +241,9 @@ impl Drop for StoreCore {
 }
 
 fn prepare_new(path: &Path, options: &StoreOptions) -> Result<()> {
+    if backup::is_backup(path) {
+        return Err(not_a_store(path, "it is a backup, which `quiver restore` makes a store of"));
+    }
     if !options.create || options.read_only {
         return Err(match path.exists() {
             true => not_a_store(path, "it has no catalog.redb"),
@@ -251,6 +263,16 @@ fn prepare_new(path: &Path, options: &StoreOptions) -> Result<()> {
         return Ok(());
     }
     files::create_dir(path)
+}
+
+/// A store of before ids gets one.
+fn give_id(database: &Arc<Database>) -> Result<()> {
+    if CatalogReader::begin(database)?.store_id()?.is_some() {
+        return Ok(());
+    }
+    let writer = CatalogWriter::begin(database)?;
+    writer.put_store_id(&new_store_id())?;
+    writer.commit_unversioned()
 }
 
 fn not_a_store(path: &Path, reason: &str) -> StoreError {
@@ -283,7 +305,7 @@ fn create(path: &Path, catalog: &Path) -> Result<()> {
 }
 
 /// A reader flag stops readers and writers, a writer flag only writers.
-fn check_features(path: &Path, record: &StoreRecord, read_only: bool) -> Result<()> {
+pub(crate) fn check_features(path: &Path, record: &StoreRecord, read_only: bool) -> Result<()> {
     let unknown = |role, feature| StoreError::NewerFormat { path: path.to_path_buf(), role, feature };
     let reader = record.reader_features & !READER_FEATURES;
     if reader != 0 {

@@ -78,7 +78,7 @@ impl Store {
         let snapshot = self.snapshot()?;
         let reader = CatalogReader::begin(&self.core.database)?;
         let mut known = catalog_times(&reader)?;
-        for table in snapshot.state.tables.values() {
+        for table in snapshot.state.tables.iter() {
             known.extend(self.log_times(table.record.id));
         }
         last_at(known, reader.store()?.oldest_version, snapshot.version(), time_ms)
@@ -212,6 +212,9 @@ fn last_at(mut known: Vec<(u64, u64)>, oldest: u64, newest: u64, time_ms: u64) -
 /// Keeps what names that are new in `becoming` need. A version that is given up already cannot be kept
 /// by naming it; so this is to be done before more is given up.
 pub(crate) fn keep_named(writer: &CatalogWriter, before: &CatalogState, becoming: &CatalogState, shared: &Shared) -> Result<()> {
+    if Arc::ptr_eq(&before.snapshots, &becoming.snapshots) {
+        return Ok(());
+    }
     let store = &writer.store;
     for new in becoming.snapshots.values().filter(|new| before.snapshots.get(&new.name) != Some(*new)) {
         let version = new.version;
@@ -221,7 +224,7 @@ pub(crate) fn keep_named(writer: &CatalogWriter, before: &CatalogState, becoming
             return Err(StoreError::NoSuchVersion { version, oldest, newest, named });
         }
         // One of a log alone is known to nobody else once the log is sealed.
-        let logs = becoming.tables.values().flat_map(|table| shared.logs.of_table(table.record.id).into_iter().map(|log| (table.record.id, log)));
+        let logs = becoming.tables.iter().flat_map(|table| shared.logs.of_table(table.record.id).into_iter().map(|log| (table.record.id, log)));
         let mut commits = logs.flat_map(|(table, log)| log.log.commits().into_iter().map(move |commit| (table, commit)));
         if let Some((table, commit)) = commits.find(|(_, commit)| commit.version == version) {
             let record = VersionRecord { committed_at_ms: commit.committed_at_ms, operation: "INSERT".into(), tables: vec![table] };

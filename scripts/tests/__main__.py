@@ -19,6 +19,8 @@ def main() -> int:
     suite = unittest.defaultTestLoader.discover(str(Path(__file__).parent))
     result = unittest.TextTestRunner(resultclass=CountingResult, verbosity=2, stream=sys.stdout).run(suite)
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
+    for test, reason in result.skipped:
+        print(f"SKIPPED: {test}: {reason}")
     print(f"python: {result.passed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -40,8 +40,15 @@ class Switches(unittest.TestCase):
         source = (ROOT / "engine" / "src" / "switches.rs").read_text()
         names = set(re.findall(r'"(quiver\.\w+)"', source))
         self.assertTrue(names)
+        # A promise and no optimisation; and one of writes, which bench/writes.py measures.
+        names -= {"quiver.durability", "quiver.direct_inserts"}
         measured = {setting.split(" = ")[0] for settings in SWITCHES.values() for setting in settings}
         self.assertEqual({name for name in measured if name.startswith("quiver.")}, names)
+
+    def test_the_switch_of_writes_is_measured_with_them(self):
+        self.assertIn("quiver.direct_inserts = false", (ROOT / "engine" / "tests" / "suite" / "insert_speed.rs").read_text())
+        self.assertIn('"planned"', (ROOT / "bench" / "writes.py").read_text())
+        self.assertIn("`SET quiver.direct_inserts = false`", (ROOT / "docs" / "performance.md").read_text())
 
     def test_every_switch_is_in_the_table_of_the_performance_page(self):
         page = (ROOT / "docs" / "performance.md").read_text()

@@ -6,6 +6,7 @@ mod edit;
 mod footer;
 mod listing;
 mod meta;
+mod pieces;
 mod progress;
 mod settings;
 mod statement;

@@ -9,6 +9,7 @@ use engine::{EngineError, QueryOutput, RecordBatch, Session, StatementKind};
 use futures::StreamExt;
 
 use super::footer::Summary;
+use super::pieces::Pieces;
 use super::{Console, Destination, Progress, Settings, stdout};
 use crate::errors::{CliError, Place, Result};
 use crate::output::pager::Pager;
@@ -209,12 +210,18 @@ impl<'a> Run<'a> {
         quiet: bool,
     ) -> Outcome<Summary> {
         let mut rows = 0;
+        let mut pieces = Pieces::new(writer.takes_pieces());
         while let Some(batch) = self.next_batch(quiet || rows == 0).await? {
             if !quiet {
                 self.progress.hide();
             }
             rows += batch.num_rows() as u64;
-            writer.write(&batch, out)?;
+            pieces.begin(batch);
+            while let Some(piece) = pieces.next() {
+                pieces.timed(|| writer.write(&piece, out))?;
+                // Here a signal is seen.
+                tokio::task::yield_now().await;
+            }
         }
         let mut summary = self.summary(rows);
         summary.rows_hidden = writer.finish(out)?;

@@ -4,13 +4,15 @@ use std::io::Write;
 
 use engine::{RecordBatch, SchemaRef};
 
-use super::grid::{Grid, Look};
+use super::grid::{Grid, Line, Look};
 use super::window::RowWindow;
 use super::{Layout, ResultWriter};
 use crate::errors::Result;
 
 /// Rows drawn at a time when all are wanted: enough to find good widths, little to hold.
 const PIECE_ROWS: usize = 1_000;
+/// The same for wide ones: about ten milliseconds, which Ctrl-C waits for.
+const PIECE_BYTES: usize = 1 << 20;
 
 pub struct TableWriter {
     grid: Grid,
@@ -21,8 +23,8 @@ pub struct TableWriter {
 enum Keep {
     /// Both ends of the result; drawn when it is complete.
     Ends(RowWindow),
-    /// Everything, drawn piece by piece. Holds what is not drawn yet.
-    All(Vec<RecordBatch>, usize),
+    /// Everything, drawn piece by piece. Holds what is not drawn yet, and its size in bytes.
+    All(Vec<Line>, usize),
 }
 
 impl TableWriter {
@@ -59,37 +61,40 @@ impl TableWriter {
     }
 
     fn draw_pending(&mut self, is_last: bool, out: &mut dyn Write) -> Result<()> {
-        let Keep::All(pending, pending_rows) = &mut self.keep else {
+        let Keep::All(pending, size_bytes) = &mut self.keep else {
             return Ok(());
         };
-        let batches = std::mem::take(pending);
-        *pending_rows = 0;
-        let mut rows = Vec::new();
-        for batch in &batches {
-            let mut start = 0;
-            while start < batch.num_rows() {
-                if rows.len() >= PIECE_ROWS {
-                    self.grid.draw(std::mem::take(&mut rows), false, out)?;
-                }
-                let length = (batch.num_rows() - start).min(PIECE_ROWS - rows.len());
-                rows.extend(self.grid.rows(&batch.slice(start, length))?);
-                start += length;
-            }
-        }
+        *size_bytes = 0;
+        let rows = std::mem::take(pending);
         self.grid.draw(rows, is_last, out)
+    }
+
+    /// A piece is drawn when it is full and more comes, so it is the same however the rows come in
+    /// batches, and the last one is never empty.
+    fn hold(&mut self, line: Line, out: &mut dyn Write) -> Result<()> {
+        if let Keep::All(pending, size_bytes) = &self.keep
+            && (pending.len() >= PIECE_ROWS || *size_bytes >= PIECE_BYTES)
+        {
+            self.draw_pending(false, out)?;
+        }
+        if let Keep::All(pending, size_bytes) = &mut self.keep {
+            *size_bytes += line.size_bytes;
+            pending.push(line);
+        }
+        Ok(())
     }
 }
 
 impl ResultWriter for TableWriter {
     fn write(&mut self, batch: &RecordBatch, out: &mut dyn Write) -> Result<()> {
-        match &mut self.keep {
-            Keep::Ends(window) => window.push(batch),
-            Keep::All(pending, rows) => {
-                pending.push(batch.clone());
-                *rows += batch.num_rows();
-                if *rows >= PIECE_ROWS {
-                    self.draw_pending(false, out)?;
-                }
+        if let Keep::Ends(window) = &mut self.keep {
+            window.push(batch);
+            return Ok(());
+        }
+        for start in (0..batch.num_rows()).step_by(PIECE_ROWS) {
+            let piece = batch.slice(start, PIECE_ROWS.min(batch.num_rows() - start));
+            for line in self.grid.rows(&piece)? {
+                self.hold(line, out)?;
             }
         }
         Ok(())

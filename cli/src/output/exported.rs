@@ -17,6 +17,7 @@ pub struct ExportWriter {
     /// What the exporter wrote and `out` did not get yet; stays empty for a file.
     passing: Passing,
     is_file: bool,
+    format: FileFormat,
 }
 
 impl ExportWriter {
@@ -28,6 +29,7 @@ impl ExportWriter {
             exporter: Some(exporter.map_err(refused)?),
             passing,
             is_file: false,
+            format,
         })
     }
 
@@ -38,6 +40,7 @@ impl ExportWriter {
             exporter: Some(exporter),
             passing: Passing::default(),
             is_file: true,
+            format,
         })
     }
 }
@@ -60,6 +63,11 @@ impl ResultWriter for ExportWriter {
 
     fn holds_back(&self) -> bool {
         self.is_file
+    }
+
+    /// Every piece would be a batch in the file.
+    fn takes_pieces(&self) -> bool {
+        self.format != FileFormat::Arrow
     }
 }
 

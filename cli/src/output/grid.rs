@@ -43,6 +43,12 @@ pub const LINES: Look = Look {
 /// comfy-table counts widths in 16 bits, and no screen shows more of one value. `\x` does.
 const CELL_CHARS_MAX: usize = 10_000;
 
+/// One row of a table, before it is drawn.
+pub struct Line {
+    cells: Vec<Cell>,
+    pub size_bytes: usize,
+}
+
 /// Draws one table in pieces: the first with the head, the last with the bottom line.
 /// The widths of the first piece hold for all; a wider cell later widens its own piece.
 pub struct Grid {
@@ -82,28 +88,33 @@ impl Grid {
     }
 
     /// The rows of a batch as cells.
-    pub fn rows(&self, batch: &RecordBatch) -> Result<Vec<Vec<Cell>>> {
-        let cells = Cells::new(batch)?;
+    pub fn rows(&self, batch: &RecordBatch) -> Result<Vec<Line>> {
+        let values = Cells::new(batch)?;
         let mut text = String::new();
         let mut rows = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {
-            let mut line = Vec::with_capacity(batch.num_columns());
+            let mut cells = Vec::with_capacity(batch.num_columns());
+            let mut size_bytes = 0;
             for (column, alignment) in self.alignments.iter().enumerate() {
-                let cell = match cells.read(row, column, &mut text) {
+                let cell = match values.read(row, column, &mut text) {
                     true => Cell::new_owned(shorten(harmless(&text, false))),
                     false => self.null(),
                 };
-                line.push(cell.set_alignment(*alignment));
+                size_bytes += text.len();
+                cells.push(cell.set_alignment(*alignment));
             }
-            rows.push(line);
+            rows.push(Line { cells, size_bytes });
         }
         Ok(rows)
     }
 
     /// A row that stands for rows left out.
-    pub fn gap(&self) -> Vec<Cell> {
+    pub fn gap(&self) -> Line {
         let dots = |alignment: &CellAlignment| Cell::new("·").set_alignment(*alignment);
-        self.alignments.iter().map(dots).collect()
+        Line {
+            cells: self.alignments.iter().map(dots).collect(),
+            size_bytes: 0,
+        }
     }
 
     fn null(&self) -> Cell {
@@ -115,7 +126,7 @@ impl Grid {
     }
 
     /// Draws the next piece of the table.
-    pub fn draw(&mut self, rows: Vec<Vec<Cell>>, is_last: bool, out: &mut dyn Write) -> Result<()> {
+    pub fn draw(&mut self, rows: Vec<Line>, is_last: bool, out: &mut dyn Write) -> Result<()> {
         let is_first = self.widths.is_none();
         if !is_first && rows.is_empty() {
             return self.bottom(is_last, out);
@@ -132,7 +143,7 @@ impl Grid {
             style.bottom_border = LineStyle::none();
         }
         table.load_style(style);
-        table.add_rows(rows);
+        table.add_rows(rows.into_iter().map(|line| line.cells));
         self.arrange(&mut table);
         for line in table.lines() {
             writeln!(out, "{line}")?;

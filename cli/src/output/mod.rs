@@ -85,6 +85,10 @@ pub trait ResultWriter {
     fn holds_back(&self) -> bool {
         false
     }
+    /// Whether a batch may come in pieces without anybody seeing that in the result.
+    fn takes_pieces(&self) -> bool {
+        true
+    }
 }
 
 /// The writer for a result that goes to a screen, a pipe or a text file.

@@ -10,6 +10,7 @@ pub const KEYWORDS: &[&str] = &[
     "ARRAY",
     "AS",
     "ASC",
+    "BACKUP",
     "BETWEEN",
     "BIGINT",
     "BOOLEAN",

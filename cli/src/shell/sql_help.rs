@@ -62,6 +62,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("OPTIMIZE TABLE", "OPTIMIZE TABLE table [FULL]"),
     ("CHECKPOINT", "CHECKPOINT"),
     ("FLUSH", "FLUSH"),
+    ("BACKUP", "BACKUP TO 'directory' [COPY]"),
     ("DESCRIBE", "DESCRIBE table"),
     (
         "SHOW",

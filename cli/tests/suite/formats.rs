@@ -77,6 +77,28 @@ fn control_characters_in_data_do_not_reach_the_terminal() {
     );
 }
 
+/// Wide rows, so that a table is drawn in several pieces.
+#[test]
+fn a_result_written_in_pieces_has_every_row_once() {
+    let wide = "select value as id, repeat('y', 2000) as y from generate_series(10001, 12000)";
+    let csv = run(&["--format", "csv", "-c", wide], "").ok();
+    let ids: Vec<&str> = csv.lines().skip(1).map(|line| line.split(',').next().unwrap_or("")).collect();
+    let expected: Vec<String> = (10_001..=12_000).map(|id: i32| id.to_string()).collect();
+    assert_eq!(ids, expected);
+    for format in ["table", "box"] {
+        let place = Place::new();
+        place.run(&["--format", format, "-o", "out.txt", "-c", wide]).ok();
+        let drawn = fs::read_to_string(place.path("out.txt")).expect("the file");
+        let rows: Vec<&str> = drawn.lines().filter(|line| line.contains("yyyy")).collect();
+        let cell = |row: &&str| row.split(['|', '│']).nth(1).unwrap_or("").trim().to_string();
+        assert_eq!(rows.iter().map(cell).collect::<Vec<_>>(), expected);
+        let widths: Vec<usize> = drawn.lines().map(|line| line.chars().count()).collect();
+        assert!(widths.iter().all(|width| *width == widths[0]), "{format}");
+        let lines = drawn.lines().filter(|line| line.starts_with(['+', '┌', '├', '└'])).count();
+        assert_eq!(lines, 3, "{format}");
+    }
+}
+
 #[test]
 fn arrow_on_a_pipe_is_an_ipc_stream() {
     let place = Place::new();

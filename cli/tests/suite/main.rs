@@ -1,5 +1,6 @@
 //! Runs the real `quiver` binary, and the unit tests of the modules that need no engine.
 
+mod backup;
 mod errors;
 mod formats;
 mod import;

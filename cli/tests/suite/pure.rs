@@ -9,6 +9,8 @@ mod lexer;
 mod marked;
 #[path = "../../src/shell/meta.rs"]
 mod meta;
+#[path = "../../src/console/pieces.rs"]
+mod pieces;
 #[path = "../../src/script.rs"]
 mod script;
 #[path = "../../src/table_name.rs"]

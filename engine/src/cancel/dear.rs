@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema};
+use datafusion::common::DFSchema;
 use datafusion::common::tree_node::TreeNode;
-use datafusion::logical_expr::Operator;
+use datafusion::logical_expr::{Expr, ExprSchemable, Operator};
 use datafusion::physical_expr::expressions::{BinaryExpr, LikeExpr, Literal};
 use datafusion::physical_expr::{HigherOrderFunctionExpr, PhysicalExpr, ScalarFunctionExpr};
 
@@ -17,14 +18,35 @@ pub fn may_be_dear(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
 
 fn is_dear(node: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     if let Some(binary) = node.downcast_ref::<BinaryExpr>() {
-        use Operator::{RegexIMatch, RegexMatch, RegexNotIMatch, RegexNotMatch};
-        return matches!(binary.op(), RegexMatch | RegexIMatch | RegexNotMatch | RegexNotIMatch);
+        return is_pattern_match(*binary.op());
     }
     if node.is::<ScalarFunctionExpr>() {
         let arguments = node.children().into_iter().filter(|argument| !argument.is::<Literal>());
         return arguments.chain([node]).any(|part| part.data_type(schema).map_or(true, |data_type| is_of_any_length(&data_type)));
     }
     node.is::<LikeExpr>() || node.is::<HigherOrderFunctionExpr>()
+}
+
+/// The same for an expression that is not planned in full yet.
+pub fn may_be_dear_in_plan(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.exists(|node| Ok(is_dear_in_plan(node, schema))).unwrap_or(true)
+}
+
+fn is_dear_in_plan(node: &Expr, schema: &DFSchema) -> bool {
+    match node {
+        Expr::BinaryExpr(binary) => is_pattern_match(binary.op),
+        Expr::ScalarFunction(function) => {
+            let arguments = function.args.iter().filter(|argument| !matches!(argument, Expr::Literal(..)));
+            arguments.chain([node]).any(|part| part.get_type(schema).map_or(true, |data_type| is_of_any_length(&data_type)))
+        }
+        Expr::Like(_) | Expr::SimilarTo(_) | Expr::HigherOrderFunction(_) => true,
+        _ => false,
+    }
+}
+
+fn is_pattern_match(operator: Operator) -> bool {
+    use Operator::{RegexIMatch, RegexMatch, RegexNotIMatch, RegexNotMatch};
+    matches!(operator, RegexMatch | RegexIMatch | RegexNotMatch | RegexNotIMatch)
 }
 
 fn is_of_any_length(data_type: &DataType) -> bool {

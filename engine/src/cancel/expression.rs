@@ -45,32 +45,41 @@ impl Watch {
 pub struct StoppableExpr {
     expr: Arc<dyn PhysicalExpr>,
     watch: Watch,
-    pace: Pace,
+    /// None: a cheap one, of all rows at once.
+    pace: Option<Pace>,
 }
 
 impl StoppableExpr {
     pub fn new(expr: Arc<dyn PhysicalExpr>, watch: &Watch) -> Self {
-        StoppableExpr { expr, watch: watch.clone(), pace: Pace::default() }
+        StoppableExpr { expr, watch: watch.clone(), pace: Some(Pace::default()) }
     }
 
-    fn evaluate_rows(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        self.watch.check()?;
-        self.pace.timed(batch.num_rows(), || self.expr.evaluate(batch))
+    /// For what an operator does with batch after batch in one step, and asks this for each.
+    pub fn in_one_piece(expr: Arc<dyn PhysicalExpr>, watch: &Watch) -> Self {
+        StoppableExpr { expr, watch: watch.clone(), pace: None }
     }
 }
 
 impl PhysicalExpr for StoppableExpr {
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        let Some(pace) = &self.pace else {
+            self.watch.check()?;
+            return self.expr.evaluate(batch);
+        };
+        let evaluate_rows = |batch: &RecordBatch| {
+            self.watch.check()?;
+            pace.timed(batch.num_rows(), || self.expr.evaluate(batch))
+        };
         let total = batch.num_rows();
-        let rows = self.pace.slice(total);
+        let rows = pace.slice(total);
         if rows == total {
-            return self.evaluate_rows(batch);
+            return evaluate_rows(batch);
         }
-        let mut parts = vec![self.evaluate_rows(&batch.slice(0, rows))?.into_array(rows)?];
+        let mut parts = vec![evaluate_rows(&batch.slice(0, rows))?.into_array(rows)?];
         let mut done = rows;
         while done < total {
-            let rows = self.pace.slice(total - done);
-            parts.push(self.evaluate_rows(&batch.slice(done, rows))?.into_array(rows)?);
+            let rows = pace.slice(total - done);
+            parts.push(evaluate_rows(&batch.slice(done, rows))?.into_array(rows)?);
             done += rows;
         }
         let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
@@ -87,7 +96,10 @@ impl PhysicalExpr for StoppableExpr {
 
     fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn PhysicalExpr>>) -> Result<Arc<dyn PhysicalExpr>> {
         match (children.pop(), children.pop()) {
-            (Some(expr), None) => Ok(Arc::new(StoppableExpr::new(expr, &self.watch))),
+            (Some(expr), None) => {
+                let pace = self.pace.is_some().then(Pace::default);
+                Ok(Arc::new(StoppableExpr { expr, watch: self.watch.clone(), pace }))
+            }
             _ => internal_err!("a stoppable expression has one child"),
         }
     }

@@ -20,7 +20,7 @@ mod plan;
 mod task;
 mod turn;
 
-pub(crate) use dear::may_be_dear;
+pub(crate) use dear::{may_be_dear, may_be_dear_in_plan};
 pub(crate) use pace::Pace;
 pub(crate) use plan::interruptible;
 pub(crate) use task::{on_a_task, on_a_task_of};

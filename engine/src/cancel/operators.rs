@@ -1,5 +1,5 @@
-//! Operators whose dear expressions stop with the query. Windows are left out: they evaluate a
-//! partition at a time, whatever its expressions do.
+//! Operators whose dear expressions stop with the query. Windows have none: `optimizer/window_arguments.rs`
+//! puts theirs into a projection.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,9 +15,10 @@ use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, NestedLoopJoinExec, NestedLoopJoinExecBuilder};
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
 use super::dear::may_be_dear;
 use super::expression::{StoppableExpr, Watch};
@@ -38,6 +39,8 @@ pub fn with_stoppable_expressions(plan: Plan, watch: &Watch) -> Result<Plan> {
         sort(node, watch)?
     } else if let Some(node) = plan.downcast_ref::<SortPreservingMergeExec>() {
         merge(node, watch)
+    } else if let Some(node) = plan.downcast_ref::<RepartitionExec>() {
+        repartition(node, watch)?
     } else if let Some(node) = plan.downcast_ref::<HashJoinExec>() {
         hash_join(node, watch)?
     } else if let Some(node) = plan.downcast_ref::<NestedLoopJoinExec>() {
@@ -95,17 +98,23 @@ fn aggregate(node: &AggregateExec, watch: &Watch) -> Result<Option<Plan>> {
         }
         None => Arc::clone(function),
     }).collect();
-    let Some(keys) = any_stoppable(node.group_expr().expr().iter().map(|(expr, _)| expr), &input, watch) else {
-        return Ok(any.then(|| Arc::new(node.with_new_aggr_exprs(functions)) as Plan));
-    };
     let old = node.group_expr();
+    let keys = any_stoppable(old.expr().iter().map(|(expr, _)| expr), &input, watch);
+    let filters: Vec<_> = node.filter_expr().iter().map(|filter| stoppable(filter.as_ref()?, &input, watch)).collect();
+    if keys.is_none() && filters.iter().all(Option::is_none) {
+        return Ok(any.then(|| Arc::new(node.with_new_aggr_exprs(functions)) as Plan));
+    }
+    let keys = keys.unwrap_or_else(|| old.expr().iter().map(|(expr, _)| Arc::clone(expr)).collect());
     let keys = keys.into_iter().zip(old.expr()).map(|(key, (_, name))| (key, name.clone())).collect();
     let group_by = PhysicalGroupBy::new(keys, old.null_expr().to_vec(), old.groups().to_vec(), old.has_grouping_set());
-    let filters = node.filter_expr().to_vec();
+    let filters = filters.into_iter().zip(node.filter_expr()).map(|(new, old)| new.or_else(|| old.clone())).collect();
     let new =
         AggregateExec::try_new(*node.mode(), group_by, functions, filters, Arc::clone(node.input()), node.input_schema())?;
-    // A dynamic filter it cannot have: only aggregates without keys do.
-    Ok(Some(Arc::new(new.with_limit_options(node.limit_options()))))
+    let mut new = new.with_limit_options(node.limit_options());
+    for shared in shared_with_scans(node) {
+        new = new.with_dynamic_filter_expr(shared)?;
+    }
+    Ok(Some(Arc::new(new)))
 }
 
 fn function_with(function: &AggregateFunctionExpr, input: &Schema, watch: &Watch) -> Option<AggregateFunctionExpr> {
@@ -122,23 +131,45 @@ fn ordering(old: &LexOrdering, input: &Schema, watch: &Watch) -> Option<LexOrder
     LexOrdering::new(keys.into_iter().zip(old).map(|(key, old)| PhysicalSortExpr::new(key, old.options)))
 }
 
+/// The ordering with a first key that asks before each batch whether anybody wants the rows.
+fn asking(old: &LexOrdering, watch: &Watch) -> Option<LexOrdering> {
+    let mut keys: Vec<PhysicalSortExpr> = old.iter().cloned().collect();
+    let first = keys.first_mut()?;
+    first.expr = Arc::new(StoppableExpr::in_one_piece(Arc::clone(&first.expr), watch));
+    LexOrdering::new(keys)
+}
+
 fn sort(node: &SortExec, watch: &Watch) -> Result<Option<Plan>> {
-    let Some(keys) = ordering(node.expr(), &node.input().schema(), watch) else { return Ok(None) };
+    let dear = ordering(node.expr(), &node.input().schema(), watch);
+    // Where all rows are sorted, all batches are one after the other before the first one comes out. A sort
+    // with a limit works batch by batch, and its keys become filters of scans.
+    let cheap = || node.fetch().is_none().then(|| asking(node.expr(), watch)).flatten();
+    let Some(keys) = dear.or_else(cheap) else { return Ok(None) };
     let new = SortExec::new(keys, Arc::clone(node.input()));
     let mut new = new.with_preserve_partitioning(node.preserve_partitioning()).with_fetch(node.fetch());
-    // Shared with scans below.
-    for shared in node.dynamic_expressions_produced() {
-        let shared: Arc<dyn Any + Send + Sync> = shared;
-        if let Ok(shared) = shared.downcast::<DynamicFilterPhysicalExpr>() {
-            new = new.with_dynamic_filter_expr(shared)?;
-        }
+    for shared in shared_with_scans(node) {
+        new = new.with_dynamic_filter_expr(shared)?;
     }
     Ok(Some(Arc::new(new)))
+}
+
+/// The filters that an operator tightens while it works, for scans below it.
+fn shared_with_scans(node: &dyn ExecutionPlan) -> Vec<Arc<DynamicFilterPhysicalExpr>> {
+    let produced = node.dynamic_expressions_produced().into_iter();
+    let filters = produced.map(|shared| -> Arc<dyn Any + Send + Sync> { shared });
+    filters.filter_map(|shared| shared.downcast::<DynamicFilterPhysicalExpr>().ok()).collect()
 }
 
 fn merge(node: &SortPreservingMergeExec, watch: &Watch) -> Option<Plan> {
     let keys = ordering(node.expr(), &node.input().schema(), watch)?;
     Some(Arc::new(SortPreservingMergeExec::new(keys, Arc::clone(node.input())).with_fetch(node.fetch())))
+}
+
+fn repartition(node: &RepartitionExec, watch: &Watch) -> Result<Option<Plan>> {
+    let Partitioning::Hash(keys, partitions) = node.partitioning() else { return Ok(None) };
+    let Some(keys) = any_stoppable(keys, &node.input().schema(), watch) else { return Ok(None) };
+    let new = RepartitionExec::try_new(Arc::clone(node.input()), Partitioning::Hash(keys, *partitions))?;
+    Ok(Some(Arc::new(if node.preserve_order() { new.with_preserve_order() } else { new })))
 }
 
 /// Any filter of a join: it is evaluated on as many pairs of rows as both sides make.
@@ -148,8 +179,13 @@ fn join_filter(old: &JoinFilter, watch: &Watch) -> JoinFilter {
 }
 
 fn hash_join(node: &HashJoinExec, watch: &Watch) -> Result<Option<Plan>> {
-    let Some(old) = node.filter() else { return Ok(None) };
-    HashJoinExecBuilder::from(node).with_filter(Some(join_filter(old, watch))).build_exec().map(Some)
+    let mut on = node.on().to_vec();
+    if let Some((build_key, _)) = on.first_mut() {
+        // The table of all batches of the build side is made in one step.
+        *build_key = Arc::new(StoppableExpr::in_one_piece(Arc::clone(build_key), watch));
+    }
+    let filter = node.filter().map(|old| join_filter(old, watch));
+    HashJoinExecBuilder::from(node).with_on(on).with_filter(filter).build_exec().map(Some)
 }
 
 fn nested_loop_join(node: &NestedLoopJoinExec, watch: &Watch) -> Result<Option<Plan>> {

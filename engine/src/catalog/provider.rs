@@ -1,6 +1,5 @@
 //! The catalog `quiver`: the namespaces of the store as of the statement that is running.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -62,7 +61,7 @@ impl StoreCatalog {
     pub fn snapshot(&self) -> Arc<Snapshot> {
         match &*self.snapshot.read() {
             Some(snapshot) => Arc::clone(snapshot),
-            None => Arc::clone(self.engine.store.begin_read_only().base()),
+            None => self.transaction.snapshot().unwrap_or_else(|| Arc::clone(self.engine.store.begin_read_only().base())),
         }
     }
 
@@ -83,9 +82,8 @@ impl StoreCatalog {
             None => self.engine.store.snapshot()?,
         };
         if self.seen.swap(snapshot.version(), Ordering::Relaxed) != snapshot.version() {
-            let alive: HashMap<_, _> = snapshot.tables()?.into_iter().map(|table| (table.id, table.changed_version)).collect();
-            self.engine.statistics.forget_all_but(|id, changed_version| alive.get(&id) == Some(&changed_version));
-            self.engine.key_filters.forget_all_but(|id| alive.contains_key(&id));
+            self.engine.statistics.forget_all_but(|id, changed_version| snapshot.changed_version(id) == Some(changed_version));
+            self.engine.key_filters.forget_all_but(|id| snapshot.changed_version(id).is_some());
         }
         *self.snapshot.write() = Some(snapshot);
         Ok(())
@@ -140,14 +138,12 @@ impl CatalogProvider for CatalogHandle {
         }
         if name == SYSTEM {
             let snapshot = self.0.snapshot();
-            let older = snapshot.namespaces().unwrap_or_default().iter().any(|namespace| namespace == SYSTEM);
-            let older = older.then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
+            let older = snapshot.has_namespace(SYSTEM).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
             return Some(Arc::new(SystemSchema::new(&self.0.engine, snapshot, self.0.transaction(), older)));
         }
         if name == INFORMATION_SCHEMA {
             return InformationSchema::new(&self.0).map(|schema| Arc::new(schema) as Arc<dyn SchemaProvider>);
         }
-        let exists = self.schema_names().iter().any(|namespace| namespace == name);
-        exists.then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>)
+        self.0.snapshot().has_namespace(name).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>)
     }
 }

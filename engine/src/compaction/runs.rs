@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pmem_store::TableSnapshot;
+use pmem_store::{StoreError, TableRecord, TableSnapshot};
 
 use super::pick::Job;
 use crate::write::now_ms;
@@ -51,6 +51,15 @@ struct Inner {
     last: VecDeque<RunInfo>,
 }
 
+impl Inner {
+    fn remember(&mut self, info: RunInfo) {
+        if self.last.len() == LAST_MAX {
+            self.last.pop_front();
+        }
+        self.last.push_back(info);
+    }
+}
+
 impl Runs {
     pub fn begin(self: &Arc<Self>, table: &TableSnapshot, job: &Job, started_by: &'static str) -> OpenRun {
         let record = table.record();
@@ -72,6 +81,24 @@ impl Runs {
         let number = inner.next;
         inner.running.insert(number, info);
         OpenRun { runs: Arc::clone(self), number, outcome: Outcome::Stopped, after: None }
+    }
+
+    /// The log of a table could not be made a segment in the background.
+    pub fn could_not_seal(&self, record: &TableRecord, error: &StoreError) {
+        let now = now_ms();
+        self.inner.lock().remember(RunInfo {
+            namespace: record.namespace.clone(),
+            table: record.name.clone(),
+            started_by: "background",
+            started_at_ms: now,
+            finished_at_ms: Some(now),
+            segments_before: 0,
+            segments_after: None,
+            row_count: 0,
+            bytes_before: 0,
+            bytes_after: None,
+            outcome: Some(Outcome::Failed(error.to_string())),
+        });
     }
 
     /// Those that have ended, the oldest first, then those that run.
@@ -110,9 +137,6 @@ impl Drop for OpenRun {
         info.segments_after = self.after.map(|(segments, _)| segments);
         info.bytes_after = self.after.map(|(_, bytes)| bytes);
         info.outcome = Some(self.outcome.clone());
-        if inner.last.len() == LAST_MAX {
-            inner.last.pop_front();
-        }
-        inner.last.push_back(info);
+        inner.remember(info);
     }
 }

@@ -1,10 +1,15 @@
-//! Arithmetic that fails instead of wrapping: DataFusion's own lets integers and sums overflow silently.
+//! Arithmetic that fails instead of wrapping: DataFusion's own lets integers and sums overflow silently. And one NaN, where
+//! processors know many.
 
 mod arithmetic;
+mod extreme;
+mod float;
+mod float_results;
 mod overflow;
 mod rule;
 mod sum;
 mod sum_state;
 
+pub(crate) use float::with_one_nan;
 pub(crate) use rule::CheckedArithmetic;
 pub(crate) use sum::checked_sum;

@@ -1,4 +1,4 @@
-//! Puts checked functions in the place of integer operators, everywhere in a plan.
+//! Puts checked functions in the place of integer operators, everywhere in a plan, and has floats have one NaN.
 //!
 //! It runs after the types are known and before anything is folded, so that constants, filters of
 //! scans and arguments of aggregates are all covered. DataFusion's `fail_on_overflow` would have to
@@ -12,10 +12,13 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, ScalarUDF};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, WindowFunctionDefinition};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::arithmetic::{checked_negation, checked_operator, is_checked};
+use super::extreme::float_extreme;
+use super::float::{is_one_nan, one_nan};
+use super::float_results::{computes, float_result};
 
 #[derive(Debug)]
 pub struct CheckedArithmetic;
@@ -50,9 +53,34 @@ fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let function = checked_operator(op).filter(|_| is_integer(&left, schema) && is_integer(&right, schema));
             Ok(match function {
                 Some(function) => Transformed::yes(call(function, vec![*left, *right])),
+                None if makes_nan(op) && (is_float(&left, schema) || is_float(&right, schema)) => {
+                    let (left, right) = (Box::new(bare(*left)), Box::new(bare(*right)));
+                    Transformed::yes(call(one_nan(), vec![Expr::BinaryExpr(BinaryExpr { left, op, right })]))
+                }
                 None => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
             })
         }
+        Expr::Negative(inner) if is_float(&inner, schema) => {
+            Ok(Transformed::yes(call(one_nan(), vec![Expr::Negative(Box::new(bare(*inner)))])))
+        }
+        Expr::AggregateFunction(mut aggregate) => {
+            let is_float = |expr: &Expr| is_float(expr, schema);
+            match float_extreme(&aggregate.func).filter(|_| aggregate.params.args.first().is_some_and(is_float)) {
+                Some(function) => {
+                    aggregate.func = Arc::clone(function);
+                    Ok(Transformed::yes(Expr::AggregateFunction(aggregate)))
+                }
+                None => one_result(Expr::AggregateFunction(aggregate), schema),
+            }
+        }
+        Expr::WindowFunction(_) => one_result(expr, schema),
+        Expr::ScalarFunction(mut outer) if is_one_nan(&outer.func) && outer.args.len() == 1 => {
+            // Of a plan that was here before.
+            let args = outer.args.into_iter().map(bare).collect();
+            outer.args = args;
+            Ok(Transformed::no(Expr::ScalarFunction(outer)))
+        }
+        expr if calculates(&expr, schema) && is_float(&expr, schema) => Ok(Transformed::yes(call(one_nan(), vec![expr]))),
         Expr::Negative(inner) if is_integer(&inner, schema) => {
             Ok(Transformed::yes(call(checked_negation(), vec![*inner])))
         }
@@ -60,17 +88,117 @@ fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
+/// With the aggregate that has one NaN for its results, if they are floats.
+fn one_result(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let function = match &expr {
+        Expr::AggregateFunction(aggregate) => Some(&aggregate.func),
+        Expr::WindowFunction(window) => match &window.fun {
+            WindowFunctionDefinition::AggregateUDF(function) => Some(function),
+            WindowFunctionDefinition::WindowUDF(_) => None,
+        },
+        _ => None,
+    };
+    let Some(function) = function.filter(|function| computes(function) && is_float(&expr, schema)).map(float_result) else {
+        return Ok(Transformed::no(expr));
+    };
+    match &mut expr {
+        Expr::AggregateFunction(aggregate) => aggregate.func = function,
+        Expr::WindowFunction(window) => window.fun = WindowFunctionDefinition::AggregateUDF(function),
+        _ => {}
+    }
+    Ok(Transformed::yes(expr))
+}
+
+/// Functions, and casts of what is no number. Casts of other constants than NaN stay as they are: `1e0` is `CAST('1e0' AS
+/// DOUBLE)` here, and some functions look for a constant in their arguments.
+fn calculates(expr: &Expr, schema: &DFSchema) -> bool {
+    let source = match expr {
+        Expr::ScalarFunction(_) => return true,
+        Expr::Cast(cast) if cast.field.data_type().is_floating() => &cast.expr,
+        Expr::TryCast(cast) if cast.field.data_type().is_floating() => &cast.expr,
+        _ => return false,
+    };
+    match source.as_ref() {
+        Expr::Literal(value, _) => value.try_as_str().flatten().is_some_and(|text| text.to_ascii_lowercase().contains("nan")),
+        source => source.get_type(schema).is_ok_and(|data_type| !data_type.is_numeric()),
+    }
+}
+
 fn call(function: &Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), args))
+}
+
+/// A NaN on the way does not matter, only the one that comes out.
+fn bare(expr: Expr) -> Expr {
+    match expr {
+        Expr::ScalarFunction(mut call) if is_one_nan(&call.func) && call.args.len() == 1 => call.args.remove(0),
+        other => other,
+    }
+}
+
+fn makes_nan(operator: Operator) -> bool {
+    matches!(operator, Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo)
+}
+
+fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
+    match expr {
+        Expr::ScalarFunction(call) if is_one_nan(&call.func) => true,
+        Expr::ScalarFunction(call) if is_checked(&call.func) => false,
+        _ => expr.get_type(schema).is_ok_and(|data_type| data_type.is_floating()),
+    }
 }
 
 /// What has no type here (an outer query's column that is not in this schema has one) keeps its operator.
 fn is_integer(expr: &Expr, schema: &DFSchema) -> bool {
     // Without this, the type of each term of a long sum would be found from all terms before it.
     if let Expr::ScalarFunction(call) = expr
-        && is_checked(&call.func)
+        && (is_checked(&call.func) || is_one_nan(&call.func))
     {
-        return true;
+        return is_checked(&call.func);
     }
     expr.get_type(schema).is_ok_and(|data_type| data_type.is_integer())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use datafusion::arrow::datatypes::DataType;
+    use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility, lit};
+
+    use super::*;
+
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+    /// Counts how often its type is asked for.
+    #[derive(Debug, PartialEq, Eq, Hash)]
+    struct Operand(Signature);
+
+    impl ScalarUDFImpl for Operand {
+        fn name(&self) -> &str {
+            "operand"
+        }
+
+        fn signature(&self) -> &Signature {
+            &self.0
+        }
+
+        fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
+            ASKED.fetch_add(1, Ordering::Relaxed);
+            Ok(DataType::Float64)
+        }
+
+        fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+            Ok(args.args[0].clone())
+        }
+    }
+
+    #[test]
+    fn the_type_of_a_long_sum_of_floats_is_not_found_anew_for_each_term() {
+        let operand = Arc::new(ScalarUDF::from(Operand(Signature::any(1, Volatility::Immutable))));
+        let sum = call(one_nan(), vec![call(&operand, vec![lit(1.0)]) + lit(1.0)]);
+        let next = in_expr(sum + lit(1.0), &DFSchema::empty()).unwrap();
+        assert!(next.transformed && is_float(&next.data, &DFSchema::empty()) && !is_integer(&next.data, &DFSchema::empty()));
+        assert_eq!(ASKED.load(Ordering::Relaxed), 0);
+    }
 }

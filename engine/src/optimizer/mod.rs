@@ -4,7 +4,18 @@ mod await_join_filters;
 mod decimal;
 mod fast_decimals;
 mod float_decimals;
+mod window_arguments;
 
 pub use await_join_filters::AwaitJoinFilters;
 pub use fast_decimals::FastDecimals;
-pub use float_decimals::analyzer_rules;
+
+use std::sync::Arc;
+
+use datafusion::optimizer::AnalyzerRule;
+
+/// DataFusion's analyzer rules, and ours.
+pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    let mut rules = float_decimals::analyzer_rules();
+    rules.push(Arc::new(window_arguments::WindowArguments));
+    rules
+}

@@ -7,6 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::{Result, ScalarValue};
+use parking_lot::Mutex;
 use pmem_store::segment::{ColumnSummary, ZoneColumn};
 use pmem_store::{Deletions, Segment, StoreError, TableSegment, TableSnapshot, Tail, ZONE_ROWS};
 
@@ -25,6 +26,8 @@ pub struct Part {
     physical: SchemaRef,
     /// Where each column of `physical` comes from. Absent where the segment lies just so.
     sources: Option<Vec<Source>>,
+    /// With sources: the schema of a batch for each choice of columns that was asked for.
+    schemas: Mutex<Vec<(Vec<usize>, SchemaRef)>>,
 }
 
 #[derive(Debug)]
@@ -56,6 +59,7 @@ impl Part {
             deletions: segment.deletions().cloned(),
             physical: Arc::clone(physical),
             sources,
+            schemas: Mutex::default(),
         })
     }
 
@@ -69,6 +73,7 @@ impl Part {
             deletions: tail.deletions().cloned(),
             rows: Rows::Tail(tail.clone()),
             physical: Arc::clone(physical),
+            schemas: Mutex::default(),
         })
     }
 
@@ -191,10 +196,20 @@ impl Part {
         });
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(self.schema_of(columns), arrays, &options)?)
+    }
+
+    /// Made once: a scan asks for the same columns again and again.
+    fn schema_of(&self, columns: &[usize]) -> SchemaRef {
+        let mut known = self.schemas.lock();
+        if let Some((_, schema)) = known.iter().find(|(of, _)| of == columns) {
+            return Arc::clone(schema);
+        }
         // What is added or widened may have NULLs whatever the columns say.
         let fields = columns.iter().map(|column| self.physical.field(*column).clone().with_nullable(true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+        known.push((columns.to_vec(), Arc::clone(&schema)));
+        schema
     }
 
     /// Columns as they lie.

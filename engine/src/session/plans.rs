@@ -9,6 +9,7 @@ use super::{Running, Session, config};
 use crate::error::EngineError;
 use crate::output::{QueryOutput, StatementKind};
 use crate::sql::{self, Parsed};
+use crate::switches::{Switches, switches};
 
 impl Session {
     pub(super) async fn run_plan(&self, running: &Running, plan: LogicalPlan) -> Result<QueryOutput, EngineError> {
@@ -66,6 +67,8 @@ impl Session {
     /// A statement that changes the session alone.
     async fn change(&self, running: &Running, statement: PlanStatement) -> Result<QueryOutput, EngineError> {
         self.context.execute_logical_plan(LogicalPlan::Statement(statement)).await?;
+        let durability = switches(self.context.state_ref().read().config().options()).durability;
+        self.transaction.set_durability(Switches::durability_of(&durability)?);
         Ok(running.nothing(StatementKind::Set))
     }
 

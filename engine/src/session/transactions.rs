@@ -36,7 +36,7 @@ impl Session {
         Ok(Some(running.nothing(StatementKind::Transaction)))
     }
 
-    pub(super) fn check_not_failed(&self) -> Result<(), EngineError> {
+    pub(crate) fn check_not_failed(&self) -> Result<(), EngineError> {
         if self.transaction.has_failed() {
             let message = "a statement of this transaction failed, so nothing more can be done in it";
             return Err(state_error(message, "end it with ROLLBACK"));

@@ -4,8 +4,10 @@
 //! OPTIMIZE TABLE t [FULL]
 //! CHECKPOINT
 //! FLUSH
+//! BACKUP TO 'directory' [COPY]
 //! ```
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
@@ -18,6 +20,7 @@ use pmem_store::StoreError;
 use super::ddl::resolve;
 use super::parse::parse_error;
 use super::tokens::{is_word, significant};
+use crate::backup::backup_to;
 use crate::catalog::EXTERNAL;
 use crate::compaction::{checkpoint, optimize_table};
 use crate::error::EngineError;
@@ -29,6 +32,7 @@ pub enum MaintenanceStatement {
     Optimize { table: TableReference, full: bool },
     Checkpoint,
     Flush,
+    Backup { to: PathBuf, copies: bool },
 }
 
 /// The statement, if it is one of these.
@@ -43,6 +47,7 @@ pub fn parse_maintenance(
         () if is_word(first, "OPTIMIZE") => optimize,
         () if is_word(first, "CHECKPOINT") => |_| Ok(MaintenanceStatement::Checkpoint),
         () if is_word(first, "FLUSH") => |_| Ok(MaintenanceStatement::Flush),
+        () if is_word(first, "BACKUP") => backup,
         () => return Ok(None),
     };
     let mut parser = Parser::new(dialect).with_tokens_with_locations(tokens.to_vec());
@@ -64,6 +69,23 @@ fn optimize(parser: &mut Parser<'_>) -> Result<MaintenanceStatement, ParserError
     Ok(MaintenanceStatement::Optimize { table, full })
 }
 
+fn backup(parser: &mut Parser<'_>) -> Result<MaintenanceStatement, ParserError> {
+    let token = parser.next_token();
+    if !is_word(&token.token, "TO") {
+        return parser.expected("TO", token);
+    }
+    let token = parser.next_token();
+    let Token::SingleQuotedString(to) = &token.token else {
+        return parser.expected("a directory in single quotes", token);
+    };
+    let to = PathBuf::from(to);
+    let copies = is_word(&parser.peek_token().token, "COPY");
+    if copies {
+        let _ = parser.next_token();
+    }
+    Ok(MaintenanceStatement::Backup { to, copies })
+}
+
 fn end(parser: &mut Parser<'_>) -> Result<(), ParserError> {
     while parser.consume_token(&Token::SemiColon) {}
     let token = parser.peek_token();
@@ -76,13 +98,20 @@ pub async fn run_maintenance(running: &Running, statement: MaintenanceStatement)
         MaintenanceStatement::Optimize { .. } => "OPTIMIZE TABLE",
         MaintenanceStatement::Checkpoint => "CHECKPOINT",
         MaintenanceStatement::Flush => "FLUSH",
+        MaintenanceStatement::Backup { .. } => "BACKUP",
     };
     if running.catalog.transaction().is_open() {
         let message = format!("{name} is about what is committed, so it is no part of a transaction");
         return Err(state_error(&message, "end the transaction first"));
     }
-    running.catalog.write_scope().check_writable()?;
+    if !matches!(statement, MaintenanceStatement::Backup { .. }) {
+        running.catalog.write_scope().check_writable()?;
+    }
     match statement {
+        MaintenanceStatement::Backup { to, .. } if to.as_os_str().is_empty() => {
+            Err(state_error("BACKUP TO '' names no directory", "write the path of the backup between the quotes"))
+        }
+        MaintenanceStatement::Backup { to, copies } => backup_to(running, to, copies).await.map(Some),
         MaintenanceStatement::Optimize { table, full } => optimized(running, &table, full).await.map(Some),
         MaintenanceStatement::Checkpoint => checkpoint(&running.engine.store).await.map(|()| None),
         MaintenanceStatement::Flush => {

@@ -6,7 +6,7 @@ use datafusion::logical_expr::{ResetVariable, SetVariable};
 
 use crate::error::{EngineError, nearest};
 use super::versions::RETENTION;
-use crate::switches;
+use crate::switches::{self, Switches};
 
 /// Ours, and what they are called in DataFusion.
 const NAMES: [(&str, &str); 4] = [
@@ -33,6 +33,10 @@ pub fn set_variable(mut set: SetVariable, known: &ConfigOptions, defaults: &Conf
     if set.value.eq_ignore_ascii_case("default") {
         return Ok(default_of(set.variable, defaults).unwrap_or_else(|reset| SetVariable { variable: reset.variable, value: set.value }));
     }
+    if set.variable == switches::DURABILITY {
+        set.value = set.value.to_lowercase();
+        Switches::durability_of(&set.value)?;
+    }
     if set.variable == TIME_ZONE && set.value.parse::<Tz>().is_err() {
         let message = format!("there is no time zone \"{}\"", set.value);
         let hint = Some("name one as 'UTC', '+02:00' or 'Europe/Berlin'".to_string());
@@ -52,7 +56,8 @@ pub fn reset_variable(
 
 fn default_of(variable: String, defaults: &ConfigOptions) -> Result<SetVariable, ResetVariable> {
     if switches::NAMES.contains(&variable.as_str()) {
-        return Ok(SetVariable { variable, value: "true".to_string() });
+        let value = if variable == switches::DURABILITY { "table" } else { "true" };
+        return Ok(SetVariable { variable, value: value.to_string() });
     }
     let entry = defaults.entries().into_iter().find(|entry| entry.key == variable);
     match entry.and_then(|entry| entry.value) {

@@ -5,11 +5,14 @@ use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
+use super::distinct_from::bound_distinct_from;
 use super::locate::offset_of;
 use crate::error::EngineError;
 
 pub fn tokenize(sql: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, ParserError> {
-    Tokenizer::new(dialect, sql).tokenize_with_location().map_err(ParserError::from)
+    let mut tokens = Tokenizer::new(dialect, sql).tokenize_with_location()?;
+    bound_distinct_from(&mut tokens);
+    Ok(tokens)
 }
 
 /// Numbers with an exponent are DOUBLE, as in the SQL standard; DataFusion would make decimals of

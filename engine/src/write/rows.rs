@@ -1,6 +1,7 @@
 //! A stream of batches becomes segments, and one commit makes them visible.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
@@ -60,9 +61,19 @@ impl RowWriter {
                 (scope.store().new_table_id(), rules)
             }
         };
+        RowWriter::with_rules(scope, target, id, &rules)
+    }
+
+    /// For a table that is there, with rules that are known already.
+    pub fn of_table(scope: &WriteScope, target: WriteTarget, rules: &Arc<TableRules>) -> Result<RowWriter, EngineError> {
+        let Target::Existing { id, .. } = target.what else { return RowWriter::new(scope, target) };
+        RowWriter::with_rules(scope, target, id, rules)
+    }
+
+    fn with_rules(scope: &WriteScope, target: WriteTarget, id: TableId, rules: &Arc<TableRules>) -> Result<RowWriter, EngineError> {
         let may_be_few = matches!(target.what, Target::Existing { replace: false, .. });
         let sink = RowSink::new(scope.store(), id, &target.schema, may_be_few)?;
-        Ok(RowWriter { scope: scope.clone(), target, id, sink: Some(sink), enforcer: Some(Enforcer::new(&rules)), rows: 0 })
+        Ok(RowWriter { scope: scope.clone(), target, id, sink: Some(sink), enforcer: Some(Enforcer::new(rules)), rows: 0 })
     }
 
     /// The rows make segments of their own, however few they are: somebody has put them into a file together.
@@ -149,7 +160,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     }
 }
 
-fn check_not_null(batch: &RecordBatch, target: &WriteTarget, rows_before: u64) -> Result<(), EngineError> {
+pub fn check_not_null(batch: &RecordBatch, target: &WriteTarget, rows_before: u64) -> Result<(), EngineError> {
     let mut columns = target.schema.fields().iter().zip(batch.columns());
     let Some((column, row)) = columns.find_map(|(field, array)| misplaced_null(field, array, None)) else { return Ok(()) };
     Err(EngineError::NotNull { table: target.table.clone(), column, row: rows_before + row as u64 + 1 })
@@ -181,8 +192,6 @@ fn misplaced_null(field: &Field, array: &ArrayRef, visible: Option<&NullBuffer>)
 mod tests {
     use arrow::array::{Int32Array, StructArray};
     use arrow::datatypes::{Fields, Schema};
-
-    use std::sync::Arc;
 
     use super::*;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use pmem_store::{Savepoint, Snapshot, Store, StoreError, Transaction};
+use pmem_store::{Durability, Savepoint, Snapshot, Store, StoreError, Transaction};
 
 use super::open::{OpenTransaction, now_ms};
 use crate::constraints::TableRules;
@@ -17,6 +17,7 @@ pub struct TransactionSlot {
     open: Mutex<Option<Open>>,
     /// Of the engine: ids of transactions.
     next_id: Arc<AtomicU64>,
+    durability: Mutex<Option<Durability>>,
 }
 
 #[derive(Debug)]
@@ -33,7 +34,7 @@ struct Open {
 
 impl TransactionSlot {
     pub fn new(next_id: Arc<AtomicU64>) -> TransactionSlot {
-        TransactionSlot { open: Mutex::default(), next_id }
+        TransactionSlot { open: Mutex::default(), next_id, durability: Mutex::default() }
     }
 
     /// What can be told of the open transaction.
@@ -46,6 +47,15 @@ impl TransactionSlot {
             read_only: open.read_only,
             failed: open.failed,
         })
+    }
+
+    /// How soon what the session commits is durable; None where the tables say.
+    pub fn durability(&self) -> Option<Durability> {
+        *self.durability.lock()
+    }
+
+    pub fn set_durability(&self, durability: Option<Durability>) {
+        *self.durability.lock() = durability;
     }
 
     pub fn is_open(&self) -> bool {
@@ -78,7 +88,11 @@ impl TransactionSlot {
             let message = "the transaction was rolled back, because a statement of it failed";
             return Err(state_error(message, "run it again from BEGIN"));
         }
-        open.transaction.commit("COMMIT")?;
+        let mut transaction = open.transaction;
+        if let Some(durability) = self.durability() {
+            transaction.set_durability(durability);
+        }
+        transaction.commit("COMMIT")?;
         Ok(())
     }
 
@@ -207,6 +221,9 @@ impl WriteScope {
         let Some(open) = slot.as_mut() else {
             drop(slot);
             let mut transaction = self.store().begin_at(Arc::clone(&self.base))?;
+            if let Some(durability) = self.slot.durability() {
+                transaction.set_durability(durability);
+            }
             let done = change(&mut transaction)?;
             transaction.commit(operation)?;
             self.engine.maintenance.wake();

@@ -49,7 +49,8 @@ pub fn insert_plan(
     Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
 }
 
-fn nullable(schema: &Schema) -> SchemaRef {
+/// Says that all columns may be NULL.
+pub fn nullable(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::{CastOptions, cast_with_options, concat_batches};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use pmem_store::{Appender, SealedSegment, Store, StoreError, TableId, Transaction, ZONE_ROWS};
 
 use crate::constraints::Enforcer;
 use crate::error::EngineError;
+use crate::functions::with_one_nan;
 use crate::types::physical_schema;
 
 /// So many bytes of rows and no more go to a table's log; what is more makes a segment of its own.
-const FEW_BYTES: usize = 1 << 20;
-const FEW_ROWS: usize = ZONE_ROWS;
+pub const FEW_BYTES: usize = 1 << 20;
+pub const FEW_ROWS: usize = ZONE_ROWS;
 
 /// Takes rows until it is known whether they are few.
 pub struct RowSink {
@@ -41,11 +42,12 @@ impl RowSink {
 
     /// Blocks while it writes to the mapped file.
     pub fn write(&mut self, batch: RecordBatch) -> Result<(), EngineError> {
+        let batch = with_one_nan_each(batch)?;
         if let Some(appender) = &mut self.appender {
             return Ok(appender.write(batch)?);
         }
         self.few_rows += batch.num_rows();
-        self.few_bytes += batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(FEW_BYTES)).sum::<usize>();
+        self.few_bytes += batch.columns().iter().map(size_bytes).sum::<usize>();
         self.few.push(batch);
         if self.few_rows > FEW_ROWS || self.few_bytes > FEW_BYTES {
             let mut appender = self.store.appender(self.table, Arc::clone(&self.physical))?;
@@ -65,6 +67,26 @@ impl RowSink {
         };
         Ok(Written { store: self.store, table: self.table, segments, few, enforcer: None })
     }
+}
+
+/// Files may have other NaNs than the one that compares as NaN does.
+fn with_one_nan_each(batch: RecordBatch) -> Result<RecordBatch, EngineError> {
+    if !batch.schema_ref().fields().iter().any(|field| field.data_type().is_floating()) {
+        return Ok(batch);
+    }
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let columns = batch.columns().iter().map(with_one_nan).collect();
+    Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &rows).map_err(StoreError::from)?)
+}
+
+fn size_bytes(column: &ArrayRef) -> usize {
+    // Of views Arrow counts the views alone.
+    let behind_views = match column.data_type() {
+        DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),
+        DataType::BinaryView => column.as_binary_view().total_buffer_bytes_used(),
+        _ => 0,
+    };
+    behind_views + column.to_data().get_slice_memory_size().unwrap_or(FEW_BYTES)
 }
 
 /// Dropped before a transaction has them, they are removed.
@@ -109,7 +131,7 @@ impl Drop for Written {
 }
 
 /// As they lie in a segment or log.
-fn physical_rows(batches: &[RecordBatch], physical: &SchemaRef) -> Result<RecordBatch, StoreError> {
+pub fn physical_rows(batches: &[RecordBatch], physical: &SchemaRef) -> Result<RecordBatch, StoreError> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let batches = batches.iter().map(|batch| -> Result<RecordBatch, StoreError> {
         let columns = batch.columns().iter().zip(physical.fields());

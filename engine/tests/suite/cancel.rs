@@ -266,6 +266,9 @@ fn dear_expressions_stop_within_a_batch() {
         format!("SELECT id FROM texts ORDER BY {cut}"),
         format!("SELECT id FROM texts ORDER BY {cut} LIMIT 3"),
         format!("SELECT id FROM texts GROUP BY id, body HAVING regexp_like(body, {DEAR})"),
+        format!("SELECT sum(id) FILTER (WHERE regexp_like(body, {DEAR})) FROM texts"),
+        format!("SELECT max(n) FROM (SELECT sum(length({cut})) OVER (ORDER BY id) AS n FROM texts)"),
+        format!("SELECT max(n) FROM (SELECT rank() OVER (PARTITION BY {cut} ORDER BY id) AS n FROM texts)"),
     ] {
         leaves_most_undone(&db, &watched, &sql, 8192);
     }
@@ -304,4 +307,47 @@ fn slices_of_a_dear_filter_leave_the_rows_that_pass() {
         let (count, sum) = expected.fold((0, 0), |(count, sum), id| (count + 1, sum + id));
         assert_eq!(counted, [format!("{count}|{sum}")], "{filter}");
     }
+}
+
+/// Dear expressions in windows and filters of aggregates, and a table that has their values as columns.
+#[test]
+fn dear_expressions_of_windows_are_what_columns_of_them_are() {
+    let db = Db::new();
+    db.load("t", &[], &numbers(0, 30_000));
+    let (cut, key, filter) = ("regexp_replace(s, '[1-3]+', 'x', 'g')", "substr(s, 1, 3)", "s LIKE '%7%'");
+    db.run(&format!("CREATE TABLE u AS SELECT id, {cut} AS cut, {key} AS key, {filter} AS filter FROM t"));
+    let query = |cut: &str, key: &str, filter: &str, table: &str| {
+        let windows = format!(
+            "lag({cut}, 2, 'none') OVER (PARTITION BY {key} ORDER BY id),
+             sum(length({cut})) FILTER (WHERE {filter}) OVER (PARTITION BY {key} ORDER BY {cut}, id),
+             max({cut}) OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND 1 FOLLOWING),
+             count(*) OVER (PARTITION BY {key} ORDER BY id DESC)"
+        );
+        db.rows(&format!("SELECT id, {windows} FROM {table} ORDER BY id"))
+    };
+    let of_columns = query("cut", "key", "filter", "u");
+    assert_eq!(of_columns.len(), 30_000);
+    assert!(query(cut, key, filter, "t") == of_columns);
+    let count = |cut: &str, filter: &str, table: &str| {
+        db.rows(&format!("SELECT count(DISTINCT {cut}) FILTER (WHERE {filter}), max(id) FILTER (WHERE {filter}) FROM {table}"))
+    };
+    assert_eq!(count(cut, filter, "t"), count("cut", "filter", "u"));
+}
+
+#[test]
+fn an_argument_of_a_window_that_fails_says_so_as_a_column_does() {
+    let db = Db::new();
+    db.load("t", &[], &numbers(0, 20_000));
+    let fails = "decode(CASE WHEN id = 17000 THEN 'zz' ELSE '00' END, 'hex')";
+    let as_column = db.error(&format!("SELECT {fails} FROM t")).to_string();
+    assert_eq!(db.error(&format!("SELECT lag({fails}) OVER (ORDER BY id) FROM t")).to_string(), as_column);
+    assert_eq!(db.error(&format!("SELECT max({fails}) FROM t")).to_string(), as_column);
+}
+
+#[test]
+fn slices_of_a_volatile_expression_have_values_of_their_own() {
+    let db = Db::new();
+    db.load("t", &[], &numbers(0, 20_000));
+    assert_eq!(db.value("SELECT count(DISTINCT u) FROM (SELECT uuid() AS u FROM t)"), "20000");
+    assert_eq!(db.value("SELECT count(DISTINCT u) FROM (SELECT upper(CAST(uuid() AS varchar)) || s AS u FROM t)"), "20000");
 }

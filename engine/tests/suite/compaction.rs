@@ -12,7 +12,7 @@ use super::helpers::{Db, options, soon};
 
 /// What happens by itself happens at once.
 fn quick() -> MaintenanceOptions {
-    MaintenanceOptions { enabled: true, rate_bytes_per_s: None, delay_ms: 5, seal_after_ms: 50 }
+    MaintenanceOptions { enabled: true, rate_bytes_per_s: None, delay_ms: 5, seal_after_ms: 50, ..MaintenanceOptions::default() }
 }
 
 fn with(maintenance: MaintenanceOptions) -> EngineOptions {

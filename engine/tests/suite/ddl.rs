@@ -84,6 +84,24 @@ fn a_table_that_exists_is_kept_replaced_or_an_error() {
 }
 
 #[test]
+fn a_transaction_replaces_the_tables_and_views_that_it_sees() {
+    let db = Db::new();
+    db.run("CREATE TABLE t AS SELECT 1 AS a");
+    db.run("BEGIN");
+    db.run("CREATE TABLE made AS SELECT 1 AS a");
+    db.run("CREATE OR REPLACE TABLE made AS SELECT a + 1 AS a, 'x' AS b FROM made");
+    assert_eq!(db.rows("SELECT * FROM made"), ["2|x"]);
+    db.run("DROP TABLE t");
+    db.run("CREATE OR REPLACE TABLE t (c int)");
+    db.run("CREATE OR REPLACE VIEW v AS SELECT c FROM t");
+    db.run("CREATE OR REPLACE VIEW v AS SELECT c + 1 AS d FROM t");
+    db.run("INSERT INTO t VALUES (4)");
+    assert_eq!(db.rows("SELECT * FROM v"), ["5"]);
+    db.run("COMMIT");
+    assert_eq!((db.rows("SELECT * FROM t"), db.rows("SELECT * FROM v"), db.rows("SELECT * FROM made")), (vec!["4".to_string()], vec!["5".to_string()], vec!["2|x".to_string()]));
+}
+
+#[test]
 fn a_replaced_or_dropped_table_leaves_no_files() {
     let db = Db::new();
     db.run("CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 10000) AS g(value)");

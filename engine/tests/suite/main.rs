@@ -1,13 +1,19 @@
 //! The tests of the engine, as one binary: linking several costs more than running them.
 
+/// That of the binary: what is measured here is what users have.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod accounts;
 mod alter;
+mod backup;
 mod cancel;
 mod compaction;
 mod constraints;
 mod copy;
 mod ddl;
 mod defaults;
+mod direct_inserts;
 mod dml;
 mod errors;
 mod export;
@@ -18,6 +24,7 @@ mod helpers;
 mod huge_sql;
 mod import;
 mod insert;
+mod insert_speed;
 mod isolation;
 mod memory;
 mod model;

@@ -377,3 +377,12 @@ fn a_decimal_meets_a_double_of_a_prepared_statement_as_doubles() {
     assert_eq!(db.rows("EXECUTE p(1e30)"), ["1.50"]);
     assert_eq!(db.rows("EXECUTE p(1e-20)"), Vec::<String>::new());
 }
+
+#[test]
+fn a_nan_with_a_sign_is_stored_as_the_one_that_is_greater_than_all() {
+    let db = Db::new();
+    let values = arrow::array::Float64Array::from(vec![-f64::NAN, 1.0]);
+    let rows = arrow::array::RecordBatch::try_from_iter([("d", std::sync::Arc::new(values) as arrow::array::ArrayRef)]).unwrap();
+    db.load("t", &[], &rows);
+    assert_eq!(db.value("SELECT count(*) FROM t WHERE d > 5"), "1");
+}

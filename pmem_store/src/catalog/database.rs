@@ -1,13 +1,17 @@
 //! Opens the redb file and defines its tables.
 
+use std::any::Any;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use redb::{Builder, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, TableDefinition, WriteTransaction};
+use redb::{Builder, CommitError, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, StorageError, TableDefinition};
+use redb::{TableError, TransactionError, WriteTransaction};
 
+use super::identity::new_store_id;
 use super::records::{NamespaceRecord, StoreRecord};
-use crate::error::{Result, StoreError};
+use crate::error::{Result, StoreError, is_full};
 
-/// `"store"` → [`StoreRecord`]
+/// `"store"` → [`StoreRecord`]; `"id"` → the store's id, as text
 pub const STORE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("store");
 /// namespace → `NamespaceRecord`
 pub const NAMESPACES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("namespaces");
@@ -34,6 +38,8 @@ pub const LOGS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("l
 pub const SNAPSHOTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("snapshots");
 
 pub const STORE_KEY: &str = "store";
+/// Beside the record and not in it: a program that does not know it leaves it as it is.
+pub const STORE_ID_KEY: &str = "id";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -96,8 +102,12 @@ impl Database {
         Ok(transaction)
     }
 
-    pub fn error(&self, error: impl std::fmt::Display) -> StoreError {
-        StoreError::Catalog { path: self.path.clone(), what: error.to_string() }
+    pub fn error(&self, error: impl Display + 'static) -> StoreError {
+        match storage_error(&error) {
+            Some(StorageError::Io(error)) if is_full(error) => StoreError::NoSpaceForCatalog(self.path.clone()),
+            Some(StorageError::PreviousIo) => StoreError::Poisoned(format!("\"{}\" could not be written", self.path.display())),
+            _ => StoreError::Catalog { path: self.path.clone(), what: error.to_string() },
+        }
     }
 
     /// Creates every table and the store's own record.
@@ -108,6 +118,7 @@ impl Database {
             let mut store = transaction.open_table(STORE).map_err(fail)?;
             let bytes = serde_json::to_vec(record).map_err(|error| self.error(error))?;
             store.insert(STORE_KEY, bytes.as_slice()).map_err(|error| self.error(error))?;
+            store.insert(STORE_ID_KEY, new_store_id().as_bytes()).map_err(|error| self.error(error))?;
             let mut namespaces = transaction.open_table(NAMESPACES).map_err(fail)?;
             let bytes = serde_json::to_vec(&NamespaceRecord { created_version: 0 }).map_err(|error| self.error(error))?;
             namespaces.insert(namespace, bytes.as_slice()).map_err(|error| self.error(error))?;
@@ -119,6 +130,20 @@ impl Database {
         }
         transaction.commit().map_err(|error| self.error(error))
     }
+}
+
+/// What the file did, if it was that.
+fn storage_error(error: &dyn Any) -> Option<&StorageError> {
+    if let Some(TableError::Storage(error)) = error.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(TransactionError::Storage(error)) = error.downcast_ref() {
+        return Some(error);
+    }
+    if let Some(CommitError::Storage(error)) = error.downcast_ref() {
+        return Some(error);
+    }
+    error.downcast_ref()
 }
 
 fn open_error(path: &Path, error: redb::DatabaseError) -> StoreError {

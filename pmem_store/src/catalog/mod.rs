@@ -3,11 +3,16 @@
 mod database;
 mod garbage;
 mod history;
+mod identity;
+mod image;
 mod read;
 mod records;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub(crate) use database::{Access, Database};
+pub(crate) use identity::new_store_id;
 pub(crate) use read::CatalogReader;
 pub(crate) use records::{Garbage, GarbageKind};
 pub use records::{

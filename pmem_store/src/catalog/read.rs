@@ -1,5 +1,6 @@
 //! Reads the catalog as it was at one moment.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
@@ -59,9 +60,11 @@ impl CatalogReader {
         rows.map(|row| self.decode(row.map_err(|error| self.error(error))?.1.value())).collect()
     }
 
-    pub fn has_segment(&self, table: TableId, segment: u64) -> Result<bool> {
+    /// Of a table, also those kept for older versions.
+    pub fn segment_ids(&self, table: TableId) -> Result<HashSet<u64>> {
         let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
-        Ok(segments.get((table, segment)).map_err(|error| self.error(error))?.is_some())
+        let rows = segments.range((table, 0)..=(table, u64::MAX)).map_err(|error| self.error(error))?;
+        rows.map(|row| Ok(row.map_err(|error| self.error(error))?.0.value().1)).collect()
     }
 
     pub fn views(&self) -> Result<Vec<ViewRecord>> {
@@ -74,7 +77,7 @@ impl CatalogReader {
         serde_json::from_slice(bytes).map_err(|error| self.error(error))
     }
 
-    pub(super) fn error(&self, error: impl std::fmt::Display) -> StoreError {
+    pub(super) fn error(&self, error: impl std::fmt::Display + 'static) -> StoreError {
         self.database.error(error)
     }
 }

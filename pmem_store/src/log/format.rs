@@ -70,8 +70,25 @@ pub(super) fn encode_header(identity: LogIdentity, capacity_bytes: u64, epoch: u
     bytes
 }
 
+/// The size of the whole file of which `bytes` begin with the header.
+pub(super) fn capacity_of(bytes: &[u8]) -> u64 {
+    u64_at(bytes, 32)
+}
+
 /// Reads the header of a log of which `bytes` is the whole file.
 pub(super) fn parse_header(path: &Path, bytes: &[u8]) -> Result<FileHeader> {
+    let header = parse_begin(path, bytes)?;
+    match header.capacity_bytes == bytes.len() as u64 {
+        true => Ok(header),
+        false => {
+            let what = format!("it has {} bytes and was made with {}", bytes.len(), header.capacity_bytes);
+            Err(StoreError::damaged(path, 32, what))
+        }
+    }
+}
+
+/// Reads the header of a log of which `bytes` are the first.
+pub(super) fn parse_begin(path: &Path, bytes: &[u8]) -> Result<FileHeader> {
     let damaged = |offset: u64, what: &str| StoreError::damaged(path, offset, what);
     if bytes.len() < PAGE_BYTES || bytes[..8] != MAGIC {
         return Err(damaged(0, "it does not begin as a log"));
@@ -91,9 +108,6 @@ pub(super) fn parse_header(path: &Path, bytes: &[u8]) -> Result<FileHeader> {
         return Err(damaged(0, "the checksum of its header is wrong"));
     }
     let capacity_bytes = u64_at(bytes, 32);
-    if capacity_bytes != bytes.len() as u64 {
-        return Err(damaged(32, &format!("it has {} bytes and was made with {capacity_bytes}", bytes.len())));
-    }
     let schema = read_schema(&header[FIXED_BYTES..schema_end]);
     let schema = schema.ok_or_else(|| damaged(FIXED_BYTES as u64, "its schema cannot be read"))?;
     let identity = LogIdentity { table: u64_at(bytes, 16), log: u64_at(bytes, 24), schema_version: u32_at(bytes, 12) };

@@ -4,6 +4,7 @@
 //!
 //! - `tail_log`: making, opening and reading; `append`: writing; `group_commit`: who flushes
 //! - `format`: the bytes; `encode` and `decode`: rows to a record and back; `recover`: where it ends
+//! - `copy`: the bytes of its records for a backup, and back
 //! - `index`: where each record lies; `view` and `chunks`: its rows as batches
 //!
 //! **Invariant:** bytes before the end of the log never change, so readers need no lock once they
@@ -11,6 +12,7 @@
 
 mod append;
 mod chunks;
+mod copy;
 mod decode;
 mod encode;
 mod error;
@@ -23,6 +25,7 @@ mod tail_log;
 mod view;
 
 pub use encode::PreparedRecord;
+pub(crate) use copy::{place_log, verify_log};
 pub use error::AppendError;
 pub use format::LogIdentity;
 pub(crate) use index::LogCommit;

@@ -68,8 +68,8 @@ impl TailLog {
         let first_record = format::first_record(schema_message.len());
         let capacity_bytes = capacity_bytes.max(first_record + PAGE_BYTES as u64).next_multiple_of(PAGE_BYTES as u64);
         let epoch = random();
-        path.parent().map_or(Ok(()), files::create_dir)?;
-        let mut region = LogRegion::create(path, capacity_bytes, kind, Arc::clone(poison))?;
+        let dir = path.parent().unwrap_or(path);
+        let mut region = files::create_in(dir, || LogRegion::create(path, capacity_bytes, kind, Arc::clone(poison)))?;
         region.write(0, &encode_header(identity, capacity_bytes, epoch, &schema_message))?;
         let mapping = Mapping::open(path, Some(capacity_bytes))?;
         region.keep()?;
@@ -102,8 +102,9 @@ impl TailLog {
             // written over it; see docs/durability.md.
             let len = (region.capacity() - index.end()).min(RECORD_HEADER_BYTES as u64);
             region.write(index.end(), &[0; RECORD_HEADER_BYTES][..len as usize])?;
-            region.flush()?;
         }
+        // Records that the last process wrote and did not live to flush count from here on as durable.
+        region.flush()?;
         let encoders = Encoders::new(Arc::clone(&physical_schema));
         let writer = Writer::new(region, encoders, &index, last_checksum);
         Ok(TailLog { data: LogData::new(path, identity, physical_schema, mapping, index), writer: Some(writer) })

@@ -6,6 +6,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::decode::cut_short;
+use super::format::LogIdentity;
 use super::index::Extent;
 use super::tail_log::LogData;
 use crate::ZONE_ROWS;
@@ -32,6 +33,11 @@ impl LogView {
     /// What the header and the records take.
     pub fn size_bytes(&self) -> u64 {
         self.extent.end
+    }
+
+    /// Of the log.
+    pub fn identity(&self) -> LogIdentity {
+        self.data.identity
     }
 
     /// The physical schema.

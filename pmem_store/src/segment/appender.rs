@@ -193,10 +193,12 @@ impl Appender {
                 // The only batch of a small write does not preallocate a whole segment.
                 let capacity = if last { room } else { room.max(self.target_bytes) };
                 let id = self.next_segment.fetch_add(1, Ordering::Relaxed);
-                files::create_dir(&self.dir)?;
                 let path = self.dir.join(format!("{id}.arrow"));
-                let schema = Arc::clone(&self.schema);
-                none.insert(SegmentWriter::create(&path, id, schema, capacity, self.kind, &self.poison)?)
+                let made = files::create_in(&self.dir, || {
+                    let schema = Arc::clone(&self.schema);
+                    SegmentWriter::create(&path, id, schema, capacity, self.kind, &self.poison)
+                });
+                none.insert(made?)
             }
         };
         writer.write(batch)

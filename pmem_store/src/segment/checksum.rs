@@ -32,6 +32,20 @@ pub(crate) fn xxh3(bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot(bytes)
 }
 
+/// The same of what comes in pieces.
+#[derive(Default)]
+pub(crate) struct Xxh3(XxHash3_64);
+
+impl Xxh3 {
+    pub fn write(&mut self, bytes: &[u8]) {
+        std::hash::Hasher::write(&mut self.0, bytes);
+    }
+
+    pub fn finish(&self) -> u64 {
+        std::hash::Hasher::finish(&self.0)
+    }
+}
+
 /// The checksums of one segment and which of them have been verified in this process.
 #[derive(Debug)]
 pub struct BufferChecksums {

@@ -13,7 +13,7 @@ mod sketch;
 mod statistics;
 mod writer;
 
-pub(crate) use checksum::xxh3;
+pub(crate) use checksum::{Xxh3, xxh3};
 pub(crate) use compact::{cast_to, compact};
 pub(crate) use exact::exact;
 pub use appender::Appender;
@@ -21,7 +21,7 @@ pub use checksum::{BufferChecksums, ChecksumEntry};
 pub use compact::storable_schema;
 pub use reader::Segment;
 pub use seal::SealedSegment;
-pub(crate) use seal::{link_segment_files, remove_segment_files};
+pub(crate) use seal::{SidePaths, link_segment_files, remove_segment_files, segment_pairs};
 pub use sketch::DistinctSketch;
 pub use statistics::{ColumnSummary, ZoneColumn, ZoneStatistics};
 pub use writer::SegmentWriter;

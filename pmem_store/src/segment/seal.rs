@@ -44,13 +44,19 @@ impl SidePaths {
 /// Gives a sealed segment and what lies beside it second names; copies where the file system has no
 /// hard links. The names are durable once their directory is.
 pub(crate) fn link_segment_files(from: &Path, to: &Path) -> Result<()> {
-    let (sides, named) = (SidePaths::of(from), SidePaths::of(to));
-    for (from, to) in sides.all().into_iter().zip(named.all()).chain([(from, to)]) {
-        if std::fs::hard_link(from, to).is_err() {
-            copy_durably(from, to)?;
+    for (from, to) in segment_pairs(from, to) {
+        if std::fs::hard_link(&from, &to).is_err() {
+            copy_durably(&from, &to)?;
         }
     }
     Ok(())
+}
+
+/// The files of a segment at two places, the rows last: only with them it is there.
+pub(crate) fn segment_pairs(from: &Path, to: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let (sides, named) = (SidePaths::of(from), SidePaths::of(to));
+    let all = sides.all().into_iter().zip(named.all()).chain([(from, to)]);
+    all.map(|(from, to)| (from.to_path_buf(), to.to_path_buf())).collect()
 }
 
 fn copy_durably(from: &Path, to: &Path) -> Result<()> {

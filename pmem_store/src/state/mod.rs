@@ -3,8 +3,10 @@
 //! Invariant: a state that somebody else can see never changes. A commit makes the next one, which
 //! shares with it all tables that did not change.
 
+mod chunks;
 mod columns;
 mod table;
+mod tables;
 mod tail;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,15 +22,16 @@ pub use table::{TableData, TableSegment};
 pub use tail::Tail;
 pub(crate) use tail::{PendingRows, TableLog};
 pub(crate) use table::{TableState, column_places, read_table};
+pub(crate) use tables::Tables;
 
 /// Namespace and name.
 pub(crate) type QualifiedName = (String, String);
 
-/// Cheap to clone: a change copies the map it changes.
+/// Cheap to clone: a change copies the map it changes, and of the tables a part.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CatalogState {
     pub namespaces: Arc<BTreeSet<String>>,
-    pub tables: Arc<BTreeMap<QualifiedName, Arc<TableState>>>,
+    pub tables: Tables,
     pub views: Arc<BTreeMap<QualifiedName, ViewRecord>>,
     pub snapshots: Arc<BTreeMap<String, NamedSnapshot>>,
 }
@@ -38,15 +41,12 @@ impl CatalogState {
     pub fn load(database: &Arc<Database>, shared: &Arc<Shared>) -> Result<(CatalogState, u64)> {
         let reader = CatalogReader::begin(database)?;
         let version = reader.store()?.version;
-        let table = |record: TableRecord| {
-            let name = (record.namespace.clone(), record.name.clone());
-            (name, Arc::new(TableState::stored(record, version, database, shared)))
-        };
+        let table = |record: TableRecord| Arc::new(TableState::stored(record, version, database, shared));
         let view = |view: ViewRecord| ((view.namespace.clone(), view.name.clone()), view);
         let snapshot = |snapshot: NamedSnapshot| (snapshot.name.clone(), snapshot);
         let state = CatalogState {
             namespaces: Arc::new(reader.namespaces()?.into_iter().collect()),
-            tables: Arc::new(reader.tables()?.into_iter().map(table).collect()),
+            tables: Tables::of(reader.tables()?.into_iter().map(table).collect()),
             views: Arc::new(reader.views()?.into_iter().map(view).collect()),
             snapshots: Arc::new(reader.named_snapshots()?.into_iter().map(snapshot).collect()),
         };
@@ -54,8 +54,7 @@ impl CatalogState {
     }
 
     pub fn table(&self, namespace: &str, name: &str) -> Option<&Arc<TableState>> {
-        // A map of pairs of strings cannot be asked with pairs of borrowed ones.
-        self.tables.get(&(namespace.to_string(), name.to_string()))
+        self.tables.named(namespace, name)
     }
 
     pub fn require_table(&self, namespace: &str, name: &str) -> Result<&Arc<TableState>> {
@@ -64,11 +63,10 @@ impl CatalogState {
 
     /// The table with this id, whatever it is called by now.
     pub fn table_by_id(&self, id: TableId) -> Option<&Arc<TableState>> {
-        self.tables.values().find(|table| table.record.id == id)
+        self.tables.with_id(id)
     }
 
     pub fn put_table(&mut self, table: TableState) {
-        let name = (table.record.namespace.clone(), table.record.name.clone());
-        Arc::make_mut(&mut self.tables).insert(name, Arc::new(table));
+        self.tables.put(Arc::new(table));
     }
 }

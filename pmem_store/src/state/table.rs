@@ -33,6 +33,14 @@ struct Stored {
     reading: Mutex<()>,
 }
 
+impl Stored {
+    fn read(&self, record: &TableRecord) -> Result<Arc<TableData>> {
+        let logs = self.shared.logs.of_table(record.id);
+        let reader = CatalogReader::begin(&self.database)?;
+        read_table(&reader, record, self.version, &self.shared, logs).map(Arc::new)
+    }
+}
+
 /// What a table is made of. Never changes.
 #[derive(Debug, Clone)]
 pub struct TableData {
@@ -150,10 +158,16 @@ impl TableState {
         if let Some(data) = self.data.get() {
             return Ok(Arc::clone(data));
         }
-        let logs = stored.shared.logs.of_table(self.record.id);
-        let reader = CatalogReader::begin(&stored.database)?;
-        let data = Arc::new(read_table(&reader, &self.record, stored.version, &stored.shared, logs)?);
+        let data = stored.read(&self.record)?;
         Ok(Arc::clone(self.data.get_or_init(|| data)))
+    }
+
+    /// The same, and what was read for it is not kept: for whoever looks at every table once.
+    pub fn glance(&self) -> Result<Arc<TableData>> {
+        match (self.data.get(), &self.stored) {
+            (None, Some(stored)) => stored.read(&self.record),
+            _ => self.data(),
+        }
     }
 }
 

@@ -18,7 +18,6 @@ pub fn alter_table(
     let known = same_columns(state, table, base_schema_version)?;
     let mut record = known.record.clone();
     let mut data = known.data()?.as_ref().clone();
-    let old_name = (record.namespace.clone(), record.name.clone());
     if let Some(name) = alteration.name.as_ref().filter(|name| **name != record.name) {
         require_free_name(state, &record.namespace, name)?;
         record.name = name.clone();
@@ -60,7 +59,6 @@ pub fn alter_table(
     if let Some(options) = &alteration.options {
         record.options = options.clone();
     }
-    Arc::make_mut(&mut state.tables).remove(&old_name);
     changed(state, record, data, version);
     Ok(())
 }

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use arrow::compute::concat_batches;
+
 use super::alter::alter_table;
 use super::change::{Change, DeletedRows};
 use super::logs;
@@ -40,7 +42,7 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
         Change::AppendRows { table, id, rows, schema_version } => {
             let known = same_columns(state, *table, *schema_version)?;
             let mut data = known.data()?.as_ref().clone();
-            data.pending.push(PendingRows { id: *id, rows: rows.clone(), deletions: None });
+            push_pending(&mut data.pending, PendingRows { id: *id, rows: rows.clone(), deletions: None })?;
             changed(state, known.record.clone(), data, version);
             Ok(())
         }
@@ -51,7 +53,8 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
         Change::ClearTable { table, known: meant } => {
             let known = require(state, *table)?;
             let mut data = known.data()?.as_ref().clone();
-            if logs::has_more(&data, meant, version) {
+            let meant = shared.moves.followed(*table, meant);
+            if logs::has_more(&data, &meant, version) {
                 // Rows that were added since would be lost, and nobody has seen them.
                 return Err(StoreError::Conflict { table: known.record.name.clone() });
             }
@@ -94,6 +97,17 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
     }
 }
 
+/// Rows that came before are joined to the new ones while they are no more, so that a transaction of very
+/// many single rows has few batches and has copied each row few times. Rows that somebody has named by
+/// their place, to delete them, stay where they are.
+fn push_pending(pending: &mut Vec<PendingRows>, mut new: PendingRows) -> Result<()> {
+    while let Some(last) = pending.pop_if(|last| last.deletions.is_none() && last.rows.num_rows() <= new.rows.num_rows()) {
+        new.rows = concat_batches(&last.rows.schema(), [&last.rows, &new.rows])?;
+    }
+    pending.push(new);
+    Ok(())
+}
+
 fn create_namespace(state: &mut CatalogState, name: &str) -> Result<()> {
     if state.namespaces.contains(name) {
         return Err(StoreError::AlreadyExists { kind: "schema", name: name.to_string() });
@@ -105,7 +119,7 @@ fn create_namespace(state: &mut CatalogState, name: &str) -> Result<()> {
 fn drop_namespace(state: &mut CatalogState, name: &str, cascade: bool) -> Result<()> {
     require_namespace(state, name)?;
     let tables: Vec<(TableId, String)> =
-        state.tables.values().filter(|table| table.record.namespace == name).map(|table| (table.record.id, table.record.name.clone())).collect();
+        state.tables.iter().filter(|table| table.record.namespace == name).map(|table| (table.record.id, table.record.name.clone())).collect();
     let has_views = state.views.keys().any(|(namespace, _)| namespace == name);
     if !cascade && (has_views || !tables.is_empty()) {
         return Err(StoreError::NamespaceNotEmpty(name.to_string()));
@@ -156,8 +170,7 @@ fn drop_table(state: &mut CatalogState, table: TableId, name: &str) -> Result<()
         let (table, snapshot) = (known.record.name.clone(), snapshot.name.clone());
         return Err(StoreError::KeptBySnapshot { table, snapshot });
     }
-    let key = (known.record.namespace.clone(), known.record.name.clone());
-    Arc::make_mut(&mut state.tables).remove(&key);
+    state.tables.remove(table);
     Ok(())
 }
 

@@ -61,7 +61,7 @@ pub struct DeletedRows {
 }
 
 /// What a table had when it was to be cleared: segments, and rows of logs.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct KnownRows {
     pub segments: BTreeSet<u64>,
     pub logs: BTreeMap<u64, u64>,

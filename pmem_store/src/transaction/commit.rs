@@ -3,26 +3,23 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::append::{Acknowledgement, append_record, durability_of, table_of_open_log};
 use super::change::Change;
 use super::materialize::{live, materialize, open_log};
 use super::persist::Persisted;
 use super::{Transaction, apply, persist};
 use crate::catalog::{CatalogWriter, TableId};
 use crate::error::{Result, StoreError};
-use crate::log::{AppendError, PreparedRecord, TailLog};
-use crate::logs::{Durability, OpenLogs};
+use crate::log::{PreparedRecord, TailLog};
 use crate::shared::Pin;
 use crate::snapshot::Snapshot;
 use crate::state::CatalogState;
 use crate::store::{StoreCore, now_ms};
 use crate::versions::keep_named;
 
-/// The option of a table that says how soon its small writes are durable.
-const DURABILITY: &str = "durability";
-
 impl Transaction {
     /// Visible when this returns, and durable, unless all it did was to add a few rows to one table
-    /// with [`Durability::Async`]; the version it became. A transaction that changes nothing commits
+    /// with [`Durability::Async`](crate::Durability::Async); the version it became. A transaction that changes nothing commits
     /// nothing.
     pub fn commit(mut self, operation: &str) -> Result<u64> {
         if self.changes.is_empty() {
@@ -33,10 +30,10 @@ impl Transaction {
         let prepared = self.prepare()?;
         let commits = core.commits.lock();
         if let Some((log, mut record)) = prepared
-            && let Some((version, end_offset)) = self.append(&core, &log, &mut record)?
+            && let Some(appended) = self.append(&core, &log, &mut record)?
         {
             drop(commits);
-            return self.acknowledge(&core, &log, version, end_offset);
+            return appended.wait();
         }
         core.publisher.drain()?;
         core.shared.logs.flush()?;
@@ -81,53 +78,22 @@ impl Transaction {
         Ok(Some((Arc::clone(&open.log), open.log.prepare(&rows)?)))
     }
 
-    /// Appends the record as a version of its own, up to some offset of the log; None where the catalog
-    /// has to change for it. The commits are locked.
-    fn append(&mut self, core: &StoreCore, log: &Arc<TailLog>, record: &mut PreparedRecord) -> Result<Option<(u64, u64)>> {
-        let identity = log.identity();
+    /// Appends the record as a version of its own; None where the catalog has to change for it. The commits
+    /// are locked.
+    fn append(&mut self, core: &Arc<StoreCore>, log: &Arc<TailLog>, record: &mut PreparedRecord) -> Result<Option<Acknowledgement>> {
         let current = core.publisher.state();
-        let Some(table) = current.table_by_id(identity.table) else { return Ok(None) };
-        let data = table.data()?;
-        // Closed, sealed or of other columns than the table has by now.
-        let is_open = data.logs.values().next_back().is_some_and(|last| {
-            Arc::ptr_eq(&last.log, log) && !last.record.closed && identity.schema_version == table.record.schema_version
-        });
-        if !is_open {
-            return Ok(None);
-        }
-        let durability = self.durability.or_else(|| match table.record.options.get(DURABILITY).map(String::as_str) {
-            Some("async") => Some(Durability::Async),
-            _ => None,
-        });
-        self.durability = Some(durability.unwrap_or_default());
-        let version = core.publisher.next_version();
+        let Some(table) = table_of_open_log(log, &current)? else { return Ok(None) };
+        let durability = self.durability.unwrap_or_else(|| durability_of(&table.record));
         if !self.checks.is_empty() {
-            let mut becoming = current.clone();
+            let (mut becoming, version) = (current.clone(), core.publisher.next_version());
             self.changes.iter().try_for_each(|change| apply::apply(change, &mut becoming, version, &core.shared))?;
             self.check(core, &becoming, version)?;
         }
-        let appended = match log.append_prepared(record, version, false) {
-            Ok(appended) => appended,
-            Err(AppendError::Full { .. }) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        self.changes.clear();
-        let is_async = self.durability == Some(Durability::Async);
-        if is_async {
-            // Before anybody can see the rows: a commit of the catalog that builds on them flushes them first.
-            OpenLogs::flush_soon(&core.shared.logs, log);
+        let appended = append_record(core, log, record, durability)?;
+        if appended.is_some() {
+            self.changes.clear();
         }
-        core.publisher.begin(version, is_async);
-        Ok(Some((version, appended.end_offset)))
-    }
-
-    /// Waits for what the transaction was promised.
-    fn acknowledge(&self, core: &StoreCore, log: &Arc<TailLog>, version: u64, end_offset: u64) -> Result<u64> {
-        if self.durability != Some(Durability::Async) {
-            log.flush(end_offset)?;
-        }
-        core.publisher.finish(version)?;
-        Ok(version)
+        Ok(appended)
     }
 
     /// One transaction of the catalog.
@@ -139,7 +105,7 @@ impl Transaction {
         version: u64,
         operation: &str,
     ) -> Result<Persisted> {
-        let appended = materialize(core, &mut state, version)?;
+        let appended = materialize(core, current, &mut state, version)?;
         let mut writer = CatalogWriter::begin(&core.database)?;
         keep_named(&writer, current, &state, &core.shared)?;
         let mut persisted = persist::persist(&mut writer, current, &state, version)?;

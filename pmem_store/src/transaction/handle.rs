@@ -9,6 +9,7 @@ use roaring::RoaringBitmap;
 
 use super::apply;
 use super::change::{Change, DeletedRows, KnownRows};
+use super::moved::Base;
 use super::parts::{NewTable, Replacement, TableAlteration};
 use crate::catalog::{TableId, ViewRecord};
 use crate::error::{Result, StoreError};
@@ -31,12 +32,15 @@ pub struct Transaction {
     pub(super) checks: Vec<CommitCheck>,
     /// Instead of what the table says.
     pub(super) durability: Option<Durability>,
+    /// Only held: where rows go meanwhile stays known.
+    _base: Base,
 }
 
 impl Transaction {
     pub(crate) fn new(core: Arc<StoreCore>, base: Arc<Snapshot>) -> Self {
         let state = base.state.clone();
-        Transaction { core, base, state, changes: Vec::new(), checks: Vec::new(), durability: None }
+        let _base = Base::new(base.version(), &core.shared);
+        Transaction { core, base, state, changes: Vec::new(), checks: Vec::new(), durability: None, _base }
     }
 
     /// What this transaction sees: the version it began with and its own changes.
@@ -58,7 +62,7 @@ impl Transaction {
     /// Whether it sees anything but the version it began with; names of versions aside.
     pub fn has_changed(&self) -> bool {
         let (now, base) = (&self.state, &self.base.state);
-        !(Arc::ptr_eq(&now.tables, &base.tables) && Arc::ptr_eq(&now.views, &base.views) && now.namespaces == base.namespaces)
+        !(now.tables.is_copy_of(&base.tables) && Arc::ptr_eq(&now.views, &base.views) && now.namespaces == base.namespaces)
     }
 
     /// How many changes it has made.

@@ -40,14 +40,15 @@ pub fn seal(state: &mut CatalogState, table: TableId, sealed: &SealedSegment, ve
     let mut data = known.data()?.as_ref().clone();
     let conflict = || StoreError::Conflict { table: known.record.name.clone() };
     let log = data.logs.remove(&sealed.id).ok_or_else(conflict)?;
-    let named: Vec<u64> = state.snapshots.values().map(|snapshot| snapshot.version).collect();
+    let mut needed: Vec<u64> = state.snapshots.values().map(|snapshot| snapshot.version).collect();
+    needed.extend(shared.live_versions());
     let record = SegmentRecord {
         sealed: sealed.clone(),
         schema_version: log.record.schema_version,
         added_version: log.record.created_version,
         sorted: false,
         removed_version: None,
-        grown: thinned(&log.log.commits(), &named),
+        grown: thinned(&log.log.commits(), &needed),
     };
     let handle = shared.handle(table, sealed);
     let segment = TableSegment { record: Arc::new(record), handle, deletions: log.deletions, columns: log.columns };
@@ -57,16 +58,16 @@ pub fn seal(state: &mut CatalogState, table: TableId, sealed: &SealedSegment, ve
 }
 
 /// What is remembered of the versions of a log: some of them, evenly, the last among them, and those
-/// that a named version needs.
-fn thinned(commits: &[LogCommit], named: &[u64]) -> Vec<Grown> {
+/// that `needed` ones have: named ones, and those of open transactions, which may give theirs a name.
+fn thinned(commits: &[LogCommit], needed: &[u64]) -> Vec<Grown> {
     let step = commits.len().div_ceil(GROWN_MAX).max(1);
     let last = commits.len().saturating_sub(1);
     let grown = commits.iter().enumerate().map(|(at, commit)| {
         let until = commits.get(at + 1).map_or(u64::MAX, |next| next.version);
         (at, Grown { version: commit.version, until, rows: commit.rows, committed_at_ms: commit.committed_at_ms })
     });
-    let is_named = |grown: &Grown| named.iter().any(|version| (grown.version..grown.until).contains(version));
-    grown.filter(|(at, grown)| *at == last || at % step == 0 || is_named(grown)).map(|(_, grown)| grown).collect()
+    let is_needed = |grown: &Grown| needed.iter().any(|version| (grown.version..grown.until).contains(version));
+    grown.filter(|(at, grown)| *at == last || at % step == 0 || is_needed(grown)).map(|(_, grown)| grown).collect()
 }
 
 /// Whether rows were added before `version` that are not known.

@@ -10,7 +10,7 @@ use crate::catalog::{LogRecord, TableId};
 use crate::error::{Result, StoreError};
 use crate::files;
 use crate::log::{AppendError, LogIdentity, TailLog};
-use crate::logs::{LOG_BYTES, OpenLog};
+use crate::logs::{LOG_BYTES_FIRST, LOG_BYTES_MAX, OpenLog};
 use crate::state::{CatalogState, PendingRows, TableData, TableLog, TableState};
 use crate::store::StoreCore;
 
@@ -55,9 +55,10 @@ impl Drop for Appended {
 }
 
 /// Appends all pending rows of the state as version `version` of the catalog, and takes them out of it.
-pub fn materialize(core: &StoreCore, state: &mut CatalogState, version: u64) -> Result<Appended> {
+/// `committed` is what it was made from, and so without any.
+pub fn materialize(core: &StoreCore, committed: &CatalogState, state: &mut CatalogState, version: u64) -> Result<Appended> {
     let mut appended = Appended { version, logs: Vec::new(), new: Vec::new(), kept: false };
-    let tables: Vec<Arc<TableState>> = state.tables.values().cloned().collect();
+    let tables: Vec<Arc<TableState>> = state.tables.changed_since(&committed.tables).cloned().collect();
     for table in tables {
         // A table that was not read has nothing pending.
         let Some(data) = table.loaded().filter(|data| !data.pending.is_empty()) else { continue };
@@ -99,8 +100,14 @@ pub fn open_log<'a>(table: &TableState, data: &'a TableData, rows: &RecordBatch)
     fits.then_some(last)
 }
 
+/// A new log is a commit of the catalog: who fills one before it is sealed gets a larger one.
+fn grown_bytes(full: &TailLog) -> u64 {
+    full.capacity_bytes().saturating_mul(4).min(LOG_BYTES_MAX)
+}
+
 fn append(core: &StoreCore, table: &TableState, data: &mut TableData, rows: &RecordBatch, appended: &mut Appended) -> Result<()> {
     let id = table.record.id;
+    let mut capacity_bytes = LOG_BYTES_FIRST;
     if let Some(last) = open_log(table, data, rows) {
         match last.log.append(rows, appended.version, true) {
             Ok(_) => {
@@ -108,7 +115,7 @@ fn append(core: &StoreCore, table: &TableState, data: &mut TableData, rows: &Rec
                 appended.logs.push((id, open));
                 return Ok(());
             }
-            Err(AppendError::Full { .. }) => {}
+            Err(AppendError::Full { .. }) => capacity_bytes = grown_bytes(&last.log),
             Err(error) => return Err(error.into()),
         }
     }
@@ -119,7 +126,7 @@ fn append(core: &StoreCore, table: &TableState, data: &mut TableData, rows: &Rec
     let schema_version = table.record.schema_version;
     let identity = LogIdentity { table: id, log: log_id, schema_version };
     let path = files::log_path(core.path(), id, log_id);
-    let capacity = LOG_BYTES.max(rows.get_array_memory_size() as u64 * 2);
+    let capacity = capacity_bytes.max(rows.get_array_memory_size() as u64 * 2);
     let log = TailLog::create(&path, identity, rows.schema(), capacity, core.region_kind(), &core.poison)?;
     let record = LogRecord { id: log_id, schema_version, created_version: appended.version, closed: false };
     let open = OpenLog { record: record.clone(), log: Arc::new(log) };

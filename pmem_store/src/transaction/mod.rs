@@ -5,6 +5,7 @@
 //! rows or names fails ([`StoreError::Conflict`]).
 
 mod alter;
+mod append;
 mod apply;
 mod change;
 mod commit;
@@ -17,6 +18,7 @@ mod persist;
 mod restore;
 mod settle;
 
+pub use append::{Acknowledgement, KnownTable};
 pub(crate) use moved::Moves;
 pub use handle::{CommitCheck, Savepoint, Transaction};
 pub use parts::{NewTable, ReplacedSegment, Replacement, TableAlteration};

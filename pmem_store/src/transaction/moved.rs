@@ -4,25 +4,57 @@
 //! those places mean nothing, and whoever changes a busy table would lose to the compaction again
 //! and again; with this both come to their end.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 
-use super::Replacement;
+use super::{ReplacedSegment, Replacement};
 use super::apply::deletions_of;
+use super::change::KnownRows;
 use crate::catalog::TableId;
 use crate::deletions::Deletions;
+use crate::shared::Shared;
 use crate::state::TableData;
 
-/// So many rows are followed, with four bytes for each. Those who began before an older replacement
-/// meet a conflict.
+/// So many rows are followed, with four bytes for each, while only readers are as old.
 const ROWS_MAX: usize = 32 << 20;
+/// So many while a transaction is open that may need to know. One that began before the replacement of
+/// still more meets a conflict.
+const ROWS_NEEDED_MAX: usize = 256 << 20;
 
 #[derive(Debug, Default)]
 pub struct Moves {
     known: Mutex<Vec<Move>>,
+    /// The versions that open transactions began with, and how many with each.
+    bases: Mutex<BTreeMap<u64, usize>>,
+}
+
+/// Held by an open transaction: where rows went since it began stays known.
+#[derive(Debug)]
+pub struct Base {
+    version: u64,
+    shared: Arc<Shared>,
+}
+
+impl Base {
+    pub fn new(version: u64, shared: &Arc<Shared>) -> Base {
+        *shared.moves.bases.lock().entry(version).or_insert(0) += 1;
+        Base { version, shared: Arc::clone(shared) }
+    }
+}
+
+impl Drop for Base {
+    fn drop(&mut self) {
+        let mut bases = self.shared.moves.bases.lock();
+        if let Some(count) = bases.get_mut(&self.version) {
+            *count -= 1;
+            if *count == 0 {
+                bases.remove(&self.version);
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -40,9 +72,8 @@ impl Moves {
             let rows = replacement.removed.iter().map(|old| old.places.len()).sum();
             known.push(Move { version, rows, replacement });
         }
-        while known.iter().map(|one| one.rows).sum::<usize>() > ROWS_MAX {
-            known.remove(0);
-        }
+        let oldest_base = self.bases.lock().keys().next().copied().unwrap_or(u64::MAX);
+        forget_most(&mut known, oldest_base, ROWS_MAX, ROWS_NEEDED_MAX);
     }
 
     /// Nobody reads a version before `oldest` any more.
@@ -84,10 +115,73 @@ impl Moves {
         })
     }
 
+    /// The rows that were known, and the segments that have no others and came in their place.
+    pub fn followed(&self, table: TableId, rows: &KnownRows) -> KnownRows {
+        let mut followed = rows.clone();
+        for one in self.known.lock().iter().filter(|one| one.replacement.table == table) {
+            let Replacement { removed, added, .. } = one.replacement.as_ref();
+            // A log that was sealed may have grown before.
+            let is_known = |old: &ReplacedSegment| match followed.logs.get(&old.segment) {
+                Some(rows) => old.places.len() as u64 <= *rows,
+                None => followed.segments.contains(&old.segment),
+            };
+            if removed.iter().all(is_known) {
+                followed.segments.extend(added.iter().map(|sealed| sealed.id));
+            }
+        }
+        followed
+    }
+
     fn find(&self, table: TableId, segment: u64) -> Option<(Arc<Replacement>, usize)> {
         self.known.lock().iter().filter(|one| one.replacement.table == table).find_map(|one| {
             let at = one.replacement.removed.iter().position(|old| old.segment == segment)?;
             Some((Arc::clone(&one.replacement), at))
         })
+    }
+}
+
+/// Oldest first: down to `rows_max` rows those that no transaction needs, which began before `oldest_base` was
+/// made; and all that are more than `rows_needed_max`.
+fn forget_most(known: &mut Vec<Move>, oldest_base: u64, rows_max: usize, rows_needed_max: usize) {
+    let mut rows: usize = known.iter().map(|one| one.rows).sum();
+    known.retain(|one| {
+        let is_needed = one.version > oldest_base;
+        let goes = rows > if is_needed { rows_needed_max } else { rows_max };
+        rows -= if goes { one.rows } else { 0 };
+        !goes
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(versions: impl IntoIterator<Item = u64>) -> Vec<Move> {
+        let replacement = Arc::new(Replacement { table: 1, schema_version: 1, removed: Vec::new(), added: Vec::new(), sorted: false });
+        versions.into_iter().map(|version| Move { version, rows: 10, replacement: Arc::clone(&replacement) }).collect()
+    }
+
+    fn left(oldest_base: u64, rows_max: usize, rows_needed_max: usize) -> Vec<u64> {
+        let mut known = known(1..=5);
+        forget_most(&mut known, oldest_base, rows_max, rows_needed_max);
+        known.iter().map(|one| one.version).collect()
+    }
+
+    #[test]
+    fn what_an_open_transaction_may_need_is_not_forgotten_for_want_of_room() {
+        assert_eq!(left(u64::MAX, 25, 100), [4, 5]);
+        assert_eq!(left(2, 25, 100), [3, 4, 5]);
+        assert_eq!(left(0, 25, 100), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn there_is_a_limit_to_what_open_transactions_keep() {
+        assert_eq!(left(0, 25, 30), [3, 4, 5]);
+        assert_eq!(left(3, 25, 30), [4, 5]);
+    }
+
+    #[test]
+    fn all_is_kept_where_there_is_room() {
+        assert_eq!(left(u64::MAX, 50, 50), [1, 2, 3, 4, 5]);
     }
 }

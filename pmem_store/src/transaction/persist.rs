@@ -19,13 +19,30 @@ pub struct Persisted {
 }
 
 pub fn persist(writer: &mut CatalogWriter, old: &CatalogState, new: &CatalogState, version: u64) -> Result<Persisted> {
+    // What no change has touched is the same object, and nothing of it is looked at.
+    if !Arc::ptr_eq(&old.namespaces, &new.namespaces) {
+        namespaces(writer, old, new, version)?;
+    }
+    if !Arc::ptr_eq(&old.views, &new.views) {
+        views(writer, old, new)?;
+    }
+    if !Arc::ptr_eq(&old.snapshots, &new.snapshots) {
+        snapshots(writer, old, new)?;
+    }
+    tables(writer, old, new, version)
+}
+
+fn namespaces(writer: &CatalogWriter, old: &CatalogState, new: &CatalogState, version: u64) -> Result<()> {
     for name in new.namespaces.difference(&old.namespaces) {
         writer.put_namespace(name, &NamespaceRecord { created_version: version })?;
     }
     for name in old.namespaces.difference(&new.namespaces) {
         writer.remove_namespace(name)?;
     }
-    views(writer, old, new)?;
+    Ok(())
+}
+
+fn snapshots(writer: &CatalogWriter, old: &CatalogState, new: &CatalogState) -> Result<()> {
     // One of a name that was dropped in the same transaction is new.
     for (_, snapshot) in new.snapshots.iter().filter(|(name, snapshot)| old.snapshots.get(*name) != Some(*snapshot)) {
         writer.put_snapshot(snapshot)?;
@@ -33,7 +50,7 @@ pub fn persist(writer: &mut CatalogWriter, old: &CatalogState, new: &CatalogStat
     for name in old.snapshots.keys().filter(|name| !new.snapshots.contains_key(*name)) {
         writer.remove_snapshot(name)?;
     }
-    tables(writer, old, new, version)
+    Ok(())
 }
 
 fn views(writer: &CatalogWriter, old: &CatalogState, new: &CatalogState) -> Result<()> {
@@ -50,33 +67,28 @@ fn views(writer: &CatalogWriter, old: &CatalogState, new: &CatalogState) -> Resu
 
 fn tables(writer: &mut CatalogWriter, old: &CatalogState, new: &CatalogState, version: u64) -> Result<Persisted> {
     let mut persisted = Persisted::default();
-    let ids = |state: &CatalogState| -> BTreeMap<TableId, Arc<TableState>> {
-        state.tables.values().map(|table| (table.record.id, Arc::clone(table))).collect()
-    };
-    if Arc::ptr_eq(&old.tables, &new.tables) {
-        return Ok(persisted);
+    // Dropped, or not what they were.
+    let changed: Vec<&Arc<TableState>> = old.tables.changed_since(&new.tables).collect();
+    let is_named = |table: &TableState| new.table(&table.record.namespace, &table.record.name).is_some();
+    for table in changed.iter().filter(|table| !is_named(table)) {
+        writer.remove_table_name(&table.record.namespace, &table.record.name)?;
     }
-    let (before, after) = (ids(old), ids(new));
-    for (namespace, name) in old.tables.keys().filter(|name| !new.tables.contains_key(*name)) {
-        writer.remove_table_name(namespace, name)?;
+    for table in changed.iter().filter(|table| new.table_by_id(table.record.id).is_none()) {
+        let id = table.record.id;
+        persisted.unnamed_logs.extend(table.data()?.logs.keys().map(|log| (id, *log)));
+        let segments = writer.remove_table_data(id)?;
+        persisted.unnamed.extend(segments.into_iter().map(|segment| (id, segment)));
     }
-    for id in before.keys().filter(|id| !after.contains_key(id)) {
-        persisted.unnamed_logs.extend(before[id].data()?.logs.keys().map(|log| (*id, *log)));
-        let segments = writer.remove_table_data(*id)?;
-        persisted.unnamed.extend(segments.into_iter().map(|segment| (*id, segment)));
-    }
-    for (id, table) in &after {
-        let known = before.get(id);
-        if known.is_some_and(|known| Arc::ptr_eq(known, table)) {
-            continue;
-        }
+    for table in new.tables.changed_since(&old.tables) {
+        let id = table.record.id;
+        let known = old.table_by_id(id);
         write_record(writer, known.map(Arc::as_ref), table, version)?;
         let (old, new) = (known.map(|known| known.data()).transpose()?, table.data()?);
         let old = old.unwrap_or_else(|| Arc::new(TableData::empty(&new.schema)));
-        write_segments(writer, *id, &old, &new, version)?;
-        persisted.unnamed_logs.extend(write_logs(writer, *id, &old, &new)?);
-        write_deletions(writer, *id, &old, &new, version)?;
-        persisted.changed.push(*id);
+        write_segments(writer, id, &old, &new, version)?;
+        persisted.unnamed_logs.extend(write_logs(writer, id, &old, &new)?);
+        write_deletions(writer, id, &old, &new, version)?;
+        persisted.changed.push(id);
     }
     Ok(persisted)
 }

@@ -19,6 +19,16 @@ pub fn child(test: &str) -> Command {
     command
 }
 
+/// A write beyond so many bytes of a file fails in this process, which must be a child.
+pub fn limit_file_size(size_bytes: u64) {
+    let limit = libc::rlimit { rlim_cur: size_bytes, rlim_max: size_bytes };
+    // SAFETY: valid arguments; only this child process is concerned.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        libc::setrlimit(libc::RLIMIT_FSIZE, &limit);
+    }
+}
+
 /// Runs [`child`] to its end, quietly if it ends well.
 pub fn rerun(test: &str, environment: &[(&str, &str)]) -> ExitStatus {
     let output = child(test)

@@ -1,5 +1,6 @@
 //! The tests of the store, as one binary: linking several costs more than running them.
 
+mod backup;
 mod check;
 mod evolution;
 mod child;
@@ -16,6 +17,7 @@ mod region;
 mod restore;
 mod segment;
 mod sketch;
+mod small_writes;
 mod snapshot;
 mod statistics;
 mod store;

@@ -231,6 +231,30 @@ fn rows_of_a_replaced_segment_are_deleted_where_they_went() {
 }
 
 #[test]
+fn a_table_is_cleared_also_where_its_segments_were_replaced_meanwhile() {
+    let (_dir, store) = store_with(&[ints(0..4)]);
+    append(&store, "t", &[ints(4..10)]);
+    let mut late = store.begin().unwrap();
+    late.clear_table("main", "t").unwrap();
+    reverse(&store);
+    reverse(&store);
+    late.commit("TRUNCATE").unwrap();
+    assert_eq!(live_ints(&table(&store, "t")), Vec::<i64>::new());
+}
+
+#[test]
+fn rows_that_others_added_are_not_cleared_with_those_they_were_put_together_with() {
+    let (_dir, store) = store_with(&[ints(0..4)]);
+    let mut late = store.begin().unwrap();
+    late.clear_table("main", "t").unwrap();
+    append(&store, "t", &[ints(4..10)]);
+    reverse(&store);
+    let refused = late.commit("TRUNCATE").unwrap_err();
+    assert!(matches!(refused, StoreError::Conflict { .. }), "{refused}");
+    assert_eq!(live_ints(&table(&store, "t")).len(), 10);
+}
+
+#[test]
 fn rows_of_a_replaced_segment_that_others_deleted_first_are_a_conflict() {
     let (_dir, store) = store_with(&[ints(0..4)]);
     let (id, segment) = (table(&store, "t").record().id, table(&store, "t").segments()[0].id());

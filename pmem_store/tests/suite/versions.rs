@@ -216,3 +216,36 @@ fn a_small_write_that_got_a_name_stays_readable_when_its_log_forgets_versions() 
     assert_eq!(rows_at(&store, named).unwrap(), 1_001);
     assert!(store.versions().unwrap().iter().any(|info| info.version == named && info.operation == "INSERT"));
 }
+
+#[test]
+fn an_open_transaction_can_name_its_version_although_a_log_forgot_those_beside_it() {
+    let (dir, store) = fresh();
+    create_table(&store, "t", &ints(0..1).schema());
+    let id = table(&store, "t").record().id;
+    let mut open_ones = Vec::new();
+    for value in 0..2_005 {
+        let mut transaction = store.begin().unwrap();
+        transaction.append_rows(id, ints(value..value + 1)).unwrap();
+        transaction.set_durability(pmem_store::Durability::Async);
+        transaction.commit("INSERT").unwrap();
+        if (1_000..1_003).contains(&value) {
+            open_ones.push(store.begin().unwrap());
+        }
+    }
+    store.seal_logs(id).unwrap();
+    let named: Vec<u64> = open_ones
+        .into_iter()
+        .map(|mut transaction| {
+            let version = transaction.create_snapshot(&format!("at {}", transaction.base().version())).unwrap();
+            transaction.commit("CREATE SNAPSHOT").unwrap();
+            version
+        })
+        .collect();
+    let store = {
+        drop(store);
+        open(dir.path())
+    };
+    for (version, rows) in named.into_iter().zip(1_001..) {
+        assert_eq!(store.table_at("main", "t", version).unwrap().unwrap().row_count(), rows);
+    }
+}

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use pmem_store::{LogInfo, Store, StoreError, TableId};
 
+use crate::compaction::runs::Runs;
+
 /// A log of more than this is sealed: rows of segments are found by statistics and lie by columns.
 const SEALED_BYTES: u64 = 4 << 20;
 /// A table whose log could not be sealed is left alone for so long.
@@ -24,7 +26,7 @@ impl LogWatch {
     }
 
     /// Seals what is due; when something will be, if nothing else happens.
-    pub fn seal(&mut self, store: &Store) -> Option<Duration> {
+    pub fn seal(&mut self, store: &Store, runs: &Runs) -> Option<Duration> {
         let logs = store.logs();
         let now = Instant::now();
         self.troubled.retain(|_, until| *until > now);
@@ -35,6 +37,9 @@ impl LogWatch {
                 Ok(_) | Err(StoreError::Conflict { .. } | StoreError::TableGone) => {}
                 Err(error) => {
                     tracing::warn!(table, %error, "the rows of small writes could not be made a segment; it is tried again later");
+                    if let Ok(Some(table)) = store.snapshot().and_then(|snapshot| snapshot.table_by_id(table)) {
+                        runs.could_not_seal(table.record(), &error);
+                    }
                     self.troubled.insert(table, now + TROUBLED);
                 }
             }

@@ -65,14 +65,18 @@ impl Maintenance {
         &self.runs
     }
 
-    /// Something was committed. The first one starts the thread.
-    pub fn wake(&self) {
+    /// Starts the thread, which sleeps until something is committed, or it is time for what others left.
+    pub fn start(&self) {
         if let Some(upkeep) = self.upkeep.lock().take() {
             let started = std::thread::Builder::new().name("quiver-upkeep".into()).spawn(move || upkeep.run());
             if let Err(error) = started {
                 tracing::warn!(%error, "tables are not compacted by themselves: no thread could be started");
             }
         }
+    }
+
+    /// Something was committed.
+    pub fn wake(&self) {
         self.control.wake();
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use datafusion::execution::runtime_env::RuntimeEnv;
-use pmem_store::{Store, TableRecord};
+use pmem_store::{Store, TableRecord, TableSnapshot};
 use tokio::runtime::Builder;
 
 use super::control::Control;
@@ -38,6 +38,8 @@ pub struct Upkeep {
     tables: TableWatch,
     logs: LogWatch,
     expiry: Expiry,
+    /// When to look for what others left; None: it was done.
+    backlog_at: Option<Instant>,
 }
 
 impl std::fmt::Debug for Upkeep {
@@ -65,12 +67,13 @@ impl Upkeep {
             tables: TableWatch::default(),
             logs: LogWatch::new(Duration::from_millis(options.seal_after_ms)),
             expiry: Expiry::default(),
+            backlog_at: Some(Instant::now() + Duration::from_millis(options.backlog_after_ms)),
         }
     }
 
     pub fn run(mut self) {
         let delay = Duration::from_millis(self.options.delay_ms);
-        let mut wait = None;
+        let mut wait = self.backlog_in();
         // A pause first: commits come in bursts, and a process may have been started for one of them.
         while self.control.wait(wait) && self.control.pause(delay) {
             let Some(working) = self.control.begin() else { return };
@@ -90,13 +93,43 @@ impl Upkeep {
 
     /// Does what there is to do; when to look again if nothing is committed.
     async fn round(&mut self, store: &Arc<Store>) -> Duration {
-        let mut next_log = self.logs.seal(store);
-        while !self.control.is_stopping() && self.compact_tables(store).await {
-            next_log = self.logs.seal(store);
+        let mut next_log = self.logs.seal(store, &self.runs);
+        if self.backlog_in() == Some(Duration::ZERO) {
+            self.use_tables_with_backlog(store);
         }
-        let next = [next_log, self.tables.next(Instant::now())].into_iter().flatten();
+        while !self.control.is_stopping() && self.compact_tables(store).await {
+            next_log = self.logs.seal(store, &self.runs);
+        }
+        let next = [next_log, self.tables.next(Instant::now()), self.backlog_in()].into_iter().flatten();
         let expiry = if self.control.is_stopping() { Duration::ZERO } else { self.expiry.expire(store) };
         next.fold(expiry, Duration::min)
+    }
+
+    fn backlog_in(&self) -> Option<Duration> {
+        self.backlog_at.map(|at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// Tables that nobody has used since the store was opened, and that have something to be done, are in use
+    /// from here on. All others are forgotten again: there may be many.
+    fn use_tables_with_backlog(&mut self, store: &Arc<Store>) {
+        let Ok(snapshot) = store.snapshot() else { return };
+        let limits = limits(background_bytes(&self.runtime.memory_pool));
+        for record in snapshot.tables().unwrap_or_default() {
+            if self.control.is_stopping() {
+                return;
+            }
+            let has_jobs = |table: TableSnapshot| Ok(!pick_jobs(&table, Effort::Background, limits)?.is_empty());
+            let looked: Result<bool, EngineError> =
+                snapshot.glance(record.id).map_err(EngineError::from).and_then(|table| table.map_or(Ok(false), has_jobs));
+            let used = match looked {
+                Ok(true) => snapshot.table_by_id(record.id).map(|_| ()).map_err(EngineError::from),
+                other => other.map(|_| ()),
+            };
+            if let Err(error) = used {
+                tracing::warn!(table = %record.name, %error, "nobody knows whether a table has to be compacted");
+            }
+        }
+        self.backlog_at = None;
     }
 
     /// One job of each table that has some; whether there was any.
@@ -138,7 +171,7 @@ impl Upkeep {
             return Ok(None);
         };
         let mut looked = Instant::now();
-        let logs = &mut self.logs;
+        let (logs, runs) = (&mut self.logs, Arc::clone(&self.runs));
         let mut worker = Worker {
             store,
             runs: &self.runs,
@@ -151,7 +184,7 @@ impl Upkeep {
             pace: Pace::new(self.options.rate_bytes_per_s),
             meanwhile: Box::new(move || {
                 if looked.elapsed() >= LOGS_EVERY {
-                    logs.seal(store);
+                    logs.seal(store, &runs);
                     looked = Instant::now();
                 }
             }),

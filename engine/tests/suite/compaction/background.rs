@@ -7,7 +7,6 @@ use engine::{Engine, MaintenanceOptions};
 use super::super::helpers::{Db, files_below, numbers, run, wait};
 use super::{eventually, insert, quick, segment_count, slowly_compacted, states, thousands, with};
 
-
 #[test]
 fn a_log_without_new_rows_becomes_a_segment() {
     let db = Db::with(with(quick()));
@@ -67,6 +66,18 @@ fn nothing_happens_by_itself_where_it_is_switched_off() {
     assert_eq!(db.rows("SELECT value FROM system.settings WHERE name IN ('maintenance', 'compaction_rate') ORDER BY name"), ["104857600", "false"]);
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!((segment_count(&db, "t"), states(&db)), (10, Vec::new()));
+}
+
+#[test]
+fn what_another_process_left_to_do_is_done_although_nobody_touches_the_table() {
+    let db = Db::new();
+    thousands(&db, 10);
+    db.load("tidy", &[], &numbers(0, 50_000));
+    let db = db.reopened_with(with(MaintenanceOptions { backlog_after_ms: 20, ..quick() }));
+    let in_use = || db.engine.store().snapshot().unwrap().tables_in_use().into_iter().map(|table| table.name).collect::<Vec<_>>();
+    assert!(eventually(|| in_use() == ["t"]), "{:?}", in_use());
+    assert!(eventually(|| segment_count(&db, "t") == 1), "{}", segment_count(&db, "t"));
+    assert_eq!(db.rows("SELECT count(*), sum(i) FROM t"), ["10000|49995000"]);
 }
 
 #[test]

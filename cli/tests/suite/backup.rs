@@ -1,0 +1,106 @@
+//! `quiver backup` and `quiver restore`.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use crate::quiver::{Place, command};
+
+fn with_table() -> Place {
+    let place = Place::new();
+    place.quiver(&["-c", "create table t as select * from generate_series(1, 50000)"]).ok();
+    place.quiver(&["-c", "insert into t values (1000000)"]).ok();
+    place
+}
+
+fn sum(place: &Place, store: &str) -> String {
+    place.run(&["--store", store, "--format", "csv", "-c", "select count(*) as n, sum(value) as s from t"]).ok()
+}
+
+#[test]
+fn a_backup_and_the_next_one_and_a_restore_say_what_they_did() {
+    let place = with_table();
+    let said = place.quiver(&["backup", "--to", "kept/backup"]).ok();
+    assert!(said.starts_with("version 2 is in ") && said.contains("4 files linked (") && said.contains("2 files copied ("), "{said}");
+    place.quiver(&["-c", "insert into t select * from generate_series(1, 50000)"]).ok();
+    let said = place.quiver(&["backup", "--to", "kept/backup"]).ok();
+    assert!(said.starts_with("version 3 is in ") && said.contains("4 files linked (") && said.contains("4 files there already ("), "{said}");
+    let said = place.run(&["restore", "--from", "kept/backup", "--verify-only"]).ok();
+    assert!(said.starts_with("version 3, backed up 2") && said.contains(" UTC: 2 segments, ") && said.ends_with("verified: no problems\n"), "{said}");
+    let said = place.run(&["restore", "--from", "kept/backup", "--store", "restored"]).ok();
+    assert!(said.contains("restored is version 3, backed up 2") && said.ends_with("all verified\n"), "{said}");
+    assert_eq!(sum(&place, "restored"), sum(&place, "store"));
+    assert_eq!(place.quiver(&["-q", "backup", "--copy", "--to", "kept/backup"]).ok(), "");
+    assert_eq!(place.run(&["-q", "restore", "--copy", "--from", "kept/backup", "--store", "again"]).ok(), "");
+    assert_eq!(sum(&place, "again"), sum(&place, "store"));
+}
+
+#[test]
+fn a_damaged_backup_is_named_and_not_restored() {
+    let place = with_table();
+    place.quiver(&["backup", "--copy", "--to", "backup"]).ok();
+    let table = place.path("backup/segments/1");
+    let segment = fs::read_dir(table).unwrap().flatten().map(|entry| entry.path());
+    let segment = segment.max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
+    let mut bytes = fs::read(&segment).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&segment, bytes).unwrap();
+    let name = segment.file_name().unwrap().to_str().unwrap();
+    let said = place.run(&["restore", "--from", "backup", "--verify-only"]);
+    assert_eq!(said.status, 1);
+    assert!(said.out.contains(name) && said.err.starts_with("error: 1 problem found"), "{}{}", said.out, said.err);
+    let said = place.run(&["restore", "--from", "backup", "--store", "restored"]);
+    assert_eq!(said.status, 1);
+    assert!(said.err.contains(name) && said.err.contains("nothing was restored"), "{}", said.err);
+    assert!(!place.path("restored").exists());
+}
+
+#[test]
+fn a_store_that_another_process_writes_to_is_backed_up_by_that_process() {
+    let place = with_table();
+    let mut writer = command(&["--store", &place.store(), "--format", "csv"]);
+    writer.current_dir(place.path("")).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut writer = writer.spawn().unwrap();
+    let mut keys = writer.stdin.take().unwrap();
+    let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().unwrap().unwrap();
+    writeln!(keys, "select count(*) as n from t;").unwrap();
+    assert_eq!((next(), next()), ("n".to_string(), "50001".to_string()));
+    let said = place.quiver(&["backup", "--to", "it's a backup"]);
+    assert_eq!(said.status, 1);
+    let hint = said.err.split("hint: ").nth(1).unwrap_or_default().to_string();
+    assert!(said.err.contains(&format!("process {}", writer.id())), "{}", said.err);
+    let sql = format!("{}'", hint.split("' makes").next().unwrap().trim_start_matches("in that process, "));
+    assert!(sql.starts_with("BACKUP TO '/") && sql.ends_with("it''s a backup'"), "{hint}");
+    // What the hint says.
+    writeln!(keys, "{sql};").unwrap();
+    assert!(next().starts_with("version,") && next().starts_with("2,4,"));
+    drop(keys);
+    assert!(writer.wait().unwrap().success());
+    place.run(&["restore", "--from", "it's a backup", "--store", "restored"]).ok();
+    assert_eq!(sum(&place, "restored"), sum(&place, "store"));
+}
+
+#[test]
+fn wrong_usage_of_backup_and_restore_says_what_to_do() {
+    let place = with_table();
+    place.quiver(&["backup", "--to", "backup"]).ok();
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["backup", "--to", "x"], 1, "quiver backup needs a store"),
+        (&["backup", "--store", "store"], 2, "--to"),
+        (&["backup", "--store", "nothing", "--to", "x"], 1, "there is no store"),
+        (&["backup", "--store", "store", "--to", "store/x"], 1, "inside the store"),
+        (&["backup", "--store", "store", "--to", "."], 1, "has other files"),
+        (&["backup", "--store", "backup", "--to", "x"], 1, "it is a backup"),
+        (&["restore", "--from", "backup"], 1, "needs a store"),
+        (&["restore", "--from", "store", "--store", "x"], 1, "it is a store"),
+        (&["restore", "--from", "backup", "--store", "store"], 1, "a store already"),
+    ];
+    for (args, status, text) in cases {
+        let said = place.run(args);
+        assert_eq!(said.status, status, "{args:?}: {}{}", said.out, said.err);
+        assert!(said.err.contains(text), "{args:?}: {}", said.err);
+        assert!(!place.path("x").exists() && !place.path("nothing").exists(), "{args:?}");
+    }
+}

@@ -1,0 +1,119 @@
+//! Grouped `min` and `max` of floats. DataFusion's take whatever follows a NaN, and know no infinity.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::datatypes::{ArrowPrimitiveType, DataType, FieldRef, Float16Type, Float32Type, Float64Type};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_aggregate::min_max::{Max, Min, max_udaf, min_udaf};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, SetMonotonicity, Signature,
+    StatisticsArgs,
+};
+use datafusion_functions_aggregate_common::aggregate::groups_accumulator::prim_op::PrimitiveGroupsAccumulator;
+
+static MAX: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(FloatExtreme { inner: max_udaf(), is_max: true })));
+static MIN: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(FloatExtreme { inner: min_udaf(), is_max: false })));
+
+/// What takes the place of DataFusion's `min` or `max` where the argument is a float.
+pub fn float_extreme(function: &AggregateUDF) -> Option<&'static Arc<AggregateUDF>> {
+    let inner = function.inner();
+    if inner.downcast_ref::<Max>().is_some() {
+        return Some(&MAX);
+    }
+    inner.downcast_ref::<Min>().map(|_| &*MIN)
+}
+
+/// All but the accumulator of groups is DataFusion's.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct FloatExtreme {
+    inner: Arc<AggregateUDF>,
+    is_max: bool,
+}
+
+/// `$start` is what every value takes the place of.
+macro_rules! groups {
+    ($self:ident, $data_type:ident, $type:ty) => {{
+        type Native = <$type as ArrowPrimitiveType>::Native;
+        // NaN is greater than every other number.
+        let is_greater = |left: Native, right: Native| (left.is_nan() && !right.is_nan()) || left > right;
+        let start = if $self.is_max { Native::NEG_INFINITY } else { Native::NAN };
+        let is_max = $self.is_max;
+        let accumulator = PrimitiveGroupsAccumulator::<$type, _>::new($data_type, move |found, value| {
+            let takes_over = if is_max { is_greater(value, *found) } else { is_greater(*found, value) };
+            if takes_over {
+                *found = value;
+            }
+        });
+        Ok(Box::new(accumulator.with_starting_value(start)))
+    }};
+}
+
+impl AggregateUDFImpl for FloatExtreme {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(arg_types)
+    }
+
+    fn coerce_types(&self, arg_types: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner.coerce_types(arg_types)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        self.inner.state_fields(args)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        self.inner.accumulator(args)
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        self.inner.inner().create_sliding_accumulator(args)
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        self.inner.groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
+        let data_type = args.return_field.data_type();
+        match data_type {
+            DataType::Float16 => groups!(self, data_type, Float16Type),
+            DataType::Float32 => groups!(self, data_type, Float32Type),
+            DataType::Float64 => groups!(self, data_type, Float64Type),
+            _ => self.inner.create_groups_accumulator(args),
+        }
+    }
+
+    fn is_descending(&self) -> Option<bool> {
+        self.inner.inner().is_descending()
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::Identical
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.inner.inner().order_sensitivity()
+    }
+
+    fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {
+        self.inner.inner().set_monotonicity(data_type)
+    }
+
+    fn value_from_stats(&self, args: &StatisticsArgs<'_>) -> Option<ScalarValue> {
+        self.inner.value_from_stats(args)
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner.documentation()
+    }
+}

@@ -1,0 +1,81 @@
+//! Batches that a program hands over, instead of SQL text.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::{CastOptions, SortColumn, SortOptions, cast_with_options, lexsort_to_indices, take_record_batch};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use datafusion::common::TableReference;
+use pmem_store::StoreError;
+
+use super::target::Target;
+use crate::dml::Retry;
+use crate::error::EngineError;
+use crate::functions::with_one_nan;
+use crate::session::Session;
+use crate::sql;
+
+impl Session {
+    /// Adds the rows of a batch to a table as one INSERT would: in the open transaction, or in one of their own. The
+    /// batch has the table's columns, by name and in their order; values are cast to the columns' types. The
+    /// number of rows.
+    pub async fn append(&self, table: &str, rows: &RecordBatch) -> Result<u64, EngineError> {
+        let mut retry = Retry::new(!self.is_in_transaction());
+        loop {
+            match self.append_once(table, rows).await {
+                Err(error) if retry.after(&error).await => {}
+                Err(error) => {
+                    self.transaction.fail();
+                    return Err(error);
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn append_once(&self, table: &str, rows: &RecordBatch) -> Result<u64, EngineError> {
+        self.check_not_failed()?;
+        let name = sql::resolve(&TableReference::parse_str(table))?;
+        let Some(target) = self.target(name.clone())? else {
+            return Err(StoreError::DoesNotExist { kind: "table", name: name.1 }.into());
+        };
+        let rows = sorted(&target, declared_rows(&target, rows)?).map_err(StoreError::from)?;
+        self.write_rows(&target, rows).await
+    }
+}
+
+/// The batch as the table declares its columns.
+fn declared_rows(target: &Target, rows: &RecordBatch) -> Result<RecordBatch, EngineError> {
+    let declared = Arc::clone(&target.nullable);
+    let names = |schema: &SchemaRef| schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+    let (found, expected) = (names(&rows.schema()), names(&declared));
+    if found != expected {
+        let message = format!("the batch has the columns ({}), the table \"{}\" ({})", found.join(", "), target.write.table, expected.join(", "));
+        let hint = Some("give all columns of the table in their order".to_string());
+        return Err(EngineError::Sql { message, position: None, hint });
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let columns = rows.columns().iter().zip(declared.fields());
+    let columns = columns.map(|(column, field)| match column.data_type() == field.data_type() {
+        true => Ok(with_one_nan(column)),
+        false => cast_with_options(column, field.data_type(), &options).map(|column| with_one_nan(&column)),
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>().map_err(StoreError::from)?;
+    Ok(RecordBatch::try_new(declared, columns).map_err(StoreError::from)?)
+}
+
+/// In the order of the table's key: many rows make a segment, which is taken to be in it.
+fn sorted(target: &Target, rows: RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let key = &target.write.cluster_key;
+    if key.is_empty() || rows.num_rows() < 2 {
+        return Ok(rows);
+    }
+    let column = |order: &pmem_store::ColumnOrder| -> Result<SortColumn, ArrowError> {
+        let values = Arc::clone(rows.column(rows.schema().index_of(&order.column)?));
+        let options = SortOptions { descending: order.descending, nulls_first: order.nulls_first };
+        Ok(SortColumn { values, options: Some(options) })
+    };
+    let columns = key.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    take_record_batch(&rows, &lexsort_to_indices(&columns, None)?)
+}

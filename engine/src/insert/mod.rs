@@ -1,0 +1,18 @@
+//! Few rows, past the planner: `INSERT INTO t VALUES (literals)` and batches that a program hands over.
+//!
+//! 1. `statement` recognises the statement by its tokens, `literal` makes columns of its values;
+//! 2. `target` is the table with its rules, kept from statement to statement while the catalog says the same of it;
+//! 3. `run` holds the rows to the rules and gives them to the table's log, or to a transaction;
+//! 4. `append` takes batches.
+//!
+//! **Invariant:** a statement that is not plainly one of these, or has a value that would need more than the plainest
+//! conversion, goes the way of all others. So what it does and how it fails is said in one place, and here
+//! is only what is the same but quicker (`inserts_past_the_planner_store_what_planned_ones_do`).
+
+mod append;
+mod literal;
+mod run;
+mod statement;
+mod target;
+
+pub(crate) use target::Targets;

@@ -1,0 +1,131 @@
+//! Rows of a target into the store.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+use datafusion::common::config::Dialect;
+use pmem_store::{Acknowledgement, DEFAULT_NAMESPACE, Durability, KnownTable, StoreError};
+
+use super::statement::{InsertValues, insert_values};
+use super::target::Target;
+use crate::constraints::Enforcer;
+use crate::error::EngineError;
+use crate::memory::QueryPool;
+use crate::output::{Measures, QueryOutput, count_batch};
+use crate::report::ReportCollector;
+use crate::session::Session;
+use crate::switches::switches;
+use crate::write::{FEW_BYTES, FEW_ROWS, RowWriter, blocking, check_not_null, physical_rows};
+
+impl Session {
+    /// Runs the statement if it is an INSERT of few literal rows; None if it has to be planned.
+    pub(crate) async fn insert_directly(&self, text: &str) -> Result<Option<QueryOutput>, EngineError> {
+        let started = Instant::now();
+        if !self.inserts_directly() {
+            return Ok(None);
+        }
+        let Some(statement) = insert_values(text) else { return Ok(None) };
+        let Some(target) = self.target(target_name(&statement))? else { return Ok(None) };
+        let Some(rows) = target.rows(&statement) else { return Ok(None) };
+        let count = match self.write_rows(&target, rows).await {
+            // Begins anew, as every statement does that met a change.
+            Err(EngineError::Store(StoreError::Conflict { .. } | StoreError::TableGone)) if !self.is_in_transaction() => return Ok(None),
+            count => count?,
+        };
+        let process = Arc::clone(&self.engine.runtime.memory_pool);
+        let measures = Measures {
+            started,
+            planning_ms: 0.0,
+            collector: Arc::new(ReportCollector::default()),
+            pool: Arc::new(QueryPool::new(process, self.engine.query_memory_limit_bytes)),
+            plan: None,
+            transaction: Arc::clone(&self.transaction),
+        };
+        Ok(Some(QueryOutput::written(count_batch(count)?, measures)))
+    }
+
+    /// What is set says so, and names and literals mean what they mean by default.
+    fn inserts_directly(&self) -> bool {
+        let state = self.context.state_ref();
+        let state = state.read();
+        let options = state.config().options();
+        let is_plain = options.catalog.default_schema == DEFAULT_NAMESPACE
+            && options.sql_parser.dialect == Dialect::default()
+            && options.sql_parser.enable_ident_normalization
+            && options.sql_parser.parse_float_as_decimal;
+        is_plain && switches(options).direct_inserts && !self.transaction.has_failed()
+    }
+
+    /// The table as the next statement sees it.
+    pub(super) fn target(&self, name: (String, String)) -> Result<Option<Arc<Target>>, EngineError> {
+        match self.transaction.snapshot() {
+            // It may have changed the table itself.
+            Some(snapshot) => match snapshot.table(&name.0, &name.1)? {
+                Some(table) => Ok(Some(Arc::new(Target::new(&self.engine, &table)?))),
+                None => Ok(None),
+            },
+            None => self.targets.current(&self.engine, name),
+        }
+    }
+
+    /// Rows as the target declares them, in its order. A conflict if the table has changed since the target was made.
+    pub(super) async fn write_rows(&self, target: &Arc<Target>, rows: RecordBatch) -> Result<u64, EngineError> {
+        let count = rows.num_rows() as u64;
+        if count == 0 {
+            return Ok(0);
+        }
+        let is_few = rows.num_rows() <= FEW_ROWS && rows.get_array_memory_size() <= FEW_BYTES;
+        if is_few && target.has_no_keys() && !self.is_in_transaction() && self.append_to_log(target, &rows).await? {
+            return Ok(count);
+        }
+        self.catalog.refresh()?;
+        let (scope, now) = (self.catalog.write_scope(), self.catalog.snapshot());
+        self.catalog.rest();
+        // The rows and the rules are those of the table as it was: it must still be so in what the transaction begins with.
+        let is_as_known = |table| KnownTable::from(&table) == target.known;
+        if !now.table(&target.known.namespace, &target.known.name)?.is_some_and(is_as_known) {
+            return Err(StoreError::Conflict { table: target.known.name.clone() }.into());
+        }
+        let is_quick = is_few && target.has_no_keys() && self.is_in_transaction();
+        let target = Arc::clone(target);
+        let write = move || {
+            let mut writer = RowWriter::of_table(&scope, target.write.clone(), &target.rules)?;
+            writer.write(rows)?;
+            writer.commit_now("INSERT")
+        };
+        // Without a file to write and keys to look for there is nothing to wait for.
+        if is_quick { write() } else { blocking(write).await }
+    }
+
+    /// False, and nothing is done, where the table's log cannot have them by itself.
+    async fn append_to_log(&self, target: &Arc<Target>, rows: &RecordBatch) -> Result<bool, EngineError> {
+        check_not_null(rows, &target.write, 0)?;
+        if !target.rules.checks.is_empty() {
+            Enforcer::new(&target.rules).see(rows)?;
+        }
+        let rows = physical_rows(std::slice::from_ref(rows), &target.physical)?;
+        let durability = self.transaction.durability().unwrap_or(target.durability);
+        let (engine, target) = (Arc::clone(&self.engine), Arc::clone(target));
+        let append = move || -> Result<Option<Acknowledgement>, EngineError> {
+            let appended = engine.store.append_rows(&target.known, &rows, Some(durability))?;
+            engine.maintenance.wake();
+            Ok(appended)
+        };
+        // Flushes, and what others commit, are waited for where that holds up no other task.
+        if durability == Durability::Sync || self.engine.store.is_committing() {
+            return blocking(move || append()?.map(Acknowledgement::wait).transpose().map_err(EngineError::from)).await.map(|done| done.is_some());
+        }
+        let Some(appended) = append()? else { return Ok(false) };
+        match appended.is_visible() {
+            true => appended.wait()?,
+            false => blocking(move || Ok(appended.wait()?)).await?,
+        };
+        Ok(true)
+    }
+}
+
+fn target_name(statement: &InsertValues) -> (String, String) {
+    let namespace = statement.schema.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+    (namespace.to_string(), statement.table.clone())
+}

@@ -1,0 +1,116 @@
+//! A table that rows go to, with what they are held to.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, new_null_array};
+use arrow::datatypes::SchemaRef;
+use parking_lot::Mutex;
+use pmem_store::{Durability, KnownTable, TableSnapshot};
+
+use super::literal::{Literal, column};
+use super::statement::InsertValues;
+use crate::constraints::TableRules;
+use crate::engine::EngineShared;
+use crate::error::EngineError;
+use crate::types::physical_schema;
+use crate::write::{Target as Written, WriteTarget, nullable};
+
+/// A session writes to few tables; beyond this it begins anew.
+const KEPT_MAX: usize = 64;
+
+/// The tables a session has written to, by namespace and name.
+#[derive(Debug, Default)]
+pub struct Targets {
+    kept: Mutex<HashMap<(String, String), Arc<Target>>>,
+}
+
+#[derive(Debug)]
+pub struct Target {
+    pub known: KnownTable,
+    pub write: WriteTarget,
+    /// As it is declared, but that every column may be NULL: the writer looks at that, and can name the row.
+    pub nullable: SchemaRef,
+    pub physical: SchemaRef,
+    pub rules: Arc<TableRules>,
+    /// What the table says.
+    pub durability: Durability,
+    has_default: Vec<bool>,
+}
+
+impl Targets {
+    /// The table as the last commit has it; None if there is none.
+    pub fn current(&self, engine: &EngineShared, name: (String, String)) -> Result<Option<Arc<Target>>, EngineError> {
+        if let Some(target) = self.kept.lock().get(&name)
+            && engine.store.is_unchanged(&target.known)
+        {
+            return Ok(Some(Arc::clone(target)));
+        }
+        let Some(table) = engine.store.snapshot()?.table(&name.0, &name.1)? else { return Ok(None) };
+        let target = Arc::new(Target::new(engine, &table)?);
+        let mut kept = self.kept.lock();
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(name, Arc::clone(&target));
+        Ok(Some(target))
+    }
+}
+
+impl Target {
+    pub fn new(engine: &EngineShared, table: &TableSnapshot) -> Result<Target, EngineError> {
+        let record = table.record();
+        Ok(Target {
+            known: KnownTable::from(table),
+            write: WriteTarget {
+                namespace: record.namespace.clone(),
+                table: record.name.clone(),
+                schema: Arc::clone(table.schema()),
+                cluster_key: record.cluster_key.clone(),
+                what: Written::Existing { id: record.id, replace: false },
+            },
+            nullable: nullable(table.schema()),
+            physical: physical_schema(table.schema()),
+            durability: table.durability(),
+            rules: TableRules::of(engine, table)?,
+            has_default: table.columns().iter().map(|column| column.default_sql.is_some()).collect(),
+        })
+    }
+
+    /// Whether a row need not be compared with others before it is written.
+    pub fn has_no_keys(&self) -> bool {
+        self.rules.keys.is_empty()
+    }
+
+    /// The rows of a statement; None where the planner has to make them.
+    pub fn rows(&self, statement: &InsertValues) -> Option<RecordBatch> {
+        let schema = &self.write.schema;
+        // Several rows of a clustered table are written in its order.
+        if !self.write.cluster_key.is_empty() && statement.rows.len() > 1 {
+            return None;
+        }
+        let places = self.places(statement)?;
+        let columns = places.iter().zip(schema.fields()).zip(&self.has_default).map(|((place, field), has_default)| match place {
+            Some(place) => column(field.data_type(), statement.rows.iter().map(|row: &Vec<Literal>| &row[*place])),
+            None => (!has_default).then(|| new_null_array(field.data_type(), statement.rows.len())),
+        });
+        let columns: Vec<ArrayRef> = columns.collect::<Option<_>>()?;
+        RecordBatch::try_new(Arc::clone(&self.nullable), columns).ok()
+    }
+
+    /// For each column of the table its place in the statement's rows.
+    fn places(&self, statement: &InsertValues) -> Option<Vec<Option<usize>>> {
+        let (fields, width) = (self.write.schema.fields(), statement.rows.first()?.len());
+        let Some(named) = &statement.columns else {
+            return (width == fields.len()).then(|| (0..width).map(Some).collect());
+        };
+        let mut places = vec![None; fields.len()];
+        for (place, name) in named.iter().enumerate() {
+            let at = fields.iter().position(|field| field.name() == name)?;
+            if places[at].replace(place).is_some() {
+                return None;
+            }
+        }
+        (width == named.len()).then_some(places)
+    }
+}

@@ -1,0 +1,106 @@
+//! Dear expressions of window functions are evaluated below the window.
+//!
+//! A window evaluates what it needs for all rows of a partition that it holds, and again when more
+//! come. In a projection below it each row is evaluated once, and a cancelled query stops between two
+//! slices of them (`cancel/operators.rs`).
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, Result};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::logical_plan::{Projection, Window};
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::optimizer::AnalyzerRule;
+
+use crate::cancel::may_be_dear_in_plan;
+
+#[derive(Debug, Default)]
+pub struct WindowArguments;
+
+impl AnalyzerRule for WindowArguments {
+    fn analyze(&self, plan: LogicalPlan, _options: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| match plan {
+            LogicalPlan::Window(window) => with_arguments_below(window),
+            plan => Ok(Transformed::no(plan)),
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "window_arguments"
+    }
+}
+
+fn with_arguments_below(window: Window) -> Result<Transformed<LogicalPlan>> {
+    let mut below = Below { schema: window.input.schema(), dear: Vec::new() };
+    let names = NamePreserver::new_for_projection();
+    let exprs = window.window_expr.iter().map(|expr| {
+        let name = names.save(expr);
+        Ok(name.restore(below.rewritten(expr.clone())?))
+    });
+    let exprs = exprs.collect::<Result<Vec<_>>>()?;
+    if below.dear.is_empty() {
+        return Ok(Transformed::no(LogicalPlan::Window(window)));
+    }
+    let known = below.schema.columns().into_iter().map(Expr::Column);
+    let computed = below.dear.iter().map(|(expr, name)| expr.clone().alias(name));
+    let input = Projection::try_new(known.chain(computed).collect(), Arc::clone(&window.input))?;
+    let new = Window::try_new(exprs, Arc::new(LogicalPlan::Projection(input)))?;
+    // The columns that the window had before.
+    let output = Projection::new_from_schema(Arc::new(LogicalPlan::Window(new)), Arc::clone(&window.schema));
+    Ok(Transformed::yes(LogicalPlan::Projection(output)))
+}
+
+struct Below<'a> {
+    schema: &'a DFSchema,
+    /// What the projection computes, each under its name.
+    dear: Vec<(Expr, String)>,
+}
+
+impl Below<'_> {
+    fn rewritten(&mut self, expr: Expr) -> Result<Expr> {
+        let new = expr.transform_down(|expr| {
+            let Expr::WindowFunction(mut function) = expr else { return Ok(Transformed::no(expr)) };
+            let params = &mut function.params;
+            let order = params.order_by.iter_mut().map(|sort| &mut sort.expr);
+            let filter = params.filter.iter_mut().map(AsMut::as_mut);
+            for part in params.args.iter_mut().chain(&mut params.partition_by).chain(order).chain(filter) {
+                if self.belongs_here(part) {
+                    *part = self.column(part.clone());
+                }
+            }
+            Ok(Transformed::new(Expr::WindowFunction(function), true, TreeNodeRecursion::Jump))
+        });
+        new.data()
+    }
+
+    /// Constants stay: some arguments have to be ones. So does what a subquery takes from outside.
+    fn belongs_here(&self, expr: &Expr) -> bool {
+        expr.any_column_refs()
+            && !expr.is_volatile()
+            && !expr.contains_outer()
+            && !expr.exists(|part| Ok(is_subquery(part))).unwrap_or(true)
+            && may_be_dear_in_plan(expr, self.schema)
+    }
+
+    fn column(&mut self, expr: Expr) -> Expr {
+        let known = self.dear.iter().position(|(dear, _)| *dear == expr);
+        let at = known.unwrap_or_else(|| {
+            let free = (self.dear.len()..).map(|number| format!("__window_argument_{number}"));
+            let name = free.into_iter().find(|name| self.is_free(name)).unwrap_or_default();
+            self.dear.push((expr, name));
+            self.dear.len() - 1
+        });
+        Expr::Column(Column::new_unqualified(&self.dear[at].1))
+    }
+
+    fn is_free(&self, name: &str) -> bool {
+        !self.schema.has_column_with_unqualified_name(name) && self.dear.iter().all(|(_, used)| used != name)
+    }
+}
+
+fn is_subquery(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_))
+}

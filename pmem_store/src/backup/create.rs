@@ -1,0 +1,229 @@
+//! The way of a backup.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::BackupError;
+use super::head::{Head, mark_begun};
+use super::image::Image;
+use super::layout::{CATALOG_FILE, is_backup, segment_path, segments_dir, state_dir};
+use super::place::{Meter, Placed, Placer, SEGMENT_FILES, is_there};
+use super::sweep::{Named, sweep, sweep_states};
+use super::verify::verify_segment;
+use super::{BackupReport, FileCount, Watch};
+use crate::catalog::{Access, CatalogReader, Database, TableId};
+use crate::error::{Result, StoreError};
+use crate::files;
+use crate::lock::{LOCK_FILE, LockError, LockKind, StoreLock};
+use crate::segment::SealedSegment;
+use crate::store::{Store, check_features, now_ms};
+
+impl Store {
+    /// Makes `to` a backup of the last version, with all older ones that can be read. It must be missing,
+    /// empty, or an earlier backup of this store, of which it keeps what it still needs. Who writes
+    /// meanwhile waits no longer than for another commit.
+    ///
+    /// Segments are linked where `to` is on the same file system, unless `copies`; links share the medium.
+    ///
+    /// # Errors
+    ///
+    /// The backup that was at `to` is there still; only if the last fsync fails it is the new one.
+    pub fn backup(&self, to: &Path, copies: bool, watch: Watch<'_>) -> Result<BackupReport> {
+        let to = &std::path::absolute(to).map_err(|error| StoreError::io("find", to, error))?;
+        let is_new = check_place(self.path(), to)?;
+        let image = Image::take(self)?;
+        let store_id = image.store_id(self.path())?;
+        let locked = files::create_dir_durably(to).and_then(|()| lock(to, LockKind::Exclusive));
+        let _lock = locked.inspect_err(|_| {
+            // The lock in it may be another one's.
+            if is_new {
+                let _ = fs::remove_dir(to);
+            }
+        })?;
+        // Another one may have made something else of it since it was looked at.
+        let previous = check_place(self.path(), to).and_then(|_| previous(to, &store_id));
+        let previous = previous.inspect_err(|_| remove_new(to, is_new))?;
+        let mut job = Job { store: self, to, copies, previous: previous.as_ref(), segments: Vec::new() };
+        let done = job.run(image, store_id, watch);
+        done.map_err(|error| {
+            job.clean_up(&error, is_new);
+            job.explained(error)
+        })
+    }
+}
+
+struct Job<'a> {
+    store: &'a Store,
+    to: &'a Path,
+    copies: bool,
+    previous: Option<&'a Head>,
+    segments: Vec<(TableId, SealedSegment)>,
+}
+
+impl Job<'_> {
+    fn run(&mut self, image: Image, store_id: String, watch: Watch<'_>) -> Result<BackupReport> {
+        mark_begun(self.to)?;
+        let state = self.previous.map_or(1, |previous| previous.state + 1);
+        sweep_states(self.to, self.previous.map(|previous| previous.state));
+        let dir = self.to.join(state_dir(state));
+        files::create_dir(&dir)?;
+        let version = image.version;
+        let created_at_ms = now_ms();
+        let (catalog, logs, _held) = image.write(&dir)?;
+        self.segments = read_segments(&dir.join(CATALOG_FILE))?;
+        let mut report = BackupReport { path: self.to.to_path_buf(), version, created_at_ms, ..BackupReport::default() };
+        self.place_segments(&mut report, watch)?;
+        report.copied.add(1 + logs.len() as u64, catalog.size_bytes + logs.iter().map(|log| log.file.size_bytes).sum::<u64>());
+        Head::new(store_id, version, created_at_ms, state, catalog, logs).publish(self.to)?;
+        // What is left of the one before is no reason to say that this one was not made.
+        sweep(self.to, Some(state), &Named::of(&self.segments));
+        Ok(report)
+    }
+
+    fn place_segments(&self, report: &mut BackupReport, watch: Watch<'_>) -> Result<()> {
+        let size = |sealed: &SealedSegment| sealed.size_bytes + sealed.side_size_bytes;
+        let mut meter = Meter::new(self.segments.iter().map(|(_, sealed)| size(sealed)).sum(), watch);
+        let mut placer = Placer::new(self.copies);
+        let mut kept = FileCount::default();
+        for (table, sealed) in &self.segments {
+            let from = files::segment_path(self.store.path(), *table, sealed.id);
+            let to = segment_path(self.to, *table, sealed);
+            if is_there(&from, &to, sealed, self.copies) {
+                kept.add(SEGMENT_FILES, size(sealed));
+                meter.advance(size(sealed))?;
+                continue;
+            }
+            files::create_dir(&files::table_dir(self.to, *table))?;
+            let damaged = |what| StoreError::from(BackupError::DamagedSource { path: from.clone(), what });
+            // Of what is linked there is only one: it is as good as the store. A copy is to be better.
+            let placed = placer.place(&from, &to, sealed, &mut meter, |copy| verify_segment(copy, sealed).map_err(damaged))?;
+            if placed == Placed::Linked && !is_there(&from, &to, sealed, false) {
+                crate::segment::remove_segment_files(&to);
+                return Err(damaged("it has another size than the catalog says".to_string()));
+            }
+        }
+        // Also names that were there: an attempt that was stopped has not made them durable.
+        for table in self.segments.iter().map(|(table, _)| *table).collect::<BTreeSet<_>>() {
+            files::sync_dir(&files::table_dir(self.to, table))?;
+        }
+        if segments_dir(self.to).exists() {
+            files::sync_dir(&segments_dir(self.to))?;
+        }
+        (report.linked, report.copied, report.kept) = (placer.linked, placer.copied, kept);
+        Ok(())
+    }
+
+    /// What is whole stays for the next attempt, but not on a disk that is full.
+    fn clean_up(&self, error: &StoreError, is_new: bool) {
+        // If the head was renamed and only the sync after that failed, a crash may bring back either: both stay.
+        if !Head::read(self.to).is_ok_and(|head| head.as_ref() == self.previous) {
+            return;
+        }
+        let state = self.previous.map(|previous| previous.state);
+        if !error.is_no_space() {
+            return sweep_states(self.to, state);
+        }
+        match self.previous {
+            Some(previous) => {
+                let catalog = self.to.join(state_dir(previous.state)).join(CATALOG_FILE);
+                match read_segments(&catalog) {
+                    Ok(segments) => sweep(self.to, state, &Named::of(&segments)),
+                    Err(_) => sweep_states(self.to, state),
+                }
+            }
+            None => {
+                sweep(self.to, None, &Named::default());
+                remove_new(self.to, is_new);
+            }
+        }
+    }
+
+    fn explained(&self, error: StoreError) -> StoreError {
+        let left = match Head::read(self.to) {
+            Ok(Some(head)) if self.previous == Some(&head) => {
+                format!("the backup of version {} is as it was", head.version)
+            }
+            Ok(Some(head)) => format!("there is a backup of version {}", head.version),
+            Ok(None) => "no backup was made".to_string(),
+            Err(error) => format!("what is there cannot be read: {error}"),
+        };
+        let path = self.to.to_path_buf();
+        match error {
+            StoreError::Backup(BackupError::Stopped { .. }) => BackupError::Stopped { left }.into(),
+            error if error.is_no_space() => BackupError::DiskFull { path, left }.into(),
+            error => error,
+        }
+    }
+}
+
+/// Whether the directory is to be made.
+fn check_place(store: &Path, to: &Path) -> Result<bool> {
+    let occupied = |reason: &str| BackupError::Occupied { path: to.to_path_buf(), reason: reason.to_string() };
+    let (inner, outer) = (resolved(to), resolved(store));
+    if inner == outer {
+        return Err(occupied("it is the store itself").into());
+    }
+    if inner.starts_with(&outer) {
+        return Err(occupied("it is inside the store").into());
+    }
+    let entries = match fs::read_dir(to) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Err(occupied("it is a file").into()),
+        Err(error) => return Err(StoreError::io("read", to, error)),
+    };
+    if is_backup(to) {
+        return Ok(false);
+    }
+    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+    match () {
+        () if names.iter().any(|name| name == files::CATALOG_FILE) => Err(occupied("it is a store").into()),
+        () if names.iter().all(|name| name == LOCK_FILE) => Ok(false),
+        () => Err(occupied("it has other files").into()),
+    }
+}
+
+/// Where a path leads, also if its last parts are not there yet.
+pub fn resolved(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(found), ..) => found,
+        (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
+        _ => path.to_path_buf(),
+    }
+}
+
+pub fn lock(backup: &Path, kind: LockKind) -> Result<StoreLock> {
+    StoreLock::acquire(backup, kind).map_err(|error| match error {
+        LockError::InUse { holders, .. } => {
+            let who = holders.first().map_or("not shown by the system".to_string(), |holder| format!("process {}", holder.pid));
+            BackupError::Busy { path: backup.to_path_buf(), who }.into()
+        }
+        other => other.into(),
+    })
+}
+
+fn previous(to: &Path, store_id: &str) -> Result<Option<Head>> {
+    let Some(head) = Head::read(to)? else { return Ok(None) };
+    match head.store == store_id {
+        true => Ok(Some(head)),
+        false => Err(BackupError::OtherStore { path: to.to_path_buf(), theirs: head.store, ours: store_id.to_string() }.into()),
+    }
+}
+
+/// Takes away a directory that was made for nothing. Whoever calls this holds its lock.
+pub fn remove_new(to: &Path, is_new: bool) {
+    let is_empty = || fs::read_dir(to).is_ok_and(|entries| entries.flatten().all(|entry| entry.file_name() == LOCK_FILE));
+    if is_new && is_empty() {
+        let _ = fs::remove_file(to.join(LOCK_FILE));
+        let _ = fs::remove_dir(to);
+    }
+}
+
+/// The segments of the catalog in a backup.
+pub fn read_segments(catalog: &Path) -> Result<Vec<(TableId, SealedSegment)>> {
+    let reader = CatalogReader::begin(&Arc::new(Database::open(catalog, Access::Read)?))?;
+    check_features(catalog, &reader.store()?, false)?;
+    reader.all_segments()
+}

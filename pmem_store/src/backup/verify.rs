@@ -1,0 +1,92 @@
+//! Is a backup what was written? Its own files are under checksums of the head, segments under those
+//! that were taken when they were sealed.
+
+use std::fs;
+use std::path::Path;
+
+use super::create::{lock, read_segments};
+use super::error::BackupError;
+use super::head::{Head, LogFile};
+use super::layout::{CATALOG_FILE, log_file, segment_path, state_dir};
+use super::place::Meter;
+use super::{VerifyReport, Watch};
+use crate::error::{Result, StoreError};
+use crate::lock::{LockKind, StoreLock};
+use crate::log::{LogIdentity, verify_log};
+use crate::segment::{SealedSegment, Segment, SidePaths};
+
+/// Reads everything the backup consists of; what is wrong is in the report, not an error.
+///
+/// # Errors
+///
+/// There is no backup, or it cannot be known what it consists of.
+pub fn verify_backup(backup: &Path, watch: Watch<'_>) -> Result<VerifyReport> {
+    let (_nobody_writes, head) = hold(backup)?;
+    let (version, created_at_ms) = (head.version, head.created_at_ms);
+    let mut report = VerifyReport { path: backup.to_path_buf(), version, created_at_ms, ..VerifyReport::default() };
+    report.problems.extend(own_problems(backup, &head));
+    let state = backup.join(state_dir(head.state));
+    if head.catalog.verify(&state.join(CATALOG_FILE)).is_err() {
+        return Ok(report);
+    }
+    let segments = read_segments(&state.join(CATALOG_FILE))?;
+    let size = |sealed: &SealedSegment| sealed.size_bytes + sealed.side_size_bytes;
+    let mut meter = Meter::new(segments.iter().map(|(_, sealed)| size(sealed)).sum(), watch);
+    for (table, sealed) in &segments {
+        let path = segment_path(backup, *table, sealed);
+        report.problems.extend(verify_segment(&path, sealed).err());
+        report.segments += 1;
+        report.bytes += size(sealed);
+        meter.advance(size(sealed))?;
+    }
+    Ok(report)
+}
+
+/// The backup as it stays while the lock is held.
+pub fn hold(backup: &Path) -> Result<(StoreLock, Head)> {
+    // No lock file where there is no backup.
+    Head::require(backup)?;
+    let nobody_writes = lock(backup, LockKind::Shared)?;
+    Ok((nobody_writes, Head::require(backup)?))
+}
+
+/// Of catalog and logs.
+pub fn own_problems(backup: &Path, head: &Head) -> Vec<String> {
+    let state = backup.join(state_dir(head.state));
+    let catalog = head.catalog.verify(&state.join(CATALOG_FILE));
+    let logs = head.logs.iter().map(|log| verify_own_log(&state.join(log_file(log.table, log.id)), log));
+    logs.chain([catalog]).filter_map(|found| found.err().map(|error| error.to_string())).collect()
+}
+
+/// Its records have checksums of their own, from before it was a file of the backup.
+fn verify_own_log(path: &Path, log: &LogFile) -> std::result::Result<(), BackupError> {
+    log.file.verify(path)?;
+    let identity = LogIdentity { table: log.table, log: log.id, schema_version: log.schema_version };
+    let bytes = fs::read(path).map_err(|error| StoreError::io("read", path, error));
+    let verified = bytes.and_then(|bytes| verify_log(path, &bytes, identity));
+    let damaged = |error| BackupError::Damaged { path: path.to_path_buf(), what: format!("cannot be used: {}", found(&error)) };
+    verified.map_err(damaged)
+}
+
+/// What is wrong with a segment, if something is.
+pub fn verify_segment(path: &Path, sealed: &SealedSegment) -> std::result::Result<(), String> {
+    let sides = SidePaths::of(path);
+    if let Some(missing) = sides.all().into_iter().chain([path]).find(|path| !path.exists()) {
+        return Err(format!("\"{}\" is missing", missing.display()));
+    }
+    let segment = Segment::open(path, sealed).map_err(|error| found(&error))?;
+    let mut problems = Vec::new();
+    segment.verify_all(&mut problems);
+    if segment.row_count() as u64 != sealed.row_count {
+        problems.push(format!("\"{}\" has {} rows, expected {}", path.display(), segment.row_count(), sealed.row_count));
+    }
+    problems.into_iter().next().map_or(Ok(()), Err)
+}
+
+/// Without the advice for a store.
+pub fn found(error: &StoreError) -> String {
+    match error {
+        StoreError::Damaged { path, offset, what } => format!("\"{}\" is damaged at byte {offset}: {what}", path.display()),
+        other => other.to_string(),
+    }
+}

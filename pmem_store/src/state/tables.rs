@@ -1,0 +1,74 @@
+//! The tables of a state, by name and by id.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::chunks::Chunks;
+use super::table::TableState;
+use crate::catalog::TableId;
+
+/// Cheap to clone and to change, however many there are. Names and ids are unique.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tables {
+    by_name: Chunks<Arc<TableState>>,
+    by_id: Chunks<Arc<TableState>>,
+}
+
+impl Tables {
+    pub fn of(mut tables: Vec<Arc<TableState>>) -> Tables {
+        tables.sort_by(|a, b| by_name(a, &b.record.namespace, &b.record.name));
+        let by_name = Chunks::of(&tables);
+        tables.sort_by_key(|table| table.record.id);
+        Tables { by_name, by_id: Chunks::of(&tables) }
+    }
+
+    /// By namespace and name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<TableState>> {
+        self.by_name.iter()
+    }
+
+    pub fn named(&self, namespace: &str, name: &str) -> Option<&Arc<TableState>> {
+        self.by_name.get(|known| by_name(known, namespace, name))
+    }
+
+    pub fn with_id(&self, id: TableId) -> Option<&Arc<TableState>> {
+        self.by_id.get(|known| known.record.id.cmp(&id))
+    }
+
+    /// In the place of the table with its id, if there is one, whatever that was called, and of the one
+    /// with its name.
+    pub fn put(&mut self, table: Arc<TableState>) {
+        let (id, namespace, name) = (table.record.id, &table.record.namespace, &table.record.name);
+        let renamed = self.with_id(id).filter(|known| by_name(known, namespace, name).is_ne()).cloned();
+        if let Some(known) = renamed {
+            self.by_name.remove(|other| by_name(other, &known.record.namespace, &known.record.name));
+        }
+        let displaced = self.named(namespace, name).map(|known| known.record.id).filter(|known| *known != id);
+        if let Some(displaced) = displaced {
+            self.by_id.remove(|known| known.record.id.cmp(&displaced));
+        }
+        self.by_name.put(Arc::clone(&table), |known| by_name(known, namespace, name));
+        self.by_id.put(Arc::clone(&table), |known| known.record.id.cmp(&id));
+    }
+
+    pub fn remove(&mut self, id: TableId) {
+        if let Some(gone) = self.by_id.remove(|known| known.record.id.cmp(&id)) {
+            self.by_name.remove(|known| by_name(known, &gone.record.namespace, &gone.record.name));
+        }
+    }
+
+    /// Whether nothing was done to the one since it was a copy of the other.
+    pub fn is_copy_of(&self, other: &Tables) -> bool {
+        self.by_id.is_copy_of(&other.by_id)
+    }
+
+    /// Those that are not the same object in `before`, by id.
+    pub fn changed_since<'a>(&'a self, before: &'a Tables) -> impl Iterator<Item = &'a Arc<TableState>> {
+        let is_same = |table: &Arc<TableState>| before.with_id(table.record.id).is_some_and(|known| Arc::ptr_eq(known, table));
+        self.by_id.not_shared_with(&before.by_id).filter(move |table| !is_same(table))
+    }
+}
+
+fn by_name(table: &TableState, namespace: &str, name: &str) -> Ordering {
+    (table.record.namespace.as_str(), table.record.name.as_str()).cmp(&(namespace, name))
+}

@@ -1,0 +1,184 @@
+//! Few rows straight into the log of one table: a commit that changes nothing else.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+
+use super::materialize::open_log;
+use crate::catalog::{TableId, TableRecord};
+use crate::error::Result;
+use crate::log::{AppendError, PreparedRecord, TailLog};
+use crate::logs::{Durability, OpenLogs};
+use crate::snapshot::TableSnapshot;
+use crate::state::{CatalogState, TableState};
+use crate::store::{Store, StoreCore};
+
+/// The option of a table that says how soon its small writes are durable.
+const DURABILITY: &str = "durability";
+
+/// A table as it was known to who made rows for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownTable {
+    pub namespace: String,
+    pub name: String,
+    pub id: TableId,
+    /// Whatever the catalog says of the table came with this version, or before.
+    pub changed_version: u64,
+}
+
+impl From<&TableSnapshot> for KnownTable {
+    fn from(table: &TableSnapshot) -> KnownTable {
+        let record = table.record();
+        KnownTable {
+            namespace: record.namespace.clone(),
+            name: record.name.clone(),
+            id: record.id,
+            changed_version: record.changed_version,
+        }
+    }
+}
+
+impl TableSnapshot {
+    /// How soon small writes are durable, as the table's options say.
+    pub fn durability(&self) -> Durability {
+        durability_of(self.record())
+    }
+}
+
+impl Store {
+    /// Whether the last commit has the table as it was known.
+    pub fn is_unchanged(&self, table: &KnownTable) -> bool {
+        table.find(&self.core.publisher.state()).is_some()
+    }
+
+    /// Whether somebody commits just now, so that a commit would have to wait.
+    pub fn is_committing(&self) -> bool {
+        self.core.commits.is_locked()
+    }
+
+    /// Commits rows of the table's physical schema without a transaction. None, and nothing is done, where
+    /// the catalog has to change for them, or has changed what is known of the table: a transaction is
+    /// then the way. `durability` stands before what the table says.
+    ///
+    /// The rows are visible, and durable if they are to be, when [`Acknowledgement::wait`] returns.
+    pub fn append_rows(
+        &self,
+        table: &KnownTable,
+        rows: &RecordBatch,
+        durability: Option<Durability>,
+    ) -> Result<Option<Acknowledgement>> {
+        let core = &self.core;
+        core.check_writable()?;
+        core.mark_dirty()?;
+        let Some((log, mut record)) = table.prepare(&core.publisher.state(), rows)? else { return Ok(None) };
+        let _commits = core.commits.lock();
+        // What the table is may have changed, and the log with it, while the rows were encoded.
+        let current = core.publisher.state();
+        let Some(known) = table.find(&current) else { return Ok(None) };
+        let durability = durability.unwrap_or_else(|| durability_of(&known.record));
+        append_record(core, &log, &mut record, durability)
+    }
+}
+
+impl KnownTable {
+    fn find<'a>(&self, state: &'a CatalogState) -> Option<&'a Arc<TableState>> {
+        let found = state.table(&self.namespace, &self.name)?;
+        (found.record.id == self.id && found.record.changed_version == self.changed_version).then_some(found)
+    }
+
+    fn prepare(&self, state: &CatalogState, rows: &RecordBatch) -> Result<Option<(Arc<TailLog>, PreparedRecord)>> {
+        let Some(table) = self.find(state) else { return Ok(None) };
+        let data = table.data()?;
+        let Some(open) = open_log(table, &data, rows) else { return Ok(None) };
+        Ok(Some((Arc::clone(&open.log), open.log.prepare(rows)?)))
+    }
+}
+
+pub(super) fn durability_of(record: &TableRecord) -> Durability {
+    match record.options.get(DURABILITY).map(String::as_str) {
+        Some("async") => Durability::Async,
+        _ => Durability::Sync,
+    }
+}
+
+/// Appends the record as a version of its own; None where the log has no room. The commits are locked, and
+/// the log is the open one of its table.
+pub(super) fn append_record(
+    core: &Arc<StoreCore>,
+    log: &Arc<TailLog>,
+    record: &mut PreparedRecord,
+    durability: Durability,
+) -> Result<Option<Acknowledgement>> {
+    let version = core.publisher.next_version();
+    let appended = match log.append_prepared(record, version, false) {
+        Ok(appended) => appended,
+        Err(AppendError::Full { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let is_async = durability == Durability::Async;
+    if is_async {
+        // Before anybody can see the rows: a commit of the catalog that builds on them flushes them first.
+        OpenLogs::flush_soon(&core.shared.logs, log);
+    }
+    core.publisher.begin(version, is_async);
+    let (core, log) = (Arc::clone(core), Arc::clone(log));
+    Ok(Some(Acknowledgement { core, log, version, end_offset: appended.end_offset, is_async, is_waited_for: false }))
+}
+
+/// A commit that was appended. Dropped, it is waited for all the same: later versions become visible
+/// after it.
+#[must_use]
+#[derive(Debug)]
+pub struct Acknowledgement {
+    core: Arc<StoreCore>,
+    log: Arc<TailLog>,
+    version: u64,
+    end_offset: u64,
+    is_async: bool,
+    is_waited_for: bool,
+}
+
+impl Acknowledgement {
+    /// Returns when the rows are what they were promised to be: visible, and durable unless that may come
+    /// later. The version they made.
+    pub fn wait(mut self) -> Result<u64> {
+        self.is_waited_for = true;
+        self.settle()?;
+        Ok(self.version)
+    }
+
+    /// Whether the rows are visible, so that [`Acknowledgement::wait`] has nothing to wait for.
+    pub fn is_visible(&self) -> bool {
+        self.is_async && self.core.publisher.is_visible(self.version)
+    }
+
+    fn settle(&self) -> Result<()> {
+        if !self.is_async {
+            self.log.flush(self.end_offset)?;
+        }
+        self.core.publisher.finish(self.version)
+    }
+}
+
+impl Drop for Acknowledgement {
+    fn drop(&mut self) {
+        if self.is_waited_for {
+            return;
+        }
+        if let Err(error) = self.settle() {
+            tracing::error!(%error, "rows that nobody waited for could not be made durable");
+        }
+    }
+}
+
+/// The table whose rows the log takes, as it is now; None for a log that takes no more.
+pub(super) fn table_of_open_log(log: &Arc<TailLog>, current: &CatalogState) -> Result<Option<Arc<TableState>>> {
+    let identity = log.identity();
+    let Some(table) = current.table_by_id(identity.table) else { return Ok(None) };
+    let data = table.data()?;
+    // Closed, sealed or of other columns than the table has by now.
+    let is_open = data.logs.values().next_back().is_some_and(|last| {
+        Arc::ptr_eq(&last.log, log) && !last.record.closed && identity.schema_version == table.record.schema_version
+    });
+    Ok(is_open.then(|| Arc::clone(table)))
+}
