@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use pmem_store::{BackupError, StoreError};
 pub use pmem_store::{BackupProgress, BackupReport, FileCount, VerifyReport};
 
 use crate::engine::Engine;
@@ -21,6 +22,11 @@ impl Engine {
     pub fn backup(&self, to: &Path, copies: bool, watch: Watch<'_>) -> Result<BackupReport, EngineError> {
         Ok(self.store().backup(to, copies, watch)?)
     }
+}
+
+/// Whether it is the error of work that a watch has stopped.
+pub fn is_stopped(error: &EngineError) -> bool {
+    matches!(error, EngineError::Store(StoreError::Backup(BackupError::Stopped { .. })))
 }
 
 /// Makes a store of a backup, which is verified on the way.

@@ -173,6 +173,9 @@ fn plan_error(message: &str) -> EngineError {
         return EngineError::Sql { message: format!("there is no function \"{name}\""), position: None, hint };
     }
     let text = clean(message);
+    if let Some(message) = wrong_width(&text) {
+        return EngineError::Sql { message, position: None, hint: Some("give a value for each column, or name the columns".into()) };
+    }
     if text.contains("require unique expression names") {
         let hint = Some("give one of them another name with AS".to_string());
         return EngineError::Sql { message: "two columns have the same name".into(), position: None, hint };
@@ -189,6 +192,16 @@ fn plan_error(message: &str) -> EngineError {
         }
     }
     EngineError::Sql { message: text, position: None, hint: None }
+}
+
+/// Of a row of VALUES that has more or fewer values than the table or the rows before it.
+fn wrong_width(message: &str) -> Option<String> {
+    let rest = message.strip_prefix("Inconsistent data length across values list: got ")?;
+    let (found, rest) = rest.split_once(" values in row ")?;
+    let (row, expected) = rest.split_once(" but expected ")?;
+    let row = row.parse::<u64>().ok()? + 1;
+    let values = if found == "1" { "value" } else { "values" };
+    Some(format!("row {row} of VALUES has {found} {values} where the number is to be {expected}"))
 }
 
 fn is_subquery(message: &str) -> bool {

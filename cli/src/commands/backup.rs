@@ -66,9 +66,10 @@ pub fn watched<T: Send + 'static>(
                 stopped.store(true, Ordering::Relaxed);
                 // It takes away what is not finished; the process waits for that no longer than a user would.
                 match (&mut work).await {
-                    // Too late: it was done.
-                    Ok(Ok(done)) => Ok(Ok(done)),
-                    _ => Err(CliError::Stopped(stop)),
+                    Ok(Err(error)) if engine::backup::is_stopped(&error) => Err(CliError::Stopped(stop)),
+                    // Too late: it was done, or had failed by itself.
+                    Ok(done) => Ok(done),
+                    Err(_) => Err(CliError::Stopped(stop)),
                 }
             }
             done = &mut work => done.map_err(CliError::message),

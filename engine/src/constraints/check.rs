@@ -6,6 +6,8 @@ use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{DataType, Schema};
 use datafusion::common::cast::as_boolean_array;
 use datafusion::common::Result;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::logical_expr::{Expr, Volatility};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::reassign_expr_columns;
 
@@ -22,6 +24,8 @@ pub struct Check {
     /// Places in the table.
     pub columns: Vec<usize>,
     names: Vec<String>,
+    /// It asks for the time of its statement: `expr` is that of one statement alone.
+    pub is_of_its_time: bool,
     /// Over those columns alone.
     expr: Arc<dyn PhysicalExpr>,
 }
@@ -33,6 +37,7 @@ impl Check {
             let hint = "a row that is allowed must stay so: use functions whose result depends on the row alone";
             return Err(EngineError::unsupported(format!("CHECK ({sql}), which is by chance,"), Some(hint)).into_datafusion());
         }
+        let is_of_its_time = planned.expr.exists(|expr| Ok(is_of_its_time(expr)))?;
         let physical = planned.physical(engine)?;
         let data_type = physical.data_type(schema)?;
         if !matches!(data_type, DataType::Boolean | DataType::Null) {
@@ -46,6 +51,7 @@ impl Check {
             constraint: constraint.to_string(),
             sql: sql.to_string(),
             names: read.fields().iter().map(|field| field.name().clone()).collect(),
+            is_of_its_time,
             expr: reassign_expr_columns(physical, &read)?,
             columns,
         })
@@ -73,4 +79,9 @@ impl Check {
         let values: Vec<String> = batch.columns().iter().map(|column| shown_value(column, row)).collect();
         format!("({}) = ({})", self.names.join(", "), values.join(", "))
     }
+}
+
+/// `now()` and the like, which become values when the check is planned.
+fn is_of_its_time(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarFunction(function) if function.func.signature().volatility != Volatility::Immutable)
 }

@@ -15,9 +15,10 @@ use datafusion::logical_expr::{
 use super::float::{scalar_with_one_nan, with_one_nan};
 
 /// None of them has use for the order of its rows, which [`FloatResult`] could not be told.
-const COMPUTED: [&str; 18] = [
+const COMPUTED: [&str; 19] = [
     "sum", "avg", "stddev", "stddev_pop", "var", "var_pop", "covar_samp", "covar_pop", "corr", "regr_slope", "regr_intercept", "regr_r2",
     "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy", "median",
+    "percentile_cont",
 ];
 
 pub fn computes(function: &AggregateUDF) -> bool {
@@ -50,6 +51,10 @@ impl AggregateUDFImpl for FloatResult {
 
     fn return_field(&self, arg_fields: &[FieldRef]) -> Result<FieldRef> {
         self.inner.return_field(arg_fields)
+    }
+
+    fn supports_within_group_clause(&self) -> bool {
+        self.inner.supports_within_group_clause()
     }
 
     fn is_nullable(&self) -> bool {

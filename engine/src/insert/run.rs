@@ -16,7 +16,7 @@ use crate::output::{Measures, QueryOutput, count_batch};
 use crate::report::ReportCollector;
 use crate::session::Session;
 use crate::switches::switches;
-use crate::write::{FEW_BYTES, FEW_ROWS, RowWriter, blocking, check_not_null, physical_rows};
+use crate::write::{FEW_BYTES, FEW_ROWS, RowWriter, blocking, blocking_here, check_not_null, physical_rows};
 
 impl Session {
     /// Runs the statement if it is an INSERT of few literal rows; None if it has to be planned.
@@ -114,12 +114,13 @@ impl Session {
         };
         // Flushes, and what others commit, are waited for where that holds up no other task.
         if durability == Durability::Sync || self.engine.store.is_committing() {
-            return blocking(move || append()?.map(Acknowledgement::wait).transpose().map_err(EngineError::from)).await.map(|done| done.is_some());
+            let done = blocking_here(move || Ok(append()?.map(Acknowledgement::wait).transpose()?)).await?;
+            return Ok(done.is_some());
         }
         let Some(appended) = append()? else { return Ok(false) };
         match appended.is_visible() {
             true => appended.wait()?,
-            false => blocking(move || Ok(appended.wait()?)).await?,
+            false => blocking_here(move || Ok(appended.wait()?)).await?,
         };
         Ok(true)
     }

@@ -48,6 +48,9 @@ impl Targets {
         }
         let Some(table) = engine.store.snapshot()?.table(&name.0, &name.1)? else { return Ok(None) };
         let target = Arc::new(Target::new(engine, &table)?);
+        if target.rules.checks.iter().any(|check| check.is_of_its_time) {
+            return Ok(Some(target));
+        }
         let mut kept = self.kept.lock();
         if kept.len() >= KEPT_MAX {
             kept.clear();

@@ -27,14 +27,21 @@ pub fn bound_distinct_from(tokens: &mut Vec<TokenWithSpan>) {
     closing.sort_by_key(|one| (one.end, std::cmp::Reverse(one.is)));
     let (mut opening, mut closing) = (found.iter().peekable(), closing.into_iter().peekable());
     let is_false = [Token::RParen, Token::make_keyword("IS"), Token::make_keyword("FALSE")];
+    let mut left: Vec<usize> = found.iter().filter_map(|one| one.left).collect();
+    left.sort_unstable();
+    let mut left = left.into_iter().peekable();
     let mut bounded = Vec::with_capacity(tokens.len() + 3 * found.len());
     for (index, token) in tokens.drain(..).enumerate() {
         let mut put = |words: &[Token]| bounded.extend(words.iter().map(|word| TokenWithSpan::new(word.clone(), token.span)));
         while let Some(one) = closing.next_if(|one| one.end == index) {
             put(if one.negated { &is_false[..1] } else { &is_false });
         }
+        while left.next_if_eq(&index).is_some() {
+            put(&[Token::LParen]);
+        }
         opening.next_if(|one| one.operand == index);
         match opening.peek() {
+            Some(one) if one.is == index && one.left.is_some() => put(&[Token::RParen, Token::Spaceship, Token::LParen]),
             Some(one) if one.is == index => put(&[Token::Spaceship, Token::LParen]),
             Some(one) if one.is < index => {}
             _ => bounded.push(token),
@@ -50,6 +57,8 @@ struct DistinctFrom {
     operand: usize,
     end: usize,
     negated: bool,
+    /// Where the left operand begins, if it has to be put in parentheses: the pattern of a LIKE would take `<=>` in.
+    left: Option<usize>,
 }
 
 fn find(tokens: &[TokenWithSpan]) -> Vec<DistinctFrom> {
@@ -60,9 +69,34 @@ fn find(tokens: &[TokenWithSpan]) -> Vec<DistinctFrom> {
         let distinct = at + 1 + usize::from(negated);
         let is_one = word(distinct, "DISTINCT") && word(distinct + 1, "FROM");
         let (operand, _) = words.get(distinct + 2).filter(|_| is_one)?;
-        Some(DistinctFrom { is: words[at].0, operand: *operand, end: end(&words[distinct + 2..])?, negated })
+        Some(DistinctFrom { is: words[at].0, operand: *operand, end: end(&words[distinct + 2..])?, negated, left: left(&words[..at]) })
     });
     found.collect()
+}
+
+/// Where the expression begins that the tokens end with, if it has a pattern of its own.
+fn left(words: &[(usize, &Token)]) -> Option<usize> {
+    let is_pattern = |token: &Token| ["LIKE", "ILIKE", "RLIKE", "REGEXP", "TO"].iter().any(|word| is_word(token, word));
+    let (mut depth, mut start, mut has_pattern) = (0usize, None, false);
+    for (at, (index, token)) in words.iter().enumerate().rev() {
+        let is = |keyword: &str| is_word(token, keyword);
+        // The NOT of a pattern stands before it: `a NOT LIKE b`, `a NOT SIMILAR TO b`.
+        let is_not = is("NOT") && !words.get(at + 1).is_some_and(|(_, next)| is_pattern(next) || is_word(next, "SIMILAR"));
+        match token {
+            Token::RParen | Token::RBracket | Token::RBrace => depth += 1,
+            Token::LParen | Token::LBracket | Token::LBrace if depth == 0 => break,
+            Token::LParen | Token::LBracket | Token::LBrace => depth -= 1,
+            _ if is("END") => depth += 1,
+            _ if is("CASE") && depth > 0 => depth -= 1,
+            _ if depth > 0 => {}
+            Token::Comma | Token::SemiColon => break,
+            _ if is("AND") || is("OR") || is("SELECT") || is("DISTINCT") || is("BY") || is("CASE") || is_not => break,
+            _ if ENDS.iter().any(|keyword| is(keyword)) && !matches!(words.get(at + 1), Some((_, Token::LParen))) => break,
+            _ => has_pattern |= is_pattern(token),
+        }
+        start = Some(*index);
+    }
+    start.filter(|_| has_pattern)
 }
 
 /// Where an AND or OR ends the expression that the tokens begin with.
@@ -133,6 +167,9 @@ mod tests {
             ("SELECT a IS DISTINCT FROM CASE WHEN b AND c THEN d END AND e", "SELECT a <=>(CASE WHEN b AND c THEN d END )ISFALSEAND e"),
             ("SELECT a IS DISTINCT FROM left(s, 1) AND c", "SELECT a <=>(left(s, 1) )ISFALSEAND c"),
             ("SELECT a IS NOT DISTINCT FROM offset OR c", "SELECT a <=>(offset )OR c"),
+            ("SELECT s LIKE 'a%' IS DISTINCT FROM b AND c", "SELECT (s LIKE 'a%' )<=>(b )ISFALSEAND c"),
+            ("SELECT d, NOT left(s, 1) NOT LIKE 'a%' IS DISTINCT FROM b AND c", "SELECT d, NOT (left(s, 1) NOT LIKE 'a%' )<=>(b )ISFALSEAND c"),
+            ("SELECT x LIKE 'a' AND a IS DISTINCT FROM b AND c", "SELECT x LIKE 'a' AND a <=>(b )ISFALSEAND c"),
             ("SELECT a IS DISTINCT FROM b IS NOT DISTINCT FROM c AND d", "SELECT a <=>(b <=>(c ))ISFALSEAND d"),
         ] {
             assert_eq!(bounded(sql), same);

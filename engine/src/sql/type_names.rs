@@ -55,7 +55,8 @@ pub fn in_sql_words(message: &str) -> String {
     while let Some(first) = rest.chars().next() {
         match quote {
             Some(mark) if first == mark => quote = None,
-            None if matches!(first, '\'' | '"' | '`') => quote = Some(first),
+            // Not the apostrophe of "can't".
+            None if matches!(first, '\'' | '"' | '`') && !words.ends_with(char::is_alphanumeric) => quote = Some(first),
             None if first.is_ascii_uppercase() && !words.ends_with(|before: char| before.is_alphanumeric() || before == '_') => {
                 if let Some((data_type, length)) = type_at(rest) {
                     words.push_str(&declared_name(&data_type));
@@ -97,6 +98,7 @@ mod tests {
     fn messages_say_types_as_sql_does() {
         let said = in_sql_words("Cannot cast string 'Int32' to value of Int32 type, or Decimal128(15, 2), Utf8View");
         assert_eq!(said, "Cannot cast string 'Int32' to value of INTEGER type, or DECIMAL(15,2), VARCHAR");
+        assert_eq!(in_sql_words("Can't cast value 300 to type Int8"), "Can't cast value 300 to type TINYINT");
         assert_eq!(in_sql_words("Timestamp(ns) and Int32s and aInt32"), "TIMESTAMP and Int32s and aInt32");
     }
 

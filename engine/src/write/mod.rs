@@ -7,7 +7,7 @@ mod sink;
 mod written;
 
 pub(crate) use open::{OpenTransaction, OpenTransactions, now_ms};
-pub(crate) use rows::{Declarations, RowWriter, Target, WriteTarget, blocking, check_not_null};
+pub(crate) use rows::{Declarations, RowWriter, Target, WriteTarget, blocking, blocking_here, check_not_null};
 pub(crate) use scope::{TransactionSlot, WriteScope, state_error};
 pub(crate) use sink::{insert_plan, nullable};
 pub(crate) use written::{FEW_BYTES, FEW_ROWS, Written, physical_rows};

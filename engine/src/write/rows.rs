@@ -7,6 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, SchemaRef};
 use futures::{Stream, StreamExt};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use pmem_store::{ColumnInfo, ColumnOrder, NewTable, StoreError, TableId, Transaction};
 
 use super::scope::WriteScope;
@@ -157,6 +158,17 @@ pub(crate) async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => Err(EngineError::internal(format!("a writer stopped: {error}"))),
+    }
+}
+
+/// As [`blocking`], for what takes about as long as handing it to another thread and back would: on this thread, where
+/// the runtime has others to go on with.
+pub(crate) async fn blocking_here<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
+) -> Result<T, EngineError> {
+    match Handle::current().runtime_flavor() {
+        RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
+        _ => blocking(work).await,
     }
 }
 

@@ -355,3 +355,14 @@ fn copy_files(from: &Path, to: &Path) {
         }
     }
 }
+
+#[test]
+fn a_check_that_asks_for_the_time_asks_with_every_statement() {
+    let db = Db::new();
+    db.run("CREATE TABLE t (at timestamp CHECK (at <= now()))");
+    for _ in 0..5 {
+        let now = db.value("SELECT cast(now() AS timestamp)");
+        db.run(&format!("INSERT INTO t VALUES ('{now}')"));
+    }
+    assert_eq!(db.value("SELECT count(*) FROM t"), "5");
+}

@@ -35,6 +35,8 @@ fn the_number_of_values_must_be_that_of_the_columns() {
         db.error(sql);
     }
     assert_eq!(db.value("SELECT count(*) FROM t"), "0");
+    let error = db.error("INSERT INTO t VALUES (1, 2), (3)").to_string();
+    assert!(error.contains("row 2 of VALUES has 1 value where the number is to be 2"), "{error}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod export;
 mod external;
 mod fault;
 mod filters;
+mod floats;
 mod helpers;
 mod huge_sql;
 mod import;

@@ -379,10 +379,10 @@ fn a_decimal_meets_a_double_of_a_prepared_statement_as_doubles() {
 }
 
 #[test]
-fn a_nan_with_a_sign_is_stored_as_the_one_that_is_greater_than_all() {
+fn what_is_compared_with_is_distinct_from_may_have_a_pattern() {
     let db = Db::new();
-    let values = arrow::array::Float64Array::from(vec![-f64::NAN, 1.0]);
-    let rows = arrow::array::RecordBatch::try_from_iter([("d", std::sync::Arc::new(values) as arrow::array::ArrayRef)]).unwrap();
-    db.load("t", &[], &rows);
-    assert_eq!(db.value("SELECT count(*) FROM t WHERE d > 5"), "1");
+    assert_eq!(db.value("SELECT 'ab' LIKE 'a%' IS DISTINCT FROM false AND true"), "true");
+    assert_eq!(db.value("SELECT 'ab' NOT LIKE 'a%' IS NOT DISTINCT FROM false OR false"), "true");
+    let header = db.run("SELECT 1 IS DISTINCT FROM 2 AND true").batches[0].schema().field(0).name().clone();
+    assert_eq!(header, "1 IS DISTINCT FROM 2 AND true");
 }

@@ -1,5 +1,6 @@
 //! One version of an open store, held while it is copied.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,6 +43,11 @@ impl Image {
         for (table, record) in reader.logs()? {
             let open = core.shared.logs.of_table(table).into_iter().find(|open| open.record.id == record.id);
             let open = open.ok_or_else(|| reader_error(store, format!("it has log {} of table {table}, which is not open", record.id)))?;
+            if store.is_read_only() {
+                // Its last writer may have been killed before it flushed.
+                let synced = File::open(open.log.path()).and_then(|log| log.sync_data());
+                synced.map_err(|error| StoreError::io("flush", open.log.path(), error))?;
+            }
             logs.push(open.log.view(version)?);
         }
         drop((one_at_a_time, snapshot));
