@@ -7,14 +7,14 @@ use arrow::compute::{CastOptions, SortColumn, SortOptions, cast_with_options, le
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use datafusion::common::TableReference;
-use pmem_store::StoreError;
+use pmem_store::{DEFAULT_NAMESPACE, StoreError};
 
 use super::target::Target;
 use crate::dml::Retry;
 use crate::error::EngineError;
 use crate::functions::with_one_nan;
 use crate::session::Session;
-use crate::sql;
+use crate::sql::{self, quoted};
 
 impl Session {
     /// Adds the rows of a batch to a table as one INSERT would: in the open transaction, or in one of their own. The
@@ -36,7 +36,11 @@ impl Session {
 
     async fn append_once(&self, table: &str, rows: &RecordBatch) -> Result<u64, EngineError> {
         self.check_not_failed()?;
-        let name = sql::resolve(&TableReference::parse_str(table))?;
+        let name = match quoted(table) == table {
+            // Most are one word, which need not be parsed for each row.
+            true => (DEFAULT_NAMESPACE.to_string(), table.to_string()),
+            false => sql::resolve(&TableReference::parse_str(table))?,
+        };
         let Some(target) = self.target(name.clone())? else {
             return Err(StoreError::DoesNotExist { kind: "table", name: name.1 }.into());
         };
@@ -48,10 +52,9 @@ impl Session {
 /// The batch as the table declares its columns.
 fn declared_rows(target: &Target, rows: &RecordBatch) -> Result<RecordBatch, EngineError> {
     let declared = Arc::clone(&target.nullable);
-    let names = |schema: &SchemaRef| schema.fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
-    let (found, expected) = (names(&rows.schema()), names(&declared));
-    if found != expected {
-        let message = format!("the batch has the columns ({}), the table \"{}\" ({})", found.join(", "), target.write.table, expected.join(", "));
+    if !names(rows.schema_ref()).eq(names(&declared)) {
+        let [found, expected] = [rows.schema_ref(), &declared].map(|schema| names(schema).collect::<Vec<_>>().join(", "));
+        let message = format!("the batch has the columns ({found}), the table \"{}\" ({expected})", target.write.table);
         let hint = Some("give all columns of the table in their order".to_string());
         return Err(EngineError::Sql { message, position: None, hint });
     }
@@ -63,6 +66,10 @@ fn declared_rows(target: &Target, rows: &RecordBatch) -> Result<RecordBatch, Eng
     });
     let columns = columns.collect::<Result<Vec<_>, _>>().map_err(StoreError::from)?;
     Ok(RecordBatch::try_new(declared, columns).map_err(StoreError::from)?)
+}
+
+fn names(schema: &SchemaRef) -> impl Iterator<Item = &str> {
+    schema.fields().iter().map(|field| field.name().as_str())
 }
 
 /// In the order of the table's key: many rows make a segment, which is taken to be in it.

@@ -132,6 +132,12 @@ impl Drop for Written {
 
 /// As they lie in a segment or log.
 pub fn physical_rows(batches: &[RecordBatch], physical: &SchemaRef) -> Result<RecordBatch, StoreError> {
+    if let [one] = batches
+        && one.columns().iter().zip(physical.fields()).all(|(column, field)| column.data_type() == field.data_type())
+    {
+        let rows = RecordBatchOptions::new().with_row_count(Some(one.num_rows()));
+        return Ok(RecordBatch::try_new_with_options(Arc::clone(physical), one.columns().to_vec(), &rows)?);
+    }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let batches = batches.iter().map(|batch| -> Result<RecordBatch, StoreError> {
         let columns = batch.columns().iter().zip(physical.fields());
