@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 
 from quiver_shell import Failed, Shell, quiver
@@ -106,15 +107,21 @@ def a_first_insert_without_room_for_a_log(disk: Disk) -> None:
     expect(disk.one("INSERT INTO t VALUES (1, 'x')") + disk.one(SUMMARY), "1|1|1")
 
 
-def a_stream_of_inserts_that_needs_one_log_after_the_other(disk: Disk) -> None:
-    shell, rows = begin(disk), 0
+def run_until_full(shell: Shell, statement: Callable[[int], str]) -> int:
+    """Runs statements, each made from how many ran before it, until the disk is full; how many did. Ends the shell."""
+    ran = 0
     try:
         while True:
-            shell.run(f"INSERT INTO t {WIDE.format(rows + 1, rows + 300)}")
-            rows += 300
+            shell.run(statement(ran))
+            ran += 1
     except Failed as error:
         expect_full(str(error))
     shell.close()
+    return ran
+
+
+def a_stream_of_inserts_that_needs_one_log_after_the_other(disk: Disk) -> None:
+    rows = 300 * run_until_full(begin(disk), lambda ran: f"INSERT INTO t {WIDE.format(300 * ran + 1, 300 * ran + 300)}")
     disk.leave(0)
     disk.expect_sound(SUMMARY, summary(rows))
     disk.one("TRUNCATE t")
@@ -137,14 +144,8 @@ def a_segment_in_the_middle_of_a_bulk_insert(disk: Disk) -> None:
 def the_catalog_grows(disk: Disk) -> None:
     shell = begin(disk, 3_000)
     disk.leave(0)
-    made = 0
-    try:
-        while True:
-            shell.run(f"CREATE TABLE u{made} (a INTEGER, b VARCHAR DEFAULT 'a text of some length', c DOUBLE)")
-            made += 1
-    except Failed as error:
-        expect_full(str(error))
-    shell.close()
+    columns = "(a INTEGER, b VARCHAR DEFAULT 'a text of some length', c DOUBLE)"
+    made = run_until_full(shell, lambda ran: f"CREATE TABLE u{ran} {columns}")
     disk.expect_sound("SELECT count(*) FROM system.tables WHERE kind = 'table'", str(made + 1))
     disk.one("CREATE TABLE v AS SELECT * FROM t")
     expect(disk.one("SELECT count(*) FROM v"), "3000")

@@ -34,28 +34,33 @@ pub struct StoreTable {
     definition: OnceLock<String>,
     /// By column, planned when one is asked for.
     defaults: OnceLock<Vec<Option<Expr>>>,
-    /// Of a table as it was: its statistics, which are nobody else's. It cannot be written to.
-    older: Option<OnceLock<Arc<TableStatistics>>>,
+    /// Asked for by the planner and by the scan, and made once: those of a tail are kept nowhere else.
+    known: OnceLock<Arc<TableStatistics>>,
+    /// The table as it was: it cannot be written to, and nobody else is going to ask for its statistics.
+    is_older: bool,
 }
 
 impl StoreTable {
     pub fn new(engine: Arc<EngineShared>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
         let schema = Arc::clone(snapshot.schema());
-        StoreTable { engine, snapshot, scope, schema, definition: OnceLock::new(), defaults: OnceLock::new(), older: None }
+        let (definition, defaults, known) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        StoreTable { engine, snapshot, scope, schema, definition, defaults, known, is_older: false }
     }
 
     /// The table at another version than the statement's.
     pub fn older(engine: Arc<EngineShared>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
-        StoreTable { older: Some(OnceLock::new()), ..StoreTable::new(engine, snapshot, scope) }
+        StoreTable { is_older: true, ..StoreTable::new(engine, snapshot, scope) }
     }
 
     fn known(&self) -> Result<Arc<TableStatistics>, StoreError> {
-        let Some(own) = &self.older else { return self.engine.statistics.get(&self.snapshot) };
-        if let Some(known) = own.get() {
+        if let Some(known) = self.known.get() {
             return Ok(Arc::clone(known));
         }
-        let known = statistics_of(&self.snapshot)?;
-        Ok(Arc::clone(own.get_or_init(|| known)))
+        let known = match self.is_older {
+            true => statistics_of(&self.snapshot)?,
+            false => self.engine.statistics.get(&self.snapshot)?,
+        };
+        Ok(Arc::clone(self.known.get_or_init(|| known)))
     }
 }
 
@@ -69,7 +74,8 @@ impl StoreTable {
             schema: with_row_id(self.snapshot.schema()),
             definition: OnceLock::new(),
             defaults: self.defaults.clone(),
-            older: self.older.clone(),
+            known: self.known.clone(),
+            is_older: self.is_older,
         }
     }
 
@@ -82,7 +88,7 @@ impl StoreTable {
 pub fn check_writable(write: &DmlStatement) -> Result<(), EngineError> {
     let provider = source_as_provider(&write.target)?;
     match provider.downcast_ref::<StoreTable>() {
-        Some(table) if table.older.is_none() => return Ok(()),
+        Some(table) if !table.is_older => return Ok(()),
         Some(_) => return Err(EngineError::unsupported("writing to a table FOR … AS OF", Some("older versions never change"))),
         None => {}
     }

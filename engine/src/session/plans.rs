@@ -44,8 +44,7 @@ impl Session {
                 running.query(frame.logical_plan()).await
             }
             LogicalPlan::Statement(other) => {
-                let hint = "transactions come with a later version; each statement is one of its own";
-                Err(EngineError::unsupported(other.name().to_string(), Some(hint)))
+                Err(EngineError::unsupported(other.name().to_string(), Some("run it as a statement of its own")))
             }
             plan => running.query(&plan).await,
         }

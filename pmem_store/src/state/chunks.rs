@@ -87,11 +87,12 @@ impl<T: Clone> Chunks<T> {
 
     /// What lies in chunks that `other` does not share: all that differs from it, and some neighbours.
     pub fn not_shared_with(&self, other: &Chunks<T>) -> impl Iterator<Item = &T> {
-        let shared: HashSet<*const Vec<T>> = match self.is_copy_of(other) {
-            true => self.chunks.iter().map(Arc::as_ptr).collect(),
-            false => other.chunks.iter().map(Arc::as_ptr).collect(),
+        let (mine, others): (&[_], &[_]) = match self.is_copy_of(other) {
+            true => (&[], &[]),
+            false => (&self.chunks, &other.chunks),
         };
-        self.chunks.iter().filter(move |chunk| !shared.contains(&Arc::as_ptr(chunk))).flat_map(|chunk| chunk.iter())
+        let shared: HashSet<*const Vec<T>> = others.iter().map(Arc::as_ptr).collect();
+        mine.iter().filter(move |chunk| !shared.contains(&Arc::as_ptr(chunk))).flat_map(|chunk| chunk.iter())
     }
 }
 
