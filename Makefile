@@ -15,7 +15,7 @@ THREADS ?= 2
 PYTHON := $(CACHE)/venv/bin/python
 PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test test-long build bench bench-cancel bench-log bench-open bench-switches bench-writes deps check-format lint clean clean-cache
+.PHONY: help demo test test-long build bench bench-cancel bench-log bench-open bench-server bench-switches bench-writes deps check-format lint clean clean-cache
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -24,6 +24,7 @@ demo: deps build $(PYTHON_READY) ## build, import real data into demo-store/, an
 	@$(PYTHON) scripts/demo.py --store $(DEMO_STORE) --scale $(SF)
 
 test: deps $(PYTHON_READY) ## every test; the last line says how many passed and failed
+	@scripts/deps.sh clients
 	@$(PYTHON) scripts/run_tests.py
 
 test-long: deps build $(PYTHON_READY) ## random, concurrent and killed for minutes; MODEL_STEPS=, MODEL_SEED=, ACCOUNTS_SECONDS=, KILL_SECONDS=
@@ -32,12 +33,12 @@ test-long: deps build $(PYTHON_READY) ## random, concurrent and killed for minut
 	@cd scripts/tests && MODEL_STEPS=$(or $(MODEL_STEPS),20000) KILL_SECONDS=$(or $(KILL_SECONDS),300) \
 		$(PYTHON) -m unittest -v test_model_duckdb test_kill
 
-build: deps ## the binary, at bin/quiver
-	@scripts/with_target.sh cargo build --release --locked --workspace --bins
+build: deps ## the binary, at bin/quiver, and the engine for Python, in python/quiver
+	@scripts/with_target.sh cargo build --release --locked --workspace --bins --lib
 
-bench: deps build $(PYTHON_READY) ## TPC-H against DuckDB, then bench-writes; SF=10, THREADS=4, SAVE=1, ARGS='--queries 1,6'
+bench: deps build $(PYTHON_READY) ## TPC-H against DuckDB, then bench-writes and bench-server; SF=10, THREADS=4, SAVE=1, ARGS='--queries 1,6'
 	@$(PYTHON) bench/tpch.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)
-	$(if $(ARGS),,@$(PYTHON) bench/writes.py)
+	$(if $(ARGS),,@$(PYTHON) bench/writes.py && $(PYTHON) bench/server.py)
 
 bench-cancel: deps build $(PYTHON_READY) ## how long Ctrl-C takes in dear queries; THREADS, ARGS='--queries sort --rounds 20'
 	@$(PYTHON) bench/cancel.py --threads $(THREADS) $(ARGS)
@@ -53,6 +54,9 @@ bench-open: deps ## how long a store with a million segments in its catalog take
 bench-writes: deps build $(PYTHON_READY) ## single rows, bulk and updates beside SQLite and DuckDB; ARGS='--rows 2000'
 	@$(PYTHON) bench/writes.py $(ARGS)
 
+bench-server: deps build $(PYTHON_READY) ## results, points, ingest and idle connections of the server; ARGS='--only streams'
+	@$(PYTHON) bench/server.py $(ARGS)
+
 bench-switches: deps build $(PYTHON_READY) ## what each optimisation is worth; SF, THREADS, SAVE=1, ARGS='--switches quiver'
 	@$(PYTHON) bench/switches.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)
 
@@ -66,7 +70,7 @@ lint: deps check-format ## clippy over everything; compiles the dependencies onc
 	@scripts/with_target.sh cargo clippy --release --locked --workspace --all-targets -- -D warnings
 
 clean: ## remove what was made inside this clone
-	rm -rf bin $(DEMO_STORE)
+	rm -rf bin $(DEMO_STORE) python/quiver/_quiver.abi3.so
 
 clean-cache: ## also remove compiled dependencies and generated data, for all clones
 	rm -rf $(CACHE)

@@ -6,7 +6,7 @@ Every sh or console block says on the line before it what happens to it:
     <!-- not run: why not -->         it is not
 
 A sql block may say `<!-- run -->` too; it is then sent through a pipe to `quiver --store demo-store`.
-The directory holds bin/quiver and a demo-store with the tables of `make demo` (TPC-H at scale 0.01).
+The directory holds bin/quiver, python/ and a demo-store with the tables of `make demo` (TPC-H at scale 0.01).
 
 In a console block `$ ` begins a command and `> ` continues one; the lines after it are what it
 prints and are compared, with times and sizes blanked out and `...` standing for anything.
@@ -80,7 +80,8 @@ def read_blocks(path: Path) -> list[Block]:
 
 
 def prepare(directory: Path) -> None:
-    (directory / "bin").symlink_to(ROOT / "bin")
+    for name in ("bin", "python"):
+        (directory / name).symlink_to(ROOT / name)
     command = [sys.executable, ROOT / "scripts" / "demo.py", "--store", "demo-store", "--scale", "0.01", "--only-import"]
     status = subprocess.run(command, cwd=directory).returncode
     if status != 0:
@@ -104,7 +105,8 @@ def check(block: Block, directory: str) -> None:
 def shell(command: str, directory: str, stdin: str = "") -> str:
     environment = os.environ | {
         "HOME": directory,  # the shell's history must not land in the tester's
-        "PATH": f"{directory}/bin{os.pathsep}{os.environ['PATH']}",
+        # python3 is the one that runs this, with the packages of the tests.
+        "PATH": os.pathsep.join([f"{directory}/bin", str(Path(sys.executable).parent), os.environ["PATH"]]),
     }
     try:
         done = subprocess.run(

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Installs what a bare Debian lacks to build Quiver. Does nothing, and touches no network, when
-# everything is there.
+# everything is there. `deps.sh clients` installs what the tests with clients of other languages need.
 set -euo pipefail
 export LC_ALL=C # the answers of apt-cache are read below
 export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH" # as in the Makefile
 cd "$(dirname "$0")/.."
 
 rust_min=1.95.0
-packages=(libpmem-dev protobuf-compiler pkg-config mold gcc libc6-dev curl ca-certificates)
+packages=(libpmem-dev protobuf-compiler pkg-config mold gcc libc6-dev curl ca-certificates openssl)
 
 say() { echo "deps: $*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -40,7 +40,7 @@ installed() { dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null | grep -qx
 system_packages() {
     if ! command -v dpkg-query >/dev/null; then
         # Another distribution: we cannot know its package names, only whether the tools are there.
-        for tool in protoc pkg-config mold gcc curl; do
+        for tool in protoc pkg-config mold gcc curl openssl; do
             command -v "$tool" >/dev/null || fail "$tool is missing; install the equivalents of: ${packages[*]} python3-venv"
         done
         return
@@ -108,5 +108,20 @@ rust() {
     fail "$(command -v rustc) is $version, Quiver needs $rust_min: remove that package and run make again, which installs rustup"
 }
 
-system_packages
-rust
+# Nothing of Quiver needs them: what cannot be had is skipped by the tests, which say so.
+clients() {
+    local missing=()
+    command -v javac >/dev/null || missing+=(default-jdk-headless)
+    command -v mvn >/dev/null || missing+=(maven)
+    command -v go >/dev/null || missing+=(golang-go)
+    [ ${#missing[@]} != 0 ] || return 0
+    command -v dpkg-query >/dev/null || { say "no JDK, Maven or Go: their clients are not tested"; return 0; }
+    (apt_install "${missing[@]}") || say "without ${missing[*]} their clients are not tested"
+}
+
+if [ "${1:-}" = clients ]; then
+    clients
+else
+    system_packages
+    rust
+fi

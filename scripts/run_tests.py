@@ -1,7 +1,7 @@
 """`make test`: every test of the project, one after the other, and one line that sums them up.
 
 A step that ends badly, or lacks a report which it must give, counts as a failure: silence is not
-success.
+success. What a step says that it skips is said again at the end.
 """
 
 import os
@@ -18,19 +18,21 @@ CARGO_TEST = "cargo test --release --locked --workspace --no-fail-fast".split()
 
 def main() -> int:
     totals: Counter = Counter()
+    skipped: list[str] = []
     for name, command, reports in STEPS:
         start = time.monotonic()
         print(f"=== {name}", flush=True)
-        counts = run_step(command, reports)
+        counts = run_step(command, reports, skipped)
         totals += counts
         seconds = time.monotonic() - start
         print(f"=== {name}: {counts['passed']} passed, {counts['failed']} failed, {seconds:.0f} s\n", flush=True)
+    print("".join(skipped), end="")
     print(f"{totals['passed']} passed, {totals['failed']} failed", flush=True)
     return 1 if totals["failed"] or not totals["passed"] else 0
 
 
-def run_step(command: list[str], reports: dict) -> Counter:
-    """Runs a step, shows its output as it comes, and adds up the lines that report tests."""
+def run_step(command: list[str], reports: dict, skipped: list[str]) -> Counter:
+    """Runs a step, shows its output as it comes, and adds up the lines that report tests. What is skipped owes no report."""
     counts: Counter = Counter()
     silent = set(reports)
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
@@ -39,6 +41,9 @@ def run_step(command: list[str], reports: dict) -> Counter:
     ) as process:
         for line in process.stdout:
             print(line, end="", flush=True)
+            if line.startswith("SKIPPED"):
+                skipped.append(line)
+                silent.clear()
             for report, count in reports.items():
                 if found := count(line):
                     counts.update(found)
@@ -75,9 +80,29 @@ STEPS = [
         },
     ),
     (
+        "engine for python",
+        ["scripts/with_target.sh", *"cargo build --release --locked --workspace --bins --lib".split()],
+        {},
+    ),
+    (
+        "python package",
+        [sys.executable, "python/tests"],
+        {"python/tests": reported(r"package quiver: (\d+) passed, (\d+) failed")},
+    ),
+    (
         "python tests",
         [sys.executable, "scripts/tests"],
         {"scripts/tests": reported(r"python: (\d+) passed, (\d+) failed")},
+    ),
+    (
+        "JDBC client",
+        [sys.executable, "scripts/tests/jdbc"],
+        {"scripts/tests/jdbc": reported(r"jdbc: (\d+) passed, (\d+) failed")},
+    ),
+    (
+        "Go clients",
+        [sys.executable, "scripts/tests/go"],
+        {"scripts/tests/go": reported(r"go: (\d+) passed, (\d+) failed")},
     ),
     (
         "commands of README.md",

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a cargo command in the target directory which all clones share, then links the binary to
-# bin/quiver.
+# bin/quiver, and the engine for Python into its package.
 #
 # Sharing has two traps, both seen:
 # - cargo names the artifacts of a clone's own crates by their path *inside* the clone and judges
@@ -35,8 +35,10 @@ status=0
 
 # A hard link and not a symbolic one: another clone's build replaces the file of that name (cargo
 # unlinks before it links), and this clone keeps its own. Across file systems: a copy.
-built=$CARGO_TARGET_DIR/release/quiver
-if [ -f "$built" ]; then
-    ln -f "$built" bin/quiver 2>/dev/null || { cp "$built" bin/.quiver.new && mv bin/.quiver.new bin/quiver; }
-fi
+link() {
+    [ -f "$1" ] || return 0
+    ln -f "$1" "$2" 2>/dev/null || { cp "$1" "$2.new" && mv "$2.new" "$2"; }
+}
+link "$CARGO_TARGET_DIR/release/quiver" bin/quiver
+link "$CARGO_TARGET_DIR/release/libquiver_python.so" python/quiver/_quiver.abi3.so
 exit "$status"

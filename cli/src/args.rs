@@ -1,8 +1,15 @@
-//! The command line.
+//! The command line. `connect` has what is about a server.
+
+mod connect;
+mod settings;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+
+pub use connect::ConnectArgs;
 
 use crate::output::Format;
 use crate::units;
@@ -18,6 +25,8 @@ const ENGINE: &str = "Engine";
 pub struct Cli {
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    pub connect: ConnectArgs,
     #[command(flatten)]
     pub query: QueryArgs,
     #[command(subcommand)]
@@ -87,15 +96,70 @@ pub enum Command {
     Info,
     /// Verify every checksum and catalog reference; exit status 1 when something is wrong
     Check,
-    /// Make or bring up to date a backup of a store: only what is new is linked or copied
+    /// Make or renew a backup of a store, also while another process writes to it; takes only what is new
     Backup(BackupArgs),
     /// Verify a backup and make a store of it
     Restore(RestoreArgs),
+    /// Answer Flight SQL and Flight over the network, until SIGTERM or Ctrl-C
+    Serve(ServeArgs),
+    /// Who may log in to a server of the store: add, list and remove users, make tokens
+    User(UserArgs),
+}
+
+#[derive(Args)]
+pub struct ServeArgs {
+    /// Settings in a TOML file; docs/server.md lists them [env: QUIVER_CONFIG]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print what everything is set to and where that comes from, and end
+    #[arg(long)]
+    pub print_config: bool,
+    /// Of the settings that have a flag each.
+    #[arg(skip)]
+    pub flags: Vec<(&'static str, String)>,
+}
+
+#[derive(Args)]
+pub struct UserArgs {
+    #[command(subcommand)]
+    pub action: UserAction,
+}
+
+#[derive(Subcommand)]
+pub enum UserAction {
+    /// Make a user; the password is asked for twice
+    Add {
+        name: String,
+        /// May do everything, and make other users
+        #[arg(long)]
+        admin: bool,
+        /// Read the password from the first line of standard input
+        #[arg(long)]
+        password_stdin: bool,
+    },
+    /// List the users
+    List,
+    /// Remove a user, with what was granted to it
+    Remove { name: String },
+    /// Change a password, which ends all tokens of the user
+    Password {
+        name: String,
+        /// Read the password from the first line of standard input
+        #[arg(long)]
+        password_stdin: bool,
+    },
+    /// Print a token with which a program logs in as the user: Authorization: Bearer TOKEN
+    Token {
+        name: String,
+        /// How long it is good, such as 12h or 365d
+        #[arg(long, value_name = "TIME", value_parser = units::parse_duration, default_value = "30d")]
+        expires: Duration,
+    },
 }
 
 #[derive(Args)]
 pub struct BackupArgs {
-    /// Where the backup is, or is to be: a directory of its own
+    /// Where the backup is, or is to be: a directory of its own, outside of the store
     #[arg(long, value_name = "BACKUP")]
     pub to: PathBuf,
     /// Copy every file, also where a hard link is possible: links share the medium with the store
@@ -154,7 +218,8 @@ pub struct ImportArgs {
 
 #[derive(Args)]
 #[command(override_usage = "quiver export --store <DIR> <TABLE> <FILE>\n       \
-                            quiver export --store <DIR> --query <SQL> <FILE>")]
+                            quiver export --store <DIR> --query <SQL> <FILE>\n       \
+                            quiver export --connect <URI> …")]
 pub struct ExportArgs {
     /// The table, unless --query is given, and the file; - is standard output
     #[arg(value_name = "TABLE FILE", num_args = 1..=2, required = true)]
@@ -189,8 +254,14 @@ pub enum Source {
 
 /// Parses the command line, or ends the process with usage and exit status 2.
 pub fn parse() -> (Cli, Vec<Source>) {
-    let matches = Cli::command().get_matches();
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let matches = settings::with_flags(Cli::command()).get_matches();
+    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let Some(Command::Serve(serve)) = &mut cli.command {
+        serve.flags = settings::given(&matches);
+    }
+    if let Some(conflict) = cli.connect.conflict(&cli) {
+        Cli::command().error(ErrorKind::ArgumentConflict, conflict).exit();
+    }
     let sources = sources(&matches);
     (cli, sources)
 }

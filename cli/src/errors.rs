@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
 use engine::EngineError;
+use flight_server::client::RemoteError;
 use nu_ansi_term::{Color, Style};
 
 use crate::interrupt::Stop;
@@ -14,7 +15,7 @@ pub type Result<T> = std::result::Result<T, CliError>;
 pub enum CliError {
     /// A statement failed. `place` says where the statement stood.
     Sql {
-        error: EngineError,
+        error: StatementError,
         sql: String,
         place: Place,
     },
@@ -24,6 +25,39 @@ pub enum CliError {
     OutputClosed,
     /// Ctrl-C or a signal to end.
     Stopped(Stop),
+}
+
+/// What went wrong with a statement, here or on a server.
+pub struct StatementError {
+    pub text: String,
+    pub hint: Option<String>,
+    /// Byte offset in the statement.
+    pub position: Option<usize>,
+}
+
+impl StatementError {
+    pub fn plain(text: impl Display) -> Self {
+        StatementError { text: text.to_string(), hint: None, position: None }
+    }
+}
+
+impl From<EngineError> for StatementError {
+    fn from(error: EngineError) -> Self {
+        StatementError { text: error.to_string(), hint: error.hint().map(str::to_string), position: error.position() }
+    }
+}
+
+impl From<RemoteError> for StatementError {
+    fn from(error: RemoteError) -> Self {
+        StatementError { text: error.to_string(), hint: error.hint().map(str::to_string), position: error.position() }
+    }
+}
+
+/// Where it is not about the text of a statement.
+impl From<StatementError> for CliError {
+    fn from(error: StatementError) -> Self {
+        CliError::Message { text: error.text, hint: error.hint }
+    }
 }
 
 /// Where a statement stood: the file, if it came from one, and the line it starts on.
@@ -50,11 +84,7 @@ impl CliError {
 
     /// An error of the engine that is not about the text of a statement.
     pub fn engine(error: EngineError) -> Self {
-        let hint = error.hint().map(str::to_string);
-        CliError::Message {
-            text: error.to_string(),
-            hint,
-        }
+        StatementError::from(error).into()
     }
 
     pub fn file(path: impl Display, error: io::Error) -> Self {
@@ -80,10 +110,9 @@ impl CliError {
                 labelled("error", Color::Red, text) + &hint_line(hint.as_deref())
             }
             CliError::Sql { error, sql, place } => {
-                let text = error.to_string();
-                labelled("error", Color::Red, &text)
-                    + &context(error, &text, sql, place)
-                    + &hint_line(error.hint())
+                labelled("error", Color::Red, &error.text)
+                    + &context(error, sql, place)
+                    + &hint_line(error.hint.as_deref())
             }
         };
         let _ = io::stderr().write_all(text.as_bytes());
@@ -101,16 +130,16 @@ impl From<io::Error> for CliError {
 }
 
 /// The file and the marked line.
-fn context(error: &EngineError, text: &str, sql: &str, place: &Place) -> String {
+fn context(error: &StatementError, sql: &str, place: &Place) -> String {
     let mut lines = String::new();
-    let position = error.position().map(|position| position.min(sql.len()));
+    let position = error.position.map(|position| position.min(sql.len()));
     if let Some(file) = &place.file {
         let above = &sql[..position.filter(|at| sql.is_char_boundary(*at)).unwrap_or(0)];
         let line = place.line + above.matches('\n').count();
         lines.push_str(&format!("  --> {file}:{line}\n"));
     }
     // The engine may have drawn the line itself.
-    if let Some(position) = position.filter(|_| !text.contains('\n')) {
+    if let Some(position) = position.filter(|_| !error.text.contains('\n')) {
         lines.push_str(&marked::mark(sql, position, place.line.max(1)));
         lines.push('\n');
     }

@@ -3,6 +3,7 @@
 //! - [`args`] — the command line
 //! - [`commands`] — one module per subcommand
 //! - [`console`] — runs statements and meta commands and shows what they give
+//! - [`session`] — where statements run: in this process or on a server
 //! - [`shell`] — the interactive line editor
 //! - [`output`] — one writer per result format
 //! - [`script`], [`marked`], [`table_name`], [`units`] — small things without an engine, tested alone
@@ -15,6 +16,7 @@ mod interrupt;
 mod marked;
 mod output;
 mod script;
+mod session;
 mod shell;
 mod store;
 mod table_name;
@@ -33,8 +35,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let (cli, sources) = args::parse();
-    let threads = cli.store.threads;
-    match threads::with_runtime(threads, |runtime| run(cli, sources, runtime)) {
+    match start(cli, sources) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error.report();
@@ -43,15 +44,33 @@ fn main() -> ExitCode {
     }
 }
 
+/// A server may have its threads from a file.
+fn start(cli: Cli, sources: Vec<Source>) -> Result<()> {
+    if let Some(command) = cli.command.as_ref().filter(|_| cli.connect.connect.is_some()) {
+        commands::refuse_remote(command)?;
+    }
+    let (threads, quiet) = (cli.store.threads, cli.query.quiet);
+    let Cli { store, connect, query, command } = cli;
+    match command {
+        Some(Command::Serve(serve)) => match commands::serve::configured(serve)? {
+            Some(config) => threads::with_runtime(config.engine.threads, |runtime| commands::serve::run(runtime, config, quiet)),
+            None => Ok(()),
+        },
+        command => threads::with_runtime(threads, |runtime| run(Cli { store, connect, query, command }, sources, runtime)),
+    }
+}
+
 fn run(cli: Cli, sources: Vec<Source>, runtime: &Handle) -> Result<()> {
     let quiet = cli.query.quiet;
     match cli.command {
-        None => commands::query::run(runtime, cli.store, cli.query, sources),
-        Some(Command::Import(import)) => commands::import::run(runtime, cli.store, import, quiet),
-        Some(Command::Export(export)) => commands::export::run(runtime, cli.store, export, quiet),
+        None => commands::query::run(runtime, cli.store, cli.connect, cli.query, sources),
+        Some(Command::Import(import)) => commands::import::run(runtime, cli.store, cli.connect, import, quiet),
+        Some(Command::Export(export)) => commands::export::run(runtime, cli.store, cli.connect, export, quiet),
         Some(Command::Info) => commands::info::run(runtime, cli.store),
         Some(Command::Check) => commands::check::run(cli.store, quiet),
         Some(Command::Backup(backup)) => commands::backup::run(runtime, cli.store, backup, quiet),
         Some(Command::Restore(restore)) => commands::restore::run(runtime, cli.store, restore, quiet),
+        Some(Command::User(user)) => commands::user::run(runtime, cli.store, user.action, quiet),
+        Some(Command::Serve(_)) => unreachable!("a server begins in `start`, before there are threads"),
     }
 }

@@ -20,22 +20,15 @@ pub fn open(args: &StoreArgs) -> Result<Engine> {
     }
 }
 
+/// The store of a server.
+pub fn open_with(path: &Path, options: EngineOptions) -> Result<Engine> {
+    Engine::open(&absolute(path)?, options).map_err(CliError::engine)
+}
+
 /// The store for a subcommand that only looks at it. It must exist.
 pub fn open_to_read(args: &StoreArgs, command: &str) -> Result<Engine> {
     let path = named(args, command)?;
     Engine::open(&absolute(&path)?, options(args, true)).map_err(CliError::engine)
-}
-
-/// The store for a backup, which is made by whoever has it open.
-pub fn open_to_backup(args: &StoreArgs, to: &Path) -> Result<Engine> {
-    let path = named(args, "backup")?;
-    Engine::open(&absolute(&path)?, options(args, true)).map_err(|error| match error.is_in_use() {
-        true => {
-            let to = to.display().to_string().replace('\'', "''");
-            CliError::with_hint(error, format!("in that process, BACKUP TO '{to}' makes the backup while others read and write"))
-        }
-        false => CliError::engine(error),
-    })
 }
 
 /// The directory a subcommand works on, which has no use for a temporary store.
@@ -53,7 +46,7 @@ pub fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|error| CliError::file(path.display(), error))
 }
 
-fn options(args: &StoreArgs, read_only: bool) -> EngineOptions {
+pub fn options(args: &StoreArgs, read_only: bool) -> EngineOptions {
     let mut maintenance = MaintenanceOptions { enabled: !args.no_maintenance, ..MaintenanceOptions::default() };
     maintenance.rate_bytes_per_s = args.compaction_rate.or(maintenance.rate_bytes_per_s);
     EngineOptions {
@@ -63,5 +56,6 @@ fn options(args: &StoreArgs, read_only: bool) -> EngineOptions {
         spill_dir: args.spill_dir.clone(),
         threads: args.threads,
         maintenance,
+        ..EngineOptions::default()
     }
 }

@@ -1,5 +1,7 @@
 //! How quantities are written for people, and read from them. Pure: tested in `tests/suite`.
 
+use std::time::Duration;
+
 /// `6,001,215`
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
@@ -33,6 +35,26 @@ pub fn duration(milliseconds: f64) -> String {
         format!("{} min {:02} s", whole / 60, whole % 60)
     }
 }
+
+/// Reads `90s`, `30min`, `12h`, `30d`.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let expected = || "expected a time such as 90s, 30min, 12h or 30d".to_string();
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(expected)?;
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit.trim().to_ascii_lowercase().as_str() {
+        "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3_600,
+        "d" => 24 * 3_600,
+        _ => return Err(expected()),
+    };
+    let time_s = number.parse::<u64>().ok().and_then(|number| number.checked_mul(seconds));
+    time_s.filter(|time_s| (1..=TIME_S_MAX).contains(time_s)).map(Duration::from_secs).ok_or_else(expected)
+}
+
+/// A hundred years.
+const TIME_S_MAX: u64 = 100 * 366 * 24 * 3_600;
 
 /// Reads `512M`, `4GiB`, `1.5g` or a plain number of bytes. Units count in 1024, as memory does.
 pub fn parse_size(text: &str) -> Result<u64, String> {
@@ -86,6 +108,16 @@ mod tests {
         assert_eq!(parse_size("512M"), Ok(512 << 20));
         assert_eq!(parse_size("4GiB"), Ok(4 << 30));
         assert_eq!(parse_size("1.5 k"), Ok(1536));
+    }
+
+    #[test]
+    fn times_are_read_with_their_unit() {
+        assert_eq!(parse_duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_duration("30 min"), Ok(Duration::from_secs(1800)));
+        assert_eq!(parse_duration("30d"), Ok(Duration::from_secs(30 * 86_400)));
+        for bad in ["", "30", "d", "0h", "-1h", "1 week", "1e9d", "99999999999999999999s"] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -9,12 +9,16 @@ use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use pmem_store::{RegionKind, Store, StoreOptions};
 
+use crate::audit::{Audit, OpenAudit};
+use crate::backup::Listener;
 use crate::catalog::StatisticsCache;
 use crate::compaction::Maintenance;
 use crate::constraints::KeyFilters;
 use crate::error::EngineError;
 use crate::options::EngineOptions;
+use crate::queries::{Limits, Queries, StatementEnd};
 use crate::session::Session;
+use crate::trace::trace_tasks;
 use crate::write::OpenTransactions;
 
 #[derive(Debug, Clone)]
@@ -24,8 +28,10 @@ pub struct Engine {
 
 #[derive(Debug)]
 pub(crate) struct EngineShared {
-    // Before the store, which its thread must have let go of.
+    // These before the store, which their threads must have let go of.
     pub maintenance: Maintenance,
+    _listener: Option<Listener>,
+    pub audit: OpenAudit,
     pub store: Arc<Store>,
     pub runtime: Arc<RuntimeEnv>,
     pub statistics: StatisticsCache,
@@ -33,6 +39,8 @@ pub(crate) struct EngineShared {
     /// Plans CHECK and DEFAULT; made when it is first needed.
     pub rule_planner: OnceLock<SessionState>,
     pub transactions: OpenTransactions,
+    pub queries: Arc<Queries>,
+    pub statement_timeout_ms: u64,
     pub partitions: usize,
     pub query_memory_limit_bytes: usize,
     // After the store: its files are closed when the directory goes.
@@ -53,6 +61,7 @@ impl Engine {
     }
 
     fn open_in(path: &Path, options: EngineOptions, temporary: Option<TemporaryDir>) -> Result<Engine, EngineError> {
+        trace_tasks();
         let store_options =
             StoreOptions { read_only: options.read_only, region: RegionKind::Auto, ..StoreOptions::default() };
         let store = Arc::new(Store::open(path, store_options)?);
@@ -65,12 +74,16 @@ impl Engine {
         let runtime = runtime(path, &options, memory_limit_bytes)?;
         let shared = EngineShared {
             maintenance: Maintenance::new(options.maintenance.clone(), &store, &runtime),
+            _listener: Listener::start(&store),
+            audit: OpenAudit(Audit::new(&store)),
             store,
             key_filters: Arc::new(KeyFilters::new(&runtime.memory_pool)),
             rule_planner: OnceLock::new(),
             runtime,
             statistics: StatisticsCache::default(),
             transactions: OpenTransactions::default(),
+            queries: Queries::new(Limits { queries_max: options.queries_max, queue_timeout_ms: options.queue_timeout_ms }),
+            statement_timeout_ms: options.statement_timeout_ms.unwrap_or(0),
             partitions: options.partitions(),
             query_memory_limit_bytes,
             _temporary: temporary,
@@ -79,9 +92,20 @@ impl Engine {
         Ok(Engine { shared: Arc::new(shared) })
     }
 
-    /// One per connection; cheap.
+    /// One per connection; cheap. It has all rights: who can open the store's files can read them, so this is for the
+    /// program itself. What works for somebody else takes [`Engine::session_as`].
     pub fn session(&self) -> Result<Session, EngineError> {
-        Session::new(Arc::clone(&self.shared))
+        Session::new(Arc::clone(&self.shared), None)
+    }
+
+    /// Is told of every statement that ends. There is one for an engine: the first that was given.
+    pub fn on_statement_end(&self, observer: impl Fn(&StatementEnd<'_>) + Send + Sync + 'static) {
+        self.shared.queries.observe(Box::new(observer));
+    }
+
+    /// Statements that wait for their turn, and all others on the list.
+    pub fn statement_counts(&self) -> (u64, u64) {
+        self.shared.queries.counts()
     }
 
     pub fn store(&self) -> &Arc<Store> {

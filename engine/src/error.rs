@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use datafusion::common::{DataFusionError, SchemaError};
 use pmem_store::StoreError;
-use pmem_store::lock::LockError;
 
 use crate::export::ExportError;
 use crate::import::ImportError;
@@ -28,6 +27,24 @@ pub enum EngineError {
     Memory { message: String },
     #[error("the query was cancelled")]
     Cancelled,
+    #[error("the statement was ended by KILL")]
+    Killed,
+    #[error("the statement took longer than its limit of {limit_ms} ms")]
+    TimedOut { limit_ms: u64 },
+    #[error("the statement waited {limit_ms} ms for its turn, and as many as may run at once were still running")]
+    QueueTimedOut { limit_ms: u64 },
+    #[error("there is no statement {id} that could be ended")]
+    NoSuchQuery { id: u64 },
+    #[error("statement {id} is another user's")]
+    NotOwnQuery { id: u64 },
+    #[error("statement {id} has done its work: it is being committed, or only its answer was not read yet")]
+    QueryDone { id: u64 },
+    /// The user has not the right to it.
+    #[error("{message}")]
+    Denied { message: String, hint: String },
+    /// Nobody knows who it is that asks.
+    #[error("{message}")]
+    Unauthenticated { message: String },
     #[error("cannot use \"{}\" to spill to: {source}", path.display())]
     SpillDir { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
@@ -66,14 +83,14 @@ impl EngineError {
             EngineError::Sql { hint, .. } | EngineError::Execution { hint, .. } | EngineError::Unsupported { hint, .. } => {
                 hint.as_deref()
             }
+            EngineError::Denied { hint, .. } => Some(hint),
             EngineError::Memory { .. } => Some("give it more with --memory-limit, or ask for less at once"),
+            EngineError::TimedOut { .. } => Some("SET quiver.statement_timeout_ms changes the limit for the session, 0 takes it away"),
+            EngineError::QueueTimedOut { .. } => Some("try again later; system.queries lists what runs, and queries_max is how many may"),
+            EngineError::NoSuchQuery { .. } => Some("system.queries lists those that run"),
+            EngineError::NotOwnQuery { .. } => Some("ask an administrator to end it"),
             _ => None,
         }
-    }
-
-    /// Another process has the store open, and keeps this one out.
-    pub fn is_in_use(&self) -> bool {
-        matches!(self, EngineError::Store(StoreError::Lock(LockError::InUse { .. })))
     }
 }
 
@@ -154,6 +171,9 @@ fn shared_copy(error: &DataFusionError) -> DataFusionError {
     if let DataFusionError::External(source) = error.find_root()
         && let Some(error) = source.downcast_ref::<EngineError>()
     {
+        if let EngineError::Denied { message, hint } = error {
+            return EngineError::Denied { message: message.clone(), hint: hint.clone() }.into_datafusion();
+        }
         let hint = error.hint().map(str::to_string);
         return EngineError::Execution { message: error.to_string(), hint }.into_datafusion();
     }
@@ -252,7 +272,7 @@ fn schema_error(error: SchemaError) -> EngineError {
 }
 
 /// The name closest to `name`, if it is close: a slip of the hand, not another word.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let allowed = (name.chars().count() / 3).clamp(1, 3);
     candidates

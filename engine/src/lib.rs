@@ -2,6 +2,8 @@
 //!
 //! No network here, and no bytes of a file format of ours: those are `pmem_store`'s.
 
+mod access;
+mod audit;
 pub mod backup;
 mod cancel;
 mod catalog;
@@ -10,6 +12,7 @@ mod constraints;
 mod dml;
 mod engine;
 mod error;
+mod error_kind;
 pub mod export;
 mod functions;
 pub mod import;
@@ -18,6 +21,7 @@ mod memory;
 mod optimizer;
 mod options;
 mod output;
+mod queries;
 mod report;
 mod scan;
 mod session;
@@ -25,16 +29,22 @@ mod sql;
 mod stack;
 mod switches;
 mod system;
+mod trace;
 mod types;
+mod usage;
 mod write;
 
+pub use access::{Identity, redacted};
 pub use arrow::array::RecordBatch;
 pub use arrow::datatypes::SchemaRef;
 pub use catalog::TableListing;
 pub use engine::Engine;
-pub use error::EngineError;
+pub use error::{EngineError, nearest};
+pub use error_kind::ErrorKind;
 pub use options::{EngineOptions, MaintenanceOptions};
 pub use output::{QueryOutput, StatementKind};
+pub use queries::{Outcome, StatementEnd};
 pub use report::{Bytes, QueryReport};
-pub use session::Session;
+pub use session::{Description, MappedBatch, MappedFile, MappedPart, MappedTable, Session};
 pub use sql::{StatementText, declared_name};
+pub use usage::Usage;

@@ -14,6 +14,12 @@ pub struct EngineOptions {
     pub spill_dir: Option<PathBuf>,
     /// Partitions of a query, and so threads it keeps busy; the number of cores if not given.
     pub threads: Option<usize>,
+    /// Statements that run at once, but for those about the system and INSERTs of few literal rows; as many as come if not given.
+    pub queries_max: Option<usize>,
+    /// How long a statement waits for its turn; as long as it takes if not given.
+    pub queue_timeout_ms: Option<u64>,
+    /// How long a statement may take where its session does not say; as long as it takes if not given.
+    pub statement_timeout_ms: Option<u64>,
     pub maintenance: MaintenanceOptions,
 }
 

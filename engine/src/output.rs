@@ -1,7 +1,7 @@
 //! A running statement: a stream of result batches and a report.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -11,9 +11,11 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{Stream, StreamExt};
+use parking_lot::Mutex;
 
 use crate::error::EngineError;
 use crate::memory::QueryPool;
+use crate::queries::{Entry, Held, Outcome};
 use crate::write::TransactionSlot;
 use crate::report::{QueryReport, ReportCollector};
 
@@ -26,6 +28,18 @@ pub enum StatementKind {
     Set,
     /// BEGIN, COMMIT, ROLLBACK and what concerns savepoints.
     Transaction,
+}
+
+impl StatementKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            StatementKind::Query => "query",
+            StatementKind::Write => "write",
+            StatementKind::Ddl => "ddl",
+            StatementKind::Set => "set",
+            StatementKind::Transaction => "transaction",
+        }
+    }
 }
 
 /// Where the report's numbers come from while a statement runs.
@@ -45,22 +59,44 @@ pub(crate) struct Measures {
 pub struct QueryOutput {
     schema: SchemaRef,
     kind: StatementKind,
-    stream: Option<SendableRecordBatchStream>,
+    stream: Arc<Held>,
     measures: Measures,
     rows: u64,
     bytes: u64,
     finished_ms: Option<f64>,
+    /// What it did is done, and only its answer is read here.
+    is_done: bool,
+    /// On the list of those that run.
+    entry: Option<Entry>,
 }
 
 impl QueryOutput {
     pub(crate) fn new(kind: StatementKind, stream: SendableRecordBatchStream, measures: Measures) -> Self {
-        QueryOutput { schema: stream.schema(), kind, stream: Some(stream), measures, rows: 0, bytes: 0, finished_ms: None }
+        let (schema, stream) = (stream.schema(), Arc::new(Held(Mutex::new(Some(stream)))));
+        QueryOutput { schema, kind, stream, measures, rows: 0, bytes: 0, finished_ms: None, is_done: false, entry: None }
+    }
+
+    /// The answer of a statement that has run.
+    pub(crate) fn done(kind: StatementKind, stream: SendableRecordBatchStream, measures: Measures) -> Self {
+        QueryOutput { is_done: true, ..QueryOutput::new(kind, stream, measures) }
     }
 
     /// Of a write that has run.
     pub(crate) fn written(count: RecordBatch, measures: Measures) -> Self {
         let stream = RecordBatchStreamAdapter::new(count.schema(), futures::stream::iter([Ok(count)]));
-        QueryOutput::new(StatementKind::Write, Box::pin(stream), measures)
+        QueryOutput::done(StatementKind::Write, Box::pin(stream), measures)
+    }
+
+    /// Stays on the list until it has ended or is dropped.
+    pub(crate) fn enter(&mut self, entry: Entry) {
+        let query = entry.query();
+        query.set_kind(self.kind);
+        match self.is_done {
+            // What was stopped too late has happened all the same.
+            true => drop(query.gate.seal()),
+            false => query.hold(self.kind, &self.stream),
+        }
+        self.entry = Some(entry);
     }
 
     pub fn schema(&self) -> SchemaRef {
@@ -97,10 +133,41 @@ impl QueryOutput {
         Ok((batches, report))
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, outcome: Outcome) {
         // Frees what the plan holds, and waits for nobody.
-        self.stream = None;
+        let stream = self.stream.0.lock().take();
+        drop(stream);
         self.finished_ms.get_or_insert(self.measures.started.elapsed().as_secs_f64() * 1e3);
+        if let Some(entry) = &mut self.entry {
+            entry.end(outcome);
+        }
+    }
+
+    fn failed(&mut self, error: EngineError) -> Poll<Option<Result<RecordBatch, EngineError>>> {
+        if let Some(entry) = &mut self.entry {
+            entry.note(&error);
+        }
+        self.end(Outcome::of(&error));
+        self.measures.transaction.fail();
+        Poll::Ready(Some(Err(error)))
+    }
+
+    /// Ready when somebody else has ended the statement.
+    fn poll_stop(&self, context: &mut Context<'_>) -> Poll<EngineError> {
+        match &self.entry {
+            Some(entry) if !self.is_done => entry.query().gate.poll_stop(context).map(|stop| stop.error()),
+            _ => Poll::Pending,
+        }
+    }
+
+    fn stopped(&self) -> EngineError {
+        let stop = self.entry.as_ref().and_then(|entry| entry.query().gate.stopped());
+        stop.map_or(EngineError::Cancelled, |stop| stop.error())
+    }
+
+    /// None where the stream was taken away.
+    fn poll_stream(&self, context: &mut Context<'_>) -> Option<Poll<Option<datafusion::common::Result<RecordBatch>>>> {
+        self.stream.0.lock().as_mut().map(|stream| stream.poll_next_unpin(context))
     }
 }
 
@@ -108,39 +175,57 @@ impl Stream for QueryOutput {
     type Item = Result<RecordBatch, EngineError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(stream) = &mut self.stream else { return Poll::Ready(None) };
-        let next = match stream.poll_next_unpin(context) {
-            Poll::Pending => return Poll::Pending,
-            Poll::Ready(next) => next,
+        if self.finished_ms.is_some() {
+            return Poll::Ready(None);
+        }
+        let _marked = self.entry.as_ref().map(|entry| entry.query().span.clone().entered());
+        if let Poll::Ready(error) = self.poll_stop(context) {
+            return self.failed(error);
+        }
+        let next = match self.poll_stream(context) {
+            Some(Poll::Pending) => return Poll::Pending,
+            Some(Poll::Ready(next)) => next,
+            // Ended between the question above and this one.
+            None => {
+                let stopped = self.stopped();
+                return self.failed(stopped);
+            }
         };
         // A segment cut short under the query shows zeros: no batch made since may go out.
         if let Err(error) = self.measures.collector.check_segments() {
-            self.end();
-            self.measures.transaction.fail();
-            return Poll::Ready(Some(Err(error.into())));
+            return self.failed(error.into());
         }
-        Poll::Ready(match next {
+        match next {
             Some(Ok(batch)) => {
-                self.rows += batch.num_rows() as u64;
-                self.bytes += shown_bytes(&batch);
-                Some(Ok(batch))
+                let (rows, bytes) = (batch.num_rows() as u64, shown_bytes(&batch));
+                self.rows += rows;
+                self.bytes += bytes;
+                let changed = (self.kind == StatementKind::Write).then(|| count_in(&batch)).flatten();
+                if let Some(entry) = &mut self.entry {
+                    entry.query().returned(rows, bytes);
+                    changed.into_iter().for_each(|rows| entry.changed(rows));
+                }
+                Poll::Ready(Some(Ok(batch)))
             }
-            Some(Err(error)) => {
-                self.end();
-                self.measures.transaction.fail();
-                Some(Err(error.into()))
-            }
+            Some(Err(error)) => self.failed(error.into()),
             None => {
-                self.end();
-                None
+                self.end(Outcome::Done);
+                Poll::Ready(None)
             }
-        })
+        }
     }
 }
 
 /// What a write yields.
 pub(crate) fn count_schema() -> SchemaRef {
-    Arc::new(Schema::new(vec![Field::new("count", DataType::UInt64, false)]))
+    /// Made once: a row is inserted in little more time than it takes to make it.
+    static COUNT: LazyLock<SchemaRef> = LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("count", DataType::UInt64, false)])));
+    Arc::clone(&COUNT)
+}
+
+fn count_in(batch: &RecordBatch) -> Option<u64> {
+    let counts = batch.columns().first()?.as_any().downcast_ref::<UInt64Array>()?;
+    (counts.len() == 1).then(|| counts.value(0))
 }
 
 pub(crate) fn count_batch(rows: u64) -> Result<RecordBatch, EngineError> {

@@ -12,10 +12,13 @@ use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStat
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan, execute_stream};
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use parking_lot::Mutex;
+use pmem_store::Author;
+use tracing::Instrument;
 
+use crate::access::{SessionAccess, check_kind};
 use crate::cancel;
 use crate::catalog::{self, CATALOG, CatalogHandle, StoreCatalog, TableListing};
 use crate::dml::{self, Retry, RowChangePlanner};
@@ -25,17 +28,28 @@ use crate::functions;
 use crate::import::{self, FileScan, ImportSummary, LoadOptions};
 use crate::insert::Targets;
 use crate::memory::QueryPool;
-use crate::optimizer::{self, AwaitJoinFilters, FastDecimals};
+use crate::optimizer::{self, AwaitJoinFilters, FastDecimals, SkipRows};
 use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
+use crate::queries::{Entry, Placed, Query, reads_system_alone};
 use crate::report::ReportCollector;
-use crate::switches::Switches;
 use crate::stack::deep;
 use crate::sql::{self, Parsed, StatementText};
 use crate::system::system_listing;
 use crate::write::TransactionSlot;
 
+mod config;
+mod mapped;
+mod owner;
+mod parameters;
 mod plans;
+mod rows;
+mod same;
 mod transactions;
+
+pub use mapped::{MappedBatch, MappedFile, MappedPart, MappedTable};
+pub(crate) use config::config;
+pub(crate) use owner::Owner;
+pub use parameters::Description;
 
 /// Statements of a session run one after the other; streams already begun keep their snapshot.
 pub struct Session {
@@ -46,6 +60,7 @@ pub struct Session {
     prepared: Mutex<HashMap<String, String>>,
     pub(crate) transaction: Arc<TransactionSlot>,
     pub(crate) targets: Targets,
+    pub(crate) owner: Owner,
 }
 
 /// One statement while it is planned and started.
@@ -54,6 +69,7 @@ pub struct Running {
     pub(crate) catalog: Arc<StoreCatalog>,
     pub(crate) state: SessionState,
     sql: String,
+    query: Arc<Query>,
     started: Instant,
     collector: Arc<ReportCollector>,
     pool: Arc<QueryPool>,
@@ -63,10 +79,15 @@ pub struct Running {
 }
 
 impl Session {
-    pub(crate) fn new(engine: Arc<EngineShared>) -> Result<Session, EngineError> {
+    /// Without `access` it has all rights.
+    pub(crate) fn new(engine: Arc<EngineShared>, access: Option<Arc<SessionAccess>>) -> Result<Session, EngineError> {
         let snapshot = engine.store.snapshot()?;
-        let transaction = engine.transactions.new_slot();
-        let catalog = StoreCatalog::new(Arc::clone(&engine), snapshot, Arc::clone(&transaction));
+        let owner = match &access {
+            Some(access) => Owner::of(&engine, access.name().into()),
+            None => Owner::local(&engine),
+        };
+        let transaction = engine.transactions.new_slot(access.clone().map(|access| access as Arc<dyn Author>));
+        let catalog = StoreCatalog::new(Arc::clone(&engine), snapshot, Arc::clone(&transaction), access);
         let state = SessionStateBuilder::new()
             .with_config(config(&engine))
             .with_runtime_env(Arc::clone(&engine.runtime))
@@ -76,14 +97,17 @@ impl Session {
             .with_analyzer_rules(optimizer::analyzer_rules())
             .with_physical_optimizer_rule(Arc::new(FastDecimals))
             .with_physical_optimizer_rule(Arc::new(AwaitJoinFilters))
+            .with_physical_optimizer_rule(Arc::new(SkipRows))
             .with_analyzer_rule(Arc::new(functions::CheckedArithmetic))
+            // After the rule that changes functions.
+            .with_analyzer_rule(Arc::new(cancel::WatchedWindows))
             .build();
         let context = SessionContext::new_with_state(state);
         context.register_udaf(functions::checked_sum());
         context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
         catalog.rest();
-        Ok(Session { engine, context, catalog, prepared: Mutex::default(), transaction, targets: Targets::default() })
+        Ok(Session { engine, context, catalog, prepared: Mutex::default(), transaction, targets: Targets::default(), owner })
     }
 
     pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
@@ -93,7 +117,14 @@ impl Session {
     /// Plans and starts one statement. Nothing of a query runs before its output is polled; DDL,
     /// SET, INSERT of literals and writes of whole tables have run when this returns.
     pub async fn execute(&self, sql: &str) -> Result<QueryOutput, EngineError> {
-        match self.insert_directly(sql).await {
+        let entry = self.enter(sql);
+        let done = self.run_entered(&entry, sql).instrument(entry.query().span.clone()).await;
+        entry.hand_over(done)
+    }
+
+    async fn run_entered(&self, entry: &Entry, sql: &str) -> Result<QueryOutput, EngineError> {
+        let query = entry.query();
+        match self.insert_directly(sql, query).await {
             Ok(None) => {}
             Ok(Some(done)) => return Ok(done),
             Err(error) => {
@@ -103,8 +134,8 @@ impl Session {
         }
         let mut retry = Retry::new(!self.transaction.is_open());
         loop {
-            let running = self.begin(sql)?;
-            let done = deep(self.run(&running)).await;
+            let running = self.begin(sql, query)?;
+            let done = query.gate.until_stopped(deep(self.run(&running))).await;
             self.catalog.rest();
             if let Err(error) = &done {
                 if retry.after(error).await {
@@ -118,17 +149,28 @@ impl Session {
 
     /// Reads files into a table, in one commit.
     pub async fn import(&self, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
-        let running = self.begin("")?;
-        let done = Box::pin(import::load(&running, options, scan)).await;
+        let entry = self.enter(&format!("IMPORT INTO {}", sql::quoted(&options.table)));
+        let done = self.import_in(entry.query(), options, scan).instrument(entry.query().span.clone()).await;
+        let rows = done.as_ref().map_or(0, |done| done.rows);
+        entry.close(StatementKind::Write, rows, done)
+    }
+
+    async fn import_in(&self, query: &Arc<Query>, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
+        let running = self.begin("", query)?;
+        self.catalog.check(|permit| permit.files("import files"))?;
+        let done = query.gate.until_stopped(Box::pin(import::load(&running, options, scan))).await;
         self.catalog.rest();
         done
     }
 
-    fn begin(&self, sql: &str) -> Result<Running, EngineError> {
+    pub(crate) fn begin(&self, sql: &str, query: &Arc<Query>) -> Result<Running, EngineError> {
+        self.engine.audit.0.flush_for(sql);
         self.catalog.refresh()?;
+        self.transaction.set_gate(Some(&query.gate));
         let collector = Arc::new(ReportCollector::default());
         let process = Arc::clone(&self.engine.runtime.memory_pool);
         let pool = Arc::new(QueryPool::new(process, self.engine.query_memory_limit_bytes));
+        query.measure(&collector, &pool);
         let mut runtime = self.engine.runtime.as_ref().clone();
         runtime.memory_pool = Arc::<QueryPool>::clone(&pool);
         let mut state = self.context.state();
@@ -138,6 +180,7 @@ impl Session {
             catalog: Arc::clone(&self.catalog),
             state,
             sql: sql.to_string(),
+            query: Arc::clone(query),
             started: Instant::now(),
             collector,
             pool,
@@ -148,7 +191,7 @@ impl Session {
     }
 
     async fn run(&self, running: &Running) -> Result<QueryOutput, EngineError> {
-        let parsed = sql::parse(&running.state, &running.sql)?;
+        let parsed = running.parsed()?;
         if let Parsed::Statement(statement) = &parsed
             && let Some(done) = self.control(running, statement)?
         {
@@ -173,6 +216,12 @@ impl Session {
             }
             Parsed::Versions(statement) => {
                 return match sql::run_versions(running, statement).await? {
+                    Some(rows) => running.rows(StatementKind::Query, rows),
+                    None => Ok(running.nothing(StatementKind::Ddl)),
+                };
+            }
+            Parsed::Access(statement) => {
+                return match sql::run_access(running, statement).await? {
                     Some(rows) => running.rows(StatementKind::Query, rows),
                     None => Ok(running.nothing(StatementKind::Ddl)),
                 };
@@ -240,12 +289,24 @@ impl Session {
         table.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
+    /// The user it works for; None where it is the process itself, which has all rights.
+    pub fn user(&self) -> Option<&str> {
+        self.catalog.user()
+    }
+
     pub fn function_names(&self) -> Vec<String> {
         sql::function_names(&self.context.state())
     }
 }
 
 impl Running {
+    /// The statement, which is of a kind that its user may run.
+    pub(crate) fn parsed(&self) -> Result<Parsed, EngineError> {
+        let parsed = sql::parse(&self.state, &self.sql)?;
+        self.catalog.check(|permit| check_kind(permit, &parsed))?;
+        Ok(parsed)
+    }
+
     /// The statement's logical plan; errors know their place in the text.
     pub(crate) async fn plan(&self, mut statement: Statement) -> Result<LogicalPlan, EngineError> {
         sql::fill_defaults(self, &mut statement)?;
@@ -276,7 +337,11 @@ impl Running {
         self.planning_ms.lock().get_or_insert(self.started.elapsed().as_secs_f64() * 1e3);
         *self.physical.lock() = Some(Arc::clone(&physical));
         let task = Arc::new(TaskContext::from(&self.state).with_runtime(Arc::clone(&self.runtime)));
-        Ok(cancel::on_a_task_of(reader, physical.schema(), move || execute_stream(physical, task)))
+        if reads_system_alone(plan) {
+            self.query.exempt();
+        }
+        let stream = cancel::on_a_task_of(reader, physical.schema(), move || execute_stream(physical, task));
+        Ok(Placed::new(&self.engine.queries, &self.query, stream))
     }
 
     /// A query, or a write that runs as one.
@@ -308,7 +373,7 @@ impl Running {
 
     fn nothing(&self, kind: StatementKind) -> QueryOutput {
         let stream = EmptyRecordBatchStream::new(Arc::new(Schema::empty()));
-        QueryOutput::new(kind, Box::pin(stream), self.measures())
+        QueryOutput::done(kind, Box::pin(stream), self.measures())
     }
 
     /// The count of rows of a write that has run.
@@ -318,41 +383,6 @@ impl Running {
 
     fn rows(&self, kind: StatementKind, batch: RecordBatch) -> Result<QueryOutput, EngineError> {
         let stream = RecordBatchStreamAdapter::new(batch.schema(), futures::stream::iter([Ok(batch)]));
-        Ok(QueryOutput::new(kind, Box::pin(stream), self.measures()))
+        Ok(QueryOutput::done(kind, Box::pin(stream), self.measures()))
     }
-}
-
-const SORT_RESERVED_MIN: usize = 512 << 10;
-const SORT_RESERVED_MAX: usize = 10 << 20;
-/// Build sides up to these sizes are made once and shared; see docs/performance.md.
-const JOIN_SHARED_BYTES: usize = 512 << 20;
-const JOIN_SHARED_ROWS: usize = 4_000_000;
-/// Keys a join tells its scans as a list; with more it lets them look into its hash table.
-const JOIN_KEYS_LISTED: usize = 10_000;
-
-pub(crate) fn config(engine: &EngineShared) -> SessionConfig {
-    let mut config = SessionConfig::new()
-        .with_default_catalog_and_schema(CATALOG, pmem_store::DEFAULT_NAMESPACE)
-        .with_create_default_catalog_and_schema(false)
-        // Ours is a schema of the catalog.
-        .with_information_schema(false)
-        .with_target_partitions(engine.partitions);
-    let options = config.options_mut();
-    options.extensions.insert(Switches::default());
-    // Each partition of a sort sets so much aside for merging; of a small pool it must not be most.
-    let share = engine.query_memory_limit_bytes / (16 * engine.partitions);
-    options.execution.sort_spill_reservation_bytes = share.clamp(SORT_RESERVED_MIN, SORT_RESERVED_MAX);
-    // 1.5 is a decimal, as in the SQL standard and everywhere else people come from.
-    options.sql_parser.parse_float_as_decimal = true;
-    options.sql_parser.collect_spans = true;
-    // TIMESTAMP WITH TIME ZONE is an instant; without a zone here it would lose its own.
-    options.execution.time_zone = Some("UTC".to_string());
-    // One hash table that all partitions probe in place beats shuffling both sides between cores of
-    // one machine, until the table outgrows the caches by far.
-    options.optimizer.hash_join_single_partition_threshold = JOIN_SHARED_BYTES;
-    options.optimizer.hash_join_single_partition_threshold_rows = JOIN_SHARED_ROWS;
-    // Lists become bitmaps in the scan, whatever their length.
-    options.optimizer.hash_join_inlist_pushdown_max_distinct_values = JOIN_KEYS_LISTED;
-    options.optimizer.hash_join_inlist_pushdown_max_size = JOIN_KEYS_LISTED * 16;
-    config
 }

@@ -22,21 +22,26 @@ extensions_options! {
         pub direct_inserts: bool, default = true
         /// How soon small writes of the session are durable: `sync`, `async`, or `table` for what each table says.
         pub durability: String, default = TABLE.to_string()
+        /// Milliseconds that a statement of the session may take, from its start to the last row that is read; 0 for as many as it takes.
+        pub statement_timeout_ms: u64, default = 0
     }
 }
 
 /// The settings as SET knows them; DataFusion lists an extension's without their prefix.
-pub const NAMES: [&str; 6] = [
+pub const NAMES: [&str; 7] = [
     "quiver.zone_pruning",
     "quiver.integer_sets",
     "quiver.await_join_filters",
     "quiver.fast_decimals",
     "quiver.direct_inserts",
     DURABILITY,
+    STATEMENT_TIMEOUT,
 ];
 
 /// No switch: what a session promises of its small writes.
 pub const DURABILITY: &str = "quiver.durability";
+/// No switch either.
+pub const STATEMENT_TIMEOUT: &str = "quiver.statement_timeout_ms";
 const TABLE: &str = "table";
 
 impl Switches {
@@ -53,6 +58,23 @@ impl Switches {
                 Err(EngineError::Sql { message, position: None, hint })
             }
         }
+    }
+}
+
+impl Switches {
+    /// Milliseconds, as a number or as people write a time.
+    pub fn timeout_of(value: &str) -> Result<u64, EngineError> {
+        const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000), ("", 1)];
+        let value = value.trim();
+        let digits = value.len() - value.trim_start_matches(|char: char| char.is_ascii_digit()).len();
+        let (number, unit) = value.split_at(digits);
+        let factor = UNITS.iter().find(|(name, _)| *name == unit.trim()).map(|(_, factor)| *factor);
+        let timeout_ms = number.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
+        timeout_ms.ok_or_else(|| {
+            let message = format!("\"{value}\" is no time");
+            let hint = Some("write milliseconds as 30000, or a time as '30s', '5min' or '2h'; 0 for no limit".to_string());
+            EngineError::Sql { message, position: None, hint }
+        })
     }
 }
 

@@ -60,6 +60,9 @@ pub enum StoreError {
     /// By a check of the layer above.
     #[error("{0}")]
     Refused(String),
+    /// By the rights of who asks.
+    #[error("{0}")]
+    Denied(String),
     #[error("schema \"{0}\" is not empty; drop its tables first or use DROP SCHEMA … CASCADE")]
     NamespaceNotEmpty(String),
     #[error("the catalog of \"{}\" cannot be read: {what}", path.display())]

@@ -3,6 +3,7 @@
 //! No DataFusion, no SQL and no network here. The bytes on disk are described in
 //! `docs/format.md`, what a crash may and may not take in `docs/durability.md`.
 
+mod access;
 mod backup;
 pub mod catalog;
 mod check;
@@ -17,6 +18,7 @@ pub mod log;
 pub mod mapping;
 mod publisher;
 mod recovery;
+pub mod requests;
 mod seal;
 pub mod region;
 pub mod segment;
@@ -27,8 +29,12 @@ mod store;
 mod transaction;
 mod versions;
 
+pub use access::{Access, Author, OWNERSHIP};
 pub use backup::{BackupError, BackupProgress, BackupReport, FileCount, VerifyReport, restore_backup, verify_backup};
-pub use catalog::{ColumnOrder, DEFAULT_RETENTION_MS, NamedSnapshot, SegmentRecord, TableId, TableRecord, VersionRecord, ViewRecord};
+pub use catalog::{
+    ColumnOrder, DEFAULT_RETENTION_MS, GrantObject, GrantRecord, NamedSnapshot, PrincipalRecord, SegmentRecord, TableId, TableRecord, VersionRecord,
+    ViewRecord,
+};
 pub use check::{CheckProgress, CheckReport};
 pub use deletions::Deletions;
 pub use error::StoreError;
@@ -39,7 +45,7 @@ pub use roaring::RoaringBitmap;
 pub use seal::LogInfo;
 pub use segment::{Appender, SealedSegment, Segment, ZoneStatistics};
 pub use shared::SegmentHandle;
-pub use snapshot::{Snapshot, TableSnapshot};
+pub use snapshot::{Snapshot, TableSnapshot, Visibility};
 pub use state::{ColumnInfo, TableData, TableSegment, Tail};
 pub use store::{Store, StoreOptions};
 pub use transaction::{

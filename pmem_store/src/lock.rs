@@ -13,7 +13,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Name of the lock file in a store's directory.
 pub const LOCK_FILE: &str = "lock";
@@ -64,8 +64,30 @@ pub struct StoreLock {
     kind: LockKind,
 }
 
+impl LockError {
+    /// Who is in the way, as a part of a sentence.
+    pub fn who(&self) -> String {
+        match self {
+            LockError::InUse { holders, .. } => who(holders),
+            LockError::Io { .. } => who(&[]),
+        }
+    }
+}
+
+/// A lock that nobody seems to hold, or a child of this process: a process that is being started has the files of the one
+/// that starts it until it runs its own program, also those that were closed meanwhile.
+const NOBODY_TRIES: u32 = 20;
+const NOBODY_PAUSE: Duration = Duration::from_millis(5);
+
+fn is_child(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // Behind the name, which may have spaces and brackets of its own: the state, and the parent.
+    let parent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1));
+    parent.and_then(|parent| parent.parse().ok()) == Some(std::process::id())
+}
+
 impl StoreLock {
-    /// Locks the store in the directory `store` without waiting.
+    /// Locks the store in the directory `store` without waiting for who has it locked.
     ///
     /// # Errors
     ///
@@ -80,10 +102,18 @@ impl StoreLock {
         let Some(file) = open_lock_file(&path, kind).map_err(io_error)? else {
             return Ok(StoreLock { file: None, kind });
         };
-        let locked = match kind {
+        let lock = || match kind {
             LockKind::Exclusive => file.try_lock(),
             LockKind::Shared => file.try_lock_shared(),
         };
+        let mut locked = lock();
+        for _ in 0..NOBODY_TRIES {
+            if !matches!(locked, Err(TryLockError::WouldBlock)) || !find_holders(&file).iter().all(|holder| is_child(holder.pid)) {
+                break;
+            }
+            std::thread::sleep(NOBODY_PAUSE);
+            locked = lock();
+        }
         match locked {
             Ok(()) => {}
             Err(TryLockError::Error(source)) => return Err(io_error(source)),
@@ -269,8 +299,8 @@ fn shorten(mut words: Vec<String>) -> String {
     }
 }
 
-fn in_use(store: &Path, wanted: LockKind, holders: &[Holder]) -> String {
-    let who = match holders {
+fn who(holders: &[Holder]) -> String {
+    match holders {
         [] => "another process, which this system does not show".to_owned(),
         [first, rest @ ..] => {
             let command = if first.command.is_empty() {
@@ -285,7 +315,11 @@ fn in_use(store: &Path, wanted: LockKind, holders: &[Holder]) -> String {
             };
             format!("process {}{command}{more}", first.pid)
         }
-    };
+    }
+}
+
+fn in_use(store: &Path, wanted: LockKind, holders: &[Holder]) -> String {
+    let who = who(holders);
     // Opening read-only helps only a writer kept out by readers; a writer keeps everybody out.
     let only_readers = holders.iter().all(|holder| holder.kind == LockKind::Shared);
     let way_out = if wanted == LockKind::Exclusive && only_readers && !holders.is_empty() {

@@ -87,11 +87,12 @@ impl OpenLogs {
     }
 
     pub fn infos(&self) -> Vec<LogInfo> {
-        let info = |((table, id), open): (&(TableId, u64), &OpenLog)| {
-            let (row_count, size_bytes) = (open.log.rows_at(u64::MAX), open.log.size_bytes());
-            LogInfo { table: *table, id: *id, row_count, size_bytes }
+        // Rows that wait are written when they are counted, for which no commit should have to wait.
+        let open: Vec<_> = self.open.lock().iter().map(|(place, open)| (*place, Arc::clone(&open.log))).collect();
+        let info = |((table, id), log): ((TableId, u64), Arc<TailLog>)| {
+            LogInfo { table, id, row_count: log.rows_at(u64::MAX), size_bytes: log.size_bytes() }
         };
-        self.open.lock().iter().map(info).collect()
+        open.into_iter().map(info).collect()
     }
 
     pub fn put(&self, table: TableId, log: OpenLog) {

@@ -57,6 +57,19 @@ impl Publisher {
         self.inner.lock().state.clone()
     }
 
+    /// As [`Publisher::state`], for who needs little of it.
+    pub fn with_state<T>(&self, look: impl FnOnce(&CatalogState) -> T) -> T {
+        look(&self.inner.lock().state)
+    }
+
+    /// The version that a commit gets next, and what is found in the state it builds on; None where an earlier version
+    /// has yet to become visible. Only the one who holds the lock on commits may ask.
+    pub fn next_at_once<T>(&self, look: impl FnOnce(&CatalogState) -> Option<T>) -> Option<(u64, T)> {
+        let inner = self.inner.lock();
+        let found = look(&inner.state).filter(|_| inner.waiting.is_empty())?;
+        Some((inner.version + 1, found))
+    }
+
     pub fn is_visible(&self, version: u64) -> bool {
         self.inner.lock().version >= version
     }

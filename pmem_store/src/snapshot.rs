@@ -1,5 +1,6 @@
 //! What a reader sees: the store at one version.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -9,16 +10,53 @@ use crate::error::Result;
 use crate::shared::Pin;
 use crate::state::{CatalogState, ColumnInfo, TableData, TableSegment, Tail, TableState};
 
+/// What of a store somebody may know of.
+pub trait Visibility: std::fmt::Debug + Send + Sync {
+    /// Whether the namespace is seen whatever is in it.
+    fn has_namespace(&self, name: &str) -> bool;
+    fn has_table(&self, table: &TableRecord) -> bool;
+    fn has_view(&self, view: &ViewRecord) -> bool;
+}
+
 /// The store at one version, or as a transaction that is not committed yet sees it.
+///
+/// Invariant: what the visibility of a snapshot does not have is not there for any question to it.
 #[derive(Debug)]
 pub struct Snapshot {
     pub(crate) state: CatalogState,
     pub(crate) pin: Arc<Pin>,
+    /// None: all is seen.
+    visibility: Option<Arc<dyn Visibility>>,
 }
 
 impl Snapshot {
     pub(crate) fn new(state: CatalogState, pin: Arc<Pin>) -> Snapshot {
-        Snapshot { state, pin }
+        Snapshot { state, pin, visibility: None }
+    }
+
+    /// The same for somebody who may not know of everything.
+    pub fn seen_with(&self, visibility: Arc<dyn Visibility>) -> Snapshot {
+        Snapshot { state: self.state.clone(), pin: Arc::clone(&self.pin), visibility: Some(visibility) }
+    }
+
+    fn sees_table(&self, table: &TableState) -> bool {
+        self.visibility.as_ref().is_none_or(|visibility| visibility.has_table(&table.record))
+    }
+
+    fn sees_view(&self, view: &ViewRecord) -> bool {
+        self.visibility.as_ref().is_none_or(|visibility| visibility.has_view(view))
+    }
+
+    /// A namespace is seen, too, where something in it is.
+    fn sees_namespace(&self, name: &str) -> bool {
+        let Some(visibility) = &self.visibility else { return true };
+        visibility.has_namespace(name)
+            || self.state.tables.iter().any(|table| table.record.namespace == name && self.sees_table(table))
+            || self.state.views.values().any(|view| view.namespace == name && self.sees_view(view))
+    }
+
+    fn seen_tables(&self) -> impl Iterator<Item = &Arc<TableState>> {
+        self.state.tables.iter().filter(|table| self.sees_table(table))
     }
 
     pub fn version(&self) -> u64 {
@@ -26,34 +64,40 @@ impl Snapshot {
     }
 
     pub fn namespaces(&self) -> Result<Vec<String>> {
-        Ok(self.state.namespaces.iter().cloned().collect())
+        let Some(visibility) = &self.visibility else { return Ok(self.state.namespaces.iter().cloned().collect()) };
+        let of_tables = self.seen_tables().map(|table| table.record.namespace.as_str());
+        let of_views = self.state.views.values().filter(|view| self.sees_view(view)).map(|view| view.namespace.as_str());
+        let with_something: HashSet<&str> = of_tables.chain(of_views).collect();
+        let is_seen = |name: &&String| visibility.has_namespace(name) || with_something.contains(name.as_str());
+        Ok(self.state.namespaces.iter().filter(is_seen).cloned().collect())
     }
 
     /// Every table, without its segments.
     pub fn tables(&self) -> Result<Vec<TableRecord>> {
-        Ok(self.state.tables.iter().map(|table| table.record.clone()).collect())
+        Ok(self.seen_tables().map(|table| table.record.clone()).collect())
     }
 
     /// The tables that somebody has read or written since the store was opened, without their segments.
     pub fn tables_in_use(&self) -> Vec<TableRecord> {
-        self.state.tables.iter().filter(|table| table.loaded().is_some()).map(|table| table.record.clone()).collect()
+        self.seen_tables().filter(|table| table.loaded().is_some()).map(|table| table.record.clone()).collect()
     }
 
     /// When this table was last changed; None where there is none. Reads nothing of it.
     pub fn changed_version(&self, id: TableId) -> Option<u64> {
-        self.state.table_by_id(id).map(|table| table.record.changed_version)
+        self.with_id(id).map(|table| table.record.changed_version)
     }
 
     pub fn has_namespace(&self, name: &str) -> bool {
-        self.state.namespaces.contains(name)
+        self.state.namespaces.contains(name) && self.sees_namespace(name)
     }
 
     pub fn views(&self) -> Result<Vec<ViewRecord>> {
-        Ok(self.state.views.values().cloned().collect())
+        Ok(self.state.views.values().filter(|view| self.sees_view(view)).cloned().collect())
     }
 
     pub fn view(&self, namespace: &str, name: &str) -> Result<Option<ViewRecord>> {
-        Ok(self.state.views.get(&(namespace.to_string(), name.to_string())).cloned())
+        let view = self.state.views.get(&(namespace.to_string(), name.to_string()));
+        Ok(view.filter(|view| self.sees_view(view)).cloned())
     }
 
     pub fn named_snapshots(&self) -> Vec<NamedSnapshot> {
@@ -61,19 +105,24 @@ impl Snapshot {
     }
 
     pub fn table(&self, namespace: &str, name: &str) -> Result<Option<TableSnapshot>> {
-        self.state.table(namespace, name).map(|table| self.table_of(table)).transpose()
+        let table = self.state.table(namespace, name).filter(|table| self.sees_table(table));
+        table.map(|table| self.table_of(table)).transpose()
     }
 
     /// The table with this id, whatever it is called.
     pub fn table_by_id(&self, id: TableId) -> Result<Option<TableSnapshot>> {
-        self.state.table_by_id(id).map(|table| self.table_of(table)).transpose()
+        self.with_id(id).map(|table| self.table_of(table)).transpose()
     }
 
     /// As [`Snapshot::table_by_id`], for whoever looks at every table once: the table does not count as in
     /// use by that.
     pub fn glance(&self, id: TableId) -> Result<Option<TableSnapshot>> {
-        let Some(table) = self.state.table_by_id(id) else { return Ok(None) };
+        let Some(table) = self.with_id(id) else { return Ok(None) };
         TableSnapshot::new(Arc::new(table.record.clone()), table.glance()?, Arc::clone(&self.pin)).map(Some)
+    }
+
+    fn with_id(&self, id: TableId) -> Option<&Arc<TableState>> {
+        self.state.table_by_id(id).filter(|table| self.sees_table(table))
     }
 
     fn table_of(&self, table: &TableState) -> Result<TableSnapshot> {

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::datatypes::SchemaRef;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::DEFAULT_NAMESPACE;
+use crate::access;
 use crate::backup;
 use crate::catalog::{
     Access, CatalogReader, CatalogWriter, DEFAULT_RETENTION_MS, Database, FORMAT_VERSION, READER_FEATURES, StoreRecord, TableId, WRITER_FEATURES,
@@ -20,6 +21,7 @@ use crate::files::{self, CATALOG_FILE, SEGMENTS_DIR};
 use crate::lock::{LOCK_FILE, LockKind, StoreLock};
 use crate::recovery::DirtyMark;
 use crate::region::{self, Mode, PoisonFlag, RegionKind};
+use crate::requests;
 use crate::segment::{Appender, SealedSegment, remove_segment_files};
 use crate::publisher::Publisher;
 use crate::shared::Shared;
@@ -69,6 +71,8 @@ pub(crate) struct StoreCore {
     /// Held while logs become segments: two of one id would be written over each other.
     pub sealing: Mutex<()>,
     pub publisher: Publisher,
+    /// Written while the commits are locked.
+    pub access: RwLock<Arc<access::Access>>,
     dirty: DirtyMark,
 }
 
@@ -95,6 +99,7 @@ impl Store {
         check_features(path, &record, options.read_only)?;
         let dirty = DirtyMark::new(path);
         if !options.read_only {
+            requests::begin_anew(path);
             dirty.recover(path, &database)?;
             if let Err(error) = give_id(&database) {
                 // It can be read and written without; a backup asks for it.
@@ -108,6 +113,7 @@ impl Store {
         let poison = PoisonFlag::new();
         let reader = CatalogReader::begin(&database)?;
         let version = shared.logs.open_all(path, &reader, options.region, &poison, options.read_only)?;
+        let users = access::Access::load(&reader)?;
         drop(reader);
         let (state, _) = CatalogState::load(&database, &shared)?;
         let core = StoreCore {
@@ -121,6 +127,7 @@ impl Store {
             next_table: AtomicU64::new(record.next_table),
             commits: Mutex::new(()),
             sealing: Mutex::new(()),
+            access: RwLock::new(Arc::new(users)),
             dirty,
             options,
         };
@@ -138,6 +145,11 @@ impl Store {
 
     pub fn is_read_only(&self) -> bool {
         self.core.options.read_only
+    }
+
+    /// What failed, if a write to the disk has: from then on nothing is written until the store is opened again.
+    pub fn poisoned(&self) -> Option<String> {
+        self.core.poison.reason().map(str::to_string)
     }
 
     /// The last committed version. Cheap: readers of one version share a snapshot.

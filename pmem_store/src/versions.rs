@@ -79,7 +79,7 @@ impl Store {
         let reader = CatalogReader::begin(&self.core.database)?;
         let mut known = catalog_times(&reader)?;
         for table in snapshot.state.tables.iter() {
-            known.extend(self.log_times(table.record.id));
+            known.extend(self.log_times(table.record.id)?);
         }
         last_at(known, reader.store()?.oldest_version, snapshot.version(), time_ms)
     }
@@ -90,16 +90,19 @@ impl Store {
         let newest = self.snapshot()?.version();
         let reader = CatalogReader::begin(&self.core.database)?;
         let mut known = catalog_times(&reader)?;
-        known.extend(self.log_times(table.id));
+        known.extend(self.log_times(table.id)?);
         for segment in reader.segments(table.id)? {
             known.extend(segment.grown.iter().map(|grown| (grown.version, grown.committed_at_ms)));
         }
         last_at(known, reader.store()?.oldest_version, newest, time_ms)
     }
 
-    fn log_times(&self, table: TableId) -> Vec<(u64, u64)> {
-        let logs = self.core.shared.logs.of_table(table).into_iter();
-        logs.flat_map(|log| log.log.commits()).map(|commit| (commit.version, commit.committed_at_ms)).collect()
+    fn log_times(&self, table: TableId) -> Result<Vec<(u64, u64)>> {
+        let mut times = Vec::new();
+        for log in self.core.shared.logs.of_table(table) {
+            times.extend(log.log.commits()?.into_iter().map(|commit| (commit.version, commit.committed_at_ms)));
+        }
+        Ok(times)
     }
 
     /// Every version that can be read, oldest first; of small writes that were put together long ago
@@ -120,7 +123,7 @@ impl Store {
         let is_kept = |version: u64| version <= snapshot.version() && (version >= oldest || named.contains(&version));
         let mut removed: Vec<(u64, u64)> = Vec::new();
         for table in &tables {
-            let mut times = self.log_times(table.id);
+            let mut times = self.log_times(table.id)?;
             for segment in reader.segments(table.id)? {
                 times.extend(segment.grown.iter().map(|grown| (grown.version, grown.committed_at_ms)));
                 let size_bytes = segment.sealed.size_bytes + segment.sealed.side_size_bytes;
@@ -225,10 +228,12 @@ pub(crate) fn keep_named(writer: &CatalogWriter, before: &CatalogState, becoming
         }
         // One of a log alone is known to nobody else once the log is sealed.
         let logs = becoming.tables.iter().flat_map(|table| shared.logs.of_table(table.record.id).into_iter().map(|log| (table.record.id, log)));
-        let mut commits = logs.flat_map(|(table, log)| log.log.commits().into_iter().map(move |commit| (table, commit)));
-        if let Some((table, commit)) = commits.find(|(_, commit)| commit.version == version) {
-            let record = VersionRecord { committed_at_ms: commit.committed_at_ms, operation: "INSERT".into(), tables: vec![table] };
-            writer.note_version(version, &record)?;
+        for (table, log) in logs {
+            if let Some(commit) = log.log.commits()?.into_iter().find(|commit| commit.version == version) {
+                let record = VersionRecord { committed_at_ms: commit.committed_at_ms, operation: "INSERT".into(), tables: vec![table] };
+                writer.note_version(version, &record)?;
+                break;
+            }
         }
     }
     Ok(())

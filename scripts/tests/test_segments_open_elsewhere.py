@@ -12,7 +12,8 @@ import duckdb
 import pyarrow
 import pyarrow.parquet
 
-QUIVER = Path(__file__).resolve().parents[2] / "bin" / "quiver"
+from quiver_shell import QUIVER
+
 ROWS = 20_000  # more than two zones, so that a segment has whole zones and a part of one
 
 
@@ -133,6 +134,30 @@ class SegmentsOpenElsewhere(unittest.TestCase):
         expected = connection.sql(sql).to_arrow_table()
         for name in expected.column_names:
             self.assertEqual(answer[name].to_pylist(), expected[name].to_pylist(), name)
+
+    def test_duckdb_reads_mapped_segments_as_they_are(self):
+        # No copy and no cast: DuckDB takes the buffers of the mapping, 64-bit decimals and views included.
+        files = [pyarrow.ipc.open_file(pyarrow.memory_map(str(path))) for path in self.segments]
+        batches = (file.get_batch(number) for file in files for number in range(file.num_record_batches))
+        segments = pyarrow.RecordBatchReader.from_batches(files[0].schema, batches)
+        connection = duckdb.connect()
+        connection.register("segments", segments)
+        found = connection.sql("select * from segments order by id").to_arrow_table()
+        for name in self.table.column_names:
+            self.assertEqual(found[name].to_pylist(), self.table[name].to_pylist(), name)
+
+    def test_duckdb_reads_what_quiver_exports(self):
+        facts = "select count(*), sum(price), max(text), min(day), count(flag), max(list), max(pair) from"
+        connection = duckdb.connect()
+        connection.register("imported", self.table)
+        expected = connection.sql(f"{facts} imported").fetchall()
+        parquet, arrow = self.directory / "exported.parquet", self.directory / "exported.arrow"
+        for file in [parquet, arrow]:
+            self.quiver("--store", self.store, "-c", f"COPY sample TO '{file}'")
+        self.assertEqual(connection.sql(f"{facts} '{parquet}'").fetchall(), expected)
+        # For Arrow files DuckDB wants an extension, or pyarrow to open them.
+        connection.register("exported", pyarrow.ipc.open_file(pyarrow.memory_map(str(arrow))).read_all())
+        self.assertEqual(connection.sql(f"{facts} exported").fetchall(), expected)
 
     def test_quiver_returns_the_declared_values_of_every_column(self):
         result = self.directory / "all.arrow"

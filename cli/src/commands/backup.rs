@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use engine::backup::{BackupProgress, FileCount};
 use engine::{Bytes, EngineError};
@@ -15,11 +16,14 @@ use crate::errors::{CliError, Result};
 use crate::interrupt::{Interrupts, Kind};
 use crate::{store, units};
 
+/// A process that writes to the store must show within this time that it has seen the request.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 pub fn run(runtime: &Handle, store: StoreArgs, args: BackupArgs, quiet: bool) -> Result<()> {
     let to = store::absolute(&args.to)?;
-    let engine = store::open_to_backup(&store, &to)?;
+    let store = store::absolute(&store::named(&store, "backup")?)?;
     let copies = args.copy;
-    let report = watched(runtime, quiet, move |watch| engine.backup(&to, copies, watch))?;
+    let report = watched(runtime, quiet, move |watch| engine::backup::back_up(&store, &to, copies, PATIENCE, watch))?;
     if quiet {
         return Ok(());
     }

@@ -4,20 +4,20 @@ use std::path::Path;
 
 use tokio::runtime::Handle;
 
-use crate::args::{ExportArgs, FileFormat, StoreArgs};
+use crate::args::{ConnectArgs, ExportArgs, FileFormat, StoreArgs};
 use crate::console::{Console, Destination, Footer, Settings};
 use crate::errors::{CliError, Place, Result};
 use crate::output::Format;
-use crate::store;
+use crate::session;
 
-pub fn run(runtime: &Handle, store: StoreArgs, args: ExportArgs, quiet: bool) -> Result<()> {
+pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: ExportArgs, quiet: bool) -> Result<()> {
     let (sql, file) = what_and_where(&args)?;
     let mut settings = Settings::new(false);
     settings.quiet = quiet;
     settings.footer = if quiet { Footer::Off } else { Footer::On };
     settings.format = Some(format(&args, &file)?);
-    let engine = store::open_to_read(&store, "export")?;
-    let mut console = Console::new(engine, runtime, settings)?;
+    let session = session::open_to_read(runtime, &store, &connect, "export")?;
+    let mut console = Console::new(session, runtime, settings)?;
     if file == "-" {
         console.settings.footer = Footer::Off;
     } else {

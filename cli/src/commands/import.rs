@@ -1,4 +1,6 @@
-//! `quiver import`: files into tables.
+//! `quiver import`: files into tables, here or (`remote`) on a server.
+
+mod remote;
 
 use std::future::Future;
 use std::io::{self, IsTerminal, Write};
@@ -10,25 +12,40 @@ use engine::import::{
     ReadOptions,
 };
 use engine::{Bytes, Session};
+use flight_server::client::RemoteSession;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::runtime::Handle;
 
-use crate::args::{self, ImportArgs, StoreArgs};
-use crate::errors::{CliError, Result, warn};
+use crate::args::{self, ConnectArgs, ImportArgs, StoreArgs};
+use crate::errors::{CliError, Result, StatementError, warn};
 use crate::interrupt::{Interrupts, Kind};
+use crate::session::login;
 use crate::{store, table_name, units};
 
 /// Where a table goes whose name does not say.
 const DEFAULT_NAMESPACE: &str = "main";
 
-pub fn run(runtime: &Handle, store: StoreArgs, args: ImportArgs, quiet: bool) -> Result<()> {
-    store::named(&store, "import")?;
+pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: ImportArgs, quiet: bool) -> Result<()> {
+    let remote = login::options(&connect)?;
+    if remote.is_none() {
+        store::named(&store, "import")?;
+    } else if !args.order_by.is_empty() {
+        return Err(CliError::with_hint(
+            "--order-by has no place over --connect",
+            "make the table with CREATE TABLE … ORDER BY first, and import with --append",
+        ));
+    }
     let loads = plan(&args)?;
     let mut interrupts = Interrupts::listen(Kind::Batch).map_err(CliError::message)?;
-    let engine = store::open(&store)?;
-    let session = engine.session().map_err(CliError::engine)?;
-    for (table, paths) in loads {
-        let work = load(&session, &args, &table, &paths, quiet);
+    let place = match remote {
+        Some(options) => {
+            let connected = runtime.block_on(RemoteSession::connect(options));
+            Place::Server(connected.map_err(StatementError::from)?)
+        }
+        None => Place::Store(store::open(&store)?.session().map_err(CliError::engine)?),
+    };
+    let done = loads.into_iter().try_for_each(|(table, paths)| {
+        let work = load(&place, &args, &table, &paths, quiet);
         let summary = runtime.block_on(async {
             tokio::select! {
                 biased;
@@ -39,8 +56,41 @@ pub fn run(runtime: &Handle, store: StoreArgs, args: ImportArgs, quiet: bool) ->
         if !quiet {
             writeln!(io::stdout(), "{}", sentence(&table, &summary))?;
         }
+        Ok(())
+    });
+    if let Place::Server(session) = &place {
+        runtime.block_on(session.close());
     }
-    Ok(())
+    done
+}
+
+/// Where the tables are.
+enum Place {
+    Store(Session),
+    Server(RemoteSession),
+}
+
+/// One table of the command line.
+struct Load<'a> {
+    args: &'a ImportArgs,
+    namespace: &'a str,
+    name: &'a str,
+}
+
+struct Imported {
+    rows: u64,
+    rows_skipped: u64,
+    size_bytes: u64,
+    /// Of the table; a server does not say.
+    segments: Option<u64>,
+    elapsed_ms: f64,
+}
+
+impl From<ImportSummary> for Imported {
+    fn from(summary: ImportSummary) -> Imported {
+        let ImportSummary { rows, rows_skipped, size_bytes, segments, elapsed_ms } = summary;
+        Imported { rows, rows_skipped, size_bytes, segments: Some(segments), elapsed_ms }
+    }
 }
 
 /// Which paths go into which table. Without `--table` every path names its own.
@@ -66,17 +116,33 @@ fn plan(args: &ImportArgs) -> Result<Vec<(String, Vec<String>)>> {
 }
 
 async fn load(
-    session: &Session,
+    place: &Place,
     args: &ImportArgs,
     table: &str,
     paths: &[String],
     quiet: bool,
-) -> Result<ImportSummary> {
+) -> Result<Imported> {
     let scan = FileScan::open(paths, read_options(args)).map_err(CliError::message)?;
     let bar = progress_bar(table, scan.total_bytes(), quiet);
     let progress = scan.progress();
     let (namespace, name) = table.split_once('.').unwrap_or((DEFAULT_NAMESPACE, table));
-    let options = LoadOptions {
+    let work = async {
+        match place {
+            Place::Store(session) => session.import(options(args, namespace, name), scan).await.map(Imported::from).map_err(CliError::engine),
+            Place::Server(session) => remote::load(session, &Load { args, namespace, name }, scan).await,
+        }
+    };
+    let done = watch(work, &bar, &progress).await;
+    bar.finish_and_clear();
+    let summary = done?;
+    for reason in progress.skip_reasons() {
+        warn(format!("skipped: {reason}"));
+    }
+    Ok(summary)
+}
+
+fn options(args: &ImportArgs, namespace: &str, name: &str) -> LoadOptions {
+    LoadOptions {
         namespace: namespace.to_string(),
         table: name.to_string(),
         order_by: args.order_by.clone(),
@@ -85,15 +151,7 @@ async fn load(
             (_, true) => LoadMode::Replace,
             _ => LoadMode::Create,
         },
-    };
-    let work = session.import(options, scan);
-    let done = watch(work, &bar, &progress).await;
-    bar.finish_and_clear();
-    let summary = done.map_err(CliError::engine)?;
-    for reason in progress.skip_reasons() {
-        warn(format!("skipped: {reason}"));
     }
-    Ok(summary)
 }
 
 async fn watch<T>(
@@ -158,17 +216,17 @@ fn progress_bar(table: &str, total_bytes: u64, quiet: bool) -> ProgressBar {
 }
 
 /// `flights: 336,776 rows, 24.1 MB in 1 segment, 0.840 s (400,924 rows/s)`
-fn sentence(table: &str, summary: &ImportSummary) -> String {
+fn sentence(table: &str, summary: &Imported) -> String {
     let per_second = summary.rows as f64 * 1000.0 / summary.elapsed_ms.max(0.001);
     let skipped = match summary.rows_skipped {
         0 => String::new(),
         rows => format!(", {} skipped", units::counted(rows, "row")),
     };
+    let segments = summary.segments.map_or_else(String::new, |segments| format!(" in {}", units::counted(segments, "segment")));
     format!(
-        "{table}: {}{skipped}, {} in {}, {} ({} rows/s)",
+        "{table}: {}{skipped}, {}{segments}, {} ({} rows/s)",
         units::counted(summary.rows, "row"),
         Bytes(summary.size_bytes),
-        units::counted(summary.segments, "segment"),
         units::duration(summary.elapsed_ms),
         units::count(per_second as u64),
     )

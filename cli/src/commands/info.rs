@@ -9,12 +9,14 @@ use tokio::runtime::Handle;
 use crate::args::StoreArgs;
 use crate::console::{Console, Settings};
 use crate::errors::{CliError, Result};
+use crate::session::LocalSession;
 use crate::store;
 
 pub fn run(runtime: &Handle, store: StoreArgs) -> Result<()> {
     let engine = store::open_to_read(&store, "info")?;
     let info = engine.store().info().map_err(CliError::message)?;
-    let mut console = Console::new(engine, runtime, Settings::new(false))?;
+    let session = Arc::new(LocalSession::new(engine, false)?);
+    let mut console = Console::new(session, runtime, Settings::new(false))?;
     console.say(&format!(
         "store   {}\nmode    {}\nformat  {}\nsize    {}\ntables  {}",
         info.path.display(),

@@ -7,3 +7,22 @@ pub mod import;
 pub mod info;
 pub mod query;
 pub mod restore;
+pub mod serve;
+pub mod user;
+
+use crate::args::Command;
+use crate::errors::{CliError, Result};
+
+/// Of the subcommands that work on the files of a store, with what does the same on a server.
+pub fn refuse_remote(command: &Command) -> Result<()> {
+    let (name, instead) = match command {
+        Command::Export(_) | Command::Import(_) => return Ok(()),
+        Command::Info => ("info", "ask the server: quiver --connect URI -c '\\conninfo' -c '\\dt'"),
+        Command::Check => ("check", "run it with --store DIR on the server's machine, when no server has the store open"),
+        Command::Backup(_) => ("backup", "BACKUP TO 'directory' makes one on the server's machine"),
+        Command::Restore(_) => ("restore", "run it with --store DIR on the server's machine"),
+        Command::User(_) => ("user", "CREATE USER, ALTER USER and DROP USER do the same in SQL"),
+        Command::Serve(_) => ("serve", "it is the other end: quiver serve --store DIR"),
+    };
+    Err(CliError::with_hint(format!("quiver {name} works on the files of a store, and not over --connect"), instead))
+}

@@ -5,30 +5,31 @@ use std::io::{self, BufRead, BufReader, IsTerminal};
 
 use tokio::runtime::Handle;
 
-use crate::args::{QueryArgs, Source, StoreArgs};
+use crate::args::{ConnectArgs, QueryArgs, Source, StoreArgs};
 use crate::console::{Console, Destination, Flow, Footer, Settings};
 use crate::errors::{CliError, Result};
 use crate::output::Format;
-use crate::{shell, store};
+use crate::{session, shell};
 
 const STDIN: &str = "stdin";
 
 pub fn run(
     runtime: &Handle,
     store: StoreArgs,
+    connect: ConnectArgs,
     query: QueryArgs,
     sources: Vec<Source>,
 ) -> Result<()> {
     let typed = sources.is_empty() && io::stdin().is_terminal() && io::stdout().is_terminal();
     let settings = settings(&query, typed);
     refuse_parquet_on_stdout(&query)?;
-    let engine = store::open(&store)?;
-    let mut console = Console::new(engine, runtime, settings)?;
+    let session = session::open(runtime, &store, &connect)?;
+    let mut console = Console::new(session, runtime, settings)?;
     if let Some(path) = &query.output {
         console.destination = Destination::file(path)?;
     }
     if typed {
-        return shell::run(&mut console, store.store.is_none());
+        return shell::run(&mut console);
     }
     if sources.is_empty() {
         return console

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, UInt64Array};
 use arrow::compute::concat_batches;
 use engine::{Bytes, RecordBatch, TableListing};
+use futures::TryStreamExt;
 
 use super::Console;
 use crate::errors::{CliError, Result};
@@ -28,7 +29,8 @@ impl Console {
         let columns = self.columns_of(table)?;
         self.show(&columns)?;
         let name = table.replace('"', "");
-        let listings = self.session.tables().map_err(CliError::engine)?;
+        let session = self.session();
+        let listings = self.ask(session.tables())?;
         let found = listings.iter().find(|listing| {
             let full = format!("{}.{}", listing.schema, listing.name);
             name.eq_ignore_ascii_case(&listing.name) || name.eq_ignore_ascii_case(&full)
@@ -40,25 +42,18 @@ impl Console {
     }
 
     pub(super) fn show_store(&mut self) -> Result<()> {
-        let store = self.engine.store();
-        let info = store.info().map_err(CliError::message)?;
-        self.say(&format!(
-            "store    {}\nmode     {}\nformat   {}\nsize     {}\ntables   {}\nversion  quiver {}",
-            info.path.display(),
-            info.mode,
-            info.format_version,
-            Bytes(info.size_bytes),
-            info.tables.len(),
-            env!("CARGO_PKG_VERSION"),
-        ))
+        let session = self.session();
+        let facts = self.ask(session.facts())?;
+        let lines: Vec<String> = facts.iter().map(|(name, fact)| format!("{name:<8} {fact}")).collect();
+        self.say(&lines.join("\n"))
     }
 
     /// What DESCRIBE says of the columns, in the words that CREATE TABLE takes; defaults and keys where
     /// there are any.
     fn columns_of(&mut self, table: &str) -> Result<RecordBatch> {
         let sql = format!("DESCRIBE {table}");
-        let described = self.runtime.block_on(async { self.session.execute(&sql).await?.collect().await });
-        let (batches, _) = described.map_err(CliError::engine)?;
+        let session = self.session();
+        let batches: Vec<RecordBatch> = self.ask(async { session.execute(&sql).await?.try_collect().await })?;
         let schema = batches.first().map(RecordBatch::schema).ok_or_else(|| CliError::message("it has no columns"))?;
         let described = concat_batches(&schema, &batches).map_err(CliError::message)?;
         let text = |column: &str, shown: fn(&str) -> String| -> ArrayRef {
@@ -85,10 +80,11 @@ impl Console {
         pattern: Option<&str>,
         what: &str,
     ) -> Result<()> {
-        let mut tables = self.session.tables().map_err(CliError::engine)?;
+        let session = self.session();
+        let mut tables = self.ask(session.tables())?;
         // Listed only when they are asked for.
         if pattern.is_some_and(|pattern| pattern.to_lowercase().starts_with("system.")) {
-            tables.extend(self.session.system_tables());
+            tables.extend(self.ask(session.system_tables())?);
         }
         tables.retain(|table| {
             let full = format!("{}.{}", table.schema, table.name);
@@ -126,14 +122,16 @@ impl Console {
     }
 
     fn list_functions(&mut self, pattern: Option<&str>) -> Result<()> {
-        let mut names = self.session.function_names();
+        let session = self.session();
+        let mut names = self.ask(session.function_names())?;
         names.retain(|name| pattern.is_none_or(|pattern| matches(pattern, name)));
         names.sort();
         self.show_names("function", names)
     }
 
     fn list_schemas(&mut self, pattern: Option<&str>) -> Result<()> {
-        let mut names = self.session.schema_names().map_err(CliError::engine)?;
+        let session = self.session();
+        let mut names = self.ask(session.schema_names())?;
         names.retain(|name| pattern.is_none_or(|pattern| matches(pattern, name)));
         self.show_names("schema", names)
     }

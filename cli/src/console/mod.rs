@@ -11,15 +11,17 @@ mod progress;
 mod settings;
 mod statement;
 
+use std::future::Future;
 use std::io::{BufRead, BufWriter, StdoutLock};
 use std::sync::Arc;
+use std::time::Duration;
 
-use engine::{Engine, Session};
 use tokio::runtime::Handle;
 
-use crate::errors::{CliError, Place, Result};
+use crate::errors::{CliError, Place, Result, StatementError};
 use crate::interrupt::{Interrupts, Kind};
 use crate::script::{Item, Part, Script};
+use crate::session::Session;
 use crate::shell::lexer;
 
 pub use destination::Destination;
@@ -34,8 +36,7 @@ pub struct Console {
     last_statement: Option<String>,
     /// A file may include itself.
     include_depth: usize,
-    session: Arc<Session>,
-    engine: Engine,
+    session: Arc<dyn Session>,
     runtime: Handle,
 }
 
@@ -47,7 +48,7 @@ pub enum Flow {
 }
 
 impl Console {
-    pub fn new(engine: Engine, runtime: &Handle, settings: Settings) -> Result<Self> {
+    pub fn new(session: Arc<dyn Session>, runtime: &Handle, settings: Settings) -> Result<Self> {
         let kind = match settings.interactive {
             true => Kind::Shell,
             false => Kind::Batch,
@@ -59,18 +60,32 @@ impl Console {
             interrupts,
             last_statement: None,
             include_depth: 0,
-            session: Arc::new(engine.session().map_err(CliError::engine)?),
-            engine,
+            session,
             runtime: runtime.clone(),
         })
     }
 
-    pub fn session(&self) -> Arc<Session> {
+    pub fn session(&self) -> Arc<dyn Session> {
         Arc::clone(&self.session)
     }
 
-    pub fn engine(&self) -> &Engine {
-        &self.engine
+    pub fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// An answer of the session; Ctrl-C stops the wait for it.
+    pub fn ask<T>(&mut self, question: impl Future<Output = std::result::Result<T, StatementError>>) -> Result<T> {
+        if self.settings.interactive {
+            self.interrupts.forget();
+        }
+        let Console { interrupts, runtime, .. } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                stop = interrupts.next() => Err(CliError::Stopped(stop)),
+                answer = question => Ok(answer?),
+            }
+        })
     }
 
     /// Runs everything in `input` and stops at the first error. `file` is its name in errors.
@@ -108,9 +123,19 @@ impl Console {
     }
 }
 
+/// A server that does not answer any more keeps nobody from leaving.
+const LEAVE_MAX: Duration = Duration::from_secs(1);
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        let closing = self.session.close();
+        let _ = self.runtime.block_on(async { tokio::time::timeout(LEAVE_MAX, closing).await });
+    }
+}
+
 /// Where statements end, as the engine sees it. The `;` is not part of the statement.
 fn split(text: &str) -> Vec<Part> {
-    let parts = Session::split_statements(text)
+    let parts = engine::Session::split_statements(text)
         .into_iter()
         .map(|statement| {
             let sql = statement.text.strip_suffix(';').unwrap_or(statement.text);

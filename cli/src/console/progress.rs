@@ -7,6 +7,8 @@ use engine::{Bytes, QueryReport};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use crate::units;
+
 const PATIENCE: Duration = Duration::from_millis(500);
 const TICK: Duration = Duration::from_millis(100);
 const STEPS: u64 = 1_000;
@@ -61,7 +63,13 @@ impl Progress {
         let bar = self.bar.get_or_insert_with(new_bar);
         let mut message = format!("{:.1} s", elapsed.as_secs_f64());
         if let Some(report) = report {
-            message += &format!(", touched {}", Bytes(report.bytes_touched));
+            message += &match report.bytes_touched {
+                // A server says what it touched when it is done; what has come is known.
+                0 if report.rows_returned > 0 => {
+                    format!(", received {}, {}", units::counted(report.rows_returned, "row"), Bytes(report.bytes_returned))
+                }
+                touched => format!(", touched {}", Bytes(touched)),
+            };
             if report.spilled_bytes > 0 {
                 message += &format!(", spilled {}", Bytes(report.spilled_bytes));
             }

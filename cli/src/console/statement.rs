@@ -5,25 +5,26 @@ use std::time::Instant;
 
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
-use engine::{EngineError, QueryOutput, RecordBatch, Session, StatementKind};
+use engine::{RecordBatch, StatementKind};
 use futures::StreamExt;
 
 use super::footer::Summary;
 use super::pieces::Pieces;
 use super::{Console, Destination, Progress, Settings, stdout};
-use crate::errors::{CliError, Place, Result};
+use crate::errors::{CliError, Place, Result, StatementError};
 use crate::output::pager::Pager;
 use crate::output::{self, ResultWriter};
+use crate::session::{Output, Session};
 
-/// What stopped a statement: the engine, or the way out of the result.
+/// What stopped a statement: where it ran, or the way out of the result.
 enum Failure {
-    Engine(EngineError),
+    Statement(StatementError),
     Output(CliError),
 }
 
-impl From<EngineError> for Failure {
-    fn from(error: EngineError) -> Self {
-        Failure::Engine(error)
+impl From<StatementError> for Failure {
+    fn from(error: StatementError) -> Self {
+        Failure::Statement(error)
     }
 }
 
@@ -60,11 +61,11 @@ impl Console {
             tokio::select! {
                 biased;
                 stop = interrupts.next() => Err(Failure::Output(CliError::Stopped(stop))),
-                outcome = Run::start(session, settings, sql, destination) => outcome,
+                outcome = Run::start(session.as_ref(), settings, sql, destination) => outcome,
             }
         });
         outcome.map_err(|failure| match failure {
-            Failure::Engine(error) => CliError::Sql {
+            Failure::Statement(error) => CliError::Sql {
                 error,
                 sql: sql.to_string(),
                 place,
@@ -111,14 +112,14 @@ fn left_pager(result: Result<()>) -> Result<()> {
 struct Run<'a> {
     settings: &'a Settings,
     sql: &'a str,
-    query: QueryOutput,
+    query: Box<dyn Output>,
     progress: Progress,
     started: Instant,
 }
 
 impl<'a> Run<'a> {
     async fn start(
-        session: &Session,
+        session: &dyn Session,
         settings: &'a Settings,
         sql: &'a str,
         destination: &mut Destination,

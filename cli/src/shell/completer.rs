@@ -3,34 +3,59 @@
 //! Tables are asked for at every Tab, so that a table is offered right after its CREATE.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use engine::Session;
 use reedline::{Completer, CompletionResult, Span, Suggestion};
+use tokio::runtime::Handle;
 
 use super::keywords::KEYWORDS;
 use super::lexer::{self, Kind};
 use super::meta;
+use crate::session::{Outcome, Session, table_name};
 
 /// A longer menu helps nobody; typing one more letter does.
 const SUGGESTIONS_MAX: usize = 60;
 
+/// Whoever types waits for nothing longer than this.
+const ANSWER_MAX: Duration = Duration::from_millis(500);
+
 pub struct SqlCompleter {
-    session: Arc<Session>,
+    session: Arc<dyn Session>,
+    runtime: Handle,
     functions: Vec<String>,
 }
 
 impl SqlCompleter {
-    pub fn new(session: Arc<Session>) -> Self {
-        let functions = session.function_names();
-        SqlCompleter { session, functions }
+    pub fn new(session: Arc<dyn Session>, runtime: &Handle) -> Self {
+        let mut completer = SqlCompleter { session, runtime: runtime.clone(), functions: Vec::new() };
+        completer.functions = completer.ask(|session| session.function_names());
+        completer
+    }
+
+    /// Nothing is offered where the session does not answer, or not soon.
+    fn ask<'a, T>(&'a self, question: impl FnOnce(&'a dyn Session) -> Outcome<'a, Vec<T>>) -> Vec<T> {
+        if !self.session.is_at_hand() {
+            return Vec::new();
+        }
+        let answer = question(self.session.as_ref());
+        let answer = self.runtime.block_on(async { tokio::time::timeout(ANSWER_MAX, answer).await });
+        answer.ok().and_then(Result::ok).unwrap_or_default()
+    }
+
+    fn table_names(&self) -> Vec<String> {
+        self.ask(|session| session.tables()).iter().map(table_name).collect()
+    }
+
+    fn column_names<'a>(&'a self, table: &'a str) -> Vec<String> {
+        self.ask(|session| session.column_names(table))
     }
 
     fn sql_suggestions(&self, line: &str, word: &str) -> Vec<(String, &'static str)> {
-        let tables = self.session.table_names();
+        let tables = self.table_names();
         let mut found = Vec::new();
         if let Some((table, start)) = word.rsplit_once('.') {
             if let Some(table) = resolve(line, table, &tables) {
-                for column in self.session.column_names(&table) {
+                for column in self.column_names(&table) {
                     if starts_with(&column, start) {
                         found.push((
                             format!(
@@ -45,7 +70,7 @@ impl SqlCompleter {
             }
         } else if !wants_table(line, word) {
             for table in mentioned(line, &tables) {
-                let columns = self.session.column_names(table);
+                let columns = self.column_names(table);
                 let fitting = columns.iter().filter(|column| starts_with(column, word));
                 found.extend(fitting.map(|column| (quote(column), "column")));
             }
@@ -70,7 +95,7 @@ impl Completer for SqlCompleter {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
         let before = &line[..pos.min(line.len())];
         if before.trim_start().starts_with('\\') {
-            return CompletionResult::fresh(meta_suggestions(before, &self.session.table_names()));
+            return CompletionResult::fresh(meta_suggestions(before, &self.table_names()));
         }
         let inside_quote = lexer::tokens(before).last().is_some_and(|token| {
             !token.closed || (token.kind == Kind::Comment && !before.ends_with('\n'))

@@ -23,7 +23,7 @@ pub fn new(console: &Console) -> Result<Reedline> {
         .with_marker("> ");
     let hinter = DefaultHinter::default().with_style(Style::new().fg(Color::DarkGray));
     let editor = Reedline::create()
-        .with_completer(Box::new(SqlCompleter::new(console.session())))
+        .with_completer(Box::new(SqlCompleter::new(console.session(), console.runtime())))
         .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
         .with_partial_completions(true)
         .with_highlighter(Box::new(SqlHighlighter))

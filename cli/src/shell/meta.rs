@@ -51,8 +51,8 @@ pub const HELP: &[(&str, &str)] = &[
     ("\\dv [PATTERN]", "list views"),
     ("\\dn", "list schemas"),
     ("\\df [PATTERN]", "list functions"),
-    ("\\l", "show the store"),
-    ("\\conninfo", "show the store, its mode and the version"),
+    ("\\l", "show the store, or the server"),
+    ("\\conninfo", "show the store and its mode, or the server; and the version"),
     ("\\i FILE", "run the statements of a file"),
     (
         "\\o [FILE]",
@@ -204,7 +204,7 @@ fn connection(name: &str, target: Option<String>) -> Result<Meta, String> {
     match target {
         None => Ok(Meta::Connection),
         Some(_) => Err(format!(
-            "{name} cannot change the store; leave and start with --store DIR"
+            "{name} cannot change the store; leave and start with --store DIR or --connect URI"
         )),
     }
 }

@@ -19,9 +19,10 @@ use crate::interrupt::Stop;
 use prompt::QuiverPrompt;
 
 /// Runs until the user leaves. Errors of statements are shown here and end nothing.
-pub fn run(console: &mut Console, is_temporary: bool) -> Result<()> {
+pub fn run(console: &mut Console) -> Result<()> {
     if !console.settings.quiet {
-        console.say(&banner(console, is_temporary)?)?;
+        let banner = banner(console)?;
+        console.say(&banner)?;
     }
     let mut editor = editor::new(console)?;
     loop {
@@ -81,14 +82,8 @@ fn ends_shell(error: &CliError) -> bool {
     }
 }
 
-fn banner(console: &Console, is_temporary: bool) -> Result<String> {
-    let info = console.engine().store().info().map_err(CliError::message)?;
-    let store = match is_temporary {
-        true => "a temporary store, gone when you leave (--store DIR keeps one)".to_string(),
-        false => format!("store {} ({})", info.path.display(), info.mode),
-    };
-    Ok(format!(
-        "quiver {}: {store}\nEnd statements with ; — \\? shows help, \\q leaves.",
-        env!("CARGO_PKG_VERSION")
-    ))
+fn banner(console: &mut Console) -> Result<String> {
+    let session = console.session();
+    let title = console.ask(session.title())?;
+    Ok(format!("quiver {}: {title}\nEnd statements with ; — \\? shows help, \\q leaves.", env!("CARGO_PKG_VERSION")))
 }

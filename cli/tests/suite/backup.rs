@@ -1,10 +1,8 @@
 //! `quiver backup` and `quiver restore`.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
 
-use crate::quiver::{Place, command};
+use crate::quiver::Place;
 
 fn with_table() -> Place {
     let place = Place::new();
@@ -54,32 +52,6 @@ fn a_damaged_backup_is_named_and_not_restored() {
     assert_eq!(said.status, 1);
     assert!(said.err.contains(name) && said.err.contains("nothing was restored"), "{}", said.err);
     assert!(!place.path("restored").exists());
-}
-
-#[test]
-fn a_store_that_another_process_writes_to_is_backed_up_by_that_process() {
-    let place = with_table();
-    let mut writer = command(&["--store", &place.store(), "--format", "csv"]);
-    writer.current_dir(place.path("")).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut writer = writer.spawn().unwrap();
-    let mut keys = writer.stdin.take().unwrap();
-    let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines();
-    let mut next = || lines.next().unwrap().unwrap();
-    writeln!(keys, "select count(*) as n from t;").unwrap();
-    assert_eq!((next(), next()), ("n".to_string(), "50001".to_string()));
-    let said = place.quiver(&["backup", "--to", "it's a backup"]);
-    assert_eq!(said.status, 1);
-    let hint = said.err.split("hint: ").nth(1).unwrap_or_default().to_string();
-    assert!(said.err.contains(&format!("process {}", writer.id())), "{}", said.err);
-    let sql = format!("{}'", hint.split("' makes").next().unwrap().trim_start_matches("in that process, "));
-    assert!(sql.starts_with("BACKUP TO '/") && sql.ends_with("it''s a backup'"), "{hint}");
-    // What the hint says.
-    writeln!(keys, "{sql};").unwrap();
-    assert!(next().starts_with("version,") && next().starts_with("2,4,"));
-    drop(keys);
-    assert!(writer.wait().unwrap().success());
-    place.run(&["restore", "--from", "it's a backup", "--store", "restored"]).ok();
-    assert_eq!(sum(&place, "restored"), sum(&place, "store"));
 }
 
 #[test]

@@ -4,10 +4,15 @@ mod backup;
 mod errors;
 mod formats;
 mod import;
+mod live_backup;
 mod pipe;
 #[allow(dead_code)]
 mod pure;
 mod quiver;
+mod remote;
+mod served;
+mod serve;
 mod shell;
 mod store;
 mod terminal;
+mod users;

@@ -29,7 +29,7 @@ impl Reader {
 pub struct Watch(Weak<()>);
 
 impl Watch {
-    fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         if self.0.strong_count() == 0 {
             // Nobody is there to see it; it ends the operators on its way.
             return exec_err!("the query was cancelled");

@@ -9,7 +9,8 @@
 //! - one batch with a dear expression, such as a regular expression on long texts: it is evaluated in
 //!   slices (`pace`) and stops between two of them (`expression`).
 //!
-//! `plan` and `operators` put both where they are needed, when the plan is otherwise finished.
+//! A third kind, the rows of a window in one step, ask by themselves (`windows`). `plan` and `operators` put all that where
+//! it is needed, when the plan is otherwise finished.
 
 mod dear;
 mod expression;
@@ -19,9 +20,11 @@ mod paced;
 mod plan;
 mod task;
 mod turn;
+mod windows;
 
 pub(crate) use dear::{may_be_dear, may_be_dear_in_plan};
 pub(crate) use pace::Pace;
 pub(crate) use plan::interruptible;
 pub(crate) use task::{on_a_task, on_a_task_of};
 pub(crate) use turn::give_way;
+pub(crate) use windows::{WatchedWindows, is_watched};

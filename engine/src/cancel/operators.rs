@@ -1,5 +1,5 @@
-//! Operators whose dear expressions stop with the query. Windows have none: `optimizer/window_arguments.rs`
-//! puts theirs into a projection.
+//! Operators whose dear expressions stop with the query. Windows have none but the functions themselves:
+//! `optimizer/window_arguments.rs` puts theirs into a projection.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,10 +18,12 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::windows::WindowAggExec;
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
 use super::dear::may_be_dear;
 use super::expression::{StoppableExpr, Watch};
+use super::windows::window;
 
 type Plan = Arc<dyn ExecutionPlan>;
 type Expr = Arc<dyn PhysicalExpr>;
@@ -45,6 +47,8 @@ pub fn with_stoppable_expressions(plan: Plan, watch: &Watch) -> Result<Plan> {
         hash_join(node, watch)?
     } else if let Some(node) = plan.downcast_ref::<NestedLoopJoinExec>() {
         nested_loop_join(node, watch)?
+    } else if let Some(node) = plan.downcast_ref::<WindowAggExec>() {
+        window(node, watch)?
     } else {
         None
     };

@@ -7,6 +7,7 @@ mod statistics;
 mod table;
 mod view;
 
+pub(crate) use information_schema::INFORMATION_SCHEMA;
 pub use provider::TableListing;
 pub(crate) use provider::{CATALOG, CatalogHandle, StoreCatalog};
 pub(crate) use statistics::StatisticsCache;

@@ -6,12 +6,14 @@ use std::sync::{Arc, Weak};
 use datafusion::catalog::{CatalogProvider, SchemaProvider};
 use datafusion::execution::SessionState;
 use parking_lot::RwLock;
-use pmem_store::{Snapshot, StoreError};
+use pmem_store::{Author, Snapshot, StoreError};
 
 use super::information_schema::{INFORMATION_SCHEMA, InformationSchema};
 use super::schema::StoreSchema;
+use crate::access::{Permit, SessionAccess, seen};
 use crate::dml::private_schema;
 use crate::engine::EngineShared;
+use crate::error::EngineError;
 use crate::system::{SYSTEM, SystemSchema};
 use crate::write::{TransactionSlot, WriteScope};
 
@@ -34,7 +36,9 @@ pub struct StoreCatalog {
     pub(super) engine: Arc<EngineShared>,
     /// What names mean for the statement being planned; plans made before keep their own. None between
     /// two statements: who does nothing holds no old files.
-    snapshot: RwLock<Option<Arc<Snapshot>>>,
+    held: RwLock<Option<Held>>,
+    /// Whom the session works for; None: the process itself, which has all rights.
+    access: Option<Arc<SessionAccess>>,
     /// The version that was last seen.
     seen: AtomicU64,
     /// For planning the text of views; set once the session exists.
@@ -43,10 +47,47 @@ pub struct StoreCatalog {
     transaction: Arc<TransactionSlot>,
 }
 
+/// What a statement sees, and what it may do with it.
+#[derive(Debug, Clone)]
+struct Held {
+    snapshot: Arc<Snapshot>,
+    /// None: everything.
+    permit: Option<Arc<Permit>>,
+}
+
+impl Held {
+    fn new(snapshot: Arc<Snapshot>, permit: Option<Arc<Permit>>) -> Held {
+        Held { snapshot: seen(snapshot, permit.as_ref()), permit }
+    }
+}
+
 impl StoreCatalog {
-    pub fn new(engine: Arc<EngineShared>, snapshot: Arc<Snapshot>, transaction: Arc<TransactionSlot>) -> Arc<Self> {
+    pub fn new(
+        engine: Arc<EngineShared>,
+        snapshot: Arc<Snapshot>,
+        transaction: Arc<TransactionSlot>,
+        access: Option<Arc<SessionAccess>>,
+    ) -> Arc<Self> {
         let seen = AtomicU64::new(snapshot.version());
-        Arc::new(StoreCatalog { engine, snapshot: RwLock::new(Some(snapshot)), seen, state: RwLock::default(), transaction })
+        Arc::new(StoreCatalog { engine, held: RwLock::default(), access, seen, state: RwLock::default(), transaction })
+    }
+
+    pub fn user(&self) -> Option<&str> {
+        self.access.as_deref().map(Author::name)
+    }
+
+    /// What the session's user may do as of now, not as of the statement that is planned; None: everything.
+    pub fn permit_now(&self) -> Result<Option<Arc<Permit>>, EngineError> {
+        match &self.access {
+            Some(access) => Ok(Some(Arc::new(access.permit(self.transaction.base())?))),
+            None => Ok(None),
+        }
+    }
+
+    /// What the statement that is planned may do; None: everything.
+    pub fn permit(&self) -> Option<Arc<Permit>> {
+        self.access.as_ref()?;
+        self.held().permit
     }
 
     pub fn transaction(&self) -> &Arc<TransactionSlot> {
@@ -59,24 +100,32 @@ impl StoreCatalog {
     }
 
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        match &*self.snapshot.read() {
-            Some(snapshot) => Arc::clone(snapshot),
-            None => self.transaction.snapshot().unwrap_or_else(|| Arc::clone(self.engine.store.begin_read_only().base())),
+        self.held().snapshot
+    }
+
+    fn held(&self) -> Held {
+        if let Some(held) = &*self.held.read() {
+            return held.clone();
         }
+        let snapshot = self.transaction.snapshot().unwrap_or_else(|| Arc::clone(self.engine.store.begin_read_only().base()));
+        let permit = self.access.as_ref().map(|access| Arc::new(access.permit(self.transaction.base()).unwrap_or_else(|_| access.nothing())));
+        Held::new(snapshot, permit)
     }
 
     /// The statement is planned, and has what it reads.
     pub fn rest(&self) {
-        let held = self.snapshot.write().take();
+        self.transaction.set_gate(None);
+        let held = self.held.write().take();
         // Its last reader may remove files, which nobody else has to wait for.
         drop(held);
     }
 
     /// Names mean what the open transaction sees from here on, or else what the last commit says.
-    pub fn refresh(&self) -> Result<(), StoreError> {
+    pub fn refresh(&self) -> Result<(), EngineError> {
+        let permit = self.permit_now()?;
         let snapshot = match self.transaction.snapshot() {
             Some(snapshot) => {
-                *self.snapshot.write() = Some(snapshot);
+                *self.held.write() = Some(Held::new(snapshot, permit));
                 return Ok(());
             }
             None => self.engine.store.snapshot()?,
@@ -85,7 +134,7 @@ impl StoreCatalog {
             self.engine.statistics.forget_all_but(|id, changed_version| snapshot.changed_version(id) == Some(changed_version));
             self.engine.key_filters.forget_all_but(|id| snapshot.changed_version(id).is_some());
         }
-        *self.snapshot.write() = Some(snapshot);
+        *self.held.write() = Some(Held::new(snapshot, permit));
         Ok(())
     }
 
@@ -139,7 +188,7 @@ impl CatalogProvider for CatalogHandle {
         if name == SYSTEM {
             let snapshot = self.0.snapshot();
             let older = snapshot.has_namespace(SYSTEM).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
-            return Some(Arc::new(SystemSchema::new(&self.0.engine, snapshot, self.0.transaction(), older)));
+            return Some(Arc::new(SystemSchema::new(&self.0.engine, snapshot, self.0.transaction(), older, self.0.permit())));
         }
         if name == INFORMATION_SCHEMA {
             return InformationSchema::new(&self.0).map(|schema| Arc::new(schema) as Arc<dyn SchemaProvider>);

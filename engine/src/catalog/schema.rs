@@ -6,11 +6,12 @@ use async_trait::async_trait;
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::Result;
 use datafusion::logical_expr::TableType;
-use pmem_store::Snapshot;
+use pmem_store::{Snapshot, ViewRecord};
 
 use super::provider::StoreCatalog;
 use super::table::StoreTable;
 use super::view;
+use crate::access::{Permit, Privilege};
 use crate::error::{EngineError, store_error};
 use crate::sql::{PastTable, split_name, table_at};
 
@@ -19,16 +20,24 @@ pub struct StoreSchema {
     catalog: Arc<StoreCatalog>,
     namespace: String,
     snapshot: Arc<Snapshot>,
+    permit: Option<Arc<Permit>>,
 }
 
 impl StoreSchema {
     pub fn new(catalog: Arc<StoreCatalog>, namespace: &str) -> Self {
-        let snapshot = catalog.snapshot();
-        StoreSchema { catalog, namespace: namespace.to_string(), snapshot }
+        let (snapshot, permit) = (catalog.snapshot(), catalog.permit());
+        StoreSchema { catalog, namespace: namespace.to_string(), snapshot, permit }
     }
 }
 
 impl StoreSchema {
+    async fn view(&self, record: &ViewRecord) -> Result<Arc<dyn TableProvider>> {
+        if let Some(permit) = &self.permit {
+            permit.view(Privilege::Select, record)?;
+        }
+        view::provider(&self.catalog, record).await
+    }
+
     /// A table as it was; `clause` says when.
     fn past_table(&self, table: &str, clause: &str) -> Result<Option<Arc<dyn TableProvider>>, EngineError> {
         let state = self.catalog.state.read().upgrade();
@@ -37,7 +46,10 @@ impl StoreSchema {
         };
         let (engine, name) = (Arc::clone(&self.catalog.engine), (self.namespace.as_str(), table));
         match table_at(&state, &engine.store, &self.snapshot, name, clause)? {
-            PastTable::Found(past) => Ok(Some(Arc::new(StoreTable::older(engine, *past, self.catalog.write_scope())))),
+            PastTable::Found(past) => {
+                let table = StoreTable::older(engine, *past, self.catalog.write_scope());
+                Ok(Some(Arc::new(table.with_permit(self.permit.clone()))))
+            }
             PastTable::None => Ok(None),
             PastTable::View => {
                 let hint = "it is planned anew whenever it is used: write the clause behind the tables in its text";
@@ -63,10 +75,12 @@ impl SchemaProvider for StoreSchema {
         }
         if let Some(snapshot) = self.snapshot.table(&self.namespace, name).map_err(store_error)? {
             let engine = Arc::clone(&self.catalog.engine);
-            return Ok(Some(Arc::new(StoreTable::new(engine, snapshot, self.catalog.write_scope()))));
+            let table = StoreTable::new(engine, snapshot, self.catalog.write_scope());
+            return Ok(Some(Arc::new(table.with_permit(self.permit.clone()))));
         }
         match self.snapshot.view(&self.namespace, name).map_err(store_error)? {
-            Some(record) => match view::provider(&self.catalog, &record).await {
+            // With the rights of who reads it: its text is planned with their names.
+            Some(record) => match self.view(&record).await {
                 Ok(provider) => Ok(Some(provider)),
                 // One that cannot be used hides nothing else from information_schema.
                 Err(_) if !view::is_planning() => Ok(None),

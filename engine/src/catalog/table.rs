@@ -14,6 +14,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use pmem_store::{StoreError, TableSnapshot};
 
 use super::statistics::statistics_of;
+use crate::access::{Permit, Privilege};
+use crate::audit::check_not_audit;
 use crate::constraints::planned_defaults;
 use crate::engine::EngineShared;
 use crate::error::{EngineError, store_error};
@@ -38,18 +40,33 @@ pub struct StoreTable {
     known: OnceLock<Arc<TableStatistics>>,
     /// The table as it was: it cannot be written to, and nobody else is going to ask for its statistics.
     is_older: bool,
+    /// What the statement may do with it; None: everything.
+    permit: Option<Arc<Permit>>,
 }
 
 impl StoreTable {
     pub fn new(engine: Arc<EngineShared>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
         let schema = Arc::clone(snapshot.schema());
         let (definition, defaults, known) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        StoreTable { engine, snapshot, scope, schema, definition, defaults, known, is_older: false }
+        StoreTable { engine, snapshot, scope, schema, definition, defaults, known, is_older: false, permit: None }
     }
 
     /// The table at another version than the statement's.
     pub fn older(engine: Arc<EngineShared>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
         StoreTable { is_older: true, ..StoreTable::new(engine, snapshot, scope) }
+    }
+
+    pub fn with_permit(self, permit: Option<Arc<Permit>>) -> Self {
+        StoreTable { permit, ..self }
+    }
+
+    /// An error where the statement may not do this with the table.
+    pub fn check(&self, privilege: Privilege) -> Result<(), EngineError> {
+        let record = self.snapshot.record();
+        if privilege != Privilege::Select {
+            check_not_audit(&record.namespace, &record.name)?;
+        }
+        self.permit.as_ref().map_or(Ok(()), |permit| permit.table(privilege, record))
     }
 
     fn known(&self) -> Result<Arc<TableStatistics>, StoreError> {
@@ -76,6 +93,7 @@ impl StoreTable {
             defaults: self.defaults.clone(),
             known: self.known.clone(),
             is_older: self.is_older,
+            permit: self.permit.clone(),
         }
     }
 
@@ -131,6 +149,8 @@ impl TableProvider for StoreTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        // Here and nowhere else rows are read.
+        self.check(Privilege::Select)?;
         let known = self.known().map_err(store_error)?;
         let schema = DFSchema::try_from(self.schema.as_ref().clone())?;
         let filters = filters.iter().map(|filter| state.create_physical_expr(filter.clone(), &schema));
@@ -159,6 +179,10 @@ impl TableProvider for StoreTable {
         input: Arc<dyn ExecutionPlan>,
         operation: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.check(Privilege::Insert)?;
+        if operation != InsertOp::Append {
+            self.check(Privilege::Delete)?;
+        }
         write::insert_plan(self.scope.clone(), &self.snapshot, input, operation)
     }
 }

@@ -10,8 +10,10 @@ use crate::types::physical_schema;
 pub const SMALL_BYTES: u64 = 64 << 20;
 /// What a segment should come to.
 pub const TARGET_BYTES: u64 = SEGMENT_TARGET_BYTES;
-/// With more than one row of so many deleted, reading the others costs noticeably more.
+/// With more than one row of so many deleted, it is worth by itself to write the others anew.
 const DELETED_ONE_OF: u64 = 5;
+/// With more than one row of so many deleted, rows of most zones have to be gathered: up to a quarter of the cheapest scan.
+const NOTICED_ONE_OF: u64 = 200;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
@@ -59,7 +61,16 @@ impl Piece {
     }
 
     pub fn is_much_deleted(&self) -> bool {
-        (self.rows - self.live_rows).saturating_mul(DELETED_ONE_OF) > self.rows
+        self.is_deleted_more_than(DELETED_ONE_OF)
+    }
+
+    /// Whether scans notice what is deleted.
+    pub fn is_slowed_by_deletions(&self) -> bool {
+        self.is_deleted_more_than(NOTICED_ONE_OF)
+    }
+
+    fn is_deleted_more_than(&self, one_of: u64) -> bool {
+        (self.rows - self.live_rows).saturating_mul(one_of) > self.rows
     }
 
     pub fn is_small(&self) -> bool {

@@ -49,10 +49,22 @@ struct Inner {
     next: u64,
     running: BTreeMap<u64, RunInfo>,
     last: VecDeque<RunInfo>,
+    /// All that have ended, also those that are not remembered any more.
+    done: u64,
+    conflict: u64,
+    stopped: u64,
+    failed: u64,
 }
 
 impl Inner {
     fn remember(&mut self, info: RunInfo) {
+        match info.outcome {
+            None => {}
+            Some(Outcome::Done) => self.done += 1,
+            Some(Outcome::Conflict) => self.conflict += 1,
+            Some(Outcome::Stopped) => self.stopped += 1,
+            Some(Outcome::Failed(_)) => self.failed += 1,
+        }
         if self.last.len() == LAST_MAX {
             self.last.pop_front();
         }
@@ -99,6 +111,13 @@ impl Runs {
             bytes_after: None,
             outcome: Some(Outcome::Failed(error.to_string())),
         });
+    }
+
+    /// How many run, and how many have ended how.
+    pub fn counts(&self) -> (u64, Vec<(&'static str, u64)>) {
+        let inner = self.inner.lock();
+        let ended = vec![("done", inner.done), ("conflict", inner.conflict), ("stopped", inner.stopped), ("failed", inner.failed)];
+        (inner.running.len() as u64, ended)
     }
 
     /// Those that have ended, the oldest first, then those that run.

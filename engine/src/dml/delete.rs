@@ -25,7 +25,7 @@ pub async fn delete(running: &Running, delete: Delete, with: Option<With>) -> Re
     let Some(one) = one else {
         return refuse("DELETE from several tables", "use a DELETE for each, with the other tables after USING");
     };
-    let target = Target::of_factor(running, one.relation, "DELETE").await?;
+    let target = Target::of_factor(running, Operation::Delete, one.relation).await?;
     let others = delete.using.unwrap_or_default();
     // Takes also what others add meanwhile: right only where no time passes until the commit.
     if others.is_empty() && delete.selection.is_none() && target.table.write_scope().is_autocommit() {
@@ -50,6 +50,6 @@ pub async fn truncate(running: &Running, truncate: Truncate) -> Result<Wanted, E
     let Some(one) = names.pop().filter(|one| names.is_empty() && !one.only && !one.has_asterisk) else {
         return refuse("TRUNCATE of several tables", "use a TRUNCATE for each");
     };
-    let target = Target::open(running, one.name, None).await?;
+    let target = Target::open(running, Operation::Truncate, one.name, None).await?;
     Wanted::all(Operation::Truncate, target)
 }

@@ -12,6 +12,7 @@ use super::plan::{Action, Clause, Value, Wanted, When};
 use super::select::{Finder, derived, name_of};
 use super::sides::name_side;
 use super::target::Target;
+use crate::access::Privilege;
 use crate::error::EngineError;
 use crate::session::Running;
 use crate::sql::NOTHING;
@@ -27,7 +28,7 @@ pub async fn merge(running: &Running, merge: Merge, with: Option<With>) -> Resul
         let hint = "say what to do: WHEN MATCHED THEN …, WHEN NOT MATCHED THEN …";
         return Err(EngineError::Sql { message: "MERGE has no WHEN".into(), position: None, hint: Some(hint.into()) });
     }
-    let target = Target::of_factor(running, merge.table, "MERGE").await?;
+    let target = Target::of_factor(running, Operation::Merge, merge.table).await?;
     let mut finder = Finder::of(&target)?.with(with);
     target.check_alone(&merge.source)?;
     let sides = (Some(Ident::with_quote('"', target.alias.as_str())), name_of(&merge.source));
@@ -79,9 +80,18 @@ fn planned(running: &Running, target: &Target, finder: &mut Finder, clause: Merg
     };
     let condition = clause.predicate.map(|predicate| finder.item(predicate));
     let action = match clause.action {
-        MergeAction::Delete { .. } => Action::Delete,
-        MergeAction::Update(update) => updated(running, target, finder, update)?,
-        MergeAction::Insert(insert) => inserted(running, target, finder, insert)?,
+        MergeAction::Delete { .. } => {
+            target.table.check(Privilege::Delete)?;
+            Action::Delete
+        }
+        MergeAction::Update(update) => {
+            target.table.check(Privilege::Update)?;
+            updated(running, target, finder, update)?
+        }
+        MergeAction::Insert(insert) => {
+            target.table.check(Privilege::Insert)?;
+            inserted(running, target, finder, insert)?
+        }
     };
     Ok(Clause { when, condition, action })
 }

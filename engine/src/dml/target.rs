@@ -9,7 +9,9 @@ use datafusion::logical_expr::Expr;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, TableFactor};
 
+use super::node::Operation;
 use super::select::name_of;
+use crate::access::Privilege;
 use crate::catalog::{self, StoreTable};
 use crate::error::EngineError;
 use crate::session::Running;
@@ -23,7 +25,8 @@ pub struct Target {
 }
 
 impl Target {
-    pub async fn open(running: &Running, name: ObjectName, alias: Option<Ident>) -> Result<Target, EngineError> {
+    /// The table, in which the statement's user may do what the operation does.
+    pub async fn open(running: &Running, operation: Operation, name: ObjectName, alias: Option<Ident>) -> Result<Target, EngineError> {
         let lowers_names = running.state.config_options().sql_parser.enable_ident_normalization;
         let reference = object_name_to_table_reference(name, lowers_names)?;
         let found = catalog::planning(async {
@@ -39,12 +42,14 @@ impl Target {
         let Some(table) = provider.downcast_ref::<StoreTable>() else {
             return Err(catalog::not_writable(reference.table(), provider.as_ref()));
         };
+        needed_by(operation).iter().try_for_each(|privilege| table.check(*privilege))?;
         let alias = alias.map_or_else(|| reference.table().to_string(), |alias| lowered(alias, lowers_names));
         Ok(Target { table: Arc::new(table.with_row_ids()), alias, lowers_names })
     }
 
     /// The table of UPDATE, DELETE FROM and MERGE INTO.
-    pub async fn of_factor(running: &Running, factor: TableFactor, statement: &str) -> Result<Target, EngineError> {
+    pub async fn of_factor(running: &Running, operation: Operation, factor: TableFactor) -> Result<Target, EngineError> {
+        let statement = operation.name();
         match factor {
             TableFactor::Table { version: Some(_), .. } => {
                 Err(EngineError::unsupported(format!("{statement} of an older version"), Some("the last version is the one that changes")))
@@ -53,7 +58,7 @@ impl Target {
                 if alias.as_ref().is_some_and(|alias| !alias.columns.is_empty() || alias.at.is_some()) {
                     return Err(EngineError::unsupported(format!("names for the columns of the table of {statement}"), Some("name the table alone")));
                 }
-                Target::open(running, name, alias.map(|alias| alias.name)).await
+                Target::open(running, operation, name, alias.map(|alias| alias.name)).await
             }
             _ => Err(EngineError::unsupported(format!("{statement} of what is not a table"), Some("name one table"))),
         }
@@ -113,6 +118,18 @@ impl Target {
 
     pub fn lowered(&self, ident: &Ident) -> String {
         lowered(ident.clone(), self.lowers_names)
+    }
+}
+
+/// Those that look for rows read them, and what one finds can be told from what becomes of it.
+fn needed_by(operation: Operation) -> &'static [Privilege] {
+    match operation {
+        Operation::Delete => &[Privilege::Delete, Privilege::Select],
+        Operation::Update => &[Privilege::Update, Privilege::Select],
+        Operation::Truncate => &[Privilege::Truncate],
+        // What else depends on their clauses.
+        Operation::Merge => &[Privilege::Select],
+        Operation::Insert => &[Privilege::Insert, Privilege::Select],
     }
 }
 

@@ -27,7 +27,7 @@ pub async fn update(running: &Running, update: Update, with: Option<With>) -> Re
     if !update.table.joins.is_empty() {
         return refuse("UPDATE of a join", "use UPDATE t SET … FROM other WHERE …");
     }
-    let target = Target::of_factor(running, update.table.relation, "UPDATE").await?;
+    let target = Target::of_factor(running, Operation::Update, update.table.relation).await?;
     let mut finder = Finder::of(&target)?.with(with);
     if let Some(UpdateTableFromKind::BeforeSet(others) | UpdateTableFromKind::AfterSet(others)) = update.from {
         finder.add_tables(&target, others)?;

@@ -18,6 +18,7 @@ use super::node::Operation;
 use super::plan::{Action, Clause, Value, Wanted, When};
 use super::select::{Finder, expr_of, quoted, target_text};
 use super::target::Target;
+use crate::access::Privilege;
 use crate::error::EngineError;
 use crate::session::Running;
 
@@ -42,7 +43,10 @@ pub async fn upsert(running: &Running, mut insert: Insert, on: OnInsert) -> Resu
         return refuse("INSERT into what is not a table", "name a table");
     };
     let alias = insert.table_alias.take().map(|alias| alias.alias);
-    let target = Target::open(running, name.clone(), alias).await?;
+    let target = Target::open(running, Operation::Insert, name.clone(), alias).await?;
+    if matches!(action, OnConflictAction::DoUpdate(_)) {
+        target.table.check(Privilege::Update)?;
+    }
     let key = conflict_key(running, &target, conflict_target)?;
     let rows = rows_to_insert(running, insert).await?;
     let ordered = matches!(action, OnConflictAction::DoNothing);

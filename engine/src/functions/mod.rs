@@ -2,6 +2,7 @@
 //! processors know many.
 
 mod arithmetic;
+mod delegate;
 mod extreme;
 mod float;
 mod float_results;
@@ -10,6 +11,7 @@ mod rule;
 mod sum;
 mod sum_state;
 
+pub(crate) use delegate::described_by_inner;
 pub(crate) use float::with_one_nan;
 pub(crate) use rule::CheckedArithmetic;
 pub(crate) use sum::checked_sum;

@@ -19,6 +19,7 @@ use super::arithmetic::{checked_negation, checked_operator, is_checked};
 use super::extreme::float_extreme;
 use super::float::{is_one_nan, one_nan};
 use super::float_results::{computes, float_result};
+use crate::cancel::is_watched;
 
 #[derive(Debug)]
 pub struct CheckedArithmetic;
@@ -98,7 +99,8 @@ fn one_result(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         },
         _ => None,
     };
-    let Some(function) = function.filter(|function| computes(function) && is_float(&expr, schema)).map(float_result) else {
+    let function = function.filter(|function| computes(function) && !is_watched(function) && is_float(&expr, schema));
+    let Some(function) = function.map(float_result) else {
         return Ok(Transformed::no(expr));
     };
     match &mut expr {

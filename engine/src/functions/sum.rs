@@ -6,30 +6,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::ArrowNativeTypeOp;
 use arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
-    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType, FieldRef, Int64Type, TimeUnit,
+    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType, Int64Type, TimeUnit,
     UInt64Type,
 };
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::Result;
 use datafusion::functions_aggregate::sum::Sum;
 use datafusion::logical_expr::expr::AggregateFunction;
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::utils::AggregateOrderSensitivity;
-use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, Expr, GroupsAccumulator, Operator, ReversedUDAF, SetMonotonicity,
-    Signature, StatisticsArgs,
-};
+use datafusion::logical_expr::function::AccumulatorArgs;
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Expr, GroupsAccumulator, Operator, ReversedUDAF};
 use datafusion_functions_aggregate_common::aggregate::groups_accumulator::prim_op::PrimitiveGroupsAccumulator;
 
+use super::described_by_inner;
 use super::sum_state::{CheckedDistinctSum, CheckedGroups, CheckedSumState};
 
 pub fn checked_sum() -> AggregateUDF {
-    AggregateUDF::from(CheckedSum { inner: Sum::new() })
+    AggregateUDF::from(CheckedSum { inner: AggregateUDF::from(Sum::new()) })
 }
 
 /// All but the adding is DataFusion's.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct CheckedSum {
-    inner: Sum,
+    inner: AggregateUDF,
 }
 
 /// Evaluates `$then` with `$t` as the native type of a sum that can overflow, `$otherwise` for others.
@@ -75,21 +72,7 @@ impl CheckedSum {
 }
 
 impl AggregateUDFImpl for CheckedSum {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.inner.signature()
-    }
-
-    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
-        self.inner.return_type(arg_types)
-    }
-
-    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
-        self.inner.state_fields(args)
-    }
+    described_by_inner!();
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         self.accumulator_that(false, args)
@@ -97,10 +80,6 @@ impl AggregateUDFImpl for CheckedSum {
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         self.accumulator_that(true, args)
-    }
-
-    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
-        self.inner.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
@@ -120,14 +99,6 @@ impl AggregateUDFImpl for CheckedSum {
         ReversedUDAF::Identical
     }
 
-    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
-        self.inner.order_sensitivity()
-    }
-
-    fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {
-        self.inner.set_monotonicity(data_type)
-    }
-
     fn simplify_expr_op_literal(
         &self,
         function: &AggregateFunction,
@@ -136,14 +107,6 @@ impl AggregateUDFImpl for CheckedSum {
         literal: &Expr,
         arg_is_left: bool,
     ) -> Result<Option<Expr>> {
-        self.inner.simplify_expr_op_literal(function, arg, op, literal, arg_is_left)
-    }
-
-    fn value_from_stats(&self, args: &StatisticsArgs<'_>) -> Option<ScalarValue> {
-        self.inner.value_from_stats(args)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.inner.documentation()
+        self.inner.inner().simplify_expr_op_literal(function, arg, op, literal, arg_is_left)
     }
 }

@@ -12,7 +12,7 @@ thread_local! {
 ///
 /// The state `read` works on must not be used again after an error: unwinding may have left it
 /// half changed. Every caller drops its reader then.
-pub(crate) fn guarded<T, E: std::fmt::Display>(
+pub fn guarded<T, E: std::fmt::Display>(
     read: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, String> {
     silence_guarded_panics();

@@ -1,23 +1,19 @@
-//! Files into a table: one commit, sorted by the table's cluster key.
+//! Rows from outside into a table: one commit, sorted by the table's cluster key.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use arrow::datatypes::{Schema, SchemaRef};
-use async_trait::async_trait;
-use datafusion::catalog::{Session as PlanSession, TableProvider};
-use datafusion::common::{Column, DFSchema, Result, internal_err};
+use arrow::datatypes::Schema;
+use datafusion::common::{Column, DFSchema, Result};
 use datafusion::datasource::provider_as_source;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, TableType};
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::stream::RecordBatchReceiverStream;
-use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use parking_lot::Mutex;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
 use pmem_store::StoreError;
 
-use super::{Batches, FileScan};
+use super::FileScan;
+use super::rows::{OnceTable, RowSource};
+use crate::access::Privilege;
+use crate::audit::check_not_audit;
 use crate::constraints::planned_defaults;
 use crate::error::EngineError;
 use crate::session::Running;
@@ -57,17 +53,14 @@ pub struct ImportSummary {
     pub elapsed_ms: f64,
 }
 
+/// Files.
 pub(crate) async fn load(running: &Running, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
     let started = Instant::now();
-    let Loading { target, scan, defaults } = loading(running, &options, scan)?;
     let progress = scan.progress();
-    let source = provider_as_source(Arc::new(FileTable { schema: scan.schema(), batches: Arc::new(Mutex::new(Some(scan.batches()))) }));
-    let plan = LogicalPlanBuilder::scan("files", source, None)?.build()?;
-    let plan = filled(plan, &target, defaults)?;
-    let plan = sorted(plan, &target.cluster_key)?;
-    let stream = running.execute_plan(&plan).await?;
-    let writer = RowWriter::new(&running.catalog.write_scope(), target)?.in_segments()?.write_all(stream).await?;
-    let rows = writer.commit("IMPORT").await?;
+    let loading = loading(running, &options, scan)?;
+    let writer = loading.writer(running)?.in_segments()?;
+    let stream = loading.start(running).await?;
+    let rows = writer.write_all(stream).await?.commit("IMPORT").await?;
     running.catalog.refresh()?;
     let table = running.catalog.snapshot().table(&options.namespace, &options.table)?;
     Ok(ImportSummary {
@@ -79,33 +72,64 @@ pub(crate) async fn load(running: &Running, options: LoadOptions, scan: FileScan
     })
 }
 
-/// Where the rows go, and the files read as the types that are kept there.
-struct Loading {
+/// Few rows may go to the table's log, as those of an INSERT do; the number of rows.
+pub(crate) async fn load_sent(running: &Running, options: LoadOptions, sent: impl RowSource) -> Result<u64, EngineError> {
+    let loading = loading(running, &options, sent)?;
+    let writer = loading.writer(running)?;
+    let stream = loading.start(running).await?;
+    writer.write_all(stream).await?.commit("INSERT").await
+}
+
+/// Where the rows go, and the source read as the types that are kept there.
+struct Loading<S> {
     target: WriteTarget,
-    scan: FileScan,
-    /// By column of the target: what it is in every row, where no file has it.
+    source: S,
+    /// By column of the target: what it is in every row, where the source does not have it.
     defaults: Vec<Option<Expr>>,
 }
 
-/// The rows of the files with the columns that they lack and that have a default.
+impl<S: RowSource> Loading<S> {
+    fn writer(&self, running: &Running) -> Result<RowWriter, EngineError> {
+        RowWriter::new(&running.catalog.write_scope(), self.target.clone())
+    }
+
+    async fn start(self, running: &Running) -> Result<SendableRecordBatchStream, EngineError> {
+        let table = provider_as_source(Arc::new(OnceTable::of(self.source)));
+        let plan = LogicalPlanBuilder::scan(SOURCE, table, None)?.build()?;
+        let plan = filled(plan, &self.target, self.defaults)?;
+        let plan = sorted(plan, &self.target.cluster_key)?;
+        running.execute_plan(&plan).await
+    }
+}
+
+const SOURCE: &str = "source";
+
+/// The rows of the source with the columns that they lack and that have a default.
 fn filled(plan: LogicalPlan, target: &WriteTarget, defaults: Vec<Option<Expr>>) -> Result<LogicalPlan> {
     if defaults.iter().all(Option::is_none) {
         return Ok(plan);
     }
     let columns = target.schema.fields().iter().zip(defaults).map(|(field, default)| match default {
         Some(default) => Ok(default.cast_to(field.data_type(), &DFSchema::empty())?.alias(field.name())),
-        None => Ok(Expr::Column(Column::new(Some("files"), field.name())).alias(field.name())),
+        None => Ok(Expr::Column(Column::new(Some(SOURCE), field.name())).alias(field.name())),
     });
     LogicalPlanBuilder::from(plan).project(columns.collect::<Result<Vec<_>>>()?)?.build()
 }
 
-fn loading(running: &Running, options: &LoadOptions, mut scan: FileScan) -> Result<Loading, EngineError> {
+fn loading<S: RowSource>(running: &Running, options: &LoadOptions, mut source: S) -> Result<Loading<S>, EngineError> {
     let snapshot = running.catalog.snapshot();
     let (namespace, table) = (options.namespace.clone(), options.table.clone());
     if !snapshot.namespaces()?.contains(&namespace) {
         return Err(StoreError::DoesNotExist { kind: "schema", name: namespace }.into());
     }
+    check_not_audit(&namespace, &table)?;
     let existing = snapshot.table(&namespace, &table)?;
+    running.catalog.check(|permit| match (&existing, options.mode) {
+        (Some(table), LoadMode::Append | LoadMode::AppendExisting) => permit.table(Privilege::Insert, table.record()),
+        (Some(table), LoadMode::Replace) => permit.table(Privilege::Ownership, table.record()),
+        (None, LoadMode::AppendExisting) => Ok(()),
+        _ => permit.schema(Privilege::Create, &namespace),
+    })?;
     match (&existing, options.mode) {
         (Some(_), LoadMode::Create) => Err(StoreError::AlreadyExists { kind: "table", name: table }.into()),
         (None, LoadMode::AppendExisting) => Err(StoreError::DoesNotExist { kind: "table", name: table }.into()),
@@ -118,20 +142,20 @@ fn loading(running: &Running, options: &LoadOptions, mut scan: FileScan) -> Resu
             let (schema, cluster_key) = (Arc::clone(existing.schema()), record.cluster_key.clone());
             let what = Target::Existing { id: record.id, replace: false };
             let mut defaults = planned_defaults(&running.engine, existing);
-            let missing = scan.missing(&schema);
+            let missing = source.missing(&schema);
             defaults.iter_mut().enumerate().filter(|(column, _)| !missing.contains(column)).for_each(|(_, default)| *default = None);
             let read: Vec<usize> = (0..defaults.len()).filter(|column| defaults[*column].is_none()).collect();
             let read = schema.project(&read).map_err(|error| EngineError::internal(error.to_string()))?;
             let target = WriteTarget { namespace, table, schema, cluster_key, what };
-            Ok(Loading { target, scan: scan.with_schema(Arc::new(read))?, defaults })
+            Ok(Loading { target, source: source.with_schema(Arc::new(read))?, defaults })
         }
         (_, mode) => {
-            let schema = Arc::new(nullable(&declared_schema(&scan.schema())));
+            let schema = Arc::new(nullable(&declared_schema(&source.schema())));
             let key = options.order_by.iter().map(|column| KeyColumn::of_text(column)).collect::<Result<Vec<_>, _>>()?;
             let cluster_key = key_of(&schema, &key)?;
             let what = Target::New { replace: mode == LoadMode::Replace, declared: Declarations::default() };
             let target = WriteTarget { namespace, table, schema: Arc::clone(&schema), cluster_key, what };
-            Ok(Loading { target, scan: scan.with_schema(schema)?, defaults: Vec::new() })
+            Ok(Loading { target, source: source.with_schema(schema)?, defaults: Vec::new() })
         }
     }
 }
@@ -140,64 +164,4 @@ fn loading(running: &Running, options: &LoadOptions, mut scan: FileScan) -> Resu
 fn nullable(schema: &Schema) -> Schema {
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     Schema::new(fields.collect::<Vec<_>>())
-}
-
-/// Files as a table that can be scanned once.
-struct FileTable {
-    schema: SchemaRef,
-    batches: Arc<Mutex<Option<Batches>>>,
-}
-
-impl fmt::Debug for FileTable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FileTable").field("schema", &self.schema).finish_non_exhaustive()
-    }
-}
-
-#[async_trait]
-impl TableProvider for FileTable {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Temporary
-    }
-
-    async fn scan(
-        &self,
-        _: &dyn PlanSession,
-        projection: Option<&Vec<usize>>,
-        _: &[Expr],
-        limit: Option<usize>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let stream = FileTable { schema: Arc::clone(&self.schema), batches: Arc::clone(&self.batches) };
-        let partitions: Vec<Arc<dyn PartitionStream>> = vec![Arc::new(stream)];
-        let plan = StreamingTableExec::try_new(Arc::clone(&self.schema), partitions, projection, vec![], false, limit)?;
-        Ok(Arc::new(plan))
-    }
-}
-
-impl PartitionStream for FileTable {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    /// Reads on a thread of its own, a few batches ahead.
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), 4);
-        let (sender, batches) = (builder.tx(), self.batches.lock().take());
-        builder.spawn_blocking(move || {
-            let Some(batches) = batches else { return internal_err!("files are read once") };
-            for batch in batches {
-                let batch = batch.map_err(|error| EngineError::Import(error).into_datafusion());
-                let failed = batch.is_err();
-                if sender.blocking_send(batch).is_err() || failed {
-                    break;
-                }
-            }
-            Ok(())
-        });
-        builder.build()
-    }
 }

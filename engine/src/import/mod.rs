@@ -7,7 +7,8 @@
 //! 3. `csv`, `json`, `parquet` and `arrow_ipc` each infer a schema and later yield batches;
 //! 4. `merge` makes one schema of all of them, `target` fits it to a declared one;
 //! 5. `conform` brings every batch to exactly that schema: no dictionaries, strings as `Utf8View`;
-//! 6. [`FileScan`] is the door to all of it.
+//! 6. [`FileScan`] is the door to all of it, and `load` puts its rows into a table; so it does with batches that a
+//!    program sends (`sent`).
 //!
 //! **Invariants.** Memory is bounded by a batch and a read buffer, whatever the size of the file.
 //! No input bytes can panic the caller: third-party readers run inside `guard`. No value is
@@ -30,7 +31,9 @@ mod options;
 mod parquet;
 mod paths;
 mod progress;
+mod rows;
 mod scan;
+mod sent;
 mod source;
 mod target;
 mod type_names;
@@ -38,11 +41,13 @@ mod window;
 mod zip_members;
 
 pub use errors::{BadRow, ImportError, Place};
+pub use guard::guarded;
 pub(crate) use load::load;
 pub use load::{ImportSummary, LoadMode, LoadOptions};
 pub use options::{CsvOptions, FileFormat, OnError, ReadOptions};
 pub use progress::ImportProgress;
 pub use scan::{Batches, FileScan};
+pub use sent::{IfExists, IfMissing, IngestTarget};
 pub use type_names::sql_type_name;
 
 /// Rows of the batches made by the text readers: a few zones of 8,192 rows.

@@ -97,7 +97,7 @@ impl FileScan {
 
     /// The columns of `target` that no file has, by their places. A file without names has them all,
     /// or does not fit.
-    pub(crate) fn missing(&mut self, target: &Schema) -> Vec<usize> {
+    pub fn missing(&mut self, target: &Schema) -> Vec<usize> {
         let mut missing: Vec<usize> = (0..target.fields().len()).collect();
         for file in &mut self.files {
             file.settle_header(target);

@@ -7,12 +7,13 @@ use arrow::compute::{CastOptions, SortColumn, SortOptions, cast_with_options, le
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use datafusion::common::TableReference;
-use pmem_store::{DEFAULT_NAMESPACE, StoreError};
+use pmem_store::{DEFAULT_NAMESPACE, Durability, StoreError};
 
 use super::target::Target;
 use crate::dml::Retry;
 use crate::error::EngineError;
 use crate::functions::with_one_nan;
+use crate::output::StatementKind;
 use crate::session::Session;
 use crate::sql::{self, quoted};
 
@@ -21,6 +22,20 @@ impl Session {
     /// batch has the table's columns, by name and in their order; values are cast to the columns' types. The
     /// number of rows.
     pub async fn append(&self, table: &str, rows: &RecordBatch) -> Result<u64, EngineError> {
+        if self.user().is_none() {
+            return self.append_unlisted(table, rows).await;
+        }
+        let entry = self.enter(&format!("APPEND INTO {table}"));
+        let done = self.append_unlisted(table, rows).await;
+        let count = done.as_ref().copied().unwrap_or(0);
+        entry.close(StatementKind::Write, count, done)
+    }
+
+    /// Of the process itself not each is on the list of what runs: it may take a few microseconds.
+    async fn append_unlisted(&self, table: &str, rows: &RecordBatch) -> Result<u64, EngineError> {
+        if self.append_at_once(table, rows)? {
+            return Ok(rows.num_rows() as u64);
+        }
         let mut retry = Retry::new(!self.is_in_transaction());
         loop {
             match self.append_once(table, rows).await {
@@ -34,6 +49,21 @@ impl Session {
         }
     }
 
+    /// Few rows that are stored as they are and need not be durable at once. False, and nothing is done, for all
+    /// others, and where the table is not known or has changed.
+    fn append_at_once(&self, table: &str, rows: &RecordBatch) -> Result<bool, EngineError> {
+        let Some(target) = self.targets.plain(table) else { return Ok(false) };
+        let durability = self.transaction.durability().unwrap_or(target.durability);
+        if durability != Durability::Async || self.is_in_transaction() || !target.stores_as_it_is(rows) || !self.may_insert(&target)? {
+            return Ok(false);
+        }
+        if self.engine.store.append_at_once(&target.known, rows)?.is_none() {
+            return Ok(false);
+        }
+        self.engine.maintenance.wake();
+        Ok(true)
+    }
+
     async fn append_once(&self, table: &str, rows: &RecordBatch) -> Result<u64, EngineError> {
         self.check_not_failed()?;
         let name = match quoted(table) == table {
@@ -44,6 +74,10 @@ impl Session {
         let Some(target) = self.target(name.clone())? else {
             return Err(StoreError::DoesNotExist { kind: "table", name: name.1 }.into());
         };
+        // Other texts may mean something else than the name that they are.
+        if !self.is_in_transaction() && quoted(table) == table {
+            self.targets.keep_plain(&target);
+        }
         let rows = sorted(&target, declared_rows(&target, rows)?).map_err(StoreError::from)?;
         self.write_rows(&target, rows).await
     }

@@ -1,6 +1,6 @@
 //! Few rows, past the planner: `INSERT INTO t VALUES (literals)` and batches that a program hands over.
 //!
-//! 1. `statement` recognises the statement by its tokens, `literal` makes columns of its values;
+//! 1. `statement` recognises the statement by its tokens, which `tokens` finds, `literal` makes columns of its values;
 //! 2. `target` is the table with its rules, kept from statement to statement while the catalog says the same of it;
 //! 3. `run` holds the rows to the rules and gives them to the table's log, or to a transaction;
 //! 4. `append` takes batches.
@@ -14,5 +14,6 @@ mod literal;
 mod run;
 mod statement;
 mod target;
+mod tokens;
 
 pub(crate) use target::Targets;

@@ -9,10 +9,13 @@ use pmem_store::{Acknowledgement, DEFAULT_NAMESPACE, Durability, KnownTable, Sto
 
 use super::statement::{InsertValues, insert_values};
 use super::target::Target;
+use crate::access::Privilege;
+use crate::audit::check_not_audit;
 use crate::constraints::Enforcer;
 use crate::error::EngineError;
 use crate::memory::QueryPool;
-use crate::output::{Measures, QueryOutput, count_batch};
+use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
+use crate::queries::Query;
 use crate::report::ReportCollector;
 use crate::session::Session;
 use crate::switches::switches;
@@ -20,7 +23,7 @@ use crate::write::{FEW_BYTES, FEW_ROWS, RowWriter, blocking, blocking_here, chec
 
 impl Session {
     /// Runs the statement if it is an INSERT of few literal rows; None if it has to be planned.
-    pub(crate) async fn insert_directly(&self, text: &str) -> Result<Option<QueryOutput>, EngineError> {
+    pub(crate) async fn insert_directly(&self, text: &str, query: &Query) -> Result<Option<QueryOutput>, EngineError> {
         let started = Instant::now();
         if !self.inserts_directly() {
             return Ok(None);
@@ -28,9 +31,15 @@ impl Session {
         let Some(statement) = insert_values(text) else { return Ok(None) };
         let Some(target) = self.target(target_name(&statement))? else { return Ok(None) };
         let Some(rows) = target.rows(&statement) else { return Ok(None) };
+        // It is done in less time than somebody else takes to end it.
+        query.gate.seal()?;
+        query.set_kind(StatementKind::Write);
         let count = match self.write_rows(&target, rows).await {
             // Begins anew, as every statement does that met a change.
-            Err(EngineError::Store(StoreError::Conflict { .. } | StoreError::TableGone)) if !self.is_in_transaction() => return Ok(None),
+            Err(EngineError::Store(StoreError::Conflict { .. } | StoreError::TableGone)) if !self.is_in_transaction() => {
+                query.gate.unseal();
+                return Ok(None);
+            }
             count => count?,
         };
         let process = Arc::clone(&self.engine.runtime.memory_pool);
@@ -47,26 +56,54 @@ impl Session {
 
     /// What is set says so, and names and literals mean what they mean by default.
     fn inserts_directly(&self) -> bool {
+        let directly = {
+            let state = self.context.state_ref();
+            let state = state.read();
+            let options = state.config().options();
+            options.sql_parser.parse_float_as_decimal && switches(options).direct_inserts
+        };
+        directly && self.names_are_plain() && !self.transaction.has_failed()
+    }
+
+    /// Whether names mean what they mean by default.
+    pub(crate) fn names_are_plain(&self) -> bool {
         let state = self.context.state_ref();
         let state = state.read();
         let options = state.config().options();
-        let is_plain = options.catalog.default_schema == DEFAULT_NAMESPACE
+        options.catalog.default_schema == DEFAULT_NAMESPACE
             && options.sql_parser.dialect == Dialect::default()
             && options.sql_parser.enable_ident_normalization
-            && options.sql_parser.parse_float_as_decimal;
-        is_plain && switches(options).direct_inserts && !self.transaction.has_failed()
     }
 
     /// The table as the next statement sees it.
     pub(super) fn target(&self, name: (String, String)) -> Result<Option<Arc<Target>>, EngineError> {
-        match self.transaction.snapshot() {
+        check_not_audit(&name.0, &name.1)?;
+        let target = match self.transaction.snapshot() {
             // It may have changed the table itself.
             Some(snapshot) => match snapshot.table(&name.0, &name.1)? {
-                Some(table) => Ok(Some(Arc::new(Target::new(&self.engine, &table)?))),
-                None => Ok(None),
+                Some(table) => Some(Arc::new(Target::new(&self.engine, &table)?)),
+                None => None,
             },
-            None => self.targets.current(&self.engine, name),
+            None => self.targets.current(&self.engine, name)?,
+        };
+        self.seen_target(target)
+    }
+
+    /// None for a table that the session's user does not see; an error where rows may not be put into it.
+    fn seen_target(&self, target: Option<Arc<Target>>) -> Result<Option<Arc<Target>>, EngineError> {
+        let (Some(target), Some(permit)) = (&target, self.catalog.permit_now()?) else { return Ok(target) };
+        let known = &target.known;
+        if permit.on_table(known.id, &known.namespace).is_none() {
+            return Ok(None);
         }
+        permit.known_table(Privilege::Insert, known.id, &known.namespace, &known.name)?;
+        Ok(Some(Arc::clone(target)))
+    }
+
+    /// Whether the session's user may put rows into a table that it has put some into before.
+    pub(super) fn may_insert(&self, target: &Target) -> Result<bool, EngineError> {
+        let Some(permit) = self.catalog.permit_now()? else { return Ok(true) };
+        Ok(permit.on_table(target.known.id, &target.known.namespace).has(Privilege::Insert))
     }
 
     /// Rows as the target declares them, in its order. A conflict if the table has changed since the target was made.
@@ -106,6 +143,10 @@ impl Session {
         }
         let rows = physical_rows(std::slice::from_ref(rows), &target.physical)?;
         let durability = self.transaction.durability().unwrap_or(target.durability);
+        if durability == Durability::Async && self.engine.store.append_at_once(&target.known, &rows)?.is_some() {
+            self.engine.maintenance.wake();
+            return Ok(true);
+        }
         let (engine, target) = (Arc::clone(&self.engine), Arc::clone(target));
         let append = move || -> Result<Option<Acknowledgement>, EngineError> {
             let appended = engine.store.append_rows(&target.known, &rows, Some(durability))?;

@@ -4,6 +4,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
 
 use super::literal::Literal;
+use super::tokens::plain_tokens;
 
 /// More goes another way, where it is planned in less time than it is written.
 const SQL_BYTES_MAX: usize = 1 << 20;
@@ -24,7 +25,10 @@ pub fn insert_values(sql: &str) -> Option<InsertValues> {
     if !first_word.eq_ignore_ascii_case(b"insert") || sql.len() > SQL_BYTES_MAX {
         return None;
     }
-    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize().ok()?;
+    let tokens = match plain_tokens(sql) {
+        Some(tokens) => tokens,
+        None => Tokenizer::new(&GenericDialect {}, sql).tokenize().ok()?,
+    };
     let mut tokens = Tokens(tokens.into_iter().filter(|token| !matches!(token, Token::Whitespace(_))).peekable());
     tokens.keyword("INSERT")?;
     tokens.keyword("INTO")?;

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, new_null_array};
-use arrow::datatypes::SchemaRef;
+use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
+use arrow::datatypes::{DataType, SchemaRef};
 use parking_lot::Mutex;
-use pmem_store::{Durability, KnownTable, TableSnapshot};
+use pmem_store::{DEFAULT_NAMESPACE, Durability, KnownTable, TableSnapshot};
 
 use super::literal::{Literal, column};
 use super::statement::InsertValues;
@@ -23,6 +23,8 @@ const KEPT_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub struct Targets {
     kept: Mutex<HashMap<(String, String), Arc<Target>>>,
+    /// Those of the default namespace that batches went to and that store them as they are.
+    plain: Mutex<HashMap<String, Arc<Target>>>,
 }
 
 #[derive(Debug)]
@@ -36,9 +38,28 @@ pub struct Target {
     /// What the table says.
     pub durability: Durability,
     has_default: Vec<bool>,
+    /// Whether rows are stored as they are given, without having been looked at.
+    is_plain: bool,
 }
 
 impl Targets {
+    /// A table that batches can go to as they are. What it is may have changed since.
+    pub fn plain(&self, table: &str) -> Option<Arc<Target>> {
+        self.plain.lock().get(table).cloned()
+    }
+
+    /// Keeps the table for [`Targets::plain`], if it is one.
+    pub fn keep_plain(&self, target: &Arc<Target>) {
+        if !target.is_plain || target.known.namespace != DEFAULT_NAMESPACE {
+            return;
+        }
+        let mut plain = self.plain.lock();
+        if plain.len() >= KEPT_MAX {
+            plain.clear();
+        }
+        plain.insert(target.known.name.clone(), Arc::clone(target));
+    }
+
     /// The table as the last commit has it; None if there is none.
     pub fn current(&self, engine: &EngineShared, name: (String, String)) -> Result<Option<Arc<Target>>, EngineError> {
         if let Some(target) = self.kept.lock().get(&name)
@@ -63,6 +84,12 @@ impl Targets {
 impl Target {
     pub fn new(engine: &EngineShared, table: &TableSnapshot) -> Result<Target, EngineError> {
         let record = table.record();
+        let (physical, rules) = (physical_schema(table.schema()), TableRules::of(engine, table)?);
+        let has_rules = !rules.keys.is_empty() || !rules.checks.is_empty() || !record.cluster_key.is_empty();
+        let mut fields = table.schema().fields().iter().zip(physical.fields());
+        // Floats have one NaN, and what lies in others may have fields that must not be NULL.
+        let is_plain = |data_type: &DataType| !data_type.is_floating() && !data_type.is_nested();
+        let is_plain = !has_rules && fields.all(|(field, stored)| field.data_type() == stored.data_type() && is_plain(field.data_type()));
         Ok(Target {
             known: KnownTable::from(table),
             write: WriteTarget {
@@ -73,11 +100,23 @@ impl Target {
                 what: Written::Existing { id: record.id, replace: false },
             },
             nullable: nullable(table.schema()),
-            physical: physical_schema(table.schema()),
+            physical,
             durability: table.durability(),
-            rules: TableRules::of(engine, table)?,
+            rules,
+            is_plain,
             has_default: table.columns().iter().map(|column| column.default_sql.is_some()).collect(),
         })
+    }
+
+    /// Whether the rows of a batch are what a plain table stores.
+    pub fn stores_as_it_is(&self, rows: &RecordBatch) -> bool {
+        let (fields, found) = (self.write.schema.fields(), rows.schema_ref().fields());
+        fields.len() == found.len()
+            && fields.iter().zip(found).zip(rows.columns()).all(|((field, found), column)| {
+                field.name() == found.name()
+                    && field.data_type() == column.data_type()
+                    && (field.is_nullable() || column.null_count() == 0)
+            })
     }
 
     /// Whether a row need not be compared with others before it is written.

@@ -4,10 +4,12 @@ mod await_join_filters;
 mod decimal;
 mod fast_decimals;
 mod float_decimals;
+mod skip_rows;
 mod window_arguments;
 
 pub use await_join_filters::AwaitJoinFilters;
 pub use fast_decimals::FastDecimals;
+pub use skip_rows::SkipRows;
 
 use std::sync::Arc;
 

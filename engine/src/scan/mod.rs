@@ -5,6 +5,7 @@ mod conjunct;
 mod filter;
 mod integer_set;
 mod metrics;
+mod offset;
 mod ordering;
 mod part;
 mod partition;

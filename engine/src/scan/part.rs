@@ -170,6 +170,20 @@ impl Part {
         }
     }
 
+    /// Where the columns lie in the segment's file, perhaps in a narrower type. None where there is no such file, or one of
+    /// them is not in it.
+    pub fn places(&self, columns: &[usize]) -> Option<Vec<usize>> {
+        self.segment()?;
+        let place = |column: &usize| match &self.sources {
+            None => Some(*column),
+            Some(sources) => match sources.get(*column)? {
+                Source::Same(place) | Source::Widened(place) => Some(*place),
+                Source::Constant(_) => None,
+            },
+        };
+        columns.iter().map(place).collect()
+    }
+
     fn same(&self, column: usize) -> Option<usize> {
         match &self.sources {
             None => Some(column),

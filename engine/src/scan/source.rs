@@ -26,6 +26,7 @@ use pmem_store::TableSnapshot;
 
 use super::filter::ScanFilter;
 use super::metrics::ScanMetrics;
+use super::offset::{self, Offset};
 use super::ordering::{project_ordering, table_ordering};
 use super::part::Part;
 use super::partition::{Unit, divide, each_alone};
@@ -53,6 +54,8 @@ pub struct StoreScan {
     filters: Vec<Arc<dyn PhysicalExpr>>,
     /// Those of the filters that a join above completes before it reads from here.
     awaited: Vec<Arc<dyn PhysicalExpr>>,
+    /// Rows before those that are put out; `limit` counts after them.
+    offset: Option<Offset>,
     limit: Option<usize>,
     partitions: Arc<[Vec<Unit>]>,
     ordering: Arc<[PhysicalSortExpr]>,
@@ -84,6 +87,7 @@ impl StoreScan {
             projection,
             filters,
             awaited: Vec::new(),
+            offset: None,
             limit,
             table,
             known,
@@ -118,6 +122,18 @@ impl StoreScan {
             })?;
         }
         Ok((!awaited.is_empty()).then(|| StoreScan { awaited, ..self.clone() }))
+    }
+
+    /// The scan without its first `skip` rows, and of those after them at most `fetch`; None where it cannot tell which
+    /// zones they are in.
+    pub fn skipping(&self, skip: usize, fetch: usize) -> Option<StoreScan> {
+        let [units] = self.partitions.as_ref() else { return None };
+        let has_enough = self.limit.is_none_or(|limit| limit >= skip.saturating_add(fetch));
+        if !self.filters.is_empty() || self.offset.is_some() || !has_enough {
+            return None;
+        }
+        let (units, offset) = offset::skip(&self.known.parts, units, skip);
+        Some(StoreScan { partitions: [units].into(), offset: Some(offset), limit: Some(fetch), ..self.clone() })
     }
 
     /// An expression over the output as one over the declared schema.
@@ -208,6 +224,7 @@ impl DataSource for StoreScan {
             units: units.clone(),
             metrics,
             coalescer: BatchCoalescer::new(Arc::clone(&self.schema), batch_rows),
+            skip: self.offset.map_or(0, |offset| offset.of_first_zone),
             remaining: self.limit.unwrap_or(usize::MAX),
             next_unit: 0,
             current: None,
@@ -229,6 +246,9 @@ impl DataSource for StoreScan {
                 write!(f, "StoreScan table={}.{}, columns=[{}]", record.namespace, record.name, columns.join(", "))?;
                 if let Some(filter) = conjunction_opt(self.filters.clone()) {
                     write!(f, ", filter={filter}")?;
+                }
+                if let Some(offset) = self.offset {
+                    write!(f, ", offset={}", offset.rows)?;
                 }
                 if let Some(limit) = self.limit {
                     write!(f, ", limit={limit}")?;
@@ -253,10 +273,10 @@ impl DataSource for StoreScan {
         if self.declared.fields().len() > statistics.column_statistics.len() {
             statistics.column_statistics.push(ColumnStatistics::new_unknown());
         }
-        if partition.is_some() {
+        if partition.is_some() || self.offset.is_some() {
             statistics = statistics.to_inexact();
             let rows = self.unfiltered_rows(partition, usize::MAX);
-            statistics.num_rows = if self.has_deletions() { Precision::Inexact(rows) } else { Precision::Exact(rows) };
+            statistics.num_rows = if self.has_deletions() || self.offset.is_some() { Precision::Inexact(rows) } else { Precision::Exact(rows) };
         }
         let mut statistics = self.filtered_statistics(statistics).project(Some(&self.projection.as_ref()));
         if let Some(limit) = self.limit {
@@ -298,7 +318,7 @@ impl DataSource for StoreScan {
         _config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn DataSource>>> {
         // With a limit, filtering before it is another question than filtering after.
-        if self.limit.is_some() || filters.is_empty() {
+        if self.limit.is_some() || self.offset.is_some() || filters.is_empty() {
             return Ok(FilterPushdownPropagation::with_parent_pushdown_result(vec![PushedDown::No; filters.len()]));
         }
         let mut scan = self.clone();

@@ -41,6 +41,8 @@ pub struct ScanStream {
     pub(super) units: Vec<Unit>,
     pub(super) metrics: ScanMetrics,
     pub(super) coalescer: BatchCoalescer,
+    /// Rows still to leave out, before any is put out.
+    pub(super) skip: usize,
     /// Rows still to put out.
     pub(super) remaining: usize,
     pub(super) next_unit: usize,
@@ -106,9 +108,11 @@ impl ScanStream {
     }
 
     fn limited(&mut self, batch: RecordBatch) -> RecordBatch {
-        let rows = batch.num_rows().min(self.remaining);
+        let skipped = batch.num_rows().min(self.skip);
+        self.skip -= skipped;
+        let rows = (batch.num_rows() - skipped).min(self.remaining);
         self.remaining -= rows;
-        if rows < batch.num_rows() { batch.slice(0, rows) } else { batch }
+        if rows < batch.num_rows() { batch.slice(skipped, rows) } else { batch }
     }
 
     /// Opens the next unit that has zones left; false at the end.
@@ -243,7 +247,7 @@ impl ScanStream {
             return Ok(Step::Ready(self.limited(passed)));
         }
         self.coalescer.push_batch(passed)?;
-        if self.coalescer.get_buffered_rows() >= self.remaining {
+        if self.coalescer.get_buffered_rows() >= self.remaining.saturating_add(self.skip) {
             self.coalescer.finish_buffered_batch()?;
         }
         Ok(Step::Nothing)

@@ -43,7 +43,7 @@ impl Scans {
             }
             start += rows;
         }
-        let catalog = StoreCatalog::new(Arc::clone(&engine.shared), engine.store().snapshot().unwrap(), Arc::default());
+        let catalog = StoreCatalog::new(Arc::clone(&engine.shared), engine.store().snapshot().unwrap(), Arc::default(), None);
         let config = SessionConfig::new()
             .with_default_catalog_and_schema(CATALOG, "main")
             .with_create_default_catalog_and_schema(false)

@@ -34,8 +34,12 @@ impl Session {
                 Ok(prepared)
             }
             LogicalPlan::Statement(PlanStatement::Deallocate(deallocate)) => {
-                self.prepared.lock().remove(&deallocate.name);
-                self.change(running, PlanStatement::Deallocate(deallocate)).await
+                let was_ours = self.prepared.lock().remove(&deallocate.name).is_some();
+                match self.change(running, PlanStatement::Deallocate(deallocate)).await {
+                    // It came along from another session and was not planned in this one yet.
+                    Err(_) if was_ours => Ok(running.nothing(StatementKind::Set)),
+                    done => done,
+                }
             }
             LogicalPlan::Statement(PlanStatement::Execute(execute)) => {
                 self.prepare_again(running, &execute.name).await?;
@@ -50,15 +54,20 @@ impl Session {
         }
     }
 
+    pub(super) fn prepared_text(&self, name: &str) -> Option<String> {
+        self.prepared.lock().get(name).cloned()
+    }
+
     /// Tables are as of now in an EXECUTE, not as they were when it was prepared.
     async fn prepare_again(&self, running: &Running, name: &str) -> Result<(), EngineError> {
-        let text = self.prepared.lock().get(name).cloned();
+        let text = self.prepared_text(name);
         let Some(Parsed::Statement(statement)) = text.map(|text| sql::parse(&running.state, &text)).transpose()? else {
             return Ok(());
         };
         let plan = running.plan(*statement).await?;
         let deallocate = PlanStatement::Deallocate(Deallocate { name: name.to_string() });
-        self.context.execute_logical_plan(LogicalPlan::Statement(deallocate)).await?;
+        // It may come from another session, and not be planned in this one yet.
+        let _ = self.context.execute_logical_plan(LogicalPlan::Statement(deallocate)).await;
         self.context.execute_logical_plan(plan).await?;
         Ok(())
     }
@@ -66,8 +75,8 @@ impl Session {
     /// A statement that changes the session alone.
     async fn change(&self, running: &Running, statement: PlanStatement) -> Result<QueryOutput, EngineError> {
         self.context.execute_logical_plan(LogicalPlan::Statement(statement)).await?;
-        let durability = switches(self.context.state_ref().read().config().options()).durability;
-        self.transaction.set_durability(Switches::durability_of(&durability)?);
+        let set = switches(self.context.state_ref().read().config().options());
+        self.transaction.set_durability(Switches::durability_of(&set.durability)?);
         Ok(running.nothing(StatementKind::Set))
     }
 

@@ -9,8 +9,11 @@ use crate::output::{QueryOutput, StatementKind};
 use crate::write::state_error;
 
 impl Session {
-    /// Runs the statement if it is about transactions.
+    /// Runs the statement if it is about transactions, or about other statements.
     pub(super) fn control(&self, running: &Running, statement: &Statement) -> Result<Option<QueryOutput>, EngineError> {
+        if let Some(killed) = self.kill(running, statement)? {
+            return Ok(Some(killed));
+        }
         let Statement::Statement(statement) = statement else { return Ok(None) };
         match statement.as_ref() {
             ast::Statement::StartTransaction { modes, modifier: None, statements, exception: None, .. } if statements.is_empty() => {
@@ -34,6 +37,19 @@ impl Session {
             _ => return Ok(None),
         }
         Ok(Some(running.nothing(StatementKind::Transaction)))
+    }
+
+    /// Whether a statement is about transactions.
+    pub(super) fn is_control(statement: &Statement) -> bool {
+        let Statement::Statement(statement) = statement else { return false };
+        matches!(
+            statement.as_ref(),
+            ast::Statement::StartTransaction { .. }
+                | ast::Statement::Commit { .. }
+                | ast::Statement::Rollback { .. }
+                | ast::Statement::Savepoint { .. }
+                | ast::Statement::ReleaseSavepoint { .. }
+        )
     }
 
     pub(crate) fn check_not_failed(&self) -> Result<(), EngineError> {

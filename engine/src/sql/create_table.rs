@@ -16,6 +16,7 @@ use super::ddl::resolve;
 use super::draft::Draft;
 use super::order_clause::KeyColumn;
 use super::table_options::set_options;
+use crate::access::Privilege;
 use crate::constraints::{ColumnClauses, Declared, column_clauses, default_value, table_constraint};
 use super::plan::with_column_list;
 use crate::error::{EngineError, nearest};
@@ -64,6 +65,10 @@ async fn create_from(running: &Running, command: CreateMemoryTable, key: Vec<Key
     }
     let table_exists = snapshot.table(&namespace, &table)?.is_some();
     let exists = table_exists || snapshot.view(&namespace, &table)?.is_some();
+    running.catalog.check(|permit| match snapshot.table(&namespace, &table)? {
+        Some(known) if command.or_replace => permit.table(Privilege::Ownership, known.record()),
+        _ => permit.schema(Privilege::Create, &namespace),
+    })?;
     if exists && command.if_not_exists {
         return Ok(None);
     }

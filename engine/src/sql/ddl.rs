@@ -4,6 +4,7 @@ use datafusion::common::{SchemaReference, TableReference};
 use datafusion::logical_expr::{CreateView, DdlStatement};
 use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord};
 
+use crate::access::Privilege;
 use crate::catalog::{CATALOG, EXTERNAL, VIEW};
 use crate::error::{EngineError, nearest};
 use super::versions::spell_out;
@@ -17,6 +18,7 @@ pub fn run_ddl(running: &Running, ddl: DdlStatement) -> Result<(), EngineError> 
             if command.if_not_exists && running.catalog.snapshot().namespaces()?.contains(&name) {
                 return Ok(());
             }
+            running.catalog.check(|permit| permit.create_schema())?;
             commit(running, "CREATE SCHEMA", |transaction| transaction.create_namespace(&name))
         }
         DdlStatement::DropCatalogSchema(command) => {
@@ -30,6 +32,10 @@ pub fn run_ddl(running: &Running, ddl: DdlStatement) -> Result<(), EngineError> 
             if command.if_exists && !running.catalog.snapshot().namespaces()?.contains(&name) {
                 return Ok(());
             }
+            running.catalog.check(|permit| match running.catalog.snapshot().has_namespace(&name) {
+                true => permit.schema(Privilege::Ownership, &name),
+                false => Err(StoreError::DoesNotExist { kind: "schema", name: name.clone() }.into()),
+            })?;
             commit(running, "DROP SCHEMA", |transaction| transaction.drop_namespace(&name, command.cascade))
         }
         DdlStatement::CreateView(command) => create_view(running, command),
@@ -54,7 +60,16 @@ fn create_view(running: &Running, command: CreateView) -> Result<(), EngineError
     let definition = command.definition.unwrap_or_default();
     let sql = view_query(&definition)?;
     let record = ViewRecord { namespace, name, created_version: 0, kind: VIEW.into(), sql };
+    check_new_view(running, &record, command.or_replace)?;
     commit(running, "CREATE VIEW", |transaction| transaction.create_view(record, command.or_replace))
+}
+
+/// What takes the place of a view must be made by an owner of that one.
+pub fn check_new_view(running: &Running, view: &ViewRecord, or_replace: bool) -> Result<(), EngineError> {
+    running.catalog.check(|permit| match running.catalog.snapshot().view(&view.namespace, &view.name)? {
+        Some(known) if or_replace => permit.view(Privilege::Ownership, &known),
+        _ => permit.schema(Privilege::Create, &view.namespace),
+    })
 }
 
 /// The query of a CREATE VIEW statement, with the view's column names in it.
@@ -80,6 +95,11 @@ fn drop_named(running: &Running, name: &TableReference, if_exists: bool, wanted:
     let snapshot = running.catalog.snapshot();
     let is_table = snapshot.table(&namespace, &name)?.is_some();
     let view = snapshot.view(&namespace, &name)?;
+    running.catalog.check(|permit| match (snapshot.table(&namespace, &name)?, &view) {
+        (Some(table), _) => permit.table(Privilege::Ownership, table.record()),
+        (None, Some(view)) => permit.view(Privilege::Ownership, view),
+        (None, None) => Ok(()),
+    })?;
     let is_external = view.as_ref().is_some_and(|view| view.kind == EXTERNAL);
     match (wanted, is_table, view.is_some()) {
         ("table", true, _) => commit(running, "DROP TABLE", |transaction| transaction.drop_table(&namespace, &name)),

@@ -6,7 +6,7 @@ use datafusion::sql::parser::CreateExternalTable;
 use datafusion::common::TableReference;
 use pmem_store::ViewRecord;
 
-use super::ddl::{commit, resolve};
+use super::ddl::{check_new_view, commit, resolve};
 use super::definition::external_definition;
 use crate::catalog::{EXTERNAL, external_provider};
 use crate::error::EngineError;
@@ -27,6 +27,7 @@ pub async fn create_external(running: &Running, mut table: CreateExternalTable) 
     external_provider(&running.state, table.clone()).await.map_err(EngineError::from)?;
     let record =
         ViewRecord { namespace, name, created_version: 0, kind: EXTERNAL.into(), sql: external_definition(&table) };
+    check_new_view(running, &record, table.or_replace)?;
     commit(running, "CREATE EXTERNAL TABLE", |transaction| transaction.create_view(record, table.or_replace))
 }
 

@@ -11,18 +11,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, TableReference};
 use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
-use pmem_store::StoreError;
+use pmem_store::{BackupReport, StoreError};
 
 use super::ddl::resolve;
 use super::parse::parse_error;
 use super::tokens::{is_word, significant};
-use crate::backup::backup_to;
+use crate::access::Privilege;
+use crate::backup::{backed_up_row, backup_to};
 use crate::catalog::EXTERNAL;
-use crate::compaction::{checkpoint, optimize_table};
+use crate::compaction::{Optimized, checkpoint, optimize_table};
 use crate::error::EngineError;
 use crate::session::Running;
 use crate::write::{blocking, state_error};
@@ -33,6 +36,18 @@ pub enum MaintenanceStatement {
     Checkpoint,
     Flush,
     Backup { to: PathBuf, copies: bool },
+}
+
+impl MaintenanceStatement {
+    /// The columns of the row that it gives; None where it gives none.
+    pub fn result_schema(&self) -> Option<SchemaRef> {
+        let row = match self {
+            MaintenanceStatement::Optimize { .. } => optimized_row(Optimized::default()),
+            MaintenanceStatement::Backup { .. } => backed_up_row(&BackupReport::default()),
+            MaintenanceStatement::Checkpoint | MaintenanceStatement::Flush => return None,
+        };
+        row.ok().map(|row| row.schema())
+    }
 }
 
 /// The statement, if it is one of these.
@@ -133,7 +148,12 @@ async fn optimized(running: &Running, table: &TableReference, full: bool) -> Res
         return Err(StoreError::DoesNotExist { kind: "table", name }.into());
     };
     drop(snapshot);
+    running.catalog.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
     let done = optimize_table(running, table.record().id, full).await?;
+    optimized_row(done).map_err(|error| EngineError::internal(error.to_string()))
+}
+
+fn optimized_row(done: Optimized) -> Result<RecordBatch, ArrowError> {
     let columns = [
         ("segments_before", done.segments_before),
         ("segments_after", done.segments_after),
@@ -141,5 +161,5 @@ async fn optimized(running: &Running, table: &TableReference, full: bool) -> Res
         ("bytes_after", done.bytes_after),
     ];
     let columns = columns.map(|(name, value)| (name, Arc::new(Int64Array::from(vec![value as i64])) as ArrayRef));
-    RecordBatch::try_from_iter(columns).map_err(|error| EngineError::internal(error.to_string()))
+    RecordBatch::try_from_iter(columns)
 }

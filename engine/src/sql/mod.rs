@@ -1,5 +1,6 @@
 //! Statements: splitting a script, refusing what is not supported, running what is not a query.
 
+mod access;
 mod alter;
 mod chains;
 mod column_list;
@@ -41,6 +42,7 @@ mod type_names;
 mod unique_names;
 mod versions;
 
+pub(crate) use access::run_access;
 pub(crate) use alter::alter_table;
 pub(crate) use copy::copy_from;
 pub(crate) use copy_to::copy_to;
@@ -51,7 +53,7 @@ pub(crate) use describe::{described, described_table};
 pub(crate) use explain_error::{explained, function_names};
 pub(crate) use external::create_external;
 pub(crate) use insert_defaults::fill_defaults;
-pub(crate) use maintenance::run_maintenance;
+pub(crate) use maintenance::{MaintenanceStatement, run_maintenance};
 pub(crate) use merge_nothing::NOTHING;
 pub(crate) use order_clause::KeyColumn;
 pub(crate) use parse::{Parsed, kept_statement, parse};
@@ -62,6 +64,7 @@ pub(crate) use show::restated;
 pub use split::StatementText;
 pub(crate) use split::split_statements;
 pub(crate) use sql_types::SqlTypes;
+pub(crate) use tokens::is_word;
 pub use type_names::declared_name;
 pub(crate) use type_names::{in_sql_words, quoted};
-pub(crate) use versions::{PastTable, duration_text, run_versions, split_name, table_at};
+pub(crate) use versions::{PastTable, VersionStatement, duration_text, listed_versions, run_versions, split_name, table_at};

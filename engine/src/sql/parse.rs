@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, dialect_from_
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
+use super::access::{AccessStatement, parse_access};
 use super::copy_to::{self, CopyTo};
 use super::chains::check_chains;
 use super::column_list::{TableClauses, take_column_list};
@@ -16,7 +17,7 @@ use super::maintenance::{MaintenanceStatement, parse_maintenance};
 use super::merge_nothing::name_nothing;
 use super::order_clause::{KeyColumn, take_alter_key, take_order_clause};
 use super::refuse::refuse_ignored;
-use super::tokens::{double_literals, is_word, significant, struct_types, tokenize};
+use super::tokens::{double_literals, number_parameters, is_word, significant, struct_types, tokenize};
 use super::versions::{self, VersionStatement};
 use crate::error::{EngineError, clean};
 
@@ -32,6 +33,7 @@ pub enum Parsed {
     AlterTable(Box<ast::AlterTable>, Option<Vec<KeyColumn>>),
     Versions(VersionStatement),
     Maintenance(MaintenanceStatement),
+    Access(AccessStatement),
     Statement(Box<Statement>),
 }
 
@@ -43,7 +45,12 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     let dialect = dialect_from_str(options.dialect.to_string()).unwrap_or_else(|| Box::new(GenericDialect {}));
     let limit = options.recursion_limit.get();
     let mut tokens = tokenize(sql, dialect.as_ref()).map_err(|error| parse_error(sql, error.into()))?;
+    // First: what goes wrong with other statements is said with parts of their text.
+    if let Some(statement) = parse_access(&tokens)? {
+        return Ok(Parsed::Access(statement));
+    }
     struct_types(&mut tokens);
+    number_parameters(&mut tokens)?;
     check_chains(&tokens)?;
     double_literals(sql, &mut tokens)?;
     let has_versions = versions::name_versions(sql, dialect.as_ref(), &mut tokens)?;

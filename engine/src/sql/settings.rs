@@ -37,6 +37,9 @@ pub fn set_variable(mut set: SetVariable, known: &ConfigOptions, defaults: &Conf
         set.value = set.value.to_lowercase();
         Switches::durability_of(&set.value)?;
     }
+    if set.variable == switches::STATEMENT_TIMEOUT {
+        set.value = Switches::timeout_of(&set.value)?.to_string();
+    }
     if set.variable == TIME_ZONE && set.value.parse::<Tz>().is_err() {
         let message = format!("there is no time zone \"{}\"", set.value);
         let hint = Some("name one as 'UTC', '+02:00' or 'Europe/Berlin'".to_string());
@@ -56,8 +59,12 @@ pub fn reset_variable(
 
 fn default_of(variable: String, defaults: &ConfigOptions) -> Result<SetVariable, ResetVariable> {
     if switches::NAMES.contains(&variable.as_str()) {
-        let value = if variable == switches::DURABILITY { "table" } else { "true" };
-        return Ok(SetVariable { variable, value: value.to_string() });
+        let value = match variable.as_str() {
+            switches::DURABILITY => "table".to_string(),
+            switches::STATEMENT_TIMEOUT => switches::switches(defaults).statement_timeout_ms.to_string(),
+            _ => "true".to_string(),
+        };
+        return Ok(SetVariable { variable, value });
     }
     let entry = defaults.entries().into_iter().find(|entry| entry.key == variable);
     match entry.and_then(|entry| entry.value) {

@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{self, Ident, ObjectName, Set};
 use super::settings::{shown_name, unknown_setting};
 use super::versions::RETENTION;
 use crate::error::EngineError;
+use crate::switches::NAMES;
 
 /// The statement that means the same.
 pub fn restated(state: &SessionState, statement: Statement) -> Result<Statement, EngineError> {
@@ -51,15 +52,22 @@ fn listing_query(statement: &ast::Statement) -> Option<String> {
 }
 
 /// SHOW of a setting, under the name that was asked for.
+/// Also those that `system.settings` leaves out as too special to be read there.
+const ALL: &str = "SELECT name, value FROM system.settings \
+     UNION ALL SELECT name, value FROM information_schema.df_settings \
+     WHERE name LIKE 'datafusion.%' AND name NOT IN (SELECT name FROM system.settings) ORDER BY name";
+
 fn variable_query(state: &SessionState, variable: &[Ident]) -> Result<Option<String>, EngineError> {
     let words: Vec<String> = variable.iter().map(|word| word.value.to_lowercase()).collect();
     let asked = match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["all"] | [.., "verbose"] => return Ok(None),
+        ["all"] => return Ok(Some(ALL.to_string())),
+        [.., "verbose"] => return Ok(None),
         ["time", "zone"] => "timezone".to_string(),
         words => words.join("."),
     };
-    if asked == RETENTION {
-        return Ok(Some(format!("SELECT name, value FROM system.settings WHERE name = '{RETENTION}'")));
+    // DataFusion does not list them by these names.
+    if asked == RETENTION || NAMES.contains(&asked.as_str()) {
+        return Ok(Some(format!("SELECT name, value FROM system.settings WHERE name = '{asked}'")));
     }
     let name = shown_name(&asked);
     let entries = state.config().options().entries();
@@ -67,6 +75,6 @@ fn variable_query(state: &SessionState, variable: &[Ident]) -> Result<Option<Str
         let all: Vec<String> = entries.into_iter().map(|entry| entry.key).collect();
         return Err(unknown_setting(&asked, &all));
     }
-    let asked = asked.replace('\'', "''");
+    let (asked, name) = (asked.replace('\'', "''"), name.replace('\'', "''"));
     Ok(Some(format!("SELECT '{asked}' AS name, value FROM information_schema.df_settings WHERE name = '{name}'")))
 }

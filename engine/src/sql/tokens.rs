@@ -53,6 +53,45 @@ pub fn double_literals(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<(),
     Ok(())
 }
 
+/// `?`, as JDBC and ODBC write parameters, in the order in which they stand: `$1`, `$2`, … Plans have lists as long as the
+/// greatest number, so that it has a limit.
+pub fn number_parameters(tokens: &mut [TokenWithSpan]) -> Result<(), EngineError> {
+    let (mut count, mut numbered) = (0, None);
+    for token in tokens {
+        let Token::Placeholder(name) = &mut token.token else { continue };
+        match name.strip_prefix('?') {
+            Some("") => {
+                count += 1;
+                *name = format!("${count}");
+            }
+            number => {
+                *name = number.map_or_else(|| name.clone(), |number| format!("${number}"));
+                numbered = Some(name.clone());
+            }
+        }
+        if !is_possible(name) {
+            let hint = format!("write $1, $2, … or ?, up to ${PARAMETERS_MAX}");
+            return Err(EngineError::unsupported(format!("the parameter {name}"), Some(&hint)));
+        }
+    }
+    match numbered {
+        Some(name) if count > 0 => {
+            let hint = Some("write all of them as ?, or all as $1, $2, …".to_string());
+            Err(EngineError::Sql { message: format!("the parameter {name} stands beside ?"), position: None, hint })
+        }
+        _ => Ok(()),
+    }
+}
+
+const PARAMETERS_MAX: usize = 65_535;
+
+/// Names are refused where they are planned.
+fn is_possible(name: &str) -> bool {
+    let digits = name.trim_start_matches('$');
+    !digits.starts_with(|first: char| first.is_ascii_digit())
+        || digits.parse::<usize>().is_ok_and(|number| (1..=PARAMETERS_MAX).contains(&number))
+}
+
 /// `STRUCT(a INT, b TEXT)`, as DuckDB writes the type: `STRUCT<a INT, b TEXT>`. A call of the function `struct`
 /// has no type after a name.
 pub fn struct_types(tokens: &mut [TokenWithSpan]) {

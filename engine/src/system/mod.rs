@@ -8,13 +8,17 @@
 mod build;
 mod columns;
 mod compactions;
+mod grants;
 mod provider;
+mod queries;
 mod segments;
 mod settings;
 mod snapshots;
 mod source;
 mod tables;
 mod transactions;
+mod users;
 
 pub(crate) use build::instants;
+pub(crate) use grants::{GrantRow, grant_rows, grants_batch};
 pub(crate) use provider::{SYSTEM, SystemSchema, SystemTable, system_listing};

@@ -13,7 +13,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use pmem_store::Snapshot;
 
 use super::source::Source;
-use super::{columns, compactions, segments, settings, snapshots, tables, transactions};
+use super::{columns, compactions, grants, queries, segments, settings, snapshots, tables, transactions, users};
+use crate::access::Permit;
 use crate::catalog::TableListing;
 use crate::engine::EngineShared;
 use crate::write::TransactionSlot;
@@ -23,14 +24,18 @@ pub const SYSTEM: &str = "system";
 /// Makes the rows; without a source none, to know the columns.
 type Rows = fn(Option<&Source<'_>>) -> Result<RecordBatch>;
 
-const TABLES: [(&str, Rows); 7] = [
+const TABLES: [(&str, Rows); 11] = [
     ("columns", columns::rows),
     ("compactions", compactions::rows),
+    ("grants", grants::rows),
+    ("queries", queries::rows),
+    ("roles", users::roles),
     ("segments", segments::rows),
     ("settings", settings::rows),
     ("snapshots", snapshots::rows),
     ("tables", tables::rows),
     ("transactions", transactions::rows),
+    ("users", users::users),
 ];
 
 /// The tables for a list that was asked for them.
@@ -52,6 +57,7 @@ pub struct SystemSchema {
     slot: Arc<TransactionSlot>,
     /// Tables of somebody's own in a schema of this name, from before it was ours.
     older: Option<Arc<dyn SchemaProvider>>,
+    permit: Option<Arc<Permit>>,
 }
 
 impl SystemSchema {
@@ -60,8 +66,9 @@ impl SystemSchema {
         snapshot: Arc<Snapshot>,
         slot: &Arc<TransactionSlot>,
         older: Option<Arc<dyn SchemaProvider>>,
+        permit: Option<Arc<Permit>>,
     ) -> SystemSchema {
-        SystemSchema { engine: Arc::clone(engine), snapshot, slot: Arc::clone(slot), older }
+        SystemSchema { engine: Arc::clone(engine), snapshot, slot: Arc::clone(slot), older, permit }
     }
 }
 
@@ -82,6 +89,7 @@ impl SchemaProvider for SystemSchema {
                 engine: Arc::clone(&self.engine),
                 snapshot: Arc::clone(&self.snapshot),
                 slot: Arc::clone(&self.slot),
+                permit: self.permit.clone(),
                 schema: rows(None)?.schema(),
                 rows,
             }))),
@@ -108,6 +116,7 @@ pub struct SystemTable {
     engine: Arc<EngineShared>,
     snapshot: Arc<Snapshot>,
     slot: Arc<TransactionSlot>,
+    permit: Option<Arc<Permit>>,
     schema: SchemaRef,
     rows: Rows,
 }
@@ -134,6 +143,7 @@ impl TableProvider for SystemTable {
             snapshot: &self.snapshot,
             slot: &self.slot,
             options: state.config_options(),
+            permit: self.permit.as_deref(),
         };
         let rows = (self.rows)(Some(&source))?;
         Ok(MemorySourceConfig::try_new_exec(&[vec![rows]], self.schema(), projection.cloned())?)

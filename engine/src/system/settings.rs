@@ -8,6 +8,7 @@ use pmem_store::StoreError;
 
 use super::build::{OPTIONAL, REQUIRED, batch, texts};
 use super::source::Source;
+use crate::audit;
 use crate::error::store_error;
 use crate::sql::{SETTING_NAMES, duration_text, shown_name};
 use crate::switches::switches;
@@ -27,6 +28,8 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         rows.extend(of_session(source));
         rows.extend(of_process(source));
         rows.extend(of_store(source).map_err(store_error)?);
+        // Where files of the server lie is nobody else's business.
+        rows.retain(|row| row.name != "store_path" || source.is_for_all());
         rows.sort_by(|one, other| one.name.cmp(&other.name));
     }
     batch(vec![
@@ -81,12 +84,15 @@ fn of_process(source: &Source<'_>) -> Vec<Row> {
     };
     let query_bytes = source.engine.query_memory_limit_bytes.to_string();
     let maintenance = source.engine.maintenance.options();
+    let limits = source.engine.queries.limits();
     let rate = maintenance.rate_bytes_per_s.map(|rate| rate.to_string());
     vec![
         row("compaction_rate", rate, "--compaction-rate", "bytes that compactions in the background write per second; as many as they can if NULL"),
         row("maintenance", Some(maintenance.enabled.to_string()), "--no-maintenance", "whether logs are sealed, tables compacted and versions expired in the background"),
         row("memory_limit", memory_bytes, "--memory-limit", "bytes that all queries together may hold in memory"),
         row("query_memory_limit", Some(query_bytes), "--query-memory-limit", "bytes that one query may hold in memory before it spills"),
+        row("queries_max", limits.queries_max.map(|max| max.to_string()), "--queries-max of a server", "statements that run at once; as many as come if NULL"),
+        row("queue_timeout_ms", limits.queue_timeout_ms.map(|limit| limit.to_string()), "--queue-timeout of a server", "how long a statement waits for its turn; as long as it takes if NULL"),
         row("version", Some(env!("CARGO_PKG_VERSION").to_string()), "", "of this program"),
     ]
 }
@@ -101,7 +107,9 @@ fn of_store(source: &Source<'_>) -> Result<Vec<Row>, StoreError> {
         description: description.to_string(),
     };
     let retention = duration_text(store.retention_ms()?);
+    let audit_retention = duration_text(audit::retention_ms(store)?);
     Ok(vec![
+        row("audit_retention", audit_retention, "ALTER SYSTEM", "how long rows of system.audit stay"),
         row("retention", retention, "ALTER SYSTEM", "how long a version stays readable after the next one was made"),
         row("store_mode", store.mode().to_string(), "", "what makes a write durable: see docs/durability.md"),
         row("store_path", store.path().display().to_string(), "", "the directory of the store"),

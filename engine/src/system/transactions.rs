@@ -14,6 +14,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     if let Some(source) = source {
         let slots = source.engine.transactions.slots();
         rows.extend(slots.iter().filter_map(|slot| Some((slot.open_transaction()?, Arc::ptr_eq(slot, source.slot)))));
+        rows.retain(|(_, is_own)| *is_own || source.is_for_all());
         rows.sort_by_key(|(open, _)| open.id);
     }
     let number = |value: fn(&OpenTransaction) -> u64| numbers(rows.iter().map(|(open, _)| Some(value(open))));

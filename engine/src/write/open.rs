@@ -6,6 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 
+use pmem_store::Author;
+
 use super::scope::TransactionSlot;
 
 #[derive(Debug, Default)]
@@ -28,8 +30,9 @@ pub struct OpenTransaction {
 
 impl OpenTransactions {
     /// The place for the transaction of a new session; seen until it is dropped.
-    pub fn new_slot(&self) -> Arc<TransactionSlot> {
-        let slot = Arc::new(TransactionSlot::new(Arc::clone(&self.next_id)));
+    /// `author` is the user it belongs to.
+    pub fn new_slot(&self, author: Option<Arc<dyn Author>>) -> Arc<TransactionSlot> {
+        let slot = Arc::new(TransactionSlot::new(Arc::clone(&self.next_id), author));
         let mut slots = self.slots.lock();
         slots.retain(|slot| slot.strong_count() > 0);
         slots.push(Arc::downgrade(&slot));

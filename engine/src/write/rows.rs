@@ -155,7 +155,8 @@ fn add(transaction: &mut Transaction, id: TableId, target: &WriteTarget, written
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, EngineError> {
-    match tokio::task::spawn_blocking(work).await {
+    let span = tracing::Span::current();
+    match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
         Ok(result) => result,
         Err(error) => Err(EngineError::internal(format!("a writer stopped: {error}"))),
     }

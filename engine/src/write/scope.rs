@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use pmem_store::{Durability, Savepoint, Snapshot, Store, StoreError, Transaction};
+use pmem_store::{Author, Durability, Savepoint, Snapshot, Store, StoreError, Transaction};
 
 use super::open::{OpenTransaction, now_ms};
 use crate::constraints::TableRules;
 use crate::engine::EngineShared;
 use crate::error::EngineError;
+use crate::queries::Gate;
 
 /// The transaction of a session, if one is open.
 #[derive(Debug, Default)]
@@ -17,7 +18,11 @@ pub struct TransactionSlot {
     open: Mutex<Option<Open>>,
     /// Of the engine: ids of transactions.
     next_id: Arc<AtomicU64>,
+    /// The user it is for.
+    author: Option<Arc<dyn Author>>,
     durability: Mutex<Option<Durability>>,
+    /// Of the statement that is being planned.
+    gate: Mutex<Option<Arc<Gate>>>,
 }
 
 #[derive(Debug)]
@@ -33,8 +38,8 @@ struct Open {
 }
 
 impl TransactionSlot {
-    pub fn new(next_id: Arc<AtomicU64>) -> TransactionSlot {
-        TransactionSlot { open: Mutex::default(), next_id, durability: Mutex::default() }
+    pub fn new(next_id: Arc<AtomicU64>, author: Option<Arc<dyn Author>>) -> TransactionSlot {
+        TransactionSlot { open: Mutex::default(), next_id, author, durability: Mutex::default(), gate: Mutex::default() }
     }
 
     /// What can be told of the open transaction.
@@ -58,6 +63,10 @@ impl TransactionSlot {
         *self.durability.lock() = durability;
     }
 
+    pub fn set_gate(&self, gate: Option<&Arc<Gate>>) {
+        *self.gate.lock() = gate.cloned();
+    }
+
     pub fn is_open(&self) -> bool {
         self.open.lock().is_some()
     }
@@ -71,12 +80,24 @@ impl TransactionSlot {
         self.open.lock().as_ref().map(|open| open.transaction.snapshot())
     }
 
+    /// What the open transaction began with.
+    pub fn base(&self) -> Option<Arc<Snapshot>> {
+        self.open.lock().as_ref().map(|open| Arc::clone(open.transaction.base()))
+    }
+
+    fn sign(&self, transaction: &mut Transaction) {
+        if let Some(author) = &self.author {
+            transaction.set_author(author);
+        }
+    }
+
     pub fn begin(&self, store: &Store, read_only: bool) -> Result<(), EngineError> {
         let mut slot = self.open.lock();
         if slot.is_some() {
             return Err(state_error("a transaction is open already", "end it with COMMIT or ROLLBACK first"));
         }
-        let transaction = if read_only { store.begin_read_only() } else { store.begin()? };
+        let mut transaction = if read_only { store.begin_read_only() } else { store.begin()? };
+        self.sign(&mut transaction);
         let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
         *slot = Some(Open { id, started_at_ms: now_ms(), transaction, failed: false, read_only, savepoints: Vec::new() });
         Ok(())
@@ -166,12 +187,15 @@ pub struct WriteScope {
     base: Arc<Snapshot>,
     /// The transaction it was planned in: what it reads may be that one's alone.
     planned_in: Option<u64>,
+    /// Of its statement, which may have been ended by somebody else.
+    gate: Option<Arc<Gate>>,
 }
 
 impl WriteScope {
     pub fn new(engine: &Arc<EngineShared>, slot: &Arc<TransactionSlot>, base: Arc<Snapshot>) -> WriteScope {
         let planned_in = slot.open.lock().as_ref().map(|open| open.id);
-        WriteScope { engine: Arc::clone(engine), slot: Arc::clone(slot), base, planned_in }
+        let gate = slot.gate.lock().clone();
+        WriteScope { engine: Arc::clone(engine), slot: Arc::clone(slot), base, planned_in, gate }
     }
 
     pub fn engine(&self) -> &EngineShared {
@@ -221,16 +245,20 @@ impl WriteScope {
         let Some(open) = slot.as_mut() else {
             drop(slot);
             let mut transaction = self.store().begin_at(Arc::clone(&self.base))?;
+            self.slot.sign(&mut transaction);
             if let Some(durability) = self.slot.durability() {
                 transaction.set_durability(durability);
             }
             let done = change(&mut transaction)?;
-            transaction.commit(operation)?;
+            self.commit(transaction, operation)?;
             self.engine.maintenance.wake();
             return Ok(done);
         };
         if open.read_only {
             return Err(read_only());
+        }
+        if let Some(stop) = self.gate.as_ref().and_then(|gate| gate.stopped()) {
+            return Err(stop.error());
         }
         let before = open.transaction.savepoint();
         let changed = change(&mut open.transaction);
@@ -238,5 +266,17 @@ impl WriteScope {
             open.transaction.rollback_to(&before);
         }
         Ok(changed?)
+    }
+    /// Unless the statement was ended; once this has begun it cannot be.
+    fn commit(&self, transaction: Transaction, operation: &str) -> Result<(), EngineError> {
+        if let Some(gate) = &self.gate {
+            gate.seal()?;
+        }
+        let committed = transaction.commit(operation);
+        if let Some(gate) = self.gate.as_ref().filter(|_| committed.is_err()) {
+            gate.unseal();
+        }
+        committed?;
+        Ok(())
     }
 }

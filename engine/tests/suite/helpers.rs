@@ -233,7 +233,7 @@ pub fn files_below(path: &Path) -> Vec<PathBuf> {
 
 /// Waits until it is so; a stopped task cleans up when it is next scheduled.
 pub fn soon(so: impl Fn() -> bool) -> bool {
-    (0..100).any(|_| {
+    (0..1_000).any(|_| {
         let now = so();
         if !now {
             std::thread::sleep(Duration::from_millis(20));

@@ -4,9 +4,11 @@
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+mod access;
 mod accounts;
 mod alter;
 mod backup;
+mod backup_requests;
 mod cancel;
 mod compaction;
 mod constraints;
@@ -24,16 +26,21 @@ mod floats;
 mod helpers;
 mod huge_sql;
 mod import;
+mod ingest;
 mod insert;
 mod insert_speed;
 mod isolation;
 mod memory;
 mod model;
+mod offset;
 mod oracle;
+mod parameters;
 mod plans;
 mod pruning;
+mod quick_batches;
 mod report;
 mod restore;
+mod running;
 mod scan;
 mod semantics;
 mod sharing;

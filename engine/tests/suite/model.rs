@@ -46,7 +46,8 @@ struct Model {
 impl Model {
     fn new(seed: u64) -> Model {
         let db = Db::new();
-        db.run("CREATE TABLE a (id bigint NOT NULL, v bigint, s varchar)");
+        // Its small commits become records together, when something else is done.
+        db.run("CREATE TABLE a (id bigint NOT NULL, v bigint, s varchar) WITH (durability = 'async')");
         db.run("CREATE TABLE b (id bigint NOT NULL, v bigint, s varchar) ORDER BY (id)");
         let state = State::default();
         Model { db, random: Random(seed), state, open: None, next_id: 0, versions: Vec::new(), log: Vec::new() }
@@ -80,12 +81,20 @@ impl Model {
         let first = self.next_id;
         self.next_id += count as i64;
         let null_every = 2 + self.below(9) as i64;
-        let sql = format!(
-            "INSERT INTO {} SELECT value, CASE WHEN value % {null_every} = 0 THEN NULL ELSE value * 3 END, 'text ' || value \
-             FROM generate_series({first}, {}) AS g(value)",
-            TABLES[table],
-            self.next_id - 1
-        );
+        let sql = match count {
+            // Past the planner, where they wait to be a record with others.
+            1..=8 => {
+                let value = |id: i64| if id % null_every == 0 { "NULL".to_string() } else { (id * 3).to_string() };
+                let rows: Vec<String> = (first..self.next_id).map(|id| format!("({id}, {}, 'text {id}')", value(id))).collect();
+                format!("INSERT INTO {} VALUES {}", TABLES[table], rows.join(", "))
+            }
+            _ => format!(
+                "INSERT INTO {} SELECT value, CASE WHEN value % {null_every} = 0 THEN NULL ELSE value * 3 END, 'text ' || value \
+                 FROM generate_series({first}, {}) AS g(value)",
+                TABLES[table],
+                self.next_id - 1
+            ),
+        };
         self.run(&sql);
         let last = self.next_id;
         self.seen()[table].extend((first..last).map(|id| (id, (id % null_every != 0).then_some(id * 3))));

@@ -291,7 +291,12 @@ fn settings_have_our_names_everywhere() {
     for sql in ["SHOW thread", "RESET thread", "SET thread = 1"] {
         assert_eq!(fails(&db, sql, "there is no setting \"thread\"").hint(), Some("did you mean \"threads\"?"), "{sql}");
     }
-    assert_ne!(db.run("SHOW ALL").row_count(), 0);
+    db.run("SET quiver.durability = 'async'");
+    assert_eq!(db.rows("SHOW quiver.durability"), ["quiver.durability|async"]);
+    let all = db.rows("SHOW ALL");
+    for setting in ["threads|3", "quiver.durability|async", "quiver.zone_pruning|true", "datafusion.execution.parquet.pushdown_filters|false"] {
+        assert!(all.iter().any(|row| row == setting), "{setting} is not in {all:?}");
+    }
 }
 
 #[test]

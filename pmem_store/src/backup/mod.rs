@@ -25,6 +25,8 @@ mod verify;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 pub use error::BackupError;
 pub(crate) use layout::is_backup;
 pub use restore::restore_backup;
@@ -33,14 +35,14 @@ pub use verify::verify_backup;
 /// Asked between two files, and several times in a large one; `Break` stops.
 pub type Watch<'a> = &'a mut dyn FnMut(BackupProgress) -> ControlFlow<()>;
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupProgress {
     pub bytes_done: u64,
     pub bytes_total: u64,
 }
 
 /// What became of files, each segment with those beside it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileCount {
     pub files: u64,
     pub bytes: u64,
@@ -54,7 +56,7 @@ impl FileCount {
 }
 
 /// What a backup, or a restored store, consists of.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupReport {
     /// The directory of the backup.
     pub path: PathBuf,

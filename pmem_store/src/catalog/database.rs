@@ -11,7 +11,7 @@ use super::identity::new_store_id;
 use super::records::{NamespaceRecord, StoreRecord};
 use crate::error::{Result, StoreError, is_full};
 
-/// `"store"` → [`StoreRecord`]; `"id"` → the store's id, as text
+/// `"store"` → [`StoreRecord`]; `"id"` → the store's id, as text; `"token_key"` → bytes
 pub const STORE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("store");
 /// namespace → `NamespaceRecord`
 pub const NAMESPACES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("namespaces");
@@ -36,10 +36,15 @@ pub const GARBAGE: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new
 pub const LOGS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("logs");
 /// name → `NamedSnapshot`
 pub const SNAPSHOTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("snapshots");
+/// name → `PrincipalRecord`
+pub const PRINCIPALS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("principals");
+/// (grantee, object as JSON) → `GrantRecord`
+pub const GRANTS: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new("grants");
 
 pub const STORE_KEY: &str = "store";
 /// Beside the record and not in it: a program that does not know it leaves it as it is.
 pub const STORE_ID_KEY: &str = "id";
+pub const TOKEN_KEY: &str = "token_key";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {

@@ -5,7 +5,8 @@ use std::path::Path;
 use redb::{ReadTransaction, ReadableTable, TableDefinition, TableError, TableHandle, WriteTransaction};
 
 use super::database::{
-    Access, DELETIONS, Database, GARBAGE, HISTORY, LOGS, NAMESPACES, SCHEMAS, SEGMENTS, SNAPSHOTS, STORE, TABLES, VERSIONS, VIEWS,
+    Access, DELETIONS, Database, GARBAGE, GRANTS, HISTORY, LOGS, NAMESPACES, PRINCIPALS, SCHEMAS, SEGMENTS, SNAPSHOTS, STORE, TABLES, VERSIONS,
+    VIEWS,
 };
 use super::read::CatalogReader;
 use super::records::{SegmentRecord, TableId};
@@ -20,6 +21,7 @@ macro_rules! each_table {
             $call($($argument,)* SCHEMAS), $call($($argument,)* SEGMENTS), $call($($argument,)* VIEWS),
             $call($($argument,)* VERSIONS), $call($($argument,)* DELETIONS), $call($($argument,)* HISTORY),
             $call($($argument,)* GARBAGE), $call($($argument,)* LOGS), $call($($argument,)* SNAPSHOTS),
+            $call($($argument,)* PRINCIPALS), $call($($argument,)* GRANTS),
         ]
     };
 }

@@ -1,5 +1,6 @@
 //! The catalog: what exists, in redb. This folder alone knows redb.
 
+mod access;
 mod database;
 mod garbage;
 mod history;
@@ -11,6 +12,7 @@ mod records;
 mod tests;
 mod write;
 
+pub use access::{GrantObject, GrantRecord, PrincipalRecord};
 pub(crate) use database::{Access, Database};
 pub(crate) use identity::new_store_id;
 pub(crate) use read::CatalogReader;
@@ -26,4 +28,6 @@ pub const FORMAT_VERSION: u32 = 1;
 /// Rows may be deleted, and segments and schemas be kept for older versions alone.
 pub const FEATURE_VERSIONS: u64 = 1;
 pub const READER_FEATURES: u64 = FEATURE_VERSIONS;
-pub const WRITER_FEATURES: u64 = 0;
+/// There are users, roles and grants, of which those go that are about what is dropped.
+pub const FEATURE_ACCESS: u64 = 1;
+pub const WRITER_FEATURES: u64 = FEATURE_ACCESS;

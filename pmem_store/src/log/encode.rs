@@ -11,6 +11,7 @@ use arrow_ipc::MetadataVersion;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use parking_lot::Mutex;
 
+use super::commits::{Commit, put_commits};
 use super::format::{RECORD_HEADER_BYTES, RecordHeader};
 use crate::ZONE_ROWS;
 use crate::error::Result;
@@ -45,6 +46,10 @@ impl Encoders {
         Arc::new(Encoders { schema, idle: Mutex::default() })
     }
 
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
     /// The schema as a message.
     pub fn schema_message(&self) -> Result<Vec<u8>> {
         Ok(self.new_encoder()?.get_ref().clone())
@@ -61,8 +66,12 @@ impl Encoders {
             return Err(ArrowError::InvalidArgumentError("a record of a log has at least one row".into()).into());
         }
         let too_many = || ArrowError::InvalidArgumentError("a record of a log has fewer than 2^32 rows".into());
-        let row_count = u32::try_from(batch.num_rows()).map_err(|_| too_many())?;
-        let batch = self.fitted(batch)?;
+        u32::try_from(batch.num_rows()).map_err(|_| too_many())?;
+        self.record(&self.fitted(batch)?, &[])
+    }
+
+    /// A record of rows that are fitted, of fewer than 2^32. Several commits are named in it.
+    pub fn record(self: &Arc<Self>, batch: &RecordBatch, commits: &[Commit]) -> Result<PreparedRecord> {
         let idle = self.idle.lock().pop();
         let mut encoder = match idle {
             Some(encoder) => encoder,
@@ -71,12 +80,15 @@ impl Encoders {
         let bytes = encoder.get_mut();
         bytes.clear();
         bytes.resize(RECORD_HEADER_BYTES, 0);
-        encoder.write(&batch)?;
+        encoder.write(batch)?;
+        if commits.len() > 1 {
+            put_commits(encoder.get_mut(), commits);
+        }
         let payload = &encoder.get_ref()[RECORD_HEADER_BYTES..];
         let mut length = [0; 4];
         length.copy_from_slice(&payload[4..8]);
         Ok(PreparedRecord {
-            row_count,
+            row_count: batch.num_rows() as u32,
             // 8: the continuation marker and the length itself.
             message_bytes: u32::from_le_bytes(length) + 8,
             payload_xxh3: xxh3(payload),

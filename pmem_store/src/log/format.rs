@@ -16,6 +16,9 @@ pub(super) const PAGE_BYTES: usize = 4096;
 pub(super) const RECORD_HEADER_BYTES: usize = 64;
 /// Flag: the record counts only if the catalog has its version.
 pub(super) const WITH_CATALOG: u16 = 1;
+/// Flag: rows of several commits, which a table at the end of the body tells apart. The version and the time
+/// are those of the last one.
+pub(super) const SEVERAL_COMMITS: u16 = 2;
 
 /// Of the last word of a record's header; the time has the others.
 const FLAG_BITS: u32 = 16;

@@ -1,7 +1,9 @@
-//! Where each record lies, and which rows it holds: 32 bytes per record, so that logs of many small
-//! ones cost little memory.
+//! Where the rows of each commit lie: 32 bytes per commit, so that logs of many small ones cost little
+//! memory.
 
-/// A record, in the order of the log.
+use super::commits::Commit;
+
+/// A commit, in the order of the log. Those of one record have its offset.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     pub offset: u64,
@@ -19,12 +21,11 @@ pub struct LogCommit {
     pub rows: u64,
 }
 
-/// The records up to some version.
+/// The commits up to some version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
-    pub records: usize,
     pub rows: u64,
-    /// Where the last of them ends in the file.
+    /// Where the record of the last of them ends in the file.
     pub end: u64,
 }
 
@@ -36,7 +37,7 @@ pub(super) struct Piece {
     pub rows: usize,
 }
 
-/// Invariant: offsets, versions and first rows increase strictly.
+/// Invariant: versions and first rows increase strictly, and offsets from record to record.
 #[derive(Debug)]
 pub(super) struct Index {
     entries: Vec<Entry>,
@@ -50,20 +51,24 @@ impl Index {
         Index { entries: Vec::new(), rows: 0, end: first_record }
     }
 
-    /// Adds the record that begins where the last one ends; returns its rows.
-    pub fn push(&mut self, version: u64, committed_at_ms: u64, rows: u64, bytes: u64) -> std::ops::Range<u64> {
-        self.entries.push(Entry { offset: self.end, version, committed_at_ms, first_row: self.rows });
+    /// Adds the record that begins where the last one ends, with the rows of these commits; returns its rows.
+    pub fn push(&mut self, commits: &[Commit], bytes: u64) -> std::ops::Range<u64> {
         let first = self.rows;
-        self.rows += rows;
+        for Commit { version, committed_at_ms, rows } in commits.iter().copied() {
+            self.entries.push(Entry { offset: self.end, version, committed_at_ms, first_row: self.rows });
+            self.rows += rows;
+        }
         self.end += bytes;
         first..self.rows
     }
 
     /// Takes the last record back.
     pub fn pop(&mut self) {
-        if let Some(entry) = self.entries.pop() {
-            self.rows = entry.first_row;
-            self.end = entry.offset;
+        while let Some(entry) = self.entries.pop() {
+            (self.rows, self.end) = (entry.first_row, entry.offset);
+            if self.entries.last().is_none_or(|before| before.offset < entry.offset) {
+                return;
+            }
         }
     }
 
@@ -76,11 +81,19 @@ impl Index {
     }
 
     pub fn until(&self, version_max: u64) -> Extent {
-        let records = self.entries.partition_point(|entry| entry.version <= version_max);
-        match self.entries.get(records) {
-            Some(next) => Extent { records, rows: next.first_row, end: next.offset },
-            None => Extent { records, rows: self.rows, end: self.end },
-        }
+        let commits = self.entries.partition_point(|entry| entry.version <= version_max);
+        let rows = self.entries.get(commits).map_or(self.rows, |next| next.first_row);
+        let end = match commits.checked_sub(1) {
+            Some(last) => self.end_of(self.entries[last].offset),
+            None => self.entries.first().map_or(self.end, |first| first.offset),
+        };
+        Extent { rows, end }
+    }
+
+    /// Where the record at `offset` ends.
+    fn end_of(&self, offset: u64) -> u64 {
+        let next = self.entries.partition_point(|entry| entry.offset <= offset);
+        self.entries.get(next).map_or(self.end, |next| next.offset)
     }
 
     /// Each version with the number of rows it added.
@@ -98,16 +111,22 @@ impl Index {
 
     /// The parts of records that make up these rows, in order.
     pub fn pieces(&self, rows: std::ops::Range<u64>) -> Vec<Piece> {
-        let first = self.entries.partition_point(|entry| entry.first_row <= rows.start).saturating_sub(1);
         let mut pieces = Vec::new();
-        for (at, entry) in self.entries.iter().enumerate().skip(first) {
-            let next_row = self.entries.get(at + 1).map_or(self.rows, |next| next.first_row);
-            let (start, end) = (entry.first_row.max(rows.start), next_row.min(rows.end));
+        let Some(within) = self.entries.partition_point(|entry| entry.first_row <= rows.start).checked_sub(1) else { return pieces };
+        let offset = self.entries[within].offset;
+        let mut first = self.entries.partition_point(|entry| entry.offset < offset);
+        while let Some(Entry { offset, first_row, .. }) = self.entries.get(first).copied() {
+            let after = match self.entries.get(first + 1) {
+                Some(next) if next.offset == offset => self.entries.partition_point(|entry| entry.offset <= offset),
+                _ => first + 1,
+            };
+            let record = first_row..self.entries.get(after).map_or(self.rows, |next| next.first_row);
+            let (start, end) = (record.start.max(rows.start), record.end.min(rows.end));
             if start >= end {
                 break;
             }
-            let start_in_record = (start - entry.first_row) as usize;
-            pieces.push(Piece { offset: entry.offset, start: start_in_record, rows: (end - start) as usize });
+            pieces.push(Piece { offset, start: (start - record.start) as usize, rows: (end - start) as usize });
+            first = after;
         }
         pieces
     }

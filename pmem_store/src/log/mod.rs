@@ -4,6 +4,7 @@
 //!
 //! - `tail_log`: making, opening and reading; `append`: writing; `group_commit`: who flushes
 //! - `format`: the bytes; `encode` and `decode`: rows to a record and back; `recover`: where it ends
+//! - `staged` and `columns`: rows that are no record yet; `commits`: whose the rows of a record are
 //! - `copy`: the bytes of its records for a backup, and back
 //! - `index`: where each record lies; `view` and `chunks`: its rows as batches
 //!
@@ -12,6 +13,8 @@
 
 mod append;
 mod chunks;
+mod columns;
+mod commits;
 mod copy;
 mod decode;
 mod encode;
@@ -20,6 +23,7 @@ mod format;
 mod group_commit;
 mod index;
 mod recover;
+mod staged;
 mod stored;
 mod tail_log;
 mod view;

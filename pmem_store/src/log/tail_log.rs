@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockReadGuard};
 
 use super::append::Writer;
 use super::chunks::Chunks;
@@ -153,6 +153,18 @@ impl TailLog {
         self.writer()?.append(&self.data.index, record, version, with_catalog)
     }
 
+    /// Takes rows as commit `version`, as [`TailLog::append`] does, and makes them a record later, with those
+    /// of other commits: when somebody asks for them, appends or flushes. What they need is reserved. Types
+    /// are those of the log. None, and nothing is done, for rows that have to be appended; else whether
+    /// they are the first ones that wait.
+    ///
+    /// # Errors
+    ///
+    /// Rows staged before that could not be written poison the store.
+    pub fn stage(&self, batch: &RecordBatch, version: u64) -> Result<Option<bool>> {
+        self.writer()?.stage(&self.data.index, batch, version)
+    }
+
     /// Returns when everything before the offset `up_to` is durable, as far as the mode promises
     /// that. Callers that come together share a flush.
     ///
@@ -160,7 +172,15 @@ impl TailLog {
     ///
     /// A flush that failed poisons the store.
     pub fn flush(&self, up_to: u64) -> Result<()> {
-        self.writer()?.flush(up_to.min(self.size_bytes()))
+        let writer = self.writer()?;
+        // It may be so by somebody else's flush, whatever has happened since.
+        if writer.durable() >= up_to {
+            return Ok(());
+        }
+        writer.settle(&self.data.index, u64::MAX)?;
+        // Not with the index: who appends waits for it, and the flush for who appends.
+        let end = self.data.index.read().end();
+        writer.flush(up_to.min(end))
     }
 
     /// Takes back the record of `version`, if it is the last: for a commit `with_catalog` that the
@@ -172,35 +192,42 @@ impl TailLog {
 
     /// The rows of records with a version of at most `version_max`; stays as it is.
     pub fn view(&self, version_max: u64) -> Result<LogView> {
+        let Some(writer) = &self.writer else {
+            let extent = self.data.index.read().until(version_max);
+            return Ok(LogView::new(Arc::clone(&self.data), extent));
+        };
+        writer.settle(&self.data.index, version_max)?;
         let extent = self.data.index.read().until(version_max);
-        if let Some(writer) = &self.writer {
-            writer.write_up_to(extent.end)?;
-        }
+        writer.write_up_to(extent.end)?;
         Ok(LogView::new(Arc::clone(&self.data), extent))
     }
 
     /// How many rows there were at `version`.
     pub fn rows_at(&self, version: u64) -> u64 {
-        self.data.index.read().until(version).rows
+        self.index().until(version).rows
     }
 
     /// Each version of the log with the number of rows it added, oldest first.
     pub fn versions(&self) -> Vec<(u64, u64)> {
-        self.data.index.read().versions()
+        self.index().versions()
     }
 
-    /// Each version of the log with its time, oldest first.
-    pub(crate) fn commits(&self) -> Vec<LogCommit> {
-        self.data.index.read().commits()
+    /// Each version of the log with its time, oldest first. An error where one is missing that was acknowledged: who
+    /// looks for the version of a time must not find the one before.
+    pub(crate) fn commits(&self) -> Result<Vec<LogCommit>> {
+        if let Some(writer) = &self.writer {
+            writer.settle(&self.data.index, u64::MAX)?;
+        }
+        Ok(self.data.index.read().commits())
     }
 
     pub fn last_version(&self) -> Option<u64> {
-        self.data.index.read().last().map(|last| last.version)
+        self.index().last().map(|last| last.version)
     }
 
     /// What the header and the records take.
     pub fn size_bytes(&self) -> u64 {
-        self.data.index.read().end()
+        self.index().end()
     }
 
     /// The size of the file.
@@ -233,6 +260,15 @@ impl TailLog {
     /// The record of a log in a simulated region.
     pub fn trace(&self) -> Option<simulated::Trace> {
         self.writer.as_ref().and_then(|writer| writer.region.trace())
+    }
+
+    /// With all rows in it that were staged; but for those that could not be written, which has poisoned the
+    /// store.
+    fn index(&self) -> RwLockReadGuard<'_, Index> {
+        if let Some(Err(error)) = self.writer.as_ref().map(|writer| writer.settle(&self.data.index, u64::MAX)) {
+            tracing::error!(%error, "rows that were acknowledged could not be written");
+        }
+        self.data.index.read()
     }
 
     fn writer(&self) -> Result<&Writer> {

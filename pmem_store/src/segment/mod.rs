@@ -19,7 +19,7 @@ pub(crate) use exact::exact;
 pub use appender::Appender;
 pub use checksum::{BufferChecksums, ChecksumEntry};
 pub use compact::storable_schema;
-pub use reader::Segment;
+pub use reader::{BatchPlace, Segment};
 pub use seal::SealedSegment;
 pub(crate) use seal::{SidePaths, link_segment_files, remove_segment_files, segment_pairs};
 pub use sketch::DistinctSketch;

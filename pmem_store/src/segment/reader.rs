@@ -35,6 +35,14 @@ pub struct Segment {
     decoded: Mutex<HashMap<usize, RecordBatch>>,
 }
 
+/// Where a record batch lies in the file, in bytes: its message, and behind it the buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchPlace {
+    pub offset: u64,
+    pub metadata_bytes: u64,
+    pub body_bytes: u64,
+}
+
 impl Segment {
     /// Maps the segment, verifies its metadata and reads its statistics; reads none of its data.
     pub fn open(path: &Path, sealed: &SealedSegment) -> Result<Segment> {
@@ -75,6 +83,11 @@ impl Segment {
     /// The rows of batch `index`, as positions in the segment.
     pub fn batch_rows(&self, index: usize) -> std::ops::Range<usize> {
         self.batch_starts[index]..self.batch_starts[index + 1]
+    }
+
+    pub fn batch_place(&self, index: usize) -> BatchPlace {
+        let (message, body) = block_ranges(&self.layout.blocks[index]);
+        BatchPlace { offset: message.start as u64, metadata_bytes: message.len() as u64, body_bytes: body.len() as u64 }
     }
 
     pub fn size_bytes(&self) -> u64 {

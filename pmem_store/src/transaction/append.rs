@@ -48,7 +48,7 @@ impl TableSnapshot {
 impl Store {
     /// Whether the last commit has the table as it was known.
     pub fn is_unchanged(&self, table: &KnownTable) -> bool {
-        table.find(&self.core.publisher.state()).is_some()
+        self.core.publisher.with_state(|state| table.find(state).is_some())
     }
 
     /// Whether somebody commits just now, so that a commit would have to wait.
@@ -70,6 +70,9 @@ impl Store {
         let core = &self.core;
         core.check_writable()?;
         core.mark_dirty()?;
+        if let Some(staged) = self.stage_rows(table, rows, durability)? {
+            return Ok(Some(staged));
+        }
         let Some((log, mut record)) = table.prepare(&core.publisher.state(), rows)? else { return Ok(None) };
         let _commits = core.commits.lock();
         // What the table is may have changed, and the log with it, while the rows were encoded.
@@ -78,12 +81,70 @@ impl Store {
         let durability = durability.unwrap_or_else(|| durability_of(&known.record));
         append_record(core, &log, &mut record, durability)
     }
+
+    /// As [`Store::append_rows`] with [`Durability::Async`], for rows that can be visible without waiting for
+    /// anybody; the version they made. None, and nothing is done, for all others.
+    pub fn append_at_once(&self, table: &KnownTable, rows: &RecordBatch) -> Result<Option<u64>> {
+        let core = &self.core;
+        core.check_writable()?;
+        core.mark_dirty()?;
+        let Some(_commits) = core.commits.try_lock() else { return Ok(None) };
+        let known = core.publisher.next_at_once(|state| table.open_log(state));
+        let Some((version, log)) = known else { return Ok(None) };
+        let staged = stage(core, &log, rows, version)?;
+        Ok(staged.then_some(version))
+    }
+
+    /// Rows that need not be durable become a record together with others. None, and nothing is done, where
+    /// they have to be one by themselves.
+    fn stage_rows(
+        &self,
+        table: &KnownTable,
+        rows: &RecordBatch,
+        durability: Option<Durability>,
+    ) -> Result<Option<Acknowledgement>> {
+        let core = &self.core;
+        if durability == Some(Durability::Sync) {
+            return Ok(None);
+        }
+        let _commits = core.commits.lock();
+        let is_async = |state: &CatalogState| {
+            durability.is_some() || table.find(state).is_some_and(|found| durability_of(&found.record) == Durability::Async)
+        };
+        let log = core.publisher.with_state(|state| table.open_log(state).filter(|_| is_async(state)));
+        let Some(log) = log else { return Ok(None) };
+        let version = core.publisher.next_version();
+        match stage(core, &log, rows, version)? {
+            true => Ok(Some(Acknowledgement::new(core, &log, version, None))),
+            false => Ok(None),
+        }
+    }
+}
+
+/// Gives the log rows as commit `version`, to be durable soon. False, and nothing is done, where they have to
+/// be a record of their own. The commits are locked, and the log is the open one of its table.
+fn stage(core: &StoreCore, log: &Arc<TailLog>, rows: &RecordBatch, version: u64) -> Result<bool> {
+    let Some(is_first) = log.stage(rows, version)? else { return Ok(false) };
+    if is_first {
+        // Before anybody can see the rows, as in `append_record`. The others wait for the same flush.
+        OpenLogs::flush_soon(&core.shared.logs, log);
+    }
+    core.publisher.begin(version, true);
+    Ok(true)
 }
 
 impl KnownTable {
+    /// A change of whatever the catalog says of the table, also of its name, has given it another version.
     fn find<'a>(&self, state: &'a CatalogState) -> Option<&'a Arc<TableState>> {
-        let found = state.table(&self.namespace, &self.name)?;
-        (found.record.id == self.id && found.record.changed_version == self.changed_version).then_some(found)
+        state.table_by_id(self.id).filter(|found| found.record.changed_version == self.changed_version)
+    }
+
+    /// The log that takes rows of the table as it was known; None also if nobody has looked for it yet.
+    fn open_log(&self, state: &CatalogState) -> Option<Arc<TailLog>> {
+        let table = self.find(state)?;
+        let last = table.loaded()?.logs.values().next_back()?;
+        let is_open = !last.record.closed && last.record.schema_version == table.record.schema_version;
+        is_open.then(|| Arc::clone(&last.log))
     }
 
     fn prepare(&self, state: &CatalogState, rows: &RecordBatch) -> Result<Option<(Arc<TailLog>, PreparedRecord)>> {
@@ -121,8 +182,7 @@ pub(super) fn append_record(
         OpenLogs::flush_soon(&core.shared.logs, log);
     }
     core.publisher.begin(version, is_async);
-    let (core, log) = (Arc::clone(core), Arc::clone(log));
-    Ok(Some(Acknowledgement { core, log, version, end_offset: appended.end_offset, is_async, is_waited_for: false }))
+    Ok(Some(Acknowledgement::new(core, log, version, (!is_async).then_some(appended.end_offset))))
 }
 
 /// A commit that was appended. Dropped, it is waited for all the same: later versions become visible
@@ -133,12 +193,17 @@ pub struct Acknowledgement {
     core: Arc<StoreCore>,
     log: Arc<TailLog>,
     version: u64,
-    end_offset: u64,
-    is_async: bool,
+    /// Of the log, if the rows are to be durable.
+    end_offset: Option<u64>,
     is_waited_for: bool,
 }
 
 impl Acknowledgement {
+    fn new(core: &Arc<StoreCore>, log: &Arc<TailLog>, version: u64, end_offset: Option<u64>) -> Acknowledgement {
+        let (core, log) = (Arc::clone(core), Arc::clone(log));
+        Acknowledgement { core, log, version, end_offset, is_waited_for: false }
+    }
+
     /// Returns when the rows are what they were promised to be: visible, and durable unless that may come
     /// later. The version they made.
     pub fn wait(mut self) -> Result<u64> {
@@ -149,12 +214,12 @@ impl Acknowledgement {
 
     /// Whether the rows are visible, so that [`Acknowledgement::wait`] has nothing to wait for.
     pub fn is_visible(&self) -> bool {
-        self.is_async && self.core.publisher.is_visible(self.version)
+        self.end_offset.is_none() && self.core.publisher.is_visible(self.version)
     }
 
     fn settle(&self) -> Result<()> {
-        if !self.is_async {
-            self.log.flush(self.end_offset)?;
+        if let Some(end_offset) = self.end_offset {
+            self.log.flush(end_offset)?;
         }
         self.core.publisher.finish(self.version)
     }

@@ -8,6 +8,7 @@ use super::change::Change;
 use super::materialize::{live, materialize, open_log};
 use super::persist::Persisted;
 use super::{Transaction, apply, persist};
+use crate::access::check_drops;
 use crate::catalog::{CatalogWriter, TableId};
 use crate::error::{Result, StoreError};
 use crate::log::{PreparedRecord, TailLog};
@@ -44,6 +45,9 @@ impl Transaction {
             apply::apply(change, &mut state, version, &core.shared)?;
         }
         self.check(&core, &state, version)?;
+        if let Some(author) = &self.author {
+            check_drops(author.as_ref(), &current.state, &state)?;
+        }
         let replaced = self.changes.iter().filter_map(|change| match change {
             Change::ReplaceSegments(replacement) => Some(Arc::clone(replacement)),
             _ => None,
@@ -109,6 +113,11 @@ impl Transaction {
         let mut writer = CatalogWriter::begin(&core.database)?;
         keep_named(&writer, current, &state, &core.shared)?;
         let mut persisted = persist::persist(&mut writer, current, &state, version)?;
+        let known = core.access();
+        let access = known.following(current, &state, self.author.as_deref().map(|author| author.name()));
+        if let Some(access) = &access {
+            access.persist(&mut writer, &known)?;
+        }
         let oldest = match writer.store.retention_ms {
             0 => version,
             retention_ms => writer.version_at(now_ms().saturating_sub(retention_ms))?,
@@ -128,6 +137,10 @@ impl Transaction {
         if let Err(error) = committed {
             core.poison.poison(format!("the commit of version {version} failed: {error}"));
             return Err(error);
+        }
+        // Before anybody can see what was made: it has an owner then.
+        if let Some(access) = access {
+            core.set_access(access);
         }
         core.publisher.publish(state, version);
         Ok(persisted)

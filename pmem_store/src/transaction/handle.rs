@@ -11,6 +11,7 @@ use super::apply;
 use super::change::{Change, DeletedRows, KnownRows};
 use super::moved::Base;
 use super::parts::{NewTable, Replacement, TableAlteration};
+use crate::access::Author;
 use crate::catalog::{TableId, ViewRecord};
 use crate::error::{Result, StoreError};
 use crate::logs::Durability;
@@ -32,6 +33,8 @@ pub struct Transaction {
     pub(super) checks: Vec<CommitCheck>,
     /// Instead of what the table says.
     pub(super) durability: Option<Durability>,
+    /// Owns what is made here, and may drop what is dropped.
+    pub(super) author: Option<Arc<dyn Author>>,
     /// Only held: where rows go meanwhile stays known.
     _base: Base,
 }
@@ -40,7 +43,7 @@ impl Transaction {
     pub(crate) fn new(core: Arc<StoreCore>, base: Arc<Snapshot>) -> Self {
         let state = base.state.clone();
         let _base = Base::new(base.version(), &core.shared);
-        Transaction { core, base, state, changes: Vec::new(), checks: Vec::new(), durability: None, _base }
+        Transaction { core, base, state, changes: Vec::new(), checks: Vec::new(), durability: None, author: None, _base }
     }
 
     /// What this transaction sees: the version it began with and its own changes.
@@ -131,6 +134,11 @@ impl Transaction {
     /// durable. Without this it is the table's option `durability` that says.
     pub fn set_durability(&mut self, durability: Durability) {
         self.durability = Some(durability);
+    }
+
+    /// The user who is to own the schemas, tables and views that it makes, and who may drop those that it drops.
+    pub fn set_author(&mut self, author: &Arc<dyn Author>) {
+        self.author = Some(Arc::clone(author));
     }
 
     /// Adds rows of the table's physical schema. They go to its log when this commits: right for a

@@ -48,7 +48,7 @@ pub fn seal(state: &mut CatalogState, table: TableId, sealed: &SealedSegment, ve
         added_version: log.record.created_version,
         sorted: false,
         removed_version: None,
-        grown: thinned(&log.log.commits(), &needed),
+        grown: thinned(&log.log.commits()?, &needed),
     };
     let handle = shared.handle(table, sealed);
     let segment = TableSegment { record: Arc::new(record), handle, deletions: log.deletions, columns: log.columns };

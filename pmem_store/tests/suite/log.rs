@@ -7,5 +7,6 @@ mod flushing;
 mod helpers;
 mod recovery;
 mod speed;
+mod staging;
 mod types;
 mod views;

@@ -1,5 +1,6 @@
 //! The tests of the store, as one binary: linking several costs more than running them.
 
+mod access;
 mod backup;
 mod check;
 mod evolution;
@@ -14,6 +15,7 @@ mod log;
 mod mapping;
 mod recovery;
 mod region;
+mod requests;
 mod restore;
 mod segment;
 mod sketch;

@@ -2,10 +2,11 @@
 //!
 //! A copy of the store's files is what a crash of the process at that moment leaves.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pmem_store::{Durability, KnownTable, Store};
+use pmem_store::{Durability, KnownTable, Store, restore_backup};
 
 use crate::helpers::*;
 
@@ -146,4 +147,136 @@ fn a_full_log_takes_no_rows_and_a_transaction_makes_the_next_one() {
         known_table = known(&store);
     }
     assert_eq!(row_count(&store), rows);
+}
+
+/// One row a commit, as many as fit a group and some more; returns the version of each.
+fn put_many(store: &Store, known: &KnownTable, values: std::ops::Range<i64>) -> Vec<u64> {
+    values.map(|value| store.append_at_once(known, &ints(value..value + 1)).unwrap().expect("nobody is in the way")).collect()
+}
+
+fn assert_versions(store: &Store, versions: &[u64]) {
+    for (row, version) in versions.iter().enumerate() {
+        let then = store.table_at("main", "t", *version).unwrap().unwrap();
+        assert_eq!(then.row_count(), row as u64 + 2, "version {version}");
+    }
+}
+
+#[test]
+fn each_of_many_asynchronous_commits_is_a_version_also_after_reopening_and_sealing() {
+    let (dir, store, known) = table_with_log();
+    let mut versions = put_many(&store, &known, 1..300);
+    assert!(versions.windows(2).all(|pair| pair[1] == pair[0] + 1));
+    assert_versions(&store, &versions);
+    versions.extend(put_many(&store, &known, 300..310));
+    assert_eq!(store.version_at(u64::MAX).unwrap(), versions[versions.len() - 1]);
+    drop(store);
+    assert_versions(&open_read_only(dir.path()).unwrap(), &versions);
+    let store = open(dir.path());
+    assert_versions(&store, &versions);
+    assert_eq!(live_ints_of_log(&store), (0..310).collect::<Vec<_>>());
+    let last = store.snapshot().unwrap().version();
+    store.seal_logs(known.id).unwrap();
+    assert_eq!(read_ints(&table(&store, "t")), (0..310).collect::<Vec<_>>());
+    assert_eq!(store.table_at("main", "t", last).unwrap().unwrap().row_count(), 310);
+}
+
+#[test]
+fn a_snapshot_has_the_rows_of_its_version_and_no_later_ones() {
+    let (_dir, store, known) = table_with_log();
+    let mut snapshots = Vec::new();
+    for round in 0..20 {
+        put_many(&store, &known, 1 + round * 10..11 + round * 10);
+        snapshots.push((11 + round * 10, store.snapshot().unwrap()));
+    }
+    for (rows, snapshot) in snapshots {
+        assert_eq!(snapshot.table("main", "t").unwrap().unwrap().row_count(), rows as u64);
+    }
+}
+
+#[test]
+fn rows_of_all_ways_of_committing_follow_each_other_in_order() {
+    let (dir, store, known_before) = table_with_log();
+    let mut next = 1;
+    for round in 0..30 {
+        let known = known(&store);
+        next = put_many(&store, &known, next..next + 3).len() as i64 + next;
+        put(&store, &known, next, Durability::Sync);
+        put(&store, &known, next + 1, Durability::Async);
+        let mut transaction = store.begin().unwrap();
+        transaction.append_rows(known.id, ints(next + 2..next + 3)).unwrap();
+        if round % 5 == 0 {
+            transaction.create_namespace(&format!("s{round}")).unwrap();
+        }
+        transaction.commit("INSERT").unwrap();
+        assert_eq!(row_count_after_crash(dir.path()), next as u64 + 3, "the last one is durable");
+        next += 3;
+    }
+    assert_eq!(known_before.id, known(&store).id);
+    drop(store);
+    assert_eq!(live_ints_of_log(&open(dir.path())), (0..next).collect::<Vec<_>>());
+}
+
+#[test]
+fn rows_that_would_have_to_wait_are_not_taken_at_once() {
+    let (_dir, store, known) = table_with_log();
+    let pending = store.append_rows(&known, &ints(1..2), Some(Durability::Sync)).unwrap().unwrap();
+    assert_eq!(store.append_at_once(&known, &ints(2..3)).unwrap(), None, "a version before it is not visible");
+    pending.wait().unwrap();
+    assert!(store.append_at_once(&known, &ints(2..3)).unwrap().is_some());
+    assert_eq!(store.append_at_once(&known, &ints(0..1_000)).unwrap(), None, "many rows are a record of their own");
+    let mut transaction = store.begin().unwrap();
+    transaction.delete_rows(known.id, rows_of(table(&store, "t").tails()[0].id(), [0])).unwrap();
+    transaction.commit("DELETE").unwrap();
+    assert_eq!(store.append_at_once(&known, &ints(2..3)).unwrap(), None, "it has changed");
+    assert_eq!(row_count(&store), 2);
+}
+
+#[test]
+fn what_each_of_several_writers_has_flushed_survives_a_crash() {
+    let (dir, store, known) = table_with_log();
+    std::thread::scope(|scope| {
+        for writer in 1..4 {
+            let (store, known, path) = (&store, &known, dir.path());
+            scope.spawn(move || {
+                for row in 0..200 {
+                    let value = writer * 1_000 + row;
+                    if store.append_at_once(known, &ints(value..value + 1)).unwrap().is_none() {
+                        put(store, known, value, Durability::Async);
+                    }
+                    if row % 40 != 39 {
+                        continue;
+                    }
+                    store.flush().unwrap();
+                    let copy = copy_of(path);
+                    let left = live_ints_of_log(&open(copy.path()));
+                    let own = left.iter().copied().filter(|value| value / 1_000 == writer);
+                    assert!(own.take(row as usize + 1).eq(writer * 1_000..=value));
+                }
+            });
+        }
+    });
+    assert_eq!(row_count(&store), 601);
+}
+
+#[test]
+fn deleting_rows_that_were_put_just_before_deletes_them() {
+    let (dir, store, known) = table_with_log();
+    put_many(&store, &known, 1..50);
+    let id = table(&store, "t").tails()[0].id();
+    let mut transaction = store.begin().unwrap();
+    transaction.delete_rows(known.id, rows_of(id, 10..50)).unwrap();
+    transaction.commit("DELETE").unwrap();
+    assert_eq!((row_count(&store), row_count_after_crash(dir.path())), (10, 10));
+}
+
+#[test]
+fn a_backup_has_the_rows_put_just_before_it() {
+    let (_dir, store, known) = table_with_log();
+    put_many(&store, &known, 1..200);
+    let target = tempfile::tempdir().unwrap();
+    let (backup, restored) = (target.path().join("backup"), target.path().join("restored"));
+    store.backup(&backup, false, &mut |_| ControlFlow::Continue(())).unwrap();
+    put_many(&store, &known, 200..210);
+    restore_backup(&backup, &restored, false, &mut |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(row_count(&open(&restored)), 200);
 }

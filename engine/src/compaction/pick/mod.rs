@@ -56,7 +56,12 @@ pub fn pick_jobs(table: &TableSnapshot, effort: Effort, limits: Limits) -> Resul
 
 /// Whether the piece is worth to be rewritten by itself.
 fn must_be_rewritten(piece: &Piece, effort: Effort) -> bool {
-    piece.is_stale || piece.is_much_deleted() || (effort == Effort::Full && piece.has_deletions())
+    let by_deletions = match effort {
+        Effort::Background => piece.is_much_deleted(),
+        Effort::Optimize => piece.is_slowed_by_deletions(),
+        Effort::Full => piece.has_deletions(),
+    };
+    piece.is_stale || by_deletions
 }
 
 /// Whether a table should rather have fewer, larger ones.

@@ -70,6 +70,17 @@ fn a_segment_is_rewritten_when_more_than_a_fifth_of_it_is_deleted() {
 }
 
 #[test]
+fn on_demand_a_segment_is_rewritten_when_scans_notice_what_is_deleted_of_it() {
+    let deleted = |id, gone: u64| {
+        let piece = of_size(id, 200 * MIB);
+        Piece { live_rows: piece.rows - piece.rows * gone / 1000, ..piece }
+    };
+    let pieces = vec![deleted(1, 4), deleted(2, 6), deleted(3, 100)];
+    assert!(plain::pick(pieces.clone(), Effort::Background, limits()).is_empty());
+    assert_eq!(ids(&plain::pick(pieces, Effort::Optimize, limits())), [[2], [3]]);
+}
+
+#[test]
 fn a_job_has_no_more_rows_than_memory_for_their_places() {
     let limits = Limits::of(8 * 10_000, u64::MAX);
     let pieces: Vec<Piece> = (1..=8).map(|id| piece(id, 3_000)).collect();

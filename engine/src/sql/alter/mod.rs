@@ -11,6 +11,7 @@ use pmem_store::{Snapshot, StoreError, TableSnapshot};
 use super::ddl::resolve;
 use super::draft::Draft;
 use super::order_clause::KeyColumn;
+use crate::access::Privilege;
 use crate::constraints::{check_existing, others_have_written};
 use crate::error::{EngineError, nearest};
 use crate::session::Running;
@@ -23,6 +24,7 @@ pub async fn alter_table(running: &Running, alter: ast::AlterTable, key: Option<
     }
     let (namespace, name) = resolve(&TableReference::parse_str(&alter.name.to_string()))?;
     let Some(table) = existing(running, &namespace, &name, alter.if_exists)? else { return Ok(()) };
+    running.catalog.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
     let orders = alter.operations.iter().filter(|operation| matches!(operation, AlterTableOperation::DropClusteringKey)).count();
     if orders > 1 {
         return Err(EngineError::unsupported("a table with two orders", Some("use one ORDER BY (…), or DROP CLUSTERING KEY")));

@@ -11,12 +11,17 @@ use super::duration::duration_ms;
 use super::evaluate::constant;
 use super::point::{Point, no_snapshot};
 use super::statement::{Expiry, VersionStatement};
+use crate::access::Privilege;
+use crate::audit::set_retention_ms;
 use crate::error::EngineError;
 use crate::session::Running;
 use crate::system::instants;
 use crate::write::{blocking, now_ms, state_error};
 
-/// The name of the one setting that belongs to the store.
+/// How long rows of `system.audit` stay.
+const AUDIT_RETENTION: &str = "audit_retention";
+
+/// The name of the setting of the store that says how long versions stay.
 pub const RETENTION: &str = "retention";
 
 /// The rows of those that have some.
@@ -41,6 +46,14 @@ pub async fn run_versions(running: &Running, statement: VersionStatement) -> Res
         VersionStatement::Restore { table, to } => restore(running, &table, &to).await.map(|()| None),
         VersionStatement::Expire(expiry) => expire(running, expiry).await.map(Some),
         VersionStatement::AlterSystem { setting, value } => alter_system(running, &setting, value).await.map(|()| None),
+    }
+}
+
+/// The rows of a statement that only lists; None for those that change something.
+pub fn listed_versions(running: &Running, statement: &VersionStatement) -> Result<Option<RecordBatch>, EngineError> {
+    match statement {
+        VersionStatement::ShowSnapshots => shown(named(running), &running.engine.store.versions()?).map(Some),
+        _ => Ok(None),
     }
 }
 
@@ -80,6 +93,7 @@ async fn restore(running: &Running, table: &TableReference, to: &Point) -> Resul
     let Some(table) = snapshot.table(&namespace, &name)? else {
         return Err(StoreError::DoesNotExist { kind: "table", name }.into());
     };
+    running.catalog.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
     let version = to.version(&running.state, &running.engine.store, &snapshot, table.record())?;
     let scope = running.catalog.write_scope();
     // Links or copies files.
@@ -119,9 +133,15 @@ async fn expire(running: &Running, expiry: Expiry) -> Result<RecordBatch, Engine
 }
 
 async fn alter_system(running: &Running, setting: &str, value: Option<String>) -> Result<(), EngineError> {
+    if setting == AUDIT_RETENTION {
+        refuse_transaction(running, "ALTER SYSTEM")?;
+        let retention_ms = value.map(|sql| duration_ms(&constant(&running.state, &sql)?)).transpose()?;
+        let store = Arc::clone(&running.engine.store);
+        return blocking(move || Ok(set_retention_ms(&store, retention_ms)?)).await;
+    }
     if setting != RETENTION {
         let message = format!("the store has no setting \"{setting}\"");
-        let hint = "ALTER SYSTEM changes \"retention\"; SET changes settings of the session";
+        let hint = "ALTER SYSTEM changes \"retention\" and \"audit_retention\"; SET changes settings of the session";
         return Err(EngineError::Sql { message, position: None, hint: Some(hint.into()) });
     }
     refuse_transaction(running, "ALTER SYSTEM")?;

@@ -96,8 +96,12 @@ fn a_compaction_that_is_cancelled_leaves_no_file() {
             let optimize = db.session.execute("OPTIMIZE TABLE t");
             let _ = tokio::time::timeout(std::time::Duration::from_millis(wait_ms), optimize).await;
         });
-        let is_clean = || db.segment_files() == before || states(&db).last().is_some_and(|state| state == "done");
-        assert!(soon(is_clean), "{:?}", db.segment_files());
+        // A quick machine is done before it is cancelled, and what is cancelled after that has nothing to do.
+        let is_done = || states(&db).iter().any(|state| state == "done");
+        assert!(soon(|| db.segment_files() == before || is_done()), "{:?}", db.segment_files());
+        if is_done() {
+            break;
+        }
     }
     assert!(soon(|| db.spill_files().is_empty()));
     assert_eq!(db.rows("SELECT count(*), sum(id), count(DISTINCT s) FROM t"), ["600000|179999700000|600000"]);

@@ -59,11 +59,26 @@ struct Run {
 impl Run {
     /// Appends `records` to `log`, flushing after those whose position is in `flush_after`.
     fn new(log: &TailLog, records: &[Record], flush_after: &[usize]) -> Run {
+        Run::of(log, records, flush_after, |rows, record| {
+            log.append(rows, record.version, record.with_catalog).unwrap().end_offset
+        })
+    }
+
+    /// The same with rows that become one record when they are flushed.
+    fn staged(log: &TailLog, records: &[Record], flush_after: &[usize]) -> Run {
+        Run::of(log, records, flush_after, |rows, record| {
+            log.stage(rows, record.version).unwrap().expect("they can wait");
+            u64::MAX
+        })
+    }
+
+    /// `append` returns what is to be flushed.
+    fn of(log: &TailLog, records: &[Record], flush_after: &[usize], append: impl Fn(&RecordBatch, &Record) -> u64) -> Run {
         let trace = log.trace().unwrap();
         let mut acknowledged = vec![(0, 0)];
         for (index, record) in records.iter().enumerate() {
             let rows: RecordBatch = ints(record.values.clone());
-            let end = log.append(&rows, record.version, record.with_catalog).unwrap().end_offset;
+            let end = append(&rows, record);
             if flush_after.contains(&index) {
                 log.flush(end).unwrap();
                 let fences = trace.events().iter().filter(|event| **event == Event::Fence).count();
@@ -206,10 +221,17 @@ impl Explorer {
 }
 
 fn crash_everywhere(kind: RegionKind, records: &[Record], flush_after: &[usize], depth: usize) -> usize {
+    crash_run_everywhere(kind, records, flush_after, depth, false)
+}
+
+fn crash_run_everywhere(kind: RegionKind, records: &[Record], flush_after: &[usize], depth: usize, staged: bool) -> usize {
     let mut explorer = Explorer::new(kind);
     let log = explorer.fixture.create(CAPACITY, kind);
     let created = log.trace().unwrap().events().len();
-    let run = Run::new(&log, records, flush_after);
+    let run = match staged {
+        true => Run::staged(&log, records, flush_after),
+        false => Run::new(&log, records, flush_after),
+    };
     drop(log);
     // Before its header is durable nobody names the log.
     let initial = vec![0; CAPACITY as usize];
@@ -232,6 +254,16 @@ fn what_was_flushed_survives_any_crash_and_the_rest_is_there_whole_or_not() {
         let images = crash_everywhere(kind, &workload(), &[0, 3], 0);
         assert!(images > 300, "{images}");
     }
+}
+
+#[test]
+fn commits_that_share_a_record_survive_a_crash_together_and_with_all_before_them() {
+    for kind in [RegionKind::Simulated, RegionKind::SimulatedDax] {
+        let images = crash_run_everywhere(kind, &workload(), &[0, 3], 0, true);
+        assert!(images > 200, "{kind:?}: {images}");
+    }
+    let images = crash_run_everywhere(RegionKind::Simulated, &workload(), &[1], 1, true);
+    assert!(images > 3_000, "{images}");
 }
 
 #[test]

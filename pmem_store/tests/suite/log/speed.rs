@@ -7,9 +7,10 @@ use arrow::array::RecordBatch;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use pmem_store::region::RegionKind;
+use pmem_store::{Durability, KnownTable};
 
 use super::helpers::*;
-use crate::helpers::{batch, ints, strings};
+use crate::helpers::{batch, create_table, fresh, ints, strings, table};
 
 /// Wall time, and time of this thread on a CPU: the machine may be busy with something else.
 struct Clock(Instant, Duration);
@@ -92,6 +93,56 @@ fn appending_single_rows_without_a_flush() {
         let clock = Clock::start();
         drop(fixture.open());
         clock.report("open, rows", ROWS);
+    }
+}
+
+#[test]
+#[ignore = "measures"]
+fn staging_single_rows() {
+    const ROWS: usize = 100_000;
+    let shapes = [("2 columns, views", rows_of_views(ROWS)), ("10 columns", wide_rows(ROWS))];
+    for (shape, rows) in shapes.iter().chain(&shapes) {
+        println!("\n{shape}");
+        let fixture = Fixture::new(rows[0].schema());
+        let log = fixture.create(256 << 20, RegionKind::Auto);
+        let clock = Clock::start();
+        for (index, row) in rows.iter().enumerate() {
+            log.stage(row, index as u64 + 1).unwrap().unwrap();
+        }
+        log.view(u64::MAX).unwrap();
+        clock.report("stage and encode", ROWS);
+        println!("{} bytes per row", (log.size_bytes() - 4096) / ROWS as u64);
+        let clock = Clock::start();
+        log.view(u64::MAX).unwrap().chunks().unwrap();
+        clock.report("first scan, rows", ROWS);
+        drop(log);
+        let clock = Clock::start();
+        drop(fixture.open());
+        clock.report("open, rows", ROWS);
+    }
+}
+
+/// All that a store does for a row that waits for no disk.
+#[test]
+#[ignore = "measures"]
+fn putting_single_rows_into_a_store() {
+    const ROWS: usize = 10_000;
+    let rows = rows_of_views(ROWS);
+    for durability in [None, Some(Durability::Async)] {
+        let (_dir, store) = fresh();
+        let id = create_table(&store, "t", &rows[0].schema());
+        let mut transaction = store.begin().unwrap();
+        transaction.append_rows(id, rows[0].clone()).unwrap();
+        transaction.commit("INSERT").unwrap();
+        let known = KnownTable::from(&table(&store, "t"));
+        let clock = Clock::start();
+        for row in &rows {
+            match durability {
+                None => store.append_at_once(&known, row).unwrap().unwrap(),
+                Some(_) => store.append_rows(&known, row, durability).unwrap().unwrap().wait().unwrap(),
+            };
+        }
+        clock.report(if durability.is_none() { "append_at_once" } else { "append_rows" }, ROWS);
     }
 }
 

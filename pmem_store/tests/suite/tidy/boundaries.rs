@@ -5,7 +5,7 @@ use super::settle;
 use super::tree::{self, File};
 
 /// Crates, lowest first: our own ones that each may depend on, and what it must never know.
-const CRATES: [(&str, &[&str], &[&str]); 4] = [
+const CRATES: [(&str, &[&str], &[&str]); 6] = [
     (
         "pmem_store",
         &[],
@@ -33,12 +33,38 @@ const CRATES: [(&str, &[&str], &[&str]); 4] = [
         ],
     ),
     (
-        "cli",
+        "flight_server",
         &["engine"],
         &[
             "datafusion",
             "sqlparser",
             "redb",
+            "libc",
+            "memmap2",
+        ],
+    ),
+    (
+        "cli",
+        &["engine", "flight_server"],
+        &[
+            "datafusion",
+            "sqlparser",
+            "redb",
+            "memmap2",
+            "arrow-ipc",
+            "tonic",
+            "hyper",
+            "arrow-flight",
+        ],
+    ),
+    (
+        "python",
+        &["engine"],
+        &[
+            "datafusion",
+            "sqlparser",
+            "redb",
+            "libc",
             "memmap2",
             "arrow-ipc",
             "tonic",
@@ -137,11 +163,25 @@ fn only_the_store_knows_the_bytes_of_a_segment() {
         "pmem_store/src/files.rs",
         "engine/src/import/",
         "engine/src/export/",
+        // Messages of Flight, which are no file of ours either.
+        "flight_server/src/stream/",
     ];
     let problems = uses("arrow_ipc", &allowed);
     settle(
         problems,
-        "Only pmem_store's segment/, log/, catalog/ and files.rs, and the engine's import/ and export/ may name arrow_ipc.",
+        "Only pmem_store's segment/, log/, catalog/ and files.rs, the engine's import/ and export/, and flight_server's stream/ may name arrow_ipc.",
+    );
+}
+
+#[test]
+fn only_the_server_knows_the_flight_protocol() {
+    let mut problems = Vec::new();
+    for word in ["arrow_flight", "tonic", "prost"] {
+        problems.extend(uses(word, &["flight_server/src/"]));
+    }
+    settle(
+        problems,
+        "Only flight_server may name arrow_flight, tonic and prost. Other crates ask the engine, or start the server.",
     );
 }
 

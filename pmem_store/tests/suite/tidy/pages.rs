@@ -104,12 +104,14 @@ fn links_between_pages_lead_somewhere() {
 #[test]
 fn a_test_that_is_named_exists() {
     let files = tree::files();
-    let known: BTreeSet<String> = files
+    let mut known: BTreeSet<String> = files
         .iter()
         .filter(|file| file.is_rust())
         .flat_map(|file| code::functions(&file.code()))
         .map(|function| function.name)
         .collect();
+    let python = files.iter().filter(|file| file.path.ends_with(".py"));
+    known.extend(python.flat_map(|file| python_functions(&file.text)));
     let mut problems = Vec::new();
     for file in files
         .iter()
@@ -129,6 +131,12 @@ fn a_test_that_is_named_exists() {
         problems,
         "The test was renamed or removed: name the one that holds the claim now.",
     );
+}
+
+/// The tests of the Python package hold what its extension claims.
+fn python_functions(text: &str) -> impl Iterator<Item = String> {
+    let defined = |line: &str| Some(line.trim().strip_prefix("def ")?.split('(').next()?.to_string());
+    text.lines().filter_map(defined)
 }
 
 /// Words in backticks that can only be names of tests: a sentence of four words or more.

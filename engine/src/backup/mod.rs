@@ -1,4 +1,10 @@
 //! Backups: `BACKUP TO` as a statement, and what a program can ask for without one.
+//!
+//! `ask` is for a store that another process may have open, `answer` the thread that does what other
+//! processes ask for.
+
+mod answer;
+mod ask;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,20 +15,14 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use pmem_store::{BackupError, StoreError};
 pub use pmem_store::{BackupProgress, BackupReport, FileCount, VerifyReport};
 
-use crate::engine::Engine;
+pub(crate) use self::answer::Listener;
+pub use self::ask::back_up;
 use crate::error::EngineError;
 use crate::session::Running;
 use crate::write::blocking;
 
 /// Asked again and again how it should go on, with how far it is.
 pub type Watch<'a> = &'a mut dyn FnMut(BackupProgress) -> ControlFlow<()>;
-
-impl Engine {
-    /// Makes the directory `to` a backup of the last version; others read and write meanwhile.
-    pub fn backup(&self, to: &Path, copies: bool, watch: Watch<'_>) -> Result<BackupReport, EngineError> {
-        Ok(self.store().backup(to, copies, watch)?)
-    }
-}
 
 /// Whether it is the error of work that a watch has stopped.
 pub fn is_stopped(error: &EngineError) -> bool {
@@ -61,10 +61,11 @@ pub(crate) async fn backup_to(running: &Running, to: PathBuf, copies: bool) -> R
         Ok(store.backup(&to, copies, &mut watch)?)
     })
     .await?;
-    row(&report).map_err(|error| EngineError::internal(error.to_string()))
+    backed_up_row(&report).map_err(|error| EngineError::internal(error.to_string()))
 }
 
-fn row(report: &BackupReport) -> Result<RecordBatch, arrow::error::ArrowError> {
+/// What BACKUP TO gives.
+pub(crate) fn backed_up_row(report: &BackupReport) -> Result<RecordBatch, arrow::error::ArrowError> {
     let columns = [
         ("version", report.version),
         ("files_linked", report.linked.files),

@@ -1,0 +1,93 @@
+//! How `quiver serve` is set up: flags, the environment, a file.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::quiver::{Place, Said, command};
+
+/// `quiver serve --print-config` with these variables.
+fn printed(args: &[&str], variables: &[(&str, &str)]) -> Said {
+    let mut all = vec!["serve", "--print-config"];
+    all.extend(args);
+    let output = command(&all).envs(variables.iter().copied()).stdin(Stdio::null()).output().expect("the binary runs");
+    Said {
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        status: output.status.code().unwrap_or(-1),
+    }
+}
+
+fn line(text: &str, start: &str) -> String {
+    text.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start} in\n{text}")).to_string()
+}
+
+#[test]
+fn a_flag_comes_before_the_environment_and_that_before_the_file() {
+    let place = Place::new();
+    let file = place.write("quiver.toml", "sessions_max = 1\nprepared_max = 1\ntickets_max = 1\nmemory_limit = \"1GB\"\nmaintenance = true\n");
+    let said = printed(
+        &["--config", &file, "--sessions-max", "3", "--memory-limit", "3G", "--no-maintenance", "--store", "mine"],
+        &[("QUIVER_SESSIONS_MAX", "2"), ("QUIVER_PREPARED_MAX", "2")],
+    )
+    .ok();
+    assert!(line(&said, "sessions_max = 3 ").ends_with("# flag"), "{said}");
+    assert!(line(&said, "prepared_max = 2 ").ends_with("# environment"), "{said}");
+    assert!(line(&said, "tickets_max = 1 ").ends_with("quiver.toml:3"), "{said}");
+    assert!(line(&said, "savepoints_max = 10000 ").ends_with("# default"), "{said}");
+    assert!(line(&said, "memory_limit = \"3GiB\" ").ends_with("# flag"), "{said}");
+    assert!(line(&said, "maintenance = false ").ends_with("# flag"), "{said}");
+    assert!(line(&said, "store = \"mine\" ").ends_with("# flag"), "{said}");
+}
+
+#[test]
+fn the_file_may_be_named_by_the_environment() {
+    let place = Place::new();
+    let file = place.write("quiver.toml", "listen = \"127.0.0.1:4711\"\n");
+    let said = printed(&[], &[("QUIVER_CONFIG", &file)]).ok();
+    assert!(line(&said, "listen = \"127.0.0.1:4711\"").ends_with("quiver.toml:1"), "{said}");
+}
+
+#[test]
+fn what_is_wrong_is_an_error_that_says_where() {
+    let place = Place::new();
+    let file = place.write("quiver.toml", "sessions_max = 1\nlisen = \"127.0.0.1:0\"\n");
+    let said = printed(&["--config", &file], &[]);
+    assert_eq!(said.status, 1);
+    assert!(said.err.contains("quiver.toml:2: there is no setting \"lisen\"; did you mean \"listen\"?"), "{}", said.err);
+    let said = printed(&["--drain", "soon"], &[]);
+    assert_eq!(said.status, 1);
+    assert!(said.err.contains("--drain: drain is \"soon\", and a time such as"), "{}", said.err);
+    let said = printed(&[], &[("QUIVER_DRAIN", "soon")]);
+    assert!(said.err.contains("QUIVER_DRAIN: drain is \"soon\""), "{}", said.err);
+}
+
+#[test]
+fn a_variable_with_a_slip_is_a_warning() {
+    let said = printed(&[], &[("QUIVER_SESION_IDLE", "1h")]);
+    assert_eq!(said.status, 0);
+    assert!(said.err.contains("QUIVER_SESION_IDLE, which is no setting; did you mean QUIVER_SESSION_IDLE?"), "{}", said.err);
+}
+
+#[test]
+fn a_server_begins_as_its_file_says() {
+    let place = Place::new();
+    let store = place.store();
+    let file = place.write("quiver.toml", &format!("store = '{store}'\nlisten = \"127.0.0.1:0\"\nhttp = \"127.0.0.1:0\"\nthreads = 2\n"));
+    let mut child = command(&["serve", "--config", &file]).stdout(Stdio::piped()).spawn().expect("the binary starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut next = || lines.next().expect("a line").expect("text");
+    let (first, second) = (next(), next());
+    assert!(first.starts_with("listening on grpc://127.0.0.1:") && first.ends_with(&format!("with the store {store}")), "{first}");
+    assert!(second.starts_with("health and metrics on http://127.0.0.1:"), "{second}");
+    // SAFETY: kill(2) takes no memory; the process is a child that was not waited for yet. No test can hold it: it ends every test of this file.
+    unsafe { libc::kill(i32::try_from(child.id()).expect("a process id"), libc::SIGTERM) };
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[test]
+fn a_server_without_a_store_says_what_is_missing() {
+    let place = Place::new();
+    let said = place.run(&["serve"]);
+    assert_eq!(said.status, 1);
+    assert!(said.err.contains("quiver serve needs a store"), "{}", said.err);
+}

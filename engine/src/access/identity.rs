@@ -1,0 +1,115 @@
+//! Who a session works for.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pmem_store::{Access, Author, GrantObject, PrincipalRecord, Snapshot, Store};
+
+use super::permit::Permit;
+use super::privilege::Privilege;
+use super::rights::Rights;
+use crate::error::EngineError;
+use crate::sql::qualified;
+
+/// A user who has shown who they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    name: String,
+    epoch: u64,
+    is_admin: bool,
+}
+
+impl Identity {
+    /// None for a role.
+    pub(super) fn of(record: &PrincipalRecord) -> Option<Identity> {
+        record.is_user().then(|| Identity { name: record.name.clone(), epoch: record.epoch, is_admin: record.is_admin })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Another one after a new password, and for another user of the same name.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// As of when the identity was made.
+    pub fn is_admin(&self) -> bool {
+        self.is_admin
+    }
+
+    pub(super) fn without_admin(self) -> Identity {
+        Identity { is_admin: false, ..self }
+    }
+
+    /// The same user as of now; an error where there is none of this password any more.
+    pub(super) fn now(&self, access: &Access) -> Result<Identity, EngineError> {
+        let now = access.principal(&self.name).and_then(|record| Identity::of(record));
+        now.filter(|now| now.epoch == self.epoch).ok_or_else(|| {
+            let name = &self.name;
+            EngineError::Unauthenticated { message: format!("user \"{name}\" is gone or has another password by now; log in again") }
+        })
+    }
+}
+
+/// What a session of a user looks up at each statement.
+#[derive(Debug)]
+pub struct SessionAccess {
+    identity: Identity,
+    store: Arc<Store>,
+    /// As of the users and grants they were made from.
+    known: Mutex<Option<(Arc<Access>, Arc<Rights>)>>,
+}
+
+impl SessionAccess {
+    pub fn new(store: &Arc<Store>, identity: &Identity) -> Result<SessionAccess, EngineError> {
+        let access = SessionAccess { identity: identity.clone(), store: Arc::clone(store), known: Mutex::default() };
+        access.rights()?;
+        Ok(access)
+    }
+
+    fn rights(&self) -> Result<Arc<Rights>, EngineError> {
+        let now = self.store.access();
+        let mut known = self.known.lock();
+        if let Some((access, rights)) = &*known
+            && Arc::ptr_eq(access, &now)
+        {
+            return Ok(Arc::clone(rights));
+        }
+        // Nothing stays of what was known where the user is gone.
+        *known = None;
+        let rights = Arc::new(Rights::of(&now, self.identity.now(&now)?));
+        *known = Some((now, Arc::clone(&rights)));
+        Ok(rights)
+    }
+
+    /// As of now. `base` is what an open transaction began with: what it has made since is its own.
+    pub fn permit(&self, base: Option<Arc<Snapshot>>) -> Result<Permit, EngineError> {
+        Ok(Permit::new(self.rights()?, base))
+    }
+
+    /// For who is not there any more.
+    pub fn nothing(&self) -> Permit {
+        Permit::new(Arc::new(Rights::none(self.identity.clone())), None)
+    }
+}
+
+impl Author for SessionAccess {
+    fn name(&self) -> &str {
+        self.identity.name()
+    }
+
+    fn check_drop(&self, object: &GrantObject, namespace: &str, name: &str) -> Result<(), String> {
+        let rights = self.rights().map_err(|error| error.to_string())?;
+        let has = match object {
+            GrantObject::Table(id) => rights.on_table(*id, namespace),
+            GrantObject::View(..) => rights.on_view(namespace, name),
+            GrantObject::Schema(_) | GrantObject::Store => rights.on_schema(name),
+        };
+        match has.has(Privilege::Ownership) {
+            true => Ok(()),
+            false => Err(format!("you may not drop or replace {}, which you do not own; choose another name, or ask its owner", qualified(namespace, name))),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Who a session works for, and what that one may do.
+//!
+//! Names mean something to a statement only through the session's catalog, and for a user that has a snapshot in which
+//! is nothing that the user has no privilege on (`permit.rs`). What is done with a name is held against the privilege
+//! it needs where it is done: rows are read by `StoreTable::scan` alone, and every statement passes `kinds.rs`, which
+//! refuses all kinds that are not known to look themselves.
+
+mod catalog;
+mod identity;
+mod kinds;
+mod password;
+mod permit;
+mod principals;
+mod privilege;
+mod random;
+mod redact;
+mod rights;
+mod users;
+
+pub(crate) use catalog::seen;
+pub use identity::Identity;
+pub(crate) use identity::SessionAccess;
+pub(crate) use kinds::check_kind;
+pub(crate) use password::{Secret, hashed};
+pub(crate) use permit::Permit;
+pub(crate) use principals::{PUBLIC, all_roles, check_admins_left, principal};
+pub(crate) use privilege::Privilege;
+pub(crate) use random::random_epoch;
+pub use redact::{HIDDEN, redacted};
+pub(crate) use redact::is_about_passwords;

@@ -1,0 +1,74 @@
+//! Passwords: what is kept of them, and whether one fits.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use argon2::Argon2;
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+
+use crate::error::EngineError;
+
+/// Longer ones are refused before anything is computed of them.
+const BYTES_MAX: usize = 1_024;
+
+/// A password in a statement. No log and no error has it.
+#[derive(Clone)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// The hash of a new password: argon2id, as a PHC string. Takes tens of milliseconds.
+pub fn hashed(password: &Secret) -> Result<String, EngineError> {
+    let refused = |message: String| EngineError::Sql { message, position: None, hint: None };
+    match password.0.len() {
+        0 => Err(refused("a password must not be empty".into())),
+        length if length > BYTES_MAX => Err(refused(format!("a password has at most {BYTES_MAX} bytes"))),
+        _ => hash(password.0.as_bytes()),
+    }
+}
+
+fn hash(password: &[u8]) -> Result<String, EngineError> {
+    let hash: Result<PasswordHash, _> = Argon2::default().hash_password(password);
+    hash.map(|hash| hash.to_string()).map_err(|error| EngineError::internal(format!("a password could not be hashed: {error}")))
+}
+
+/// Whether the password is that of the hash; without a hash no password is, and finding that out takes as long.
+pub fn fits(password: &str, known: Option<&str>) -> bool {
+    /// Of what nobody can log in with.
+    static NOBODY: OnceLock<Option<String>> = OnceLock::new();
+    // Made also where it is not needed: who is first to ask must not see a difference either.
+    let nobody = NOBODY.get_or_init(|| hash(b"nobody").ok());
+    let Some(hash) = known.or(nobody.as_deref()).and_then(|hash| PasswordHash::new(hash).ok()) else { return false };
+    let is_too_long = password.len() > BYTES_MAX;
+    let tried = if is_too_long { b"" } else { password.as_bytes() };
+    let is_right = Argon2::default().verify_password(tried, &hash).is_ok();
+    is_right && known.is_some() && !is_too_long
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_fits_its_own_hash_alone() {
+        let known = hashed(&Secret("right".into())).unwrap();
+        assert!(known.starts_with("$argon2id$"), "{known}");
+        assert!(fits("right", Some(&known)));
+        for wrong in ["wrong", "", "right ", &"r".repeat(BYTES_MAX + 1)] {
+            assert!(!fits(wrong, Some(&known)), "{wrong}");
+        }
+        assert!(!fits("nobody", None));
+        assert!(hashed(&Secret("right".into())).unwrap() != known);
+    }
+
+    #[test]
+    fn empty_and_endless_passwords_are_refused() {
+        assert!(hashed(&Secret(String::new())).is_err());
+        assert!(hashed(&Secret("x".repeat(BYTES_MAX + 1))).is_err());
+    }
+}

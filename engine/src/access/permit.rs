@@ -1,0 +1,131 @@
+//! What one statement of a user may do and see.
+//!
+//! Invariant: what the user has no privilege on is in no snapshot that the statement is given.
+
+use std::sync::Arc;
+
+use pmem_store::{DEFAULT_NAMESPACE, Snapshot, TableId, TableRecord, ViewRecord, Visibility};
+
+use super::privilege::{Privilege, Privileges};
+use super::rights::Rights;
+use crate::error::EngineError;
+use crate::sql::{qualified, quoted};
+
+#[derive(Debug)]
+pub struct Permit {
+    rights: Arc<Rights>,
+    /// What the open transaction began with: what is not in it the transaction has made, and so owns.
+    base: Option<Arc<Snapshot>>,
+}
+
+impl Permit {
+    pub fn new(rights: Arc<Rights>, base: Option<Arc<Snapshot>>) -> Permit {
+        Permit { rights, base }
+    }
+
+    pub fn user(&self) -> &str {
+        self.rights.identity.name()
+    }
+
+    pub fn is_admin(&self) -> bool {
+        self.rights.identity.is_admin()
+    }
+
+    /// Whether the name is the user's or that of a role of theirs.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.rights.names.contains(name)
+    }
+
+    pub fn on_table(&self, id: TableId, namespace: &str) -> Privileges {
+        match &self.base {
+            Some(base) if base.changed_version(id).is_none() => Privileges::EVERY,
+            _ => self.rights.on_table(id, namespace),
+        }
+    }
+
+    pub fn on_view(&self, namespace: &str, name: &str) -> Privileges {
+        match &self.base {
+            Some(base) if base.view(namespace, name).is_ok_and(|view| view.is_none()) => Privileges::EVERY,
+            _ => self.rights.on_view(namespace, name),
+        }
+    }
+
+    pub fn on_schema(&self, name: &str) -> Privileges {
+        match &self.base {
+            Some(base) if !base.has_namespace(name) => Privileges::EVERY,
+            _ => self.rights.on_schema(name),
+        }
+    }
+
+    pub fn table(&self, privilege: Privilege, table: &TableRecord) -> Result<(), EngineError> {
+        self.known_table(privilege, table.id, &table.namespace, &table.name)
+    }
+
+    pub fn known_table(&self, privilege: Privilege, id: TableId, namespace: &str, name: &str) -> Result<(), EngineError> {
+        let name = || qualified(namespace, name);
+        self.held(self.on_table(id, namespace), privilege, || (format!("table {}", name()), name()))
+    }
+
+    pub fn view(&self, privilege: Privilege, view: &ViewRecord) -> Result<(), EngineError> {
+        let name = || qualified(&view.namespace, &view.name);
+        self.held(self.on_view(&view.namespace, &view.name), privilege, || (format!("{} {}", view.kind, name()), name()))
+    }
+
+    pub fn schema(&self, privilege: Privilege, name: &str) -> Result<(), EngineError> {
+        let object = || format!("SCHEMA {}", quoted(name));
+        self.held(self.on_schema(name), privilege, || (format!("schema {}", quoted(name)), object()))
+    }
+
+    pub fn create_schema(&self) -> Result<(), EngineError> {
+        let object = || ("the store".to_string(), "DATABASE quiver".to_string());
+        self.held(self.rights.on_store(), Privilege::Create, object)
+    }
+
+    /// To read and write files with the rights of the process.
+    pub fn files(&self, what: &str) -> Result<(), EngineError> {
+        match self.rights.on_store().has(Privilege::Files) {
+            true => Ok(()),
+            false => Err(EngineError::Denied {
+                message: format!("you may not {what}: it reads or writes files on the server, which needs the privilege FILES"),
+                hint: format!("an admin can run: GRANT FILES TO {}", quoted(self.user())),
+            }),
+        }
+    }
+
+    pub fn admin(&self, what: &str) -> Result<(), EngineError> {
+        match self.is_admin() {
+            true => Ok(()),
+            false => Err(EngineError::Denied {
+                message: format!("you may not {what}: only admins may"),
+                hint: format!("ask an admin to do it, or to run: ALTER USER {} ADMIN", quoted(self.user())),
+            }),
+        }
+    }
+
+    /// `object` is what it is and how GRANT names it.
+    fn held(&self, has: Privileges, privilege: Privilege, object: impl FnOnce() -> (String, String)) -> Result<(), EngineError> {
+        if has.has(privilege) {
+            return Ok(());
+        }
+        let (object, named) = object();
+        Err(EngineError::Denied {
+            message: format!("you may not do this: it needs the privilege {privilege} on {object}"),
+            hint: format!("its owner or an admin can run: GRANT {privilege} ON {named} TO {}", quoted(self.user())),
+        })
+    }
+}
+
+impl Visibility for Permit {
+    fn has_namespace(&self, name: &str) -> bool {
+        // Every store has it, and what is in it is another question.
+        name == DEFAULT_NAMESPACE || !self.on_schema(name).is_none()
+    }
+
+    fn has_table(&self, table: &TableRecord) -> bool {
+        !self.on_table(table.id, &table.namespace).is_none()
+    }
+
+    fn has_view(&self, view: &ViewRecord) -> bool {
+        !self.on_view(&view.namespace, &view.name).is_none()
+    }
+}

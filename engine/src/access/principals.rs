@@ -1,0 +1,39 @@
+//! Users and roles as the store has them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pmem_store::{Access, PrincipalRecord, StoreError};
+
+use crate::error::EngineError;
+
+/// A role that everybody has and that is no row: what is granted to it is granted to all users.
+pub const PUBLIC: &str = "public";
+
+/// The name and the roles it has, also by other roles, and [`PUBLIC`].
+pub fn all_roles(access: &Access, name: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::from([PUBLIC.to_string()]);
+    let mut unseen = vec![name.to_string()];
+    while let Some(name) = unseen.pop() {
+        if let Some(record) = access.principal(&name) {
+            unseen.extend(record.member_of.iter().filter(|role| !found.contains(*role)).cloned());
+        }
+        found.insert(name);
+    }
+    found
+}
+
+/// The user or role of this name.
+pub fn principal<'a>(access: &'a Access, name: &str) -> Result<&'a Arc<PrincipalRecord>, EngineError> {
+    access.principal(name).ok_or_else(|| StoreError::DoesNotExist { kind: "user or role", name: name.to_string() }.into())
+}
+
+/// An error where a change would leave users among whom is no admin, and before there was one.
+pub fn check_admins_left(before: &Access, after: &Access) -> Result<(), EngineError> {
+    let has_admin = |access: &Access| access.principals().any(|record| record.is_user() && record.is_admin);
+    if has_admin(before) && !has_admin(after) && after.has_users() {
+        let what = "no admin would be left for the other users; make another user one first: ALTER USER name ADMIN";
+        return Err(StoreError::Refused(what.into()).into());
+    }
+    Ok(())
+}

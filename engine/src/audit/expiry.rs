@@ -1,0 +1,45 @@
+//! Rows that are old enough go.
+
+use std::collections::BTreeMap;
+
+use arrow::array::{AsArray, TimestampNanosecondArray};
+use arrow::datatypes::TimestampNanosecondType;
+use datafusion::common::Result;
+use pmem_store::{RoaringBitmap, Store};
+
+use super::table::{TIME, retention_ms, stored};
+use crate::constraints::{Deleted, Next, all_parts, read_zones};
+use crate::error::EngineError;
+use crate::write::now_ms;
+
+/// Deletes what is older than the retention; rows are in the order of their time, so that it stops at the first zone
+/// that is young enough. How many went.
+pub fn expire(store: &Store) -> Result<u64, EngineError> {
+    let retention_ms = retention_ms(store)?;
+    let (Some(table), Some(before_ms)) = (stored(store)?, now_ms().checked_sub(retention_ms)) else { return Ok(0) };
+    let before_nanos = i64::try_from(before_ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
+    let mut gone: BTreeMap<u64, RoaringBitmap> = BTreeMap::new();
+    for (part, _) in all_parts(&table)? {
+        let mut old = RoaringBitmap::new();
+        read_zones(&part, &[TIME], table.schema(), Deleted::Skip, |_| true, |zone| {
+            let times: &TimestampNanosecondArray = zone.columns[0].as_primitive::<TimestampNanosecondType>();
+            let is_alive = |row: u32| part.deletions().is_none_or(|deletions| !deletions.rows().contains(row));
+            let rows = times.values().iter().zip(zone.start as u32..);
+            let before = old.len();
+            old.extend(rows.filter(|(time, row)| **time < before_nanos && is_alive(*row)).map(|(_, row)| row));
+            Ok(if old.len() == before { Next::Stop } else { Next::Go })
+        })?;
+        if old.is_empty() {
+            break;
+        }
+        gone.insert(part.id(), old);
+    }
+    if gone.is_empty() {
+        return Ok(0);
+    }
+    let count = gone.values().map(RoaringBitmap::len).sum();
+    let mut transaction = store.begin()?;
+    transaction.delete_rows(table.record().id, gone)?;
+    transaction.commit("AUDIT")?;
+    Ok(count)
+}

@@ -1,0 +1,13 @@
+//! A row for each statement of a user: who ran what, when, and what came of it. `system.audit` is where they are read.
+//!
+//! Rows wait in memory for at most a second and are then added to a table of the store together, to be durable soon:
+//! a statement waits for no disk because of them. The table lies in the schema `system`, so nobody can name it to write to it.
+
+mod entry;
+mod expiry;
+mod keeper;
+mod table;
+
+pub(crate) use entry::Audited;
+pub(crate) use keeper::{Audit, OpenAudit};
+pub(crate) use table::{check_not_audit, retention_ms, set_retention_ms};

@@ -1,0 +1,84 @@
+//! What sort of thing an error is, for front ends that answer with codes.
+
+use pmem_store::StoreError;
+
+use crate::error::EngineError;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The statement or the data that came with it cannot be used as they are.
+    Invalid,
+    NotFound,
+    AlreadyExists,
+    /// The state of the store, of a table or of its rows does not allow it.
+    NotAllowed,
+    /// Another transaction was first: the same again may succeed.
+    Conflict,
+    /// Memory or disk.
+    Exhausted,
+    ReadOnly,
+    Unsupported,
+    Cancelled,
+    /// A limit of time was reached.
+    TimedOut,
+    /// The user may not do it.
+    Denied,
+    /// Wrong password, or the user is gone.
+    Unauthenticated,
+    Damaged,
+    /// The store takes no more for now.
+    Unavailable,
+    Internal,
+}
+
+impl EngineError {
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            EngineError::Sql { .. } | EngineError::Execution { .. } => ErrorKind::Invalid,
+            EngineError::Import(_) | EngineError::Export(_) => ErrorKind::Invalid,
+            EngineError::Unsupported { .. } => ErrorKind::Unsupported,
+            EngineError::NotNull { .. } | EngineError::Constraint { .. } => ErrorKind::NotAllowed,
+            EngineError::Memory { .. } => ErrorKind::Exhausted,
+            EngineError::Cancelled | EngineError::Killed => ErrorKind::Cancelled,
+            EngineError::TimedOut { .. } => ErrorKind::TimedOut,
+            EngineError::QueueTimedOut { .. } => ErrorKind::Exhausted,
+            EngineError::NoSuchQuery { .. } => ErrorKind::NotFound,
+            EngineError::NotOwnQuery { .. } => ErrorKind::Denied,
+            EngineError::QueryDone { .. } => ErrorKind::NotAllowed,
+            EngineError::Denied { .. } => ErrorKind::Denied,
+            EngineError::Unauthenticated { .. } => ErrorKind::Unauthenticated,
+            EngineError::SpillDir { .. } => ErrorKind::Unavailable,
+            EngineError::Store(error) => of_store(error),
+            EngineError::Internal(_) => ErrorKind::Internal,
+        }
+    }
+}
+
+fn of_store(error: &StoreError) -> ErrorKind {
+    match error {
+        StoreError::NotFound(_)
+        | StoreError::DoesNotExist { .. }
+        | StoreError::NoSuchVersion { .. }
+        | StoreError::BetweenVersions { .. }
+        | StoreError::BeforeTable { .. }
+        | StoreError::BeforeHistory { .. } => ErrorKind::NotFound,
+        StoreError::AlreadyExists { .. } => ErrorKind::AlreadyExists,
+        StoreError::Conflict { .. } | StoreError::TableGone => ErrorKind::Conflict,
+        StoreError::ReadOnly(_) | StoreError::Permission { .. } => ErrorKind::ReadOnly,
+        StoreError::NoSpace(_) | StoreError::NoSpaceForCatalog(_) => ErrorKind::Exhausted,
+        StoreError::Damaged { .. } => ErrorKind::Damaged,
+        StoreError::UnsupportedType(_) => ErrorKind::Unsupported,
+        StoreError::Denied(_) => ErrorKind::Denied,
+        StoreError::Arrow(_) => ErrorKind::Invalid,
+        StoreError::KeptBySnapshot { .. } | StoreError::Refused(_) | StoreError::NamespaceNotEmpty(_) | StoreError::Backup(_) => {
+            ErrorKind::NotAllowed
+        }
+        StoreError::Poisoned(_) | StoreError::Region(_) | StoreError::Lock(_) | StoreError::NotClosed(_) => ErrorKind::Unavailable,
+        StoreError::NotAStore { .. }
+        | StoreError::NewerFormat { .. }
+        | StoreError::NewerVersion { .. }
+        | StoreError::Io { .. }
+        | StoreError::Catalog { .. }
+        | StoreError::Mapping(_) => ErrorKind::Internal,
+    }
+}

@@ -1,0 +1,237 @@
+//! One statement while it runs.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::memory_pool::MemoryPool;
+use parking_lot::Mutex;
+
+use super::gate::{Gate, Stop, Stopped};
+use super::text::Text;
+use crate::memory::QueryPool;
+use crate::output::StatementKind;
+use crate::report::ReportCollector;
+
+/// The stream of a result: also taken away by who ends the statement, because a reader that does not read frees nothing.
+#[derive(Default)]
+pub struct Held(pub Mutex<Option<SendableRecordBatchStream>>);
+
+pub struct Query {
+    /// From 1, within the process.
+    pub id: u64,
+    pub session: u64,
+    pub user: Arc<str>,
+    pub text: Text,
+    pub started: Instant,
+    pub started_at_ms: u64,
+    /// From `started`; None without a limit.
+    pub timeout: Option<Duration>,
+    pub gate: Arc<Gate>,
+    /// What log lines about it are marked with.
+    pub span: tracing::Span,
+    kind: AtomicU8,
+    measured: Mutex<Option<Measured>>,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    /// Once there is a result that somebody outside may read.
+    held: Mutex<Option<Arc<Held>>>,
+    /// It has asked for rows at least once.
+    has_begun: AtomicBool,
+    /// System tables alone: it takes no place.
+    is_exempt: AtomicBool,
+    pub(super) turn: Turn,
+}
+
+/// Where its numbers come from.
+struct Measured {
+    collector: Arc<ReportCollector>,
+    pool: Arc<QueryPool>,
+}
+
+/// What the queue keeps of a statement.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    pub waiting_since: Mutex<Option<Instant>>,
+    pub waker: Mutex<Option<std::task::Waker>>,
+    /// Since when nobody has asked it for the next rows; None while somebody waits for them.
+    pub unread_since: Mutex<Option<Instant>>,
+    pub had_place: AtomicBool,
+    /// All that it waited.
+    pub waited_ms: AtomicU64,
+}
+
+/// What it is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Planning,
+    Queued,
+    Running,
+    /// There is a result, and nobody asks for its rows.
+    Unread,
+    /// It was ended by somebody, and has not let go of everything yet.
+    Ending,
+    /// What it changes is being committed or is there; only its answer was not taken yet.
+    Finishing,
+}
+
+impl State {
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Planning => "planning",
+            State::Queued => "queued",
+            State::Running => "running",
+            State::Unread => "unread",
+            State::Ending => "ending",
+            State::Finishing => "finishing",
+        }
+    }
+}
+
+impl Query {
+    pub fn new(id: u64, session: u64, user: Arc<str>, sql: &str, timeout: Option<Duration>) -> Query {
+        // Of the highest level, so that it is there whichever lines are wanted.
+        let span = tracing::error_span!(parent: None, "statement", query_id = id, session_id = session, user = &*user);
+        Query {
+            id,
+            session,
+            user,
+            text: Text::of(sql),
+            started: Instant::now(),
+            started_at_ms: crate::write::now_ms(),
+            timeout,
+            gate: Arc::default(),
+            span,
+            kind: AtomicU8::new(NO_KIND),
+            measured: Mutex::default(),
+            rows: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            held: Mutex::default(),
+            has_begun: AtomicBool::new(false),
+            is_exempt: AtomicBool::new(false),
+            turn: Turn::default(),
+        }
+    }
+
+    /// Of what is only looked at and does not run.
+    pub fn unlisted() -> Arc<Query> {
+        Arc::new(Query::new(0, 0, Arc::default(), "", None))
+    }
+
+    pub fn measure(&self, collector: &Arc<ReportCollector>, pool: &Arc<QueryPool>) {
+        *self.measured.lock() = Some(Measured { collector: Arc::clone(collector), pool: Arc::clone(pool) });
+    }
+
+    pub fn deadline(&self) -> Option<Instant> {
+        self.timeout.and_then(|timeout| self.started.checked_add(timeout))
+    }
+
+    /// Its result can be read from here on, by whoever has it.
+    pub fn hold(&self, kind: StatementKind, held: &Arc<Held>) {
+        self.set_kind(kind);
+        *self.turn.unread_since.lock() = Some(Instant::now());
+        *self.held.lock() = Some(Arc::clone(held));
+    }
+
+    /// Whether a reader outside of the statement decides when it goes on.
+    pub fn is_held(&self) -> bool {
+        self.held.lock().is_some()
+    }
+
+    /// Whether its reader has not asked for rows for so long. What writes reads its own rows, whoever waits for its answer.
+    pub fn is_unread(&self, so_long: Duration, now: Instant) -> bool {
+        let is_query = self.is_held() && self.kind() == Some(StatementKind::Query);
+        is_query && self.turn.unread_since.lock().is_some_and(|since| now.saturating_duration_since(since) >= so_long)
+    }
+
+    /// Ends it, and frees what it holds whether or not somebody reads it.
+    pub fn stop(&self, why: Stop) -> Stopped {
+        let stopped = self.gate.stop(why);
+        if stopped == Stopped::Now {
+            self.free();
+        }
+        stopped
+    }
+
+    pub fn free(&self) {
+        let held = self.held.lock().take();
+        // Outside of the lock: streams end their tasks when they are dropped.
+        let stream = held.and_then(|held| held.0.lock().take());
+        drop(stream);
+    }
+
+    pub fn returned(&self, rows: u64, bytes: u64) {
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub fn begin(&self) {
+        self.has_begun.store(true, Ordering::Relaxed);
+    }
+
+    pub fn exempt(&self) {
+        self.is_exempt.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_exempt(&self) -> bool {
+        self.is_exempt.load(Ordering::Relaxed)
+    }
+
+    pub fn state(&self) -> State {
+        if self.gate.is_sealed() {
+            return State::Finishing;
+        }
+        if self.gate.stopped().is_some() {
+            return State::Ending;
+        }
+        if self.turn.waiting_since.lock().is_some() {
+            return State::Queued;
+        }
+        let has_begun = self.has_begun.load(Ordering::Relaxed);
+        match (self.is_held(), has_begun) {
+            (true, false) => State::Unread,
+            (true, true) if self.is_unread(Duration::ZERO, Instant::now()) => State::Unread,
+            (false, false) => State::Planning,
+            _ => State::Running,
+        }
+    }
+
+    pub fn rows_returned(&self) -> u64 {
+        self.rows.load(Ordering::Relaxed)
+    }
+
+    pub fn bytes_returned(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    pub fn bytes_touched(&self) -> u64 {
+        self.measured.lock().as_ref().map_or(0, |measured| measured.collector.bytes_touched.load(Ordering::Relaxed))
+    }
+
+    /// Now, and at most.
+    pub fn memory_bytes(&self) -> (u64, u64) {
+        let measured = self.measured.lock();
+        measured.as_ref().map_or((0, 0), |measured| (measured.pool.reserved() as u64, measured.pool.peak_bytes() as u64))
+    }
+
+    pub fn set_kind(&self, kind: StatementKind) {
+        self.kind.store(kind as u8, Ordering::Relaxed);
+    }
+
+    /// None while it is not known.
+    pub fn kind(&self) -> Option<StatementKind> {
+        KINDS.into_iter().find(|kind| *kind as u8 == self.kind.load(Ordering::Relaxed))
+    }
+}
+
+const NO_KIND: u8 = u8::MAX;
+const KINDS: [StatementKind; 5] =
+    [StatementKind::Query, StatementKind::Write, StatementKind::Ddl, StatementKind::Set, StatementKind::Transaction];
+
+impl fmt::Debug for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Query").field("id", &self.id).field("session", &self.session).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,257 @@
+//! Places to run in, and who waits for one: users in turn, and the statements of one user in the order in which they came.
+//!
+//! A place belongs to a statement from its first rows to its end, with one exception: a result that nobody asks for more rows works on
+//! nothing, so that after a while its place goes to one that waits, and it asks for another when it is read on. Whoever holds a result
+//! open while running another statement would otherwise wait for itself.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::query::Query;
+
+/// A result that was not read for so long gives its place to one that waits.
+const UNREAD_MAX: Duration = Duration::from_secs(1);
+/// How often somebody looks for such while statements wait.
+pub const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// How many statements run at once.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    /// None: as many as come.
+    pub queries_max: Option<usize>,
+    /// How long one waits for its turn; None: as long as it takes.
+    pub queue_timeout_ms: Option<u64>,
+}
+
+#[derive(Debug)]
+pub struct Queue {
+    limits: Limits,
+    state: Mutex<State>,
+}
+
+/// **Invariant:** while a place is free nobody waits.
+#[derive(Debug, Default)]
+struct State {
+    placed: HashMap<u64, Arc<Query>>,
+    /// Users that have statements waiting; the first one's turn is next. None of them is empty.
+    users: VecDeque<(Arc<str>, VecDeque<Arc<Query>>)>,
+}
+
+impl Queue {
+    pub fn new(limits: Limits) -> Queue {
+        Queue { limits, state: Mutex::default() }
+    }
+
+    pub fn poll_place(&self, query: &Arc<Query>, context: &mut Context<'_>) -> Poll<()> {
+        query.begin();
+        let Some(max) = self.limits.queries_max else { return Poll::Ready(()) };
+        if query.is_exempt() {
+            return Poll::Ready(());
+        }
+        let mut state = self.state.lock();
+        if state.placed.contains_key(&query.id) {
+            return Poll::Ready(());
+        }
+        if query.gate.stopped().is_some() {
+            // Nobody is to wait for a statement that will never leave.
+            return Poll::Pending;
+        }
+        let waits = query.turn.waiting_since.lock().is_some();
+        if !waits && state.users.is_empty() && state.placed.len() < max {
+            state.place(query);
+            return Poll::Ready(());
+        }
+        *query.turn.waker.lock() = Some(context.waker().clone());
+        if !waits {
+            state.wait(query);
+        }
+        Poll::Pending
+    }
+
+    /// The statement has ended, or is not to go on.
+    pub fn leave(&self, query: &Arc<Query>) {
+        if self.limits.queries_max.is_none() || query.is_exempt() {
+            return;
+        }
+        let wakers = {
+            let mut state = self.state.lock();
+            state.forget(query);
+            self.give(&mut state)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Those that have waited for too long, and how long they may.
+    pub fn overdue(&self, now: Instant) -> Vec<(Arc<Query>, u64)> {
+        let Some(limit_ms) = self.limits.queue_timeout_ms else { return Vec::new() };
+        let state = self.state.lock();
+        let waiting = state.users.iter().flat_map(|(_, waiting)| waiting);
+        let since = |query: &Arc<Query>| *query.turn.waiting_since.lock();
+        let is_overdue = |query: &&Arc<Query>| since(query).is_some_and(|since| now.saturating_duration_since(since).as_millis() as u64 >= limit_ms);
+        waiting.filter(is_overdue).map(|query| (Arc::clone(query), limit_ms)).collect()
+    }
+
+    /// Takes places from results that nobody reads, if somebody waits; when to look again.
+    pub fn give_unread_places(&self, now: Instant) -> Option<Instant> {
+        let (wakers, again) = {
+            let mut state = self.state.lock();
+            if state.users.is_empty() {
+                return None;
+            }
+            let unread: Vec<u64> = state.placed.values().filter(|query| query.is_unread(UNREAD_MAX, now)).map(|query| query.id).collect();
+            for id in unread {
+                state.placed.remove(&id);
+            }
+            let wakers = self.give(&mut state);
+            (wakers, (!state.users.is_empty()).then_some(now + LOOK_EVERY))
+        };
+        wakers.into_iter().for_each(Waker::wake);
+        again
+    }
+
+    /// The numbers of those that wait, in the order in which their turns would come.
+    pub fn order(&self) -> Vec<u64> {
+        let state = self.state.lock();
+        let rounds = state.users.iter().map(|(_, waiting)| waiting.len()).max().unwrap_or(0);
+        (0..rounds).flat_map(|round| state.users.iter().filter_map(move |(_, waiting)| waiting.get(round)).map(|query| query.id)).collect()
+    }
+
+    /// Gives free places to those whose turn it is; they are woken outside of the lock.
+    fn give(&self, state: &mut State) -> Vec<Waker> {
+        let mut wakers = Vec::new();
+        while self.limits.queries_max.is_some_and(|max| state.placed.len() < max) {
+            let Some(query) = state.next() else { break };
+            state.place(&query);
+            wakers.extend(query.turn.waker.lock().take());
+        }
+        wakers
+    }
+}
+
+impl State {
+    fn place(&mut self, query: &Arc<Query>) {
+        if let Some(since) = query.turn.waiting_since.lock().take() {
+            query.turn.waited_ms.fetch_add(since.elapsed().as_millis() as u64, Ordering::Relaxed);
+            // Until it is polled nobody reads it.
+            *query.turn.unread_since.lock() = Some(Instant::now());
+        }
+        query.turn.had_place.store(true, Ordering::Relaxed);
+        self.placed.insert(query.id, Arc::clone(query));
+    }
+
+    fn wait(&mut self, query: &Arc<Query>) {
+        *query.turn.waiting_since.lock() = Some(Instant::now());
+        // One that was running already goes on before those that have not begun: it holds memory.
+        let goes_on = query.turn.had_place.load(Ordering::Relaxed);
+        match self.users.iter_mut().find(|(user, _)| *user == query.user) {
+            Some((_, waiting)) if goes_on => waiting.push_front(Arc::clone(query)),
+            Some((_, waiting)) => waiting.push_back(Arc::clone(query)),
+            None => self.users.push_back((Arc::clone(&query.user), VecDeque::from([Arc::clone(query)]))),
+        }
+    }
+
+    /// The one whose turn it is; its user's next turn is after all others'.
+    fn next(&mut self) -> Option<Arc<Query>> {
+        let (user, mut waiting) = self.users.pop_front()?;
+        let query = waiting.pop_front();
+        if !waiting.is_empty() {
+            self.users.push_back((user, waiting));
+        }
+        query
+    }
+
+    fn forget(&mut self, query: &Arc<Query>) {
+        self.placed.remove(&query.id);
+        if query.turn.waiting_since.lock().take().is_none() {
+            return;
+        }
+        for (_, waiting) in &mut self.users {
+            waiting.retain(|waits| waits.id != query.id);
+        }
+        self.users.retain(|(_, waiting)| !waiting.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(id: u64, user: &str) -> Arc<Query> {
+        Arc::new(Query::new(id, 1, user.into(), "", None))
+    }
+
+    fn asks(queue: &Queue, query: &Arc<Query>) -> bool {
+        queue.poll_place(query, &mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    fn queue(queries_max: usize) -> Queue {
+        Queue::new(Limits { queries_max: Some(queries_max), queue_timeout_ms: Some(1_000) })
+    }
+
+    #[test]
+    fn users_take_turns_and_each_of_them_first_come_first_served() {
+        let queue = queue(1);
+        let running = query(1, "ann");
+        assert!(asks(&queue, &running));
+        let waiting: Vec<_> = [(2, "ann"), (3, "ann"), (4, "ann"), (5, "bob"), (6, "eve"), (7, "bob")].map(|(id, user)| query(id, user)).into();
+        assert!(waiting.iter().all(|query| !asks(&queue, query)));
+        assert_eq!(queue.order(), [2, 5, 6, 3, 7, 4]);
+        let mut left = running;
+        let mut turns = Vec::new();
+        while turns.len() < waiting.len() {
+            queue.leave(&left);
+            left = Arc::clone(waiting.iter().find(|query| !turns.contains(&query.id) && asks(&queue, query)).unwrap());
+            turns.push(left.id);
+        }
+        assert_eq!(turns, [2, 5, 6, 3, 7, 4]);
+    }
+
+    #[test]
+    fn one_that_leaves_while_it_waits_takes_no_place() {
+        let queue = queue(1);
+        let [one, two, three] = [1, 2, 3].map(|id| query(id, ""));
+        assert!(asks(&queue, &one) && !asks(&queue, &two) && !asks(&queue, &three));
+        queue.leave(&two);
+        assert_eq!(queue.order(), [3]);
+        queue.leave(&one);
+        assert!(asks(&queue, &three));
+    }
+
+    #[test]
+    fn a_system_query_takes_no_place() {
+        let queue = queue(1);
+        let [one, two] = [1, 2].map(|id| query(id, ""));
+        two.exempt();
+        assert!(asks(&queue, &one) && asks(&queue, &two));
+    }
+
+    #[test]
+    fn who_waited_for_too_long_is_found() {
+        let queue = queue(1);
+        let [one, two] = [1, 2].map(|id| query(id, ""));
+        assert!(asks(&queue, &one) && !asks(&queue, &two));
+        assert!(queue.overdue(Instant::now()).is_empty());
+        let overdue = queue.overdue(Instant::now() + Duration::from_secs(2));
+        assert_eq!(overdue.iter().map(|(query, limit_ms)| (query.id, *limit_ms)).collect::<Vec<_>>(), [(2, 1_000)]);
+    }
+
+    #[test]
+    fn a_result_that_nobody_reads_gives_its_place_to_one_that_waits() {
+        let queue = queue(1);
+        let [one, two] = [1, 2].map(|id| query(id, ""));
+        one.hold(crate::output::StatementKind::Query, &Arc::default());
+        assert!(asks(&queue, &one) && !asks(&queue, &two));
+        assert!(queue.give_unread_places(Instant::now()).is_some());
+        assert_eq!(queue.order(), [2]);
+        assert!(queue.give_unread_places(Instant::now() + UNREAD_MAX).is_none());
+        assert!(asks(&queue, &two));
+        // And it waits for another when it is read on.
+        assert!(!asks(&queue, &one));
+        assert_eq!(queue.order(), [1]);
+    }
+}

@@ -1,0 +1,279 @@
+//! The statements that run, by their number.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::gate::{Stop, Stopped};
+use super::query::{Query, State};
+use super::queue::{LOOK_EVERY, Limits, Queue};
+use super::text::hides_something;
+use super::totals::{Outcome, StatementEnd};
+use super::watch::Alarm;
+use crate::audit::Audited;
+use crate::error::EngineError;
+use crate::output::{QueryOutput, StatementKind};
+
+type Observer = Box<dyn Fn(&StatementEnd<'_>) + Send + Sync>;
+
+/// What all sessions of an engine run.
+pub struct Queries {
+    last_id: AtomicU64,
+    last_session: AtomicU64,
+    running: Mutex<BTreeMap<u64, Arc<Query>>>,
+    pub(super) queue: Queue,
+    limits: Limits,
+    alarm: Arc<Alarm>,
+    observer: OnceLock<Observer>,
+}
+
+/// What is shown of a statement.
+pub struct Shown {
+    pub query: Arc<Query>,
+    pub state: State,
+    /// From 1; None where it does not wait.
+    pub queue_position: Option<u64>,
+}
+
+impl Queries {
+    pub fn new(limits: Limits) -> Arc<Queries> {
+        let alarm = Arc::<Alarm>::default();
+        Arc::new(Queries {
+            last_id: AtomicU64::new(0),
+            last_session: AtomicU64::new(0),
+            running: Mutex::default(),
+            queue: Queue::new(limits),
+            limits,
+            alarm,
+            observer: OnceLock::new(),
+        })
+    }
+
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Is told of every statement that ends; the first one stays.
+    pub fn observe(&self, observer: Observer) {
+        let _ = self.observer.set(observer);
+    }
+
+    pub fn next_session(&self) -> u64 {
+        self.last_session.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// A statement begins.
+    pub fn enter(
+        self: &Arc<Queries>,
+        session: u64,
+        user: &Arc<str>,
+        sql: &str,
+        timeout: Option<Duration>,
+        audited: Option<Audited>,
+    ) -> Entry {
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let query = Arc::new(Query::new(id, session, Arc::clone(user), sql, timeout));
+        self.running.lock().insert(id, Arc::clone(&query));
+        if let Some(deadline) = query.deadline() {
+            self.alarm.set(self, deadline);
+        }
+        Entry { queries: Arc::clone(self), query, is_over: false, audited }
+    }
+
+    pub fn shown(&self) -> Vec<Shown> {
+        let running: Vec<Arc<Query>> = self.running.lock().values().cloned().collect();
+        let waiting = self.queue.order();
+        let position = |id| waiting.iter().position(|waits| *waits == id).map(|at| at as u64 + 1);
+        let shown = |query: Arc<Query>| Shown { state: query.state(), queue_position: position(query.id), query };
+        running.into_iter().map(shown).collect()
+    }
+
+    /// How many wait for their turn, and how many others there are.
+    pub fn counts(&self) -> (u64, u64) {
+        let (all, queued) = (self.running.lock().len(), self.queue.order().len());
+        (queued as u64, all.saturating_sub(queued) as u64)
+    }
+
+    pub fn find(&self, id: u64) -> Option<Arc<Query>> {
+        self.running.lock().get(&id).cloned()
+    }
+
+    /// Ready once the statement has a place to run in.
+    pub fn poll_place(self: &Arc<Queries>, query: &Arc<Query>, context: &mut Context<'_>) -> Poll<()> {
+        let polled = self.queue.poll_place(query, context);
+        if polled.is_pending() {
+            self.alarm.set(self, Instant::now() + LOOK_EVERY);
+        }
+        polled
+    }
+
+    /// Ends those whose time is over; when there is something to do next.
+    pub(super) fn look(self: &Arc<Queries>, now: Instant) -> Option<Instant> {
+        let running: Vec<Arc<Query>> = self.running.lock().values().cloned().collect();
+        let mut next: Option<Instant> = None;
+        let mut at = |time: Instant| next = Some(next.map_or(time, |next| next.min(time)));
+        for query in &running {
+            if let Some(deadline) = query.deadline() {
+                if deadline > now {
+                    at(deadline);
+                } else {
+                    let limit_ms = query.timeout.map_or(0, |timeout| timeout.as_millis() as u64);
+                    self.stop(query, Stop::TimedOut { limit_ms });
+                }
+            }
+        }
+        for (query, limit_ms) in self.queue.overdue(now) {
+            self.stop(&query, Stop::NotInTurn { limit_ms });
+        }
+        if let Some(again) = self.queue.give_unread_places(now) {
+            at(again);
+        }
+        next
+    }
+
+    /// Ends a statement, whose place is free at once.
+    pub(super) fn stop(&self, query: &Arc<Query>, why: Stop) -> Stopped {
+        let is_held = query.is_held();
+        let stopped = query.stop(why);
+        if stopped == Stopped::Now {
+            self.queue.leave(query);
+            if is_held {
+                // Nothing is left of it but a reader who will be told.
+                self.running.lock().remove(&query.id);
+            }
+        }
+        stopped
+    }
+
+    fn leave(&self, query: &Arc<Query>, outcome: Outcome) {
+        self.running.lock().remove(&query.id);
+        query.free();
+        self.queue.leave(query);
+        let elapsed_ms = query.started.elapsed().as_secs_f64() * 1e3;
+        query.span.in_scope(|| tracing::debug!(outcome = outcome.name(), elapsed_ms, "ended: {}", query.text.shown()));
+        let Some(observer) = self.observer.get() else { return };
+        let (_, peak_memory_bytes) = query.memory_bytes();
+        observer(&StatementEnd {
+            query_id: query.id,
+            session_id: query.session,
+            user: &query.user,
+            text: &query.text.shown(),
+            kind: query.kind(),
+            outcome,
+            elapsed_ms,
+            queued_ms: query.turn.waited_ms.load(Ordering::Relaxed),
+            rows_returned: query.rows_returned(),
+            bytes_touched: query.bytes_touched(),
+            bytes_returned: query.bytes_returned(),
+            peak_memory_bytes,
+        });
+    }
+}
+
+impl Drop for Queries {
+    fn drop(&mut self) {
+        self.alarm.end();
+    }
+}
+
+impl fmt::Debug for Queries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queries").field("running", &self.running).finish_non_exhaustive()
+    }
+}
+
+/// A statement on the list, until this is dropped or told how it ended.
+#[derive(Debug)]
+pub struct Entry {
+    queries: Arc<Queries>,
+    query: Arc<Query>,
+    is_over: bool,
+    /// Of a user's session.
+    audited: Option<Audited>,
+}
+
+impl Entry {
+    pub fn query(&self) -> &Arc<Query> {
+        &self.query
+    }
+
+    /// What a statement gave: its output stays on the list until it has ended.
+    pub fn hand_over(self, done: Result<QueryOutput, EngineError>) -> Result<QueryOutput, EngineError> {
+        match done {
+            Ok(mut output) => {
+                output.enter(self);
+                Ok(output)
+            }
+            Err(error) => {
+                self.failed(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// The end of what gives no output.
+    pub fn close<T>(mut self, kind: StatementKind, rows: u64, done: Result<T, EngineError>) -> Result<T, EngineError> {
+        self.query.set_kind(kind);
+        match &done {
+            Ok(_) => {
+                self.query.returned(rows, 0);
+                self.changed(rows);
+                self.end(Outcome::Done);
+            }
+            Err(error) => self.failed(error),
+        }
+        done
+    }
+
+    /// How many rows a write has changed.
+    pub fn changed(&mut self, rows: u64) {
+        if let Some(audited) = &mut self.audited {
+            audited.changed(rows);
+        }
+    }
+
+    /// What is wrong, before it ends so.
+    pub fn note(&mut self, error: &EngineError) {
+        if let Some(audited) = &mut self.audited {
+            audited.failed(error);
+        }
+    }
+
+    pub fn failed(mut self, error: &EngineError) {
+        self.note(error);
+        self.query.span.in_scope(|| tracing::info!("failed: {}", self.told(error)));
+        self.end(Outcome::of(error));
+    }
+
+    /// An error of a statement with a password may have that in it.
+    fn told(&self, error: &EngineError) -> String {
+        let shown = self.query.text.shown();
+        if hides_something(&shown) { shown } else { error.to_string() }
+    }
+
+    pub fn end(&mut self, outcome: Outcome) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            self.queries.leave(&self.query, outcome);
+            if let Some(audited) = self.audited.take() {
+                audited.end(&self.query, outcome);
+            }
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let outcome = match self.query.gate.stopped() {
+            // Ended while nobody read it.
+            Some(stop) => Outcome::of(&stop.error()),
+            None if self.query.gate.is_sealed() => Outcome::Done,
+            None => Outcome::Cancelled,
+        };
+        self.end(outcome);
+    }
+}

@@ -1,0 +1,57 @@
+//! What is told of a statement that has ended: to those who count, and to the log if it was slow.
+
+use crate::error::EngineError;
+use crate::error_kind::ErrorKind;
+use crate::output::StatementKind;
+
+/// How a statement ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    Failed(ErrorKind),
+    /// By KILL.
+    Killed,
+    /// By a limit of time: its own, or that of waiting for its turn.
+    TimedOut,
+    /// Nobody wanted the rest of it.
+    Cancelled,
+}
+
+impl Outcome {
+    pub(crate) fn of(error: &EngineError) -> Outcome {
+        match error {
+            EngineError::Killed => Outcome::Killed,
+            EngineError::TimedOut { .. } | EngineError::QueueTimedOut { .. } => Outcome::TimedOut,
+            EngineError::Cancelled => Outcome::Cancelled,
+            error => Outcome::Failed(error.kind()),
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Done => "done",
+            Outcome::Failed(_) => "failed",
+            Outcome::Killed => "killed",
+            Outcome::TimedOut => "timed_out",
+            Outcome::Cancelled => "cancelled",
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct StatementEnd<'a> {
+    pub query_id: u64,
+    pub session_id: u64,
+    pub user: &'a str,
+    /// As `system.queries` shows it.
+    pub text: &'a str,
+    /// None where it was not known before it ended.
+    pub kind: Option<StatementKind>,
+    pub outcome: Outcome,
+    pub elapsed_ms: f64,
+    pub queued_ms: u64,
+    pub rows_returned: u64,
+    pub bytes_touched: u64,
+    pub bytes_returned: u64,
+    pub peak_memory_bytes: u64,
+}

@@ -1,0 +1,44 @@
+//! The rows that a scan leaves out at its beginning, without reading them.
+
+use std::sync::Arc;
+
+use pmem_store::ZONE_ROWS;
+
+use super::part::Part;
+use super::partition::Unit;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offset {
+    /// Rows left out, counted as the table has them: without those that are deleted.
+    pub rows: usize,
+    /// Of the zones that are read: so many come first that are left out, fewer than a zone has.
+    pub of_first_zone: usize,
+}
+
+/// The units without the zones of the first `rows` rows.
+pub fn skip(parts: &[Arc<Part>], units: &[Unit], rows: usize) -> (Vec<Unit>, Offset) {
+    let mut left = rows;
+    let mut units = units.iter().copied();
+    let mut kept = Vec::new();
+    for mut unit in units.by_ref() {
+        let part = &parts[unit.part];
+        let first_row = part.batch_rows(unit.batch).start;
+        let alive = |start: usize, end: usize| {
+            let gone = part.deletions().map_or(0, |gone| gone.count_in(first_row + start, first_row + end));
+            end - start - gone as usize
+        };
+        if alive(unit.start, unit.end) <= left {
+            left -= alive(unit.start, unit.end);
+            continue;
+        }
+        // Ends within the unit, which has more rows than are left.
+        while alive(unit.start, unit.end.min(unit.start + ZONE_ROWS)) <= left {
+            left -= alive(unit.start, unit.end.min(unit.start + ZONE_ROWS));
+            unit.start += ZONE_ROWS;
+        }
+        kept.push(unit);
+        break;
+    }
+    kept.extend(units);
+    (kept, Offset { rows, of_first_zone: left })
+}

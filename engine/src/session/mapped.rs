@@ -1,0 +1,165 @@
+//! A table as files and places in them, for another process of this machine that maps them itself.
+//!
+//! A sealed segment is an Arrow IPC file that never changes, so its place is all that need be told. Rows that are in no such
+//! file, or are scattered among many deleted ones, are told by their numbers, and have to be read by a query.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use pmem_store::{StoreError, TableSnapshot};
+
+use super::Session;
+use crate::access::Privilege;
+use crate::error::EngineError;
+use crate::scan::Part;
+
+/// A part whose rows lie in more pieces than this is quicker read than put together.
+const PIECES_MAX: usize = 10_000;
+
+/// A table at the version that the session sees.
+///
+/// **Invariant:** files stay as long as somebody holds that version: a transaction of the session, or a stream.
+#[derive(Debug, PartialEq)]
+pub struct MappedTable {
+    pub version: u64,
+    /// The declared columns that were asked for, which a file may hold in a narrower type.
+    pub schema: SchemaRef,
+    /// In the order in which the rows lie.
+    pub parts: Vec<MappedPart>,
+}
+
+#[derive(Debug, PartialEq)]
+pub enum MappedPart {
+    File(MappedFile),
+    /// Rows of the table without the deleted ones, counted from 0.
+    Rows(Range<u64>),
+}
+
+/// A sealed segment: an Arrow IPC file.
+#[derive(Debug, PartialEq)]
+pub struct MappedFile {
+    pub path: PathBuf,
+    pub size_bytes: u64,
+    /// For each column of the schema, which one of the file it is.
+    pub columns: Vec<usize>,
+    pub batches: Vec<MappedBatch>,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct MappedBatch {
+    /// In the file's footer.
+    pub index: usize,
+    /// In the file: the message, and behind it its buffers.
+    pub offset: u64,
+    pub metadata_bytes: u64,
+    pub body_bytes: u64,
+    /// Rows of the batch, counted from 0, that are wanted and not deleted.
+    pub rows: Vec<Range<u64>>,
+}
+
+impl Session {
+    /// Some columns of a stored table, or all, and some of its rows, or all, as this session sees them now. The session's
+    /// user must be one who may read it.
+    pub fn mapped_table(
+        &self,
+        schema: &str,
+        table: &str,
+        columns: Option<&[String]>,
+        rows: Option<Range<u64>>,
+    ) -> Result<MappedTable, EngineError> {
+        self.check_not_failed()?;
+        self.catalog.refresh()?;
+        let snapshot = self.catalog.snapshot();
+        let found = snapshot.table(schema, table);
+        let version = snapshot.version();
+        if let Ok(Some(stored)) = &found {
+            self.catalog.check(|permit| permit.table(Privilege::Select, stored.record()))?;
+        }
+        self.catalog.rest();
+        let Some(stored) = found? else {
+            let hint = Some("views, external tables and system tables lie in no segments: read them by a query");
+            return Err(EngineError::unsupported(format!("mapping \"{schema}.{table}\", which is no table of the store,"), hint));
+        };
+        let columns = chosen(&stored, columns)?;
+        let known = self.engine.statistics.get(&stored)?;
+        let mut numbering = Numbering { next: 0, wanted: rows.unwrap_or(0..u64::MAX) };
+        let mut parts = Vec::new();
+        for part in &known.parts {
+            push(&mut parts, mapped(part, &columns, &mut numbering));
+        }
+        let schema = stored.schema().project(&columns).map_err(StoreError::from)?;
+        Ok(MappedTable { version, schema: Arc::new(schema), parts })
+    }
+}
+
+fn chosen(table: &TableSnapshot, names: Option<&[String]>) -> Result<Vec<usize>, EngineError> {
+    let schema = table.schema();
+    match names {
+        None => Ok((0..schema.fields().len()).collect()),
+        Some(names) => names.iter().map(|name| Ok(schema.index_of(name).map_err(StoreError::from)?)).collect(),
+    }
+}
+
+/// Rows of the table, deleted ones left out, from part to part.
+struct Numbering {
+    next: u64,
+    wanted: Range<u64>,
+}
+
+impl Numbering {
+    /// Of rows that are there and follow each other, those that are wanted.
+    fn take(&mut self, rows: Range<u64>) -> Range<u64> {
+        let first = self.next;
+        self.next += rows.end - rows.start;
+        let clip = |number: u64| rows.start + number.clamp(first, self.next) - first;
+        clip(self.wanted.start)..clip(self.wanted.end)
+    }
+}
+
+/// What is wanted of a part; None if nothing is.
+fn mapped(part: &Part, columns: &[usize], numbering: &mut Numbering) -> Option<MappedPart> {
+    let first = numbering.next;
+    let in_file = part.segment().zip(part.places(columns));
+    let mut pieces = 0;
+    let mut batches = Vec::new();
+    for index in 0..part.batch_count() {
+        let rows: Vec<Range<u64>> = there(part, index).map(|rows| numbering.take(rows)).filter(|rows| !rows.is_empty()).collect();
+        pieces += rows.len();
+        if let Some((segment, _)) = in_file.as_ref().filter(|_| !rows.is_empty() && pieces <= PIECES_MAX) {
+            let place = segment.batch_place(index);
+            let (offset, metadata_bytes, body_bytes) = (place.offset, place.metadata_bytes, place.body_bytes);
+            batches.push(MappedBatch { index, offset, metadata_bytes, body_bytes, rows });
+        }
+    }
+    let wanted = first.max(numbering.wanted.start)..numbering.next.min(numbering.wanted.end);
+    if wanted.is_empty() {
+        return None;
+    }
+    match in_file {
+        Some((segment, columns)) if pieces <= PIECES_MAX => {
+            let (path, size_bytes) = (segment.path().to_path_buf(), segment.size_bytes());
+            Some(MappedPart::File(MappedFile { path, size_bytes, columns, batches }))
+        }
+        _ => Some(MappedPart::Rows(wanted)),
+    }
+}
+
+/// The rows of a batch that are not deleted, counted in the batch.
+fn there(part: &Part, batch: usize) -> impl Iterator<Item = Range<u64>> {
+    let rows = part.batch_rows(batch);
+    let deleted = part.deletions().map(|deletions| deletions.positions_in(rows.start, rows.end));
+    let ends = deleted.into_iter().flatten().map(|row| row as u64).chain([rows.len() as u64]);
+    let mut start = 0;
+    ends.map(move |end| std::mem::replace(&mut start, end + 1)..end).filter(|rows| !rows.is_empty())
+}
+
+/// Rows that follow each other are one piece.
+fn push(parts: &mut Vec<MappedPart>, part: Option<MappedPart>) {
+    match (parts.last_mut(), part) {
+        (Some(MappedPart::Rows(before)), Some(MappedPart::Rows(rows))) if before.end == rows.start => before.end = rows.end,
+        (_, Some(part)) => parts.push(part),
+        (_, None) => {}
+    }
+}

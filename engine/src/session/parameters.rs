@@ -1,0 +1,288 @@
+//! Statements with parameters: what they take and give, and running them with values.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::{ParamValues, ScalarValue};
+use datafusion::logical_expr::{Expr, LogicalPlan, Prepare, Statement as PlanStatement};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{self, Ident};
+use tracing::Instrument;
+
+use super::{Running, Session};
+use crate::dml::{Retry, is_change};
+use crate::error::EngineError;
+use crate::output::{QueryOutput, StatementKind};
+use crate::queries::{Query, is_kill};
+use crate::sql::{self, Parsed};
+use crate::stack::deep;
+
+/// What a statement takes and gives.
+#[derive(Debug, Clone)]
+pub struct Description {
+    pub kind: StatementKind,
+    /// The columns of its rows; none where it is no query.
+    pub schema: SchemaRef,
+    /// `$1`, `$2`, … in order with the types that the statement needs; Null where any will do.
+    pub parameters: SchemaRef,
+}
+
+impl Description {
+    fn without_rows(kind: StatementKind) -> Description {
+        let none = Arc::new(Schema::empty());
+        Description { kind, schema: Arc::clone(&none), parameters: none }
+    }
+
+    fn of_rows(schema: SchemaRef) -> Description {
+        Description { schema, ..Description::without_rows(StatementKind::Query) }
+    }
+
+    fn of_plan(plan: &LogicalPlan) -> Description {
+        match changes_rows(plan) {
+            true => Description::without_rows(StatementKind::Write),
+            false => Description::of_rows(Arc::clone(plan.schema().inner())),
+        }
+    }
+}
+
+impl Session {
+    /// What a statement takes and gives, without running it.
+    pub async fn describe(&self, sql: &str) -> Result<Description, EngineError> {
+        let query = Query::unlisted();
+        let running = self.begin(sql, &query)?;
+        let described = deep(self.described(&running)).await;
+        self.catalog.rest();
+        described
+    }
+
+    /// As `execute`, with the values of a row of `parameters` for `$1`, `$2`, … in the order of its columns.
+    pub async fn execute_with(&self, sql: &str, parameters: &RecordBatch, row: usize) -> Result<QueryOutput, EngineError> {
+        if parameters.num_columns() == 0 {
+            return self.execute(sql).await;
+        }
+        let entry = self.enter(sql);
+        let done = self.execute_row(entry.query(), sql, parameters, row).instrument(entry.query().span.clone()).await;
+        entry.hand_over(done)
+    }
+
+    /// As a part of the statement that `query` stands for.
+    pub(super) async fn execute_row(
+        &self,
+        query: &Arc<Query>,
+        sql: &str,
+        parameters: &RecordBatch,
+        row: usize,
+    ) -> Result<QueryOutput, EngineError> {
+        if row >= parameters.num_rows() {
+            let message = format!("there is no row {} of the values: they have {}", row + 1, parameters.num_rows());
+            return Err(EngineError::Sql { message, position: None, hint: None });
+        }
+        let values = parameters.columns().iter().map(|column| ScalarValue::try_from_array(column, row));
+        let values = values.collect::<Result<Vec<_>, _>>()?;
+        let mut retry = Retry::new(!self.transaction.is_open());
+        loop {
+            let running = self.begin(sql, query)?;
+            let done = query.gate.until_stopped(deep(self.run_with(&running, values.clone()))).await;
+            self.catalog.rest();
+            match done {
+                Err(error) if retry.after(&error).await => {}
+                Err(error) => {
+                    self.transaction.fail();
+                    return Err(error);
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn described(&self, running: &Running) -> Result<Description, EngineError> {
+        let without_rows = Description::without_rows;
+        let statement = match running.parsed()? {
+            Parsed::CopyFrom(_) | Parsed::CopyTo(_) => return Ok(without_rows(StatementKind::Write)),
+            Parsed::CreateTable(create, _) if create.query.is_some() => return Ok(without_rows(StatementKind::Write)),
+            Parsed::CreateTable(..) | Parsed::AlterTable(..) => return Ok(without_rows(StatementKind::Ddl)),
+            Parsed::Access(statement) => {
+                return Ok(match statement.result_schema() {
+                    Some(schema) => Description::of_rows(schema),
+                    None => without_rows(StatementKind::Ddl),
+                });
+            }
+            Parsed::Maintenance(statement) => {
+                return Ok(match statement.result_schema() {
+                    Some(schema) => Description::of_rows(schema),
+                    None => without_rows(StatementKind::Ddl),
+                });
+            }
+            Parsed::Versions(statement) => {
+                let listing = sql::listed_versions(running, &statement)?;
+                return Ok(match listing {
+                    Some(rows) => Description::of_rows(rows.schema()),
+                    None => without_rows(StatementKind::Ddl),
+                });
+            }
+            Parsed::Statement(statement) => sql::restated(&running.state, *statement)?,
+        };
+        if Session::is_control(&statement) {
+            return Ok(without_rows(StatementKind::Transaction));
+        }
+        if matches!(statement, Statement::CreateExternalTable(_)) || is_kill(&statement) {
+            return Ok(without_rows(StatementKind::Ddl));
+        }
+        if let Some(rows) = sql::described_table(running, &statement)? {
+            return Ok(Description::of_rows(rows.schema()));
+        }
+        if !takes_parameters(&statement) {
+            return Ok(match running.plan(statement).await? {
+                LogicalPlan::Ddl(_) => without_rows(StatementKind::Ddl),
+                LogicalPlan::Statement(PlanStatement::Execute(execute)) => match self.prepared_text(&execute.name) {
+                    Some(text) => self.described_prepared(running, &text).await?,
+                    None => without_rows(StatementKind::Set),
+                },
+                LogicalPlan::Statement(_) => without_rows(StatementKind::Set),
+                plan => Description::of_plan(&plan),
+            });
+        }
+        let prepared = running.prepared(statement).await?;
+        let parameters = Arc::new(Schema::new(parameter_fields(&prepared)?));
+        Ok(Description { parameters, ..Description::of_plan(&prepared.input) })
+    }
+
+    /// What EXECUTE of the text of a PREPARE gives.
+    async fn described_prepared(&self, running: &Running, text: &str) -> Result<Description, EngineError> {
+        let Parsed::Statement(statement) = sql::parse(&running.state, text)? else {
+            return Ok(Description::without_rows(StatementKind::Set));
+        };
+        Ok(match running.plan(*statement).await? {
+            LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => Description::of_plan(&prepare.input),
+            _ => Description::without_rows(StatementKind::Set),
+        })
+    }
+
+    async fn run_with(&self, running: &Running, values: Vec<ScalarValue>) -> Result<QueryOutput, EngineError> {
+        self.check_not_failed()?;
+        let statement = match running.parsed()? {
+            Parsed::Statement(statement) if takes_parameters(&statement) => *statement,
+            _ => return Err(EngineError::unsupported("parameters in this statement", Some("write the values into the statement"))),
+        };
+        let prepared = running.prepared(statement).await?;
+        let fields = parameter_fields(&prepared)?;
+        if fields.len() != values.len() {
+            return Err(wrong_count(fields.len(), values.len()));
+        }
+        let is_query = !changes_rows(&prepared.input);
+        let values = values.into_iter().zip(&fields).map(|(value, field)| fitted(value, field, is_query));
+        let values = values.collect::<Result<Vec<_>, _>>()?;
+        let plan = Arc::unwrap_or_clone(prepared.input).replace_params_with_values(&ParamValues::from(values))?;
+        running.query(&plan).await
+    }
+}
+
+impl Running {
+    /// Planned as PREPARE plans it, so that parameters have the types of what they stand beside.
+    pub(super) async fn prepared(&self, statement: Statement) -> Result<Prepare, EngineError> {
+        let Statement::Statement(statement) = statement else { return Err(EngineError::internal("no SQL statement")) };
+        let name = Ident::with_quote('"', "statement");
+        let prepare = ast::Statement::Prepare { name, data_types: Vec::new(), statement };
+        match self.plan(Statement::Statement(Box::new(prepare))).await? {
+            LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => Ok(prepare),
+            other => Err(EngineError::internal(format!("{} is no prepared statement", other.display()))),
+        }
+    }
+}
+
+fn changes_rows(plan: &LogicalPlan) -> bool {
+    is_change(plan) || matches!(plan, LogicalPlan::Dml(_))
+}
+
+/// The value as the type that belongs there, if it is the same value then. Else it means what a literal of its type
+/// does: `id = $1` is true of no id where `$1` is 2.5.
+fn fitted(value: ScalarValue, field: &Field, is_query: bool) -> Result<ScalarValue, EngineError> {
+    let wanted = field.data_type();
+    if *wanted == DataType::Null || value.data_type() == *wanted {
+        return Ok(value);
+    }
+    match value.cast_to(wanted) {
+        Ok(cast) if cast.cast_to(&value.data_type()).is_ok_and(|back| back == value) => Ok(cast),
+        Ok(_) => Ok(value),
+        // One that is too great for the type.
+        Err(_) if is_query && wanted.is_numeric() && value.data_type().is_numeric() => Ok(value),
+        Err(_) => Err(wrong_value(field, &value)),
+    }
+}
+
+/// Queries and statements that change rows.
+pub(super) fn takes_parameters(statement: &Statement) -> bool {
+    let Statement::Statement(statement) = statement else { return false };
+    matches!(
+        statement.as_ref(),
+        ast::Statement::Query(_)
+            | ast::Statement::Insert(_)
+            | ast::Statement::Update(_)
+            | ast::Statement::Delete(_)
+            | ast::Statement::Merge(_)
+    )
+}
+
+/// `$1` to the last one, whether or not each of them occurs.
+pub(super) fn parameter_fields(prepared: &Prepare) -> Result<Vec<FieldRef>, EngineError> {
+    let mut known = prepared.input.get_parameter_fields()?;
+    let mut last = 0;
+    for name in known.keys() {
+        let Some(number) = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok()) else {
+            return Err(EngineError::unsupported(format!("the parameter {name}"), Some("write $1, $2, … or ?")));
+        };
+        last = last.max(number);
+    }
+    // It leaves out those without a type, so that only a list of all says whose type is whose.
+    let declared = if prepared.fields.len() == last { prepared.fields.as_slice() } else { &[] };
+    let stated = stated_types(&prepared.input)?;
+    let field = |number: usize| {
+        let name = format!("${number}");
+        let data_type = match known.remove(&name).flatten().or_else(|| declared.get(number - 1).cloned()) {
+            Some(field) => field.data_type().clone(),
+            None => stated.get(&name).cloned().unwrap_or(DataType::Null),
+        };
+        Arc::new(Field::new(name, data_type, true))
+    };
+    Ok((1..=last).map(field).collect())
+}
+
+/// What DataFusion does not conclude: how many rows is a BIGINT, and what is cast has the type that is asked for.
+fn stated_types(plan: &LogicalPlan) -> Result<HashMap<String, DataType>, EngineError> {
+    let mut types = HashMap::new();
+    let mut state = |expression: &Expr, data_type: &DataType| {
+        if let Expr::Placeholder(placeholder) = expression {
+            types.entry(placeholder.id.clone()).or_insert_with(|| data_type.clone());
+        }
+    };
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::Limit(limit) = node {
+            limit.skip.iter().chain(&limit.fetch).for_each(|count| state(count, &DataType::Int64));
+        }
+        node.apply_expressions(|expression| {
+            expression.apply(|part| {
+                match part {
+                    Expr::Cast(cast) => state(&cast.expr, cast.field.data_type()),
+                    Expr::TryCast(cast) => state(&cast.expr, cast.field.data_type()),
+                    _ => {}
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(types)
+}
+
+pub(super) fn wrong_count(parameters: usize, values: usize) -> EngineError {
+    let message = format!("the statement has {parameters} parameters and was given {values} values");
+    EngineError::Sql { message, position: None, hint: None }
+}
+
+fn wrong_value(field: &Field, value: &ScalarValue) -> EngineError {
+    let (name, wanted) = (field.name(), sql::declared_name(field.data_type()));
+    let message = format!("the value of {name} is {value}, which is no {wanted}");
+    EngineError::Sql { message, position: None, hint: None }
+}

@@ -1,0 +1,182 @@
+//! One statement for each row of a batch of parameters, all of them or none.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
+use datafusion::common::TableReference;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{self, SetExpr, TableObject};
+use tracing::Instrument;
+
+use super::Session;
+use super::parameters::{parameter_fields, takes_parameters, wrong_count};
+use crate::constraints::identifier;
+use crate::error::EngineError;
+use crate::import::{IfExists, IfMissing, IngestTarget};
+use crate::output::StatementKind;
+use crate::queries::Query;
+use crate::sql::{self, Parsed, declared_name};
+use crate::stack::deep;
+
+/// A batch for `INSERT INTO t (…) VALUES ($1, …)`.
+struct Rows {
+    target: IngestTarget,
+    rows: RecordBatch,
+}
+
+impl Session {
+    /// Runs a statement that changes rows with the values of each row of `parameters`; the number of rows that were
+    /// changed. If one fails, nothing is changed; in an open transaction it has failed.
+    pub async fn execute_rows(&self, sql: &str, parameters: &RecordBatch) -> Result<u64, EngineError> {
+        let entry = self.enter(sql);
+        let changed = self.run_rows(entry.query(), sql, parameters).instrument(entry.query().span.clone()).await;
+        let rows = changed.as_ref().copied().unwrap_or(0);
+        entry.close(StatementKind::Write, rows, changed)
+    }
+
+    async fn run_rows(&self, query: &Arc<Query>, sql: &str, parameters: &RecordBatch) -> Result<u64, EngineError> {
+        let running = self.begin(sql, query)?;
+        let rows = deep(self.plain_insert(&running, parameters)).await;
+        self.catalog.rest();
+        match rows {
+            Ok(None) => {}
+            Ok(Some(Rows { target, rows })) => {
+                return self.ingest_in(query, target, rows.schema(), futures::stream::iter([Ok(rows)])).await;
+            }
+            Err(error) => {
+                self.transaction.fail();
+                return Err(error);
+            }
+        }
+        if parameters.num_rows() == 1 {
+            return self.each_row(query, sql, parameters).await;
+        }
+        if self.is_in_transaction() {
+            let cut_off = CutOff(self);
+            let changed = self.each_row(query, sql, parameters).await?;
+            std::mem::forget(cut_off);
+            return Ok(changed);
+        }
+        self.execute("BEGIN").await?;
+        // Also where nobody waits for the end any more.
+        let unfinished = Unfinished(self);
+        let changed = self.each_row(query, sql, parameters).await?;
+        query.gate.seal()?;
+        std::mem::forget(unfinished);
+        self.execute("COMMIT").await?;
+        Ok(changed)
+    }
+
+    async fn each_row(&self, query: &Arc<Query>, sql: &str, parameters: &RecordBatch) -> Result<u64, EngineError> {
+        let mut changed = 0;
+        for row in 0..parameters.num_rows() {
+            let output = self.execute_row(query, sql, parameters, row).await?;
+            let (batches, _) = query.gate.until_stopped(output.collect()).await?;
+            let counts = batches.iter().filter_map(|batch| batch.columns().first()?.as_primitive_opt::<UInt64Type>().cloned());
+            changed += counts.flat_map(|counts| counts.values().to_vec()).sum::<u64>();
+        }
+        Ok(changed)
+    }
+
+    /// The rows of an INSERT that does no more than to name columns, which need not be planned one by one; None for other
+    /// statements that change rows, and an error for all others.
+    async fn plain_insert(&self, running: &super::Running, parameters: &RecordBatch) -> Result<Option<Rows>, EngineError> {
+        self.check_not_failed()?;
+        let statement = match running.parsed()? {
+            Parsed::Statement(statement) if takes_parameters(&statement) && !is_plain_query(&statement) => statement,
+            _ => {
+                let hint = Some("run it with one row at a time");
+                return Err(EngineError::unsupported("rows of parameters for what changes no rows", hint));
+            }
+        };
+        if !self.names_are_plain() {
+            return Ok(None);
+        }
+        let Some((table, columns)) = names_of_plain_insert(&statement) else { return Ok(None) };
+        let (namespace, name) = sql::resolve(&TableReference::parse_str(&table.to_string()))?;
+        let Some(stored) = running.catalog.snapshot().table(&namespace, &name)? else { return Ok(None) };
+        if differ_by_case_alone(stored.schema()) {
+            return Ok(None);
+        }
+        // Says what is wrong with the statement, too.
+        let fields = parameter_fields(&running.prepared(*statement).await?)?;
+        if fields.len() != parameters.num_columns() {
+            return Err(wrong_count(fields.len(), parameters.num_columns()));
+        }
+        let all = || stored.schema().fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+        let columns = if columns.is_empty() { all() } else { columns };
+        let cast = |((array, field), name): ((&ArrayRef, &Arc<Field>), String)| {
+            let array = as_wanted(array, field)?;
+            Ok((Field::new(name, array.data_type().clone(), true), array))
+        };
+        let columns = parameters.columns().iter().zip(&fields).zip(columns).map(cast).collect::<Result<Vec<_>, EngineError>>()?;
+        let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+        let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
+        let rows = rows.map_err(|error| EngineError::internal(error.to_string()))?;
+        let target = IngestTarget { schema: Some(namespace), table: name, if_missing: IfMissing::Fail, if_exists: IfExists::Append };
+        Ok(Some(Rows { target, rows }))
+    }
+}
+
+/// A transaction in which some of the rows may have had their effect can only be rolled back.
+struct CutOff<'a>(&'a Session);
+
+impl Drop for CutOff<'_> {
+    fn drop(&mut self) {
+        self.0.transaction.fail();
+    }
+}
+
+/// Rolls the session's transaction back when it is dropped.
+struct Unfinished<'a>(&'a Session);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        // Fails where none is open any more, which is as good.
+        let _ = self.0.transaction.rollback();
+    }
+}
+
+fn is_plain_query(statement: &Statement) -> bool {
+    let Statement::Statement(statement) = statement else { return false };
+    // `WITH … UPDATE` is a query to the parser.
+    let ast::Statement::Query(query) = statement.as_ref() else { return false };
+    !matches!(query.body.as_ref(), SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_))
+}
+
+/// Rows that are sent find their columns without regard to case where no name is the same.
+fn differ_by_case_alone(schema: &Schema) -> bool {
+    let mut names = HashSet::new();
+    !schema.fields().iter().all(|field| names.insert(field.name().to_ascii_lowercase()))
+}
+
+fn names_of_plain_insert(statement: &Statement) -> Option<(ast::ObjectName, Vec<String>)> {
+    let Statement::Statement(statement) = statement else { return None };
+    let ast::Statement::Insert(insert) = statement.as_ref() else { return None };
+    let TableObject::TableName(table) = &insert.table else { return None };
+    let SetExpr::Values(values) = insert.source.as_ref()?.body.as_ref() else { return None };
+    let [row] = values.rows.as_slice() else { return None };
+    let parameters = (1..=row.content.len()).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ");
+    let columns = insert.columns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let columns = if columns.is_empty() { columns } else { format!(" ({columns})") };
+    // So it has no other clause.
+    if statement.to_string() != format!("INSERT INTO {table}{columns} VALUES ({parameters})") {
+        return None;
+    }
+    let name = |name: &ast::ObjectName| Some(identifier(name.0.last()?.as_ident()?));
+    Some((table.clone(), insert.columns.iter().map(name).collect::<Option<_>>()?))
+}
+
+fn as_wanted(array: &ArrayRef, field: &Field) -> Result<ArrayRef, EngineError> {
+    if array.data_type() == field.data_type() || *field.data_type() == DataType::Null {
+        return Ok(Arc::clone(array));
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(array, field.data_type(), &options).map_err(|error| {
+        let message = format!("a value of {} is no {}: {}", field.name(), declared_name(field.data_type()), sql::in_sql_words(&error.to_string()));
+        EngineError::Sql { message, position: None, hint: None }
+    })
+}

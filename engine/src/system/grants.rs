@@ -1,0 +1,80 @@
+//! `system.grants`: who may do what with what.
+
+use arrow::array::RecordBatch;
+use datafusion::common::Result;
+use pmem_store::{Access, GrantObject, Snapshot, StoreError};
+
+use super::build::{OPTIONAL, REQUIRED, batch, texts};
+use super::source::Source;
+use crate::access::{Permit, Privilege};
+use crate::error::store_error;
+
+pub struct GrantRow {
+    pub grantee: String,
+    privilege: String,
+    on: &'static str,
+    schema: Option<String>,
+    name: Option<String>,
+}
+
+pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
+    let rows = match source {
+        Some(source) => grant_rows(&source.engine.store.access(), source.snapshot, source.permit).map_err(store_error)?,
+        None => Vec::new(),
+    };
+    grants_batch(&rows)
+}
+
+/// One for each privilege. Admins know of all, others of their own and of those on what they own.
+pub fn grant_rows(access: &Access, snapshot: &Snapshot, permit: Option<&Permit>) -> Result<Vec<GrantRow>, StoreError> {
+    let mut rows = Vec::new();
+    for (grantee, object, privileges) in access.grants() {
+        let (schema, name) = match object {
+            GrantObject::Store => (None, None),
+            GrantObject::Schema(schema) => (Some(schema.clone()), None),
+            GrantObject::View(schema, name) => (Some(schema.clone()), Some(name.clone())),
+            GrantObject::Table(id) => match snapshot.table_by_id(*id)? {
+                Some(table) => (Some(table.record().namespace.clone()), Some(table.record().name.clone())),
+                // Of a table that the statement does not see.
+                None => continue,
+            },
+        };
+        if permit.is_some_and(|permit| !permit.is_admin() && !permit.has_name(grantee) && !owns(permit, object, schema.as_deref())) {
+            continue;
+        }
+        let on = match object {
+            GrantObject::Store => "database",
+            GrantObject::Schema(_) => "schema",
+            GrantObject::Table(_) => "table",
+            GrantObject::View(..) => "view",
+        };
+        rows.extend(privileges.iter().map(|privilege| GrantRow {
+            grantee: grantee.to_string(),
+            privilege: privilege.clone(),
+            on,
+            schema: schema.clone(),
+            name: name.clone(),
+        }));
+    }
+    Ok(rows)
+}
+
+fn owns(permit: &Permit, object: &GrantObject, schema: Option<&str>) -> bool {
+    let has = match (object, schema) {
+        (GrantObject::Table(id), Some(schema)) => permit.on_table(*id, schema),
+        (GrantObject::View(schema, name), _) => permit.on_view(schema, name),
+        (GrantObject::Schema(name), _) => permit.on_schema(name),
+        _ => return false,
+    };
+    has.has(Privilege::Ownership)
+}
+
+pub fn grants_batch(rows: &[GrantRow]) -> Result<RecordBatch> {
+    batch(vec![
+        ("grantee", texts(rows.iter().map(|row| Some(&row.grantee))), REQUIRED),
+        ("privilege", texts(rows.iter().map(|row| Some(&row.privilege))), REQUIRED),
+        ("object_kind", texts(rows.iter().map(|row| Some(row.on))), REQUIRED),
+        ("schema_name", texts(rows.iter().map(|row| row.schema.as_ref())), OPTIONAL),
+        ("object_name", texts(rows.iter().map(|row| row.name.as_ref())), OPTIONAL),
+    ])
+}

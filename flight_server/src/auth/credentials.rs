@@ -1,0 +1,92 @@
+//! What a call shows of who it comes from. Nothing of it is believed here.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tonic::metadata::MetadataMap;
+use tonic::transport::CertificateDer;
+use tonic::{Request, Status};
+
+use super::base64;
+use super::certificate::common_name;
+
+pub enum Secret {
+    Nothing,
+    Basic { user: String, password: String },
+    Bearer(String),
+}
+
+pub struct Credentials {
+    pub secret: Secret,
+    pub peer: Option<SocketAddr>,
+    /// Verified against the authority of client certificates; the client's own comes first.
+    certificates: Option<Arc<Vec<CertificateDer<'static>>>>,
+}
+
+impl Credentials {
+    pub fn of<T>(request: &Request<T>) -> Result<Credentials, Status> {
+        let secret = Secret::of(request.metadata())?;
+        Ok(Credentials { secret, peer: request.remote_addr(), certificates: request.peer_certs() })
+    }
+
+    /// The user that the client's certificate names, if it has shown one.
+    pub fn certificate_user(&self) -> Option<Result<String, Status>> {
+        let own = self.certificates.as_ref()?.first()?;
+        Some(common_name(own))
+    }
+}
+
+impl Secret {
+    fn of(headers: &MetadataMap) -> Result<Secret, Status> {
+        let Some(header) = headers.get("authorization") else { return Ok(Secret::Nothing) };
+        let text = header.to_str().map_err(|_| Status::invalid_argument("the header authorization is not plain ASCII text"))?;
+        let Some((scheme, rest)) = text.trim().split_once(' ') else { return Err(unknown()) };
+        match scheme.to_ascii_lowercase().as_str() {
+            "bearer" => Ok(Secret::Bearer(rest.trim().to_string())),
+            "basic" => basic(rest.trim()).ok_or_else(unknown),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+fn unknown() -> Status {
+    Status::unauthenticated("the header authorization is not understood; send Basic with a name and a password, or Bearer with a token")
+}
+
+fn basic(text: &str) -> Option<Secret> {
+    let pair = String::from_utf8(base64::decode(text)?).ok()?;
+    let (user, password) = pair.split_once(':')?;
+    Some(Secret::Basic { user: user.to_string(), password: password.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(header: &str) -> Result<Secret, Status> {
+        let mut headers = MetadataMap::new();
+        headers.insert("authorization", header.parse().unwrap());
+        Secret::of(&headers)
+    }
+
+    #[test]
+    fn a_password_may_have_a_colon() {
+        // ada:a:b
+        let Secret::Basic { user, password } = of("Basic YWRhOmE6Yg==").unwrap() else { panic!("not basic") };
+        assert_eq!((user.as_str(), password.as_str()), ("ada", "a:b"));
+    }
+
+    #[test]
+    fn the_scheme_may_be_written_in_any_case() {
+        assert!(matches!(of("bearer  7f ").unwrap(), Secret::Bearer(token) if token == "7f"));
+        assert!(matches!(of("BASIC YWRhOmI=").unwrap(), Secret::Basic { .. }));
+        assert!(matches!(Secret::of(&MetadataMap::new()).unwrap(), Secret::Nothing));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for header in ["x", "Digest abc", "Basic", "Basic %%%", "Basic YWRh"] {
+            assert_eq!(of(header).err().unwrap().code(), tonic::Code::Unauthenticated, "{header}");
+        }
+    }
+}

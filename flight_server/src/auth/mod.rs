@@ -1,0 +1,20 @@
+//! Who calls: a name and password, a token of ours, or a client certificate.
+//!
+//! - [`credentials`] — what a call shows of itself; `certificate` the name in a certificate, `base64` the words of `Basic`
+//! - [`logins`] — whether that is true; `attempts` how often it may be wrong
+//! - [`token`] — signed words that stand for a user for a while
+//! - [`owner`] — whose a handle is
+
+mod attempts;
+mod base64;
+mod certificate;
+mod credentials;
+mod logins;
+mod owner;
+mod token;
+
+pub use base64::decode as decode_base64;
+pub use credentials::{Credentials, Secret};
+pub use logins::{LoginOptions, Logins};
+pub use owner::Owner;
+pub use token::{TokenError, token_for};

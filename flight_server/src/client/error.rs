@@ -1,0 +1,120 @@
+//! What went wrong at the other end or on the way, in the parts that a shell shows.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+use tonic::{Code, Status};
+
+use super::options::ConnectOptions;
+use crate::error::place;
+use crate::error_details::ErrorDetails;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// The server refused the statement, or it failed there.
+    #[error("{message}")]
+    Statement { message: String, hint: Option<String>, position: Option<usize> },
+    #[error("the connection to {address} is gone: {reason}")]
+    Lost { address: String, reason: String },
+    #[error("cannot connect to {address}: {reason}")]
+    Unreachable { address: String, reason: String, hint: Option<&'static str> },
+    #[error("{address} does not let you in: {reason}")]
+    NotAdmitted { address: String, reason: String, hint: Option<&'static str> },
+    #[error("cannot read {}: {reason}", path.display())]
+    TlsFile { path: PathBuf, reason: String },
+    #[error("certificates are for addresses with TLS, and {address} is none")]
+    TlsUnused { address: String },
+    #[error("{address} answers what no server of Quiver does: {what}")]
+    Protocol { address: String, what: String },
+}
+
+const RECONNECTS: &str = "the next statement connects again, to a new session: settings and an open transaction are lost";
+const NAME_YOURSELF: &str = "give a user with --user NAME, or a token with --token-file FILE";
+const PERHAPS_TLS: &str = "a server with TLS is reached by grpc+tls://";
+const PERHAPS_PLAIN: &str = "a server without TLS is reached by grpc://";
+const UNKNOWN_ISSUER: &str = "name the certificate that has signed the server's with --tls-ca FILE";
+const CERTIFICATE_ASKED: &str = "the server asks for a certificate: --client-cert FILE --client-key FILE";
+
+impl RemoteError {
+    /// Byte offset in the statement, where the error is at a place of it.
+    pub fn position(&self) -> Option<usize> {
+        match self {
+            RemoteError::Statement { position, .. } => *position,
+            _ => None,
+        }
+    }
+
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            RemoteError::Statement { hint, .. } => hint.as_deref(),
+            RemoteError::Lost { .. } => Some(RECONNECTS),
+            RemoteError::Unreachable { hint, .. } | RemoteError::NotAdmitted { hint, .. } => *hint,
+            RemoteError::TlsUnused { .. } => Some("write grpc+tls://, or leave the certificates out"),
+            RemoteError::TlsFile { .. } | RemoteError::Protocol { .. } => None,
+        }
+    }
+
+    /// Of a call for a statement.
+    pub(super) fn of_call(status: &Status, sql: &str, options: &ConnectOptions) -> RemoteError {
+        let lost = |reason: String| RemoteError::Lost { address: options.address.to_string(), reason };
+        if let Some(cause) = status.source() {
+            return lost(root(cause));
+        }
+        // The session or the token is not known any more; or the channel has given up, which tonic says by words alone.
+        if status.code() == Code::Unauthenticated || status.message().starts_with("Service was not ready") {
+            return lost(status.message().to_string());
+        }
+        let ErrorDetails { hint, position } = ErrorDetails::of_status(status);
+        let mut message = status.message();
+        if let Some(place) = position.and_then(|position| place(sql, position)) {
+            message = message.strip_suffix(&format!(" ({place})")).unwrap_or(message);
+        }
+        if let Some(hint) = &hint {
+            message = message.strip_suffix(&format!("; {hint}")).unwrap_or(message);
+        }
+        RemoteError::Statement { message: message.to_string(), hint, position }
+    }
+
+    /// Of a call by which a session begins.
+    pub(super) fn of_login(status: &Status, options: &ConnectOptions) -> RemoteError {
+        if let Some(cause) = status.source() {
+            return RemoteError::unreachable(root(cause), options);
+        }
+        let (address, reason) = (options.address.to_string(), status.message().to_string());
+        match status.code() {
+            Code::Unauthenticated | Code::PermissionDenied => {
+                let hint = options.user().is_none().then_some(NAME_YOURSELF);
+                RemoteError::NotAdmitted { address, reason, hint }
+            }
+            Code::Unimplemented => RemoteError::Protocol { address, what: reason },
+            _ => RemoteError::Unreachable { address, reason, hint: None },
+        }
+    }
+
+    pub(super) fn unreachable(reason: String, options: &ConnectOptions) -> RemoteError {
+        let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+        let hint = if has(&["UnknownIssuer", "BadSignature"]) {
+            Some(UNKNOWN_ISSUER)
+        } else if has(&["CertificateRequired", "certificate required"]) {
+            Some(CERTIFICATE_ASKED)
+        } else if options.address.is_tls {
+            has(&["InvalidContentType", "corrupt message"]).then_some(PERHAPS_PLAIN)
+        } else {
+            has(&["h2", "http2", "frame", "broken pipe", "connection reset", "Connection reset"]).then_some(PERHAPS_TLS)
+        };
+        RemoteError::Unreachable { address: options.address.to_string(), reason, hint }
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self, RemoteError::Lost { .. })
+    }
+}
+
+/// The first cause, which says most: those above it say that something failed.
+pub(super) fn root(error: &(dyn Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(cause) = error.source() {
+        error = cause;
+    }
+    error.to_string()
+}

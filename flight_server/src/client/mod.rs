@@ -1,0 +1,25 @@
+//! The other end: a session on a server, for programs of ours that show what comes of SQL.
+//!
+//! - [`address`] — where the server is; [`options`] how it is reached, and who one is there
+//! - [`connect`] — the channel, the login, the session; [`link`] the calls that are made over it
+//! - [`session`] — statements, and connecting again after a break; [`output`] the result of one
+//! - [`ingest`] — rows into a table there
+//! - [`listing`] — what there is on the server
+//! - [`error`] — what went wrong, in the parts that a shell shows
+
+mod address;
+mod connect;
+mod error;
+mod ingest;
+mod link;
+mod listing;
+mod options;
+mod output;
+mod session;
+
+pub use address::{Address, BadAddress};
+pub use error::RemoteError;
+pub use ingest::IngestError;
+pub use options::{ConnectOptions, Login, Tls};
+pub use output::RemoteOutput;
+pub use session::RemoteSession;

@@ -1,0 +1,89 @@
+//! A session on a server. When the connection breaks, the next statement connects again.
+
+use std::sync::Arc;
+
+use arrow_flight::sql::CommandStatementQuery;
+use parking_lot::Mutex;
+use tonic::Status;
+
+use super::connect::connect;
+use super::error::RemoteError;
+use super::link::Link;
+use super::options::ConnectOptions;
+use super::output::RemoteOutput;
+
+pub struct RemoteSession {
+    pub(super) shared: Arc<Shared>,
+    /// One connects, the others wait for it.
+    connecting: tokio::sync::Mutex<()>,
+}
+
+/// Also held by results on their way: they notice a break too.
+pub(super) struct Shared {
+    options: ConnectOptions,
+    link: Mutex<Option<Link>>,
+}
+
+impl Shared {
+    /// What became of a call for a statement. After a break nothing is done in a new session as if it were the old one
+    /// before the user was told.
+    pub fn failed(&self, status: &Status, sql: &str) -> RemoteError {
+        let error = RemoteError::of_call(status, sql, &self.options);
+        if error.is_lost() {
+            *self.link.lock() = None;
+        }
+        error
+    }
+
+    pub fn protocol(&self, what: &str) -> RemoteError {
+        RemoteError::Protocol { address: self.options.address.to_string(), what: what.to_string() }
+    }
+}
+
+impl RemoteSession {
+    pub async fn connect(options: ConnectOptions) -> Result<RemoteSession, RemoteError> {
+        let link = connect(&options).await?;
+        let shared = Arc::new(Shared { options, link: Mutex::new(Some(link)) });
+        Ok(RemoteSession { shared, connecting: tokio::sync::Mutex::default() })
+    }
+
+    pub fn options(&self) -> &ConnectOptions {
+        &self.shared.options
+    }
+
+    /// Begins one statement: a query is planned, and runs while its output is polled; anything else has run when this
+    /// returns. Dropping this, or the output, cancels it on the server.
+    pub async fn execute(&self, sql: &str) -> Result<RemoteOutput, RemoteError> {
+        let mut link = self.link().await?;
+        let command = CommandStatementQuery { query: sql.to_string(), transaction_id: None };
+        let info = link.info(command).await.map_err(|status| self.shared.failed(&status, sql))?;
+        RemoteOutput::begin(&self.shared, link, info, sql)
+    }
+
+    /// Of a session that is there, or of a new one after a break.
+    pub(super) async fn link(&self) -> Result<Link, RemoteError> {
+        let _turn = self.connecting.lock().await;
+        let known = self.shared.link.lock().clone();
+        match known {
+            Some(link) => Ok(link),
+            None => {
+                let link = connect(&self.shared.options).await?;
+                *self.shared.link.lock() = Some(link.clone());
+                Ok(link)
+            }
+        }
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.shared.link.lock().is_some()
+    }
+
+    /// The server would keep the session for half an hour.
+    pub async fn close(&self) {
+        let link = self.shared.link.lock().take();
+        if let Some(mut link) = link {
+            // Where that fails, the session is forgotten for being idle.
+            let _ = link.act("CloseSession", Vec::new()).await;
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What is wrong with settings, and where it stands.
+
+use std::path::PathBuf;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("the configuration file {} cannot be read: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("{}:{line}: {message}", path.display())]
+    Syntax { path: PathBuf, line: usize, message: String },
+    #[error("{}:{line}: there is no setting \"{key}\"{}", path.display(), suggested(near))]
+    Unknown { path: PathBuf, line: usize, key: String, near: Option<String> },
+    /// `place` is a line of a file, a flag or a variable.
+    #[error("{place}: {name} is {value}, and {expected} is expected")]
+    Value { place: String, name: &'static str, value: String, expected: String },
+}
+
+fn suggested(near: &Option<String>) -> String {
+    near.as_ref().map_or_else(|| "; docs/server.md lists them".to_string(), |near| format!("; did you mean \"{near}\"?"))
+}

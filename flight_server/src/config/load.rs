@@ -1,0 +1,103 @@
+//! What was given becomes a configuration: a flag comes before a variable, and a variable before the file.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use engine::nearest;
+
+use super::error::ConfigError;
+use super::file::read_file;
+use super::settings::{SETTINGS, Setting};
+use super::Config;
+
+/// What somebody said about settings.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// Names of settings with their values as text.
+    pub flags: Vec<(&'static str, String)>,
+    /// Of the environment; others than those of settings are passed over.
+    pub variables: Vec<(String, String)>,
+    pub file: Option<PathBuf>,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    Default,
+    File { path: PathBuf, line: usize },
+    Variable,
+    Flag,
+}
+
+const PREFIX: &str = "QUIVER_";
+
+/// The variable of a setting.
+pub fn variable(name: &str) -> String {
+    format!("{PREFIX}{}", name.to_ascii_uppercase())
+}
+
+impl Config {
+    pub fn load(given: &Given) -> Result<Config, ConfigError> {
+        let mut config = Config::default();
+        if let Some(path) = &given.file {
+            for found in read_file(path)? {
+                let place = format!("{}:{}", path.display(), found.line);
+                config.set(found.setting, &found.text, &place, Source::File { path: path.clone(), line: found.line })?;
+            }
+        }
+        for setting in SETTINGS {
+            let name = variable(setting.name);
+            // An empty one is as good as none: that is how some tools take one away.
+            let said = given.variables.iter().find(|(known, value)| *known == name && !value.is_empty());
+            if let Some((_, value)) = said {
+                config.set(setting, value, &name, Source::Variable)?;
+            }
+            if let Some((_, value)) = given.flags.iter().find(|(known, _)| *known == setting.name) {
+                config.set(setting, value, &format!("--{}", setting.flag()), Source::Flag)?;
+            }
+        }
+        Ok(config)
+    }
+
+    fn set(&mut self, setting: &'static Setting, text: &str, place: &str, source: Source) -> Result<(), ConfigError> {
+        setting.field.read(text, self).ok_or_else(|| ConfigError::Value {
+            place: place.to_string(),
+            name: setting.name,
+            value: format!("\"{text}\""),
+            expected: setting.field.expected(),
+        })?;
+        self.sources.insert(setting.name, source);
+        Ok(())
+    }
+
+    pub fn source(&self, name: &str) -> Source {
+        self.sources.get(name).cloned().unwrap_or(Source::Default)
+    }
+}
+
+impl Given {
+    /// Variables that look like one of a setting and are none, each with what it was meant to be.
+    pub fn doubtful_variables(&self) -> Vec<(String, String)> {
+        let known: Vec<String> = SETTINGS.iter().map(|setting| variable(setting.name)).chain([format!("{PREFIX}CONFIG")]).collect();
+        let ours = self.variables.iter().map(|(name, _)| name).filter(|name| name.starts_with(PREFIX) && !known.contains(name));
+        // Without what all of them begin with, which would make any two look alike.
+        let bare = |name: &str| name.strip_prefix(PREFIX).unwrap_or(name).to_string();
+        let names: Vec<String> = known.iter().map(|name| bare(name)).collect();
+        let near = |name: &String| {
+            let near = nearest(&bare(name), names.iter().map(String::as_str))?;
+            Some((name.clone(), format!("{PREFIX}{near}")))
+        };
+        ours.filter_map(near).collect()
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Default => f.write_str("default"),
+            Source::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Source::Variable => f.write_str("environment"),
+            Source::Flag => f.write_str("flag"),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! One session of the engine, and whose turn it is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use engine::{EngineError, QueryOutput, Session, StatementKind};
+use parking_lot::Mutex;
+use tokio::sync::MutexGuard;
+use tonic::Status;
+
+use crate::budget::{Budget, Share};
+use crate::error::{status, status_in};
+use crate::handles::Handle;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// For one call and the result of it: nothing it was set to is seen again.
+    Call,
+    Session,
+    /// From BeginTransaction to EndTransaction.
+    Transaction,
+}
+
+/// **Invariant:** statements of one engine session are planned and started one after the other; what they
+/// stream is read by as many as there are.
+pub struct Connection {
+    session: Session,
+    lifetime: Lifetime,
+    turn: tokio::sync::Mutex<()>,
+    budget: Option<Arc<Budget>>,
+    /// Of the budget: what prepared statements of SQL take.
+    kept: Mutex<Option<Share>>,
+    /// Of a transaction: whether a statement has come yet, and with it BEGIN.
+    is_begun: AtomicBool,
+    /// Of a transaction: the session it was begun in, and ends with.
+    begun_in: Option<Handle>,
+}
+
+impl Connection {
+    /// For one call.
+    pub fn of_call(session: Session) -> Arc<Connection> {
+        Connection::of(session, Lifetime::Call, None, None)
+    }
+
+    /// Of a session, whose prepared statements are kept within the budget.
+    pub fn of_session(session: Session, budget: &Arc<Budget>) -> Arc<Connection> {
+        Connection::of(session, Lifetime::Session, None, Some(Arc::clone(budget)))
+    }
+
+    /// For a transaction, which begins with its first statement. Clients that do not commit by themselves
+    /// (ADBC in Python) ask for one when they connect and after each commit, and may then wait for hours.
+    pub fn in_transaction(session: Session, begun_in: Option<Handle>, budget: &Arc<Budget>) -> Arc<Connection> {
+        Connection::of(session, Lifetime::Transaction, begun_in, Some(Arc::clone(budget)))
+    }
+
+    fn of(session: Session, lifetime: Lifetime, begun_in: Option<Handle>, budget: Option<Arc<Budget>>) -> Arc<Connection> {
+        let (turn, kept, is_begun) = (tokio::sync::Mutex::default(), Mutex::default(), AtomicBool::new(false));
+        Arc::new(Connection { session, lifetime, turn, budget, kept, is_begun, begun_in })
+    }
+
+    pub fn is_begun_in(&self, session: &[u8]) -> bool {
+        self.begun_in.as_deref() == Some(session)
+    }
+
+    /// Waits until no other statement of this session is being started.
+    pub async fn turn(&self) -> Result<Turn<'_>, Status> {
+        let turn = Turn { connection: self, _guard: self.turn.lock().await };
+        if self.lifetime == Lifetime::Transaction {
+            if !self.is_begun.load(Ordering::Acquire) {
+                turn.run("BEGIN").await.map_err(status)?;
+                self.is_begun.store(true, Ordering::Release);
+            } else if !self.session.is_in_transaction() {
+                return Err(ended());
+            }
+        }
+        Ok(turn)
+    }
+
+    /// Makes `session` as this one is: settings, and what was prepared by SQL.
+    pub fn lend_settings(&self, session: &Session) -> Result<(), Status> {
+        session.set_as(&self.session).map_err(status)
+    }
+
+    /// Room to keep the statement, in case it is a PREPARE: given back when it has run.
+    fn room_for(&self, sql: &str) -> Result<Option<Share>, Status> {
+        self.budget.as_ref().map(|budget| budget.take(Session::bytes_of_prepared(sql))).transpose()
+    }
+
+    /// After a statement that may have changed what is kept.
+    fn count_kept(&self) -> Result<(), Status> {
+        let Some(budget) = &self.budget else { return Ok(()) };
+        let mut kept = self.kept.lock();
+        *kept = None;
+        *kept = Some(budget.take(self.session.prepared_bytes())?);
+        Ok(())
+    }
+}
+
+/// COMMIT or ROLLBACK said in SQL ends a transaction as EndTransaction does; no statement after it may
+/// commit by itself without the client knowing.
+fn ended() -> Status {
+    Status::not_found("this transaction has ended; begin another one with BeginTransaction")
+}
+
+pub struct Turn<'a> {
+    connection: &'a Connection,
+    _guard: MutexGuard<'a, ()>,
+}
+
+impl Turn<'_> {
+    pub fn session(&self) -> &Session {
+        &self.connection.session
+    }
+
+    pub async fn execute(&self, sql: &str) -> Result<QueryOutput, Status> {
+        let room = self.connection.room_for(sql)?;
+        let output = self.session().execute(sql).await.map_err(|error| status_in(error, sql))?;
+        drop(room);
+        self.settle(&output)?;
+        Ok(output)
+    }
+
+    /// What becomes of a change of the session itself.
+    pub fn settle(&self, output: &QueryOutput) -> Result<(), Status> {
+        let (lifetime, kind) = (self.connection.lifetime, output.kind());
+        match (lifetime, kind) {
+            (Lifetime::Call, StatementKind::Transaction) => Err(Status::failed_precondition(
+                "this call has no session, so its transaction would end with it; use BeginTransaction, or begin a session by SetSessionOptions and keep its cookie",
+            )),
+            (Lifetime::Call, StatementKind::Set) => Err(Status::failed_precondition(
+                "this call has no session that could keep a setting; begin one by SetSessionOptions and keep its cookie",
+            )),
+            (Lifetime::Session | Lifetime::Transaction, StatementKind::Set) => self.connection.count_kept(),
+            _ => Ok(()),
+        }
+    }
+
+    /// A statement of our own, whose rows are none.
+    pub async fn run(&self, sql: &str) -> Result<(), EngineError> {
+        self.session().execute(sql).await?.collect().await.map(|_| ())
+    }
+}

@@ -1,0 +1,89 @@
+//! Errors of the engine as clients see them: a code to decide by, a sentence and what to do.
+
+use arrow::error::ArrowError;
+use arrow_flight::error::FlightError;
+use engine::{EngineError, ErrorKind};
+use tonic::{Code, Status};
+
+use crate::error_details::ErrorDetails;
+
+pub fn status(error: EngineError) -> Status {
+    let code = match error.kind() {
+        ErrorKind::Invalid => Code::InvalidArgument,
+        ErrorKind::NotFound => Code::NotFound,
+        ErrorKind::AlreadyExists => Code::AlreadyExists,
+        ErrorKind::NotAllowed | ErrorKind::ReadOnly => Code::FailedPrecondition,
+        ErrorKind::Denied => Code::PermissionDenied,
+        ErrorKind::Unauthenticated => Code::Unauthenticated,
+        ErrorKind::Conflict => Code::Aborted,
+        ErrorKind::Exhausted => Code::ResourceExhausted,
+        ErrorKind::Unsupported => Code::Unimplemented,
+        ErrorKind::Cancelled => Code::Cancelled,
+        ErrorKind::TimedOut => Code::DeadlineExceeded,
+        ErrorKind::Damaged => Code::DataLoss,
+        ErrorKind::Unavailable => Code::Unavailable,
+        ErrorKind::Internal => Code::Internal,
+    };
+    let mut status = Status::new(code, sentence(&error));
+    ErrorDetails::of_error(&error).put_into(&mut status);
+    status
+}
+
+/// As [`status`], with the place in the statement.
+pub fn status_in(error: EngineError, sql: &str) -> Status {
+    let Some(place) = error.position().and_then(|position| place(sql, position)) else { return status(error) };
+    let located = status(error);
+    Status::with_metadata(located.code(), format!("{} ({place})", located.message()), located.metadata().clone())
+}
+
+/// A message travels in a header, and clients commonly take 8 KiB of those in all.
+const MESSAGE_CHARS_MAX: usize = 2_000;
+
+fn sentence(error: &EngineError) -> String {
+    let mut text = match error.hint() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    };
+    if let Some((end, _)) = text.char_indices().nth(MESSAGE_CHARS_MAX) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// Line and column from 1; the column counts characters.
+pub fn place(sql: &str, position: usize) -> Option<String> {
+    let before = sql.get(..position)?;
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|char| *char != '\n').count() + 1;
+    Some(format!("at line {line}, column {column}"))
+}
+
+/// Arrow's refusal of what we were about to send: ours, not the client's.
+pub fn arrow_status(error: ArrowError) -> Status {
+    Status::internal(format!("the result cannot be sent: {error}; please report it"))
+}
+
+/// What was wrong with messages that came in.
+pub fn foreign_status(error: FlightError) -> Status {
+    match error {
+        FlightError::Tonic(status) => *status,
+        other => Status::invalid_argument(format!("the Arrow data of a message cannot be read: {other}")),
+    }
+}
+
+pub fn protobuf_status(what: &str) -> Status {
+    Status::invalid_argument(format!("the {what} is not a message of Flight SQL; send what a Flight SQL client has written"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_counted_in_lines_and_characters() {
+        assert_eq!(place("SELECT 1", 7).unwrap(), "at line 1, column 8");
+        assert_eq!(place("SELECT 'ü',\n  x", 15).unwrap(), "at line 2, column 3");
+        assert_eq!(place("short", 99), None);
+    }
+}

@@ -1,0 +1,45 @@
+//! DoAction without SQL: upkeep of tables, and what the server has open.
+
+use bytes::Bytes;
+use tonic::Status;
+
+use super::command::{TableCommand, is_json, quoted};
+use crate::connection::Connection;
+use crate::statements::run;
+
+/// Name and description.
+pub const ACTIONS: [(&str, &str); 6] = [
+    ("checkpoint", "Makes everything committed durable and seals the logs of small writes.\nRequest: empty\nResponse: none"),
+    ("compact", "Compacts a table.\nRequest: the name of the table, or JSON {\"schema\": …, \"table\": …}\nResponse: none"),
+    ("lease", "A table as files to map, for clients of this machine.\nRequest: the name of the table, or JSON as in a ticket\nResponse: JSON, and the schema"),
+    ("renew_lease", "Makes a lease last from now.\nRequest: the lease\nResponse: none"),
+    ("release_lease", "Ends a lease; what it held may be removed.\nRequest: the lease\nResponse: none"),
+    ("stats", "What the server has open.\nRequest: empty\nResponse: JSON"),
+];
+
+/// `stats` is answered by the service, which alone knows.
+pub async fn act(connection: &Connection, name: &str, body: &Bytes) -> Result<(), Status> {
+    let sql = match name {
+        "checkpoint" => "CHECKPOINT".to_string(),
+        "compact" => {
+            let command = table(body)?;
+            format!("OPTIMIZE TABLE {}.{}", quoted(&command.schema), quoted(&command.table))
+        }
+        other => {
+            let other: String = other.chars().take(60).collect();
+            return Err(Status::unimplemented(format!("there is no action \"{other}\"; ListActions lists those there are")));
+        }
+    };
+    run(connection, &sql, None).await.map(|_| ())
+}
+
+/// The body of an action about a table.
+pub fn table(body: &Bytes) -> Result<TableCommand, Status> {
+    if is_json(body) {
+        return TableCommand::of_json(body);
+    }
+    match std::str::from_utf8(body) {
+        Ok(name) if !name.is_empty() => TableCommand::of_path(&[name.to_string()]),
+        _ => Err(Status::invalid_argument("the body of the action is to be the name of a table, or JSON")),
+    }
+}

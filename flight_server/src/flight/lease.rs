@@ -1,0 +1,201 @@
+//! Hand-off on one machine: a table as files and places in them, under a lease that keeps them. No row crosses the socket,
+//! but for those that lie in no sealed file; for these the answer has tickets.
+//!
+//! ```json
+//! {"lease": "7f…", "expires_ms": 300000, "version": 41, "parts": [
+//!   {"file": "/stores/mine/segments/3/12.arrow", "size_bytes": 1048576, "columns": [0, 2], "batches": [
+//!     {"index": 0, "offset": 576, "metadata_bytes": 320, "body_bytes": 131072, "rows": [[0, 8192]]}]},
+//!   {"ticket": "{\"table\":\"flights\",\"rows\":[8192,8200],\"lease\":\"7f…\"}"}]}
+//! ```
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use engine::{MappedPart, MappedTable};
+use futures::StreamExt;
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+use tonic::{Code, Status};
+
+use super::command::TableCommand;
+use crate::auth::Owner;
+use crate::connection::Connection;
+use crate::error::{status, status_in};
+use crate::handles::{Handle, Handles};
+use crate::options::{HandOff, ServerOptions};
+use crate::sessions::Caller;
+use crate::stream::{FlightStream, WireTypes, schema_bytes, wire_schema};
+
+const LEASES_MAX: usize = 1_000;
+/// As they lie in files.
+const VIEWS: WireTypes = WireTypes { views: true, jdbc: false };
+
+/// **Invariant:** a lease is an open transaction, so the store keeps every file of the version that it sees.
+pub struct Lease {
+    pub connection: Arc<Connection>,
+    stop: CancellationToken,
+}
+
+pub struct Leases {
+    open: Handles<Lease>,
+    allowed: HandOff,
+    idle: Duration,
+    stop: CancellationToken,
+}
+
+impl Lease {
+    /// Messages that are made under it, until it is cancelled.
+    pub fn guarded(&self, messages: FlightStream) -> FlightStream {
+        let (stop, stopped) = (self.stop.clone(), self.stop.clone().cancelled_owned());
+        let end = futures::stream::once(async move { stop.is_cancelled().then(|| Err(Status::cancelled("the lease was cancelled"))) });
+        Box::pin(messages.take_until(stopped).chain(end.filter_map(|end| async { end })))
+    }
+}
+
+#[derive(Serialize)]
+struct Told {
+    lease: String,
+    expires_ms: u64,
+    version: u64,
+    parts: Vec<PartTold>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum PartTold {
+    File { file: String, size_bytes: u64, columns: Vec<usize>, batches: Vec<BatchTold> },
+    Ticket { ticket: String },
+}
+
+#[derive(Serialize)]
+struct BatchTold {
+    index: usize,
+    offset: u64,
+    metadata_bytes: u64,
+    body_bytes: u64,
+    rows: Vec<(u64, u64)>,
+}
+
+impl Leases {
+    pub fn new(options: &ServerOptions, stop: CancellationToken) -> Leases {
+        let open = Handles::new("lease", LEASES_MAX, options.limits.of_user(LEASES_MAX), options.lease_idle);
+        Leases { open, allowed: options.hand_off.clone(), idle: options.lease_idle, stop }
+    }
+
+    /// Whoever may have leases gets files of a machine, so the call must come from there.
+    pub fn check_allowed(&self, caller: &Caller) -> Result<(), Status> {
+        let is_allowed = match &self.allowed {
+            HandOff::Nobody => false,
+            HandOff::Everybody => true,
+            HandOff::Users(names) => caller.identity.as_ref().is_some_and(|identity| names.iter().any(|name| name == identity.name())),
+        };
+        if !is_allowed {
+            return Err(Status::permission_denied("you may not have tables as files here; the operator names who may with --hand-off"));
+        }
+        match caller.peer {
+            Some(peer) if peer.ip().is_loopback() => Ok(()),
+            _ => Err(Status::permission_denied("files are handed off to clients of this machine alone; fetch the table by DoGet")),
+        }
+    }
+
+    /// Two answers: JSON, and the schema as an IPC message.
+    pub async fn lease(&self, caller: &Caller, connection: Arc<Connection>, command: &TableCommand) -> Result<[Bytes; 2], Status> {
+        if command.version.is_some() || command.lease.is_some() {
+            return Err(Status::invalid_argument("a lease is of the table as it is now; leave out version and lease"));
+        }
+        let mapped = {
+            let turn = connection.turn().await?;
+            // Rows of a ticket are counted in the order in which they lie, and one reader at a time keeps to it.
+            turn.run("SET threads = 1").await.map_err(status)?;
+            let sql = command.to_sql();
+            // Says what is wrong with the names, and whether they may be read.
+            turn.session().describe(&sql).await.map_err(|error| status_in(error, &sql))?;
+            let rows = command.rows.map(|(from, to)| from..to);
+            turn.session().mapped_table(&command.schema, &command.table, command.columns.as_deref(), rows).map_err(status)?
+        };
+        let schema = schema_bytes(&wire_schema(&mapped.schema, VIEWS))?;
+        let handle = self.keep(caller, connection)?;
+        match self.told(&handle, command, mapped) {
+            Ok(json) => Ok([json, schema]),
+            Err(error) => {
+                self.open.remove(&caller.owner, &handle);
+                Err(error)
+            }
+        }
+    }
+
+    pub fn keep(&self, caller: &Caller, connection: Arc<Connection>) -> Result<Handle, Status> {
+        self.open.insert(&caller.owner, Lease { connection, stop: self.stop.child_token() })
+    }
+
+    pub fn idle(&self) -> Duration {
+        self.idle
+    }
+
+    fn told(&self, handle: &Handle, command: &TableCommand, mapped: MappedTable) -> Result<Bytes, Status> {
+        let lease = String::from_utf8_lossy(handle).into_owned();
+        let parts = mapped.parts.into_iter().map(|part| part_told(part, &lease, command)).collect::<Result<_, Status>>()?;
+        let expires_ms = u64::try_from(self.idle.as_millis()).unwrap_or(u64::MAX);
+        let told = Told { lease, expires_ms, version: mapped.version, parts };
+        let json = serde_json::to_vec(&told).map_err(|error| Status::new(Code::Internal, error.to_string()))?;
+        Ok(json.into())
+    }
+
+    /// Counts as a use of it.
+    pub fn get(&self, caller: &Caller, lease: &str) -> Result<Arc<Lease>, Status> {
+        self.open.get(&caller.owner, lease.as_bytes())
+    }
+
+    pub fn release(&self, caller: &Caller, lease: &[u8]) -> Result<(), Status> {
+        self.open.take(&caller.owner, lease).map(|_| ())
+    }
+
+    /// As [`Leases::release`], and what is read under it ends. False where there is none.
+    pub fn cancel(&self, caller: &Caller, lease: &[u8]) -> bool {
+        let lease = self.open.take(&caller.owner, lease);
+        lease.is_ok_and(|lease| {
+            lease.stop.cancel();
+            true
+        })
+    }
+
+    pub fn renew(&self, caller: &Caller, lease: &[u8]) -> Result<(), Status> {
+        self.open.get(&caller.owner, lease).map(|_| ())
+    }
+
+    pub fn retain(&self, keep: impl Fn(&Owner) -> bool) {
+        self.open.retain(|owner, _| keep(owner));
+    }
+
+    pub fn sweep(&self) {
+        self.open.sweep();
+    }
+
+    pub fn count(&self) -> usize {
+        self.open.len()
+    }
+}
+
+fn part_told(part: MappedPart, lease: &str, command: &TableCommand) -> Result<PartTold, Status> {
+    let file = match part {
+        MappedPart::File(file) => file,
+        MappedPart::Rows(rows) => {
+            let ticket = TableCommand { rows: Some((rows.start, rows.end)), lease: Some(lease.to_string()), ..command.clone() };
+            return Ok(PartTold::Ticket { ticket: String::from_utf8_lossy(&ticket.to_json()).into_owned() });
+        }
+    };
+    let Some(path) = file.path.to_str() else {
+        return Err(Status::failed_precondition("the path of the store is not UTF-8, so it cannot be told; fetch the table by DoGet"));
+    };
+    let pair = |rows: Range<u64>| (rows.start, rows.end);
+    let batches = file.batches.into_iter().map(|batch| BatchTold {
+        index: batch.index,
+        offset: batch.offset,
+        metadata_bytes: batch.metadata_bytes,
+        body_bytes: batch.body_bytes,
+        rows: batch.rows.into_iter().map(pair).collect(),
+    });
+    Ok(PartTold::File { file: path.to_string(), size_bytes: file.size_bytes, columns: file.columns, batches: batches.collect() })
+}

@@ -1,0 +1,35 @@
+//! ListFlights: every table and view, one after the other as the client reads.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use arrow_flight::{Criteria, FlightInfo};
+use futures::{Stream, StreamExt};
+use tonic::{Code, Status};
+
+use super::table;
+use crate::connection::Connection;
+use crate::error::status;
+use crate::stream::Wishes;
+
+pub type Flights = Pin<Box<dyn Stream<Item = Result<FlightInfo, Status>> + Send>>;
+
+/// Those of the schema that the criteria name, or all.
+pub async fn list(connection: Arc<Connection>, criteria: &Criteria, wishes: Wishes) -> Result<Flights, Status> {
+    let schema = std::str::from_utf8(&criteria.expression)
+        .map_err(|_| Status::invalid_argument("the criteria are not UTF-8; give the name of a schema, or nothing"))?
+        .to_string();
+    let mut tables = connection.turn().await?.session().tables().map_err(status)?;
+    tables.retain(|table| schema.is_empty() || table.schema == schema);
+    let flights = futures::stream::iter(tables).filter_map(move |listed| {
+        let connection = Arc::clone(&connection);
+        async move {
+            match table::listed(&connection, listed, wishes).await {
+                // Dropped since the list was made, or a view whose tables are gone.
+                Err(error) if matches!(error.code(), Code::NotFound | Code::InvalidArgument) => None,
+                flight => Some(flight),
+            }
+        }
+    });
+    Ok(Box::pin(flights))
+}

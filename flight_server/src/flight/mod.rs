@@ -1,0 +1,15 @@
+//! Flight without SQL: tables by path, and a few actions.
+
+mod actions;
+mod command;
+mod lease;
+mod listing;
+mod parts;
+mod table;
+
+pub use actions::{ACTIONS, act, table as table_named};
+pub use command::{PutCommand, TableCommand, is_json};
+pub use lease::Leases;
+pub use listing::list;
+pub use parts::lease_of;
+pub use table::{info, read, schema_of};

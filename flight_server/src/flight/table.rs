@@ -1,0 +1,117 @@
+//! A table by its name: what it is, and its rows.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use arrow_flight::{FlightDescriptor, FlightEndpoint, FlightInfo, Ticket};
+use engine::TableListing;
+use tonic::Status;
+
+use super::command::TableCommand;
+use super::lease::Leases;
+use super::parts;
+use crate::connection::Connection;
+use crate::error::{status, status_in};
+use crate::options::ServerOptions;
+use crate::sessions::{Caller, Sessions};
+use crate::statements::Tickets;
+use crate::stream::{FlightStream, Wishes, schema_bytes, wire_schema};
+
+/// Nothing runs: the tickets say what to read, and can be used any number of times.
+pub async fn info(
+    sessions: &Sessions,
+    leases: &Leases,
+    caller: &Caller,
+    command: &TableCommand,
+    descriptor: FlightDescriptor,
+    options: &ServerOptions,
+) -> Result<FlightInfo, Status> {
+    let connection = sessions.connection(caller)?;
+    let schema = schema_of(&connection, command, caller.wishes).await?;
+    let tables = connection.turn().await?.session().tables().map_err(status)?;
+    let listed = tables.iter().find(|listed| listed.schema == command.schema && listed.name == command.table);
+    if let Some(listed) = listed.filter(|listed| parts::are_for(listed, command, options))
+        && let Some((endpoint, rows)) = parts::endpoints(leases, caller, sessions.transaction(caller)?, command, options).await?
+    {
+        return Ok(FlightInfo {
+            schema: schema_bytes(&schema)?,
+            flight_descriptor: Some(descriptor),
+            endpoint,
+            total_records: known(Some(rows)),
+            total_bytes: known(listed.size_bytes.filter(|_| command.columns.is_none())),
+            // One after the other, they are the rows as they lie.
+            ordered: true,
+            ..FlightInfo::new()
+        });
+    }
+    let rows = listed.and_then(|listed| listed.rows).filter(|_| command.version.is_none());
+    let rows = match (rows, command.rows) {
+        (Some(rows), Some((from, to))) => Some(rows.min(to).saturating_sub(from)),
+        (rows, _) => rows,
+    };
+    let size_bytes = listed.and_then(|listed| listed.size_bytes).filter(|_| *command == whole(command));
+    Ok(FlightInfo {
+        schema: schema_bytes(&schema)?,
+        flight_descriptor: Some(descriptor),
+        endpoint: vec![FlightEndpoint::new().with_ticket(Ticket::new(command.to_json()))],
+        total_records: known(rows),
+        total_bytes: known(size_bytes),
+        ordered: true,
+        ..FlightInfo::new()
+    })
+}
+
+fn whole(command: &TableCommand) -> TableCommand {
+    TableCommand { columns: None, rows: None, version: None, lease: None, ..command.clone() }
+}
+
+/// -1 is what Flight says for unknown.
+fn known(number: Option<u64>) -> i64 {
+    number.and_then(|number| i64::try_from(number).ok()).unwrap_or(-1)
+}
+
+pub async fn schema_of(connection: &Connection, command: &TableCommand, wishes: Wishes) -> Result<SchemaRef, Status> {
+    let sql = command.to_sql();
+    let turn = connection.turn().await?;
+    let described = turn.session().describe(&sql).await.map_err(|error| status_in(error, &sql))?;
+    Ok(wire_schema(&described.schema, wishes.types))
+}
+
+pub async fn read(
+    sessions: &Sessions,
+    leases: &Leases,
+    caller: &Caller,
+    tickets: &Tickets,
+    command: &TableCommand,
+) -> Result<FlightStream, Status> {
+    tickets.check_room(&caller.owner)?;
+    if let Some(lease) = &command.lease {
+        let lease = leases.get(caller, lease)?;
+        let output = lease.connection.turn().await?.execute(&command.to_sql()).await?;
+        return Ok(lease.guarded(tickets.read(&caller.owner, output, caller.wishes, Arc::clone(&lease))?));
+    }
+    let session = sessions.another(caller)?;
+    if command.rows.is_some() {
+        // Rows are counted in the order in which they lie, and one reader at a time keeps to it.
+        session.execute("SET threads = 1").await.map_err(status)?;
+    }
+    let sql = command.to_sql();
+    let output = session.execute(&sql).await.map_err(|error| status_in(error, &sql))?;
+    tickets.read(&caller.owner, output, caller.wishes, session)
+}
+
+/// What is told of a table in a list.
+pub async fn listed(connection: &Arc<Connection>, listed: TableListing, wishes: Wishes) -> Result<FlightInfo, Status> {
+    let path = vec![listed.schema, listed.name];
+    let command = TableCommand::of_path(&path)?;
+    let schema = schema_of(connection, &command, wishes).await?;
+    Ok(FlightInfo {
+        schema: schema_bytes(&schema)?,
+        flight_descriptor: Some(FlightDescriptor::new_path(path)),
+        endpoint: vec![FlightEndpoint::new().with_ticket(Ticket::new(command.to_json()))],
+        total_records: known(listed.rows),
+        total_bytes: known(listed.size_bytes),
+        ordered: true,
+        ..FlightInfo::new()
+    })
+}

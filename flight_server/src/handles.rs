@@ -1,0 +1,286 @@
+//! What clients hold of us by an opaque handle: bounded in number, for all and for each user, and forgotten when
+//! nobody has used it for long.
+//!
+//! **Invariant:** a handle is of use to its owner alone; to others it is as if it were not there.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tonic::Status;
+use uuid::Uuid;
+
+use crate::auth::Owner;
+
+/// 32 hexadecimal digits at random: fit for a header, and not to be guessed.
+pub type Handle = Bytes;
+
+pub fn new_handle() -> Handle {
+    Bytes::from(Uuid::new_v4().simple().to_string())
+}
+
+pub struct Handles<T> {
+    /// What a handle stands for, in the words of an error.
+    what: &'static str,
+    max: usize,
+    /// Of one user.
+    max_of_user: usize,
+    idle: Duration,
+    entries: Mutex<Entries<T>>,
+}
+
+struct Entries<T> {
+    by_handle: HashMap<Handle, Entry<T>>,
+    counts: HashMap<Owner, usize>,
+}
+
+struct Entry<T> {
+    value: Arc<T>,
+    owner: Owner,
+    used: Instant,
+}
+
+impl<T> Handles<T> {
+    pub fn new(what: &'static str, max: usize, max_of_user: usize, idle: Duration) -> Handles<T> {
+        let entries = Mutex::new(Entries { by_handle: HashMap::new(), counts: HashMap::new() });
+        Handles { what, max, max_of_user, idle, entries }
+    }
+
+    pub fn insert(&self, owner: &Owner, value: T) -> Result<Handle, Status> {
+        self.insert_arc(owner, Arc::new(value))
+    }
+
+    pub fn insert_arc(&self, owner: &Owner, value: Arc<T>) -> Result<Handle, Status> {
+        let handle = new_handle();
+        self.put(owner, handle.clone(), value)?;
+        Ok(handle)
+    }
+
+    /// Where there is no room, the one that was not used for longest gives way, unless it is in use: of the same owner
+    /// if he has his share, or else of the owner who has most. For what many clients ask for and do not come back
+    /// for, so that none of them keeps the others from working.
+    pub fn insert_over_oldest(&self, owner: &Owner, value: Arc<T>) -> Result<Handle, Status> {
+        let oldest = {
+            let mut entries = self.entries.lock();
+            let holder = match self.is_share_used(&entries, owner) {
+                true => Some(owner.clone()),
+                false if entries.by_handle.len() >= self.max => entries.greatest_holder(),
+                false => None,
+            };
+            holder.and_then(|holder| entries.oldest_idle(&holder)).and_then(|oldest| entries.remove(&oldest))
+        };
+        drop(oldest);
+        self.insert_arc(owner, value)
+    }
+
+    /// Under a handle that was given out before.
+    pub fn put(&self, owner: &Owner, handle: Handle, value: Arc<T>) -> Result<(), Status> {
+        if self.check_room(owner).is_err() {
+            self.sweep();
+        }
+        let mut entries = self.entries.lock();
+        self.check_room_in(&entries, owner)?;
+        // Of the same handle there is none; if there were, it would not be counted twice.
+        entries.remove(&handle);
+        *entries.counts.entry(owner.clone()).or_default() += 1;
+        entries.by_handle.insert(handle, Entry { value, owner: owner.clone(), used: Instant::now() });
+        Ok(())
+    }
+
+    /// Whether one more of this owner's would be taken.
+    pub fn check_room(&self, owner: &Owner) -> Result<(), Status> {
+        self.check_room_in(&self.entries.lock(), owner)
+    }
+
+    /// Counts as a use.
+    pub fn get(&self, owner: &Owner, handle: &[u8]) -> Result<Arc<T>, Status> {
+        let mut entries = self.entries.lock();
+        let entry = entries.by_handle.get_mut(handle).filter(|entry| entry.owner == *owner && entry.is_good(self.idle));
+        let entry = entry.ok_or_else(|| self.unknown())?;
+        entry.used = Instant::now();
+        Ok(Arc::clone(&entry.value))
+    }
+
+    /// The value, which nobody gets by this handle again.
+    pub fn take(&self, owner: &Owner, handle: &[u8]) -> Result<Arc<T>, Status> {
+        let entry = self.entries.lock().remove_of(owner, handle).filter(|entry| entry.is_good(self.idle));
+        entry.map(|entry| entry.value).ok_or_else(|| self.unknown())
+    }
+
+    /// Values are dropped outside of the lock: what they end may take a while.
+    pub fn remove(&self, owner: &Owner, handle: &[u8]) -> bool {
+        let removed = self.entries.lock().remove_of(owner, handle);
+        removed.is_some()
+    }
+
+    pub fn retain(&self, mut keep: impl FnMut(&Owner, &T) -> bool) {
+        drop(self.remove_if(|owner, value| !keep(owner, value)));
+    }
+
+    /// What was removed, to be dropped outside of the lock.
+    pub fn remove_if(&self, mut is_gone: impl FnMut(&Owner, &T) -> bool) -> Vec<Arc<T>> {
+        let gone = self.extract(|entry| is_gone(&entry.owner, &entry.value));
+        gone.into_iter().map(|entry| entry.value).collect()
+    }
+
+    /// Forgets what was not used for too long, and is not in use now.
+    pub fn sweep(&self) {
+        let idle = self.idle;
+        drop(self.extract(|entry| !entry.is_good(idle)));
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.lock().by_handle.len()
+    }
+
+    fn extract(&self, mut take: impl FnMut(&Entry<T>) -> bool) -> Vec<Entry<T>> {
+        let mut entries = self.entries.lock();
+        let gone: Vec<Handle> = entries.by_handle.iter().filter(|(_, entry)| take(entry)).map(|(handle, _)| handle.clone()).collect();
+        gone.iter().filter_map(|handle| entries.remove(handle)).collect()
+    }
+
+    fn check_room_in(&self, entries: &Entries<T>, owner: &Owner) -> Result<(), Status> {
+        let what = self.what;
+        let full = |who: String, max: usize| Status::resource_exhausted(format!("{who} {max} {what}s at once already; close some, or wait until they expire"));
+        if entries.by_handle.len() >= self.max {
+            return Err(full("there are".to_string(), self.max));
+        }
+        match owner.user() {
+            Some(user) if self.is_share_used(entries, owner) => Err(full(format!("user \"{user}\" has"), self.max_of_user)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Without users there is one owner, to whom all belongs.
+    fn is_share_used(&self, entries: &Entries<T>, owner: &Owner) -> bool {
+        owner.user().is_some() && entries.counts.get(owner).is_some_and(|count| *count >= self.max_of_user)
+    }
+
+    fn unknown(&self) -> Status {
+        let (what, idle_s) = (self.what, self.idle.as_secs());
+        Status::not_found(format!("there is no {what} of this handle: it was used up or closed, or not used for {idle_s} s; ask for a new one"))
+    }
+}
+
+impl<T> Entries<T> {
+    fn remove(&mut self, handle: &[u8]) -> Option<Entry<T>> {
+        let entry = self.by_handle.remove(handle)?;
+        if let Some(count) = self.counts.get_mut(&entry.owner) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&entry.owner);
+            }
+        }
+        Some(entry)
+    }
+
+    fn remove_of(&mut self, owner: &Owner, handle: &[u8]) -> Option<Entry<T>> {
+        self.by_handle.get(handle).filter(|entry| entry.owner == *owner)?;
+        self.remove(handle)
+    }
+
+    fn greatest_holder(&self) -> Option<Owner> {
+        self.counts.iter().max_by_key(|(_, count)| **count).map(|(owner, _)| owner.clone())
+    }
+
+    fn oldest_idle(&self, owner: &Owner) -> Option<Handle> {
+        let idle = self.by_handle.iter().filter(|(_, entry)| entry.owner == *owner && !entry.is_in_use());
+        idle.min_by_key(|(_, entry)| entry.used).map(|(handle, _)| handle.clone())
+    }
+}
+
+impl<T> Entry<T> {
+    fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.value) > 1
+    }
+
+    fn is_good(&self, idle: Duration) -> bool {
+        self.used.elapsed() < idle || self.is_in_use()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    fn anybody() -> Owner {
+        Owner::default()
+    }
+
+    #[test]
+    fn a_handle_that_was_taken_is_unknown() {
+        let handles = Handles::new("result", 10, 10, LONG);
+        let handle = handles.insert(&anybody(), 7).unwrap();
+        assert_eq!(*handles.take(&anybody(), &handle).unwrap(), 7);
+        assert_eq!(handles.take(&anybody(), &handle).unwrap_err().code(), tonic::Code::NotFound);
+        assert_eq!(handles.get(&anybody(), b"garbage").unwrap_err().code(), tonic::Code::NotFound);
+    }
+
+    #[test]
+    fn a_handle_of_another_is_as_if_it_were_not_there() {
+        let (ada, bob) = (Owner::named("ada"), Owner::named("bob"));
+        let handles = Handles::new("result", 10, 10, LONG);
+        let handle = handles.insert(&ada, 7).unwrap();
+        let missing = handles.get(&bob, b"missing").unwrap_err();
+        for other in [&bob, &anybody()] {
+            assert_eq!(handles.get(other, &handle).unwrap_err().message(), missing.message());
+            assert_eq!(handles.take(other, &handle).unwrap_err().message(), missing.message());
+            assert!(!handles.remove(other, &handle));
+        }
+        assert_eq!(*handles.take(&ada, &handle).unwrap(), 7);
+    }
+
+    #[test]
+    fn more_than_the_limit_are_refused_until_one_is_closed() {
+        let handles = Handles::new("session", 2, 2, LONG);
+        let first = handles.insert(&anybody(), 1).unwrap();
+        handles.insert(&anybody(), 2).unwrap();
+        assert_eq!(handles.insert(&anybody(), 3).unwrap_err().code(), tonic::Code::ResourceExhausted);
+        assert!(handles.remove(&anybody(), &first));
+        handles.insert(&anybody(), 3).unwrap();
+    }
+
+    #[test]
+    fn a_user_with_his_share_keeps_nobody_else_out() {
+        let (ada, bob) = (Owner::named("ada"), Owner::named("bob"));
+        let handles = Handles::new("session", 4, 2, LONG);
+        let first = handles.insert(&ada, 1).unwrap();
+        handles.insert(&ada, 2).unwrap();
+        assert_eq!(handles.insert(&ada, 3).unwrap_err().code(), tonic::Code::ResourceExhausted);
+        handles.insert(&bob, 4).unwrap();
+        // What he has longest gives way to what he asks for, and nothing of others.
+        handles.insert_over_oldest(&ada, Arc::new(5)).unwrap();
+        assert!(handles.get(&ada, &first).is_err());
+        assert_eq!(handles.len(), 3);
+    }
+
+    #[test]
+    fn where_all_is_full_who_has_most_gives_way() {
+        let handles = Handles::new("result", 3, 2, LONG);
+        let first = handles.insert(&Owner::named("ada"), 1).unwrap();
+        handles.insert(&Owner::named("ada"), 2).unwrap();
+        let other = handles.insert(&Owner::named("bob"), 3).unwrap();
+        handles.insert_over_oldest(&Owner::named("eve"), Arc::new(4)).unwrap();
+        assert!(handles.get(&Owner::named("ada"), &first).is_err());
+        assert_eq!(*handles.get(&Owner::named("bob"), &other).unwrap(), 3);
+    }
+
+    #[test]
+    fn what_is_idle_expires_unless_it_is_in_use() {
+        let handles = Handles::new("session", 2, 2, Duration::ZERO);
+        let handle = handles.insert(&anybody(), 1).unwrap();
+        assert!(handles.get(&anybody(), &handle).is_err());
+        let value = Arc::new(2);
+        let handle = handles.insert_arc(&anybody(), Arc::clone(&value)).unwrap();
+        handles.sweep();
+        assert_eq!(handles.len(), 1);
+        assert_eq!(*handles.get(&anybody(), &handle).unwrap(), 2);
+        drop(value);
+        handles.sweep();
+        assert_eq!(handles.len(), 0);
+    }
+}

@@ -1,0 +1,56 @@
+//! The functions of the engine by what they are about, in capitals: ODBC's driver makes bits of those it knows, and
+//! compares them so.
+
+use arrow_flight::sql::SqlInfo;
+
+use super::value::{Told, Value};
+
+const NUMERIC: &[&str] = &[
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "cos", "cosh", "cot",
+    "degrees", "exp", "factorial", "floor", "gcd", "isnan", "iszero", "lcm", "ln", "log", "log10", "log2", "nanvl",
+    "pi", "pow", "power", "radians", "rand", "random", "round", "signum", "sin", "sinh", "sqrt", "tan", "tanh",
+    "trunc",
+];
+
+const STRING: &[&str] = &[
+    "ascii", "bit_length", "btrim", "char_length", "character_length", "chr", "concat", "concat_ws", "contains",
+    "decode", "digest", "encode", "ends_with", "find_in_set", "initcap", "instr", "left", "length", "levenshtein",
+    "lower", "lpad", "ltrim", "md5", "octet_length", "overlay", "position", "regexp_count", "regexp_instr",
+    "regexp_like", "regexp_match", "regexp_replace", "repeat", "replace", "reverse", "right", "rpad", "rtrim",
+    "sha256", "split_part", "starts_with", "strpos", "substr", "substring", "to_hex", "translate", "trim", "upper",
+];
+
+const SYSTEM: &[&str] = &[
+    "arrow_cast", "arrow_typeof", "coalesce", "greatest", "ifnull", "least", "nullif", "nvl", "uuid", "version",
+];
+
+const DATETIME: &[&str] = &[
+    "current_date", "current_time", "current_timestamp", "date_bin", "date_format", "date_part", "date_trunc",
+    "from_unixtime", "make_date", "make_time", "now", "to_char", "to_date", "to_local_time", "to_time",
+    "to_timestamp", "to_timestamp_micros", "to_timestamp_millis", "to_timestamp_nanos", "to_timestamp_seconds",
+    "to_unixtime", "today",
+];
+/// Is no function but a word of the language.
+const EXTRACT: &str = "EXTRACT";
+
+/// `known` are the functions that the engine has: nothing is promised that it does not have.
+pub fn values(known: &[String]) -> Vec<Told> {
+    let found = |names: &[&str]| -> Vec<String> {
+        let names = names.iter().filter(|name| known.iter().any(|known| known == *name));
+        names.map(|name| name.to_ascii_uppercase()).collect()
+    };
+    let mut datetime = found(DATETIME);
+    datetime.push(EXTRACT.to_string());
+    datetime.sort_unstable();
+    vec![
+        (SqlInfo::SqlNumericFunctions, Value::Texts(found(NUMERIC))),
+        (SqlInfo::SqlStringFunctions, Value::Texts(found(STRING))),
+        (SqlInfo::SqlSystemFunctions, Value::Texts(found(SYSTEM))),
+        (SqlInfo::SqlDatetimeFunctions, Value::Texts(datetime)),
+    ]
+}
+
+#[cfg(test)]
+pub fn all() -> Vec<&'static str> {
+    [NUMERIC, STRING, SYSTEM, DATETIME].concat()
+}

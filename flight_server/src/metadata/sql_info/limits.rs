@@ -1,0 +1,75 @@
+//! Lengths, transactions and result sets.
+
+use arrow_flight::sql::{SqlInfo, SqlSupportedResultSetConcurrency, SqlSupportedResultSetType, SqlTransactionIsolationLevel};
+
+use super::ServerFacts;
+use super::value::{Told, bits};
+
+/// No limit, or none that is known.
+const UNLIMITED: i64 = 0;
+
+pub fn values(facts: &ServerFacts) -> Vec<Told> {
+    let mut values = lengths(facts);
+    values.extend(transactions());
+    values.extend(result_sets());
+    values
+}
+
+fn lengths(facts: &ServerFacts) -> Vec<Told> {
+    use SqlInfo::*;
+    let unlimited = [
+        SqlMaxBinaryLiteralLength,
+        SqlMaxCharLiteralLength,
+        SqlMaxColumnNameLength,
+        SqlMaxColumnsInGroupBy,
+        SqlMaxColumnsInIndex,
+        SqlMaxColumnsInOrderBy,
+        SqlMaxColumnsInSelect,
+        SqlMaxColumnsInTable,
+        SqlMaxCursorNameLength,
+        SqlMaxIndexLength,
+        SqlDbSchemaNameLength,
+        SqlMaxProcedureNameLength,
+        SqlMaxCatalogNameLength,
+        SqlMaxRowSize,
+        SqlMaxStatements,
+        SqlMaxTableNameLength,
+        SqlMaxTablesInSelect,
+        SqlMaxUsernameLength,
+    ];
+    let mut values: Vec<_> = unlimited.map(|info| (info, UNLIMITED.into())).into();
+    values.push((SqlMaxRowSizeIncludesBlobs, true.into()));
+    values.push((SqlMaxStatementLength, facts.statement_bytes_max.into()));
+    values.push((SqlMaxConnections, facts.connections_max.into()));
+    values
+}
+
+/// A transaction sees one version: snapshot isolation, which is more than REPEATABLE READ asks and less than
+/// SERIALIZABLE, which the engine refuses.
+fn transactions() -> Vec<Told> {
+    use SqlInfo::*;
+    use SqlTransactionIsolationLevel::*;
+    let levels = [SqlTransactionReadUncommitted, SqlTransactionReadCommitted, SqlTransactionRepeatableRead];
+    vec![
+        // An int64 where the proto says int32: the JDBC driver takes nothing else.
+        (SqlDefaultTransactionIsolation, (SqlTransactionRepeatableRead as i64).into()),
+        (SqlTransactionsSupported, true.into()),
+        (SqlSupportedTransactionsIsolationLevels, bits(&levels.map(|level| level as i32))),
+        (SqlDataDefinitionCausesTransactionCommit, false.into()),
+        (SqlDataDefinitionsInTransactionsIgnored, false.into()),
+        (SqlSavepointsSupported, true.into()),
+    ]
+}
+
+/// They go forward, and nothing is changed through them.
+fn result_sets() -> Vec<Told> {
+    use SqlInfo::*;
+    let read_only = bits(&[SqlSupportedResultSetConcurrency::SqlResultSetConcurrencyReadOnly as i32]);
+    vec![
+        (SqlSupportedResultSetTypes, bits(&[SqlSupportedResultSetType::SqlResultSetTypeForwardOnly as i32])),
+        (SqlSupportedConcurrenciesForResultSetUnspecified, read_only.clone()),
+        (SqlSupportedConcurrenciesForResultSetForwardOnly, read_only),
+        (SqlSupportedConcurrenciesForResultSetScrollSensitive, bits(&[])),
+        (SqlSupportedConcurrenciesForResultSetScrollInsensitive, bits(&[])),
+    ]
+}

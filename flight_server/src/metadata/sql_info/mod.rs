@@ -1,0 +1,68 @@
+//! `CommandGetSqlInfo`: what server and engine can do, as ODBC's `SQLGetInfo` asks it.
+//!
+//! Every id of FlightSql.proto has a value: clients take what is missing for an error or for "no". `server.rs` has the
+//! ids below 500, `syntax.rs` those about SQL, `limits.rs` lengths and transactions; `functions.rs`, `keywords.rs` and
+//! `conversions.rs` the lists.
+
+mod conversions;
+mod functions;
+mod keywords;
+mod limits;
+mod server;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow_flight::sql::metadata::SqlInfoDataBuilder;
+use arrow_flight::sql::{CommandGetSqlInfo, SqlInfo};
+use engine::{EngineError, Session};
+
+use self::value::{Told, Value};
+use super::internal;
+
+/// What only the server knows of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerFacts {
+    pub is_read_only: bool,
+    /// After so long a prepared statement that nobody uses is gone; 0: never.
+    pub prepared_timeout_ms: i32,
+    /// The same of a transaction.
+    pub transaction_timeout_ms: i32,
+    /// Of a statement; 0: not known.
+    pub statement_bytes_max: i64,
+    /// 0: as many as the machine bears.
+    pub connections_max: i64,
+}
+
+pub fn schema() -> SchemaRef {
+    Arc::new(SqlInfoDataBuilder::schema().clone())
+}
+
+/// By id. Ids that nobody knows are left out.
+pub fn batch(session: &Session, command: &CommandGetSqlInfo, facts: &ServerFacts) -> Result<RecordBatch, EngineError> {
+    let asked: HashSet<u32> = command.info.iter().copied().collect();
+    let mut data = SqlInfoDataBuilder::new();
+    for (info, value) in values(session, facts) {
+        let id = info as u32;
+        if asked.is_empty() || asked.contains(&id) {
+            value.append_to(&mut data, id);
+        }
+    }
+    data.build().and_then(|data| data.record_batch(None)).map_err(internal)
+}
+
+fn values(session: &Session, facts: &ServerFacts) -> Vec<Told> {
+    let mut values = server::values(facts);
+    values.extend(syntax::values());
+    values.extend(limits::values(facts));
+    values.extend(functions::values(&session.function_names()));
+    values.push((SqlInfo::SqlKeywords, Value::Texts(keywords::KEYWORDS.iter().map(|word| (*word).to_string()).collect())));
+    values.push((SqlInfo::SqlSupportsConvert, Value::Map(conversions::conversions())));
+    values
+}

@@ -1,0 +1,30 @@
+//! What the server is, and which calls of Flight SQL it answers.
+
+use arrow_flight::sql::{SqlInfo, SqlSupportedTransaction};
+
+use super::ServerFacts;
+use super::value::Told;
+
+/// None of Substrait's: no plans of it are taken.
+const NO_SUBSTRAIT: &str = "";
+
+pub fn values(facts: &ServerFacts) -> Vec<Told> {
+    use SqlInfo::*;
+    vec![
+        (FlightSqlServerName, "Quiver".into()),
+        (FlightSqlServerVersion, env!("CARGO_PKG_VERSION").into()),
+        (FlightSqlServerArrowVersion, arrow::ARROW_VERSION.into()),
+        (FlightSqlServerReadOnly, facts.is_read_only.into()),
+        (FlightSqlServerSql, true.into()),
+        (FlightSqlServerSubstrait, false.into()),
+        (FlightSqlServerSubstraitMinVersion, NO_SUBSTRAIT.into()),
+        (FlightSqlServerSubstraitMaxVersion, NO_SUBSTRAIT.into()),
+        // Savepoints are transactions as well.
+        (FlightSqlServerTransaction, (SqlSupportedTransaction::Savepoint as i32).into()),
+        (FlightSqlServerCancel, true.into()),
+        (FlightSqlServerBulkIngestion, true.into()),
+        (FlightSqlServerIngestTransactionsSupported, true.into()),
+        (FlightSqlServerStatementTimeout, facts.prepared_timeout_ms.into()),
+        (FlightSqlServerTransactionTimeout, facts.transaction_timeout_ms.into()),
+    ]
+}

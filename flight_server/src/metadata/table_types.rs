@@ -1,0 +1,20 @@
+//! `CommandGetTableTypes`: the kinds of tables there are.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow_flight::sql::CommandGetTableTypes;
+use engine::{EngineError, Session};
+
+use super::listing::TABLE_TYPES;
+use super::made;
+
+pub fn schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new("table_type", DataType::Utf8, false)]))
+}
+
+pub fn batch(_: &Session, _: &CommandGetTableTypes) -> Result<RecordBatch, EngineError> {
+    let types: ArrayRef = Arc::new(StringArray::from(TABLE_TYPES.to_vec()));
+    made(schema(), vec![types])
+}

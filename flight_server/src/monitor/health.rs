@@ -1,0 +1,33 @@
+//! Whether the server takes statements.
+
+use std::time::Instant;
+
+use engine::Engine;
+use serde::Serialize;
+
+use super::Drain;
+
+#[derive(Debug, Serialize)]
+pub struct Health {
+    /// `ok`, `draining`, or `poisoned`: a write to the disk failed, so that nothing more is written before the store was opened again.
+    pub status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub version: &'static str,
+    pub uptime_s: u64,
+}
+
+impl Health {
+    pub fn of(engine: &Engine, drain: &Drain, started: Instant) -> Health {
+        let (status, reason) = match engine.poisoned() {
+            Some(reason) => ("poisoned", Some(reason)),
+            None if drain.has_begun() => ("draining", None),
+            None => ("ok", None),
+        };
+        Health { status, reason, version: env!("CARGO_PKG_VERSION"), uptime_s: started.elapsed().as_secs() }
+    }
+
+    pub fn takes_statements(&self) -> bool {
+        self.status == "ok"
+    }
+}

@@ -1,0 +1,7 @@
+//! Prepared statements: SQL under a handle, with the parameters that were bound to it last.
+
+mod open;
+mod update;
+
+pub use open::{Prepared, PreparedStatements};
+pub use update::update;

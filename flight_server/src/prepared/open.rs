@@ -1,0 +1,166 @@
+//! The prepared statements that are open, and the parameters bound to them.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use engine::StatementKind;
+use futures::StreamExt;
+use parking_lot::Mutex;
+use tonic::Status;
+
+use crate::auth::Owner;
+use crate::budget::{Budget, Share};
+use crate::connection::Connection;
+use crate::error::status_in;
+use crate::handles::{Handle, Handles};
+use crate::options::ServerOptions;
+use crate::sessions::Caller;
+use crate::statements::{Started, Values, start};
+use crate::stream::{Batches, batch_bytes, parameter_schema, wire_schema};
+
+/// A statement that is no plain INSERT runs for each of them.
+const PARAMETER_ROWS_MAX: usize = 1_000_000;
+
+pub struct PreparedStatements {
+    open: Handles<Prepared>,
+    parameter_bytes_max: usize,
+    budget: Arc<Budget>,
+}
+
+pub struct Prepared {
+    pub(super) sql: String,
+    pub(super) kind: StatementKind,
+    pub connection: Arc<Connection>,
+    /// The session it was made in, and ends with.
+    session: Option<Handle>,
+    /// As they are sent; of the result no fields where there is none.
+    pub schema: SchemaRef,
+    pub parameters: SchemaRef,
+    bound: Mutex<Bound>,
+    _share: Share,
+}
+
+/// Rows of parameters.
+#[derive(Default)]
+struct Bound {
+    rows: Vec<RecordBatch>,
+    _share: Option<Share>,
+}
+
+impl PreparedStatements {
+    pub fn new(options: &ServerOptions, budget: &Arc<Budget>) -> PreparedStatements {
+        let max = options.prepared_max;
+        let open = Handles::new("prepared statement", max, options.limits.of_user(max), options.prepared_idle);
+        PreparedStatements { open, parameter_bytes_max: options.parameter_bytes_max, budget: Arc::clone(budget) }
+    }
+
+    /// The statement is planned to know its columns and parameters; it does not run.
+    pub async fn prepare(
+        &self,
+        connection: Arc<Connection>,
+        caller: &Caller,
+        sql: String,
+    ) -> Result<(Handle, Arc<Prepared>), Status> {
+        let share = self.budget.take(sql.len())?;
+        let turn = connection.turn().await?;
+        let described = turn.session().describe(&sql).await.map_err(|error| status_in(error, &sql))?;
+        drop(turn);
+        let schema = wire_schema(&described.schema, caller.wishes.types);
+        let parameters = parameter_schema(&described.parameters, caller.wishes.types);
+        let kind = described.kind;
+        let session = caller.session.as_ref().map(|(handle, _)| handle.clone());
+        let prepared = Arc::new(Prepared { sql, kind, connection, session, schema, parameters, bound: Mutex::default(), _share: share });
+        Ok((self.open.insert_arc(&caller.owner, Arc::clone(&prepared))?, prepared))
+    }
+
+    pub fn get(&self, owner: &Owner, handle: &[u8]) -> Result<Arc<Prepared>, Status> {
+        self.open.get(owner, handle)
+    }
+
+    /// False where it was closed before, which is no harm.
+    pub fn close(&self, owner: &Owner, handle: &[u8]) -> bool {
+        self.open.remove(owner, handle)
+    }
+
+    pub fn retain(&self, keep: impl Fn(&Owner) -> bool) {
+        self.open.retain(|owner, _| keep(owner));
+    }
+
+    pub fn end_of_session(&self, session: &[u8]) {
+        self.open.retain(|_, prepared| prepared.session.as_deref() != Some(session));
+    }
+
+    pub fn sweep(&self) {
+        self.open.sweep();
+    }
+
+    pub fn count(&self) -> usize {
+        self.open.len()
+    }
+
+    /// What was bound before is forgotten.
+    pub fn bind(&self, prepared: &Prepared, rows: Vec<RecordBatch>) -> Result<(), Status> {
+        let bytes = rows.iter().map(batch_bytes).sum();
+        // First: both at once may be more than there is.
+        *prepared.bound.lock() = Bound::default();
+        let share = self.budget.take(bytes)?;
+        *prepared.bound.lock() = Bound { rows, _share: Some(share) };
+        Ok(())
+    }
+
+    /// The rows of parameters that a client sends; empty batches are left out.
+    pub async fn received(&self, batches: Option<Batches>) -> Result<Option<Vec<RecordBatch>>, Status> {
+        let Some(mut batches) = batches else { return Ok(None) };
+        if batches.schema().fields().is_empty() {
+            return Ok(None);
+        }
+        let (mut rows, mut bytes, mut row_count) = (Vec::new(), 0usize, 0usize);
+        while let Some(batch) = batches.next().await {
+            let batch = batch?;
+            bytes = bytes.saturating_add(batch_bytes(&batch));
+            row_count = row_count.saturating_add(batch.num_rows());
+            if row_count > PARAMETER_ROWS_MAX {
+                return Err(Status::resource_exhausted(format!(
+                    "there are more than {PARAMETER_ROWS_MAX} rows of parameters; bind fewer at a time, or send them by \
+                     CommandStatementIngest"
+                )));
+            }
+            if bytes > self.parameter_bytes_max {
+                let max = self.parameter_bytes_max;
+                return Err(Status::resource_exhausted(format!(
+                    "the parameters have more than {max} bytes; bind fewer rows at a time, or send them by CommandStatementIngest"
+                )));
+            }
+            rows.push(batch);
+        }
+        rows.retain(|batch| batch.num_rows() > 0);
+        Ok(Some(rows))
+    }
+}
+
+impl Prepared {
+    /// Of the statement.
+    pub fn words_bytes(&self) -> usize {
+        self.sql.len()
+    }
+
+    pub(super) fn bound(&self) -> Vec<RecordBatch> {
+        self.bound.lock().rows.clone()
+    }
+
+    /// Plans it, if it is a query, with the row that is bound.
+    pub async fn start(&self) -> Result<Started, Status> {
+        let bound = self.bound();
+        match bound.as_slice() {
+            [] => start(&self.connection, &self.sql, None).await,
+            [batch] if batch.num_rows() == 1 => start(&self.connection, &self.sql, Some(Values { batch, row: 0 })).await,
+            more => {
+                let rows: usize = more.iter().map(RecordBatch::num_rows).sum();
+                Err(Status::invalid_argument(format!(
+                    "{rows} rows of parameters are bound, and a query takes one; bind one, or run a statement that changes rows by DoPut"
+                )))
+            }
+        }
+    }
+}

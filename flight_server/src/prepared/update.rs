@@ -1,0 +1,50 @@
+//! A prepared statement that changes rows, run for each row of its parameters: all of them count, or none.
+
+use arrow::array::RecordBatch;
+use engine::StatementKind;
+use tonic::Status;
+
+use super::Prepared;
+use crate::connection::Turn;
+use crate::error::{status, status_in};
+use crate::sessions::{Caller, Sessions};
+use crate::statements::{Values, run_in};
+
+/// The rows that came with the call, or else those that were bound before; the number of rows changed.
+pub async fn update(
+    prepared: &Prepared,
+    received: Option<Vec<RecordBatch>>,
+    sessions: &Sessions,
+    caller: &Caller,
+) -> Result<i64, Status> {
+    let is_given = received.is_some();
+    let rows = received.unwrap_or_else(|| prepared.bound());
+    let turn = prepared.connection.turn().await?;
+    match rows.as_slice() {
+        // No row of parameters is nothing to do, unless none were asked for.
+        [] if is_given && !prepared.parameters.fields().is_empty() => Ok(0),
+        [] => run_in(&turn, &prepared.sql, None).await,
+        [batch] if batch.num_rows() == 1 => run_in(&turn, &prepared.sql, Some(Values { batch, row: 0 })).await,
+        _ if prepared.kind != StatementKind::Write => Err(Status::invalid_argument(
+            "several rows of parameters were given, and only a statement that changes rows takes more than one; run it for one at a time",
+        )),
+        many if turn.session().is_in_transaction() => run_all(&turn, &prepared.sql, many).await,
+        many => {
+            // Dropped before its end, by an error or because the client left, it rolls back.
+            let transaction = sessions.transaction(caller)?;
+            let turn = transaction.turn().await?;
+            let changed = run_all(&turn, &prepared.sql, many).await?;
+            turn.run("COMMIT").await.map_err(status)?;
+            Ok(changed)
+        }
+    }
+}
+
+async fn run_all(turn: &Turn<'_>, sql: &str, batches: &[RecordBatch]) -> Result<i64, Status> {
+    let mut changed = 0i64;
+    for batch in batches {
+        let rows = turn.session().execute_rows(sql, batch).await.map_err(|error| status_in(error, sql))?;
+        changed = changed.saturating_add_unsigned(rows);
+    }
+    Ok(changed)
+}

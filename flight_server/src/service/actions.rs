@@ -1,0 +1,183 @@
+//! DoAction. Messages of Flight SQL come and go wrapped in an `Any`, those of Flight itself bare.
+
+use arrow_flight::sql::{
+    ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionBeginTransactionRequest, ActionBeginTransactionResult,
+    ActionCancelQueryRequest, ActionCancelQueryResult, ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest,
+    ActionCreatePreparedStatementResult, ActionEndSavepointRequest, ActionEndTransactionRequest, Any, Command, ProstMessageExt,
+};
+use arrow_flight::{
+    Action, ActionType, CancelFlightInfoRequest, CancelFlightInfoResult, CancelStatus, FlightInfo, RenewFlightEndpointRequest,
+};
+use bytes::Bytes;
+use prost::Message;
+use tonic::{Response, Status};
+
+use super::commands::{decode, no_substrait};
+use super::{Answers, Service, one};
+use crate::error::protobuf_status;
+use crate::flight::{ACTIONS, act, lease_of, table_named};
+use crate::sessions::Caller;
+use crate::stream::schema_bytes;
+
+/// Of Flight SQL and of Flight: name, and the messages of proto that it takes and gives.
+const STANDARD: [(&str, &str); 13] = [
+    ("CreatePreparedStatement", "Request: ActionCreatePreparedStatementRequest\nResponse: ActionCreatePreparedStatementResult"),
+    ("ClosePreparedStatement", "Request: ActionClosePreparedStatementRequest\nResponse: none"),
+    ("BeginTransaction", "Request: ActionBeginTransactionRequest\nResponse: ActionBeginTransactionResult"),
+    ("EndTransaction", "Request: ActionEndTransactionRequest\nResponse: none"),
+    ("BeginSavepoint", "Request: ActionBeginSavepointRequest\nResponse: ActionBeginSavepointResult"),
+    ("EndSavepoint", "Request: ActionEndSavepointRequest\nResponse: none"),
+    ("CancelQuery", "Request: ActionCancelQueryRequest\nResponse: ActionCancelQueryResult"),
+    ("CancelFlightInfo", "Request: CancelFlightInfoRequest\nResponse: CancelFlightInfoResult"),
+    ("RenewFlightEndpoint", "Request: RenewFlightEndpointRequest\nResponse: FlightEndpoint"),
+    ("SetSessionOptions", "Request: SetSessionOptionsRequest\nResponse: SetSessionOptionsResult"),
+    ("GetSessionOptions", "Request: GetSessionOptionsRequest\nResponse: GetSessionOptionsResult"),
+    ("CloseSession", "Request: CloseSessionRequest\nResponse: CloseSessionResult"),
+    ("CreatePreparedSubstraitPlan", "Refused: Substrait plans are not taken yet"),
+];
+
+pub fn list() -> Vec<ActionType> {
+    let action = |(name, text): &(&str, &str)| ActionType { r#type: (*name).to_string(), description: (*text).to_string() };
+    STANDARD.iter().chain(&ACTIONS).map(action).collect()
+}
+
+type Acted = Result<Response<Answers<arrow_flight::Result>>, Status>;
+
+impl Service {
+    pub async fn action(&self, caller: &Caller, action: Action) -> Acted {
+        let body = &action.body;
+        match action.r#type.as_str() {
+            "CreatePreparedStatement" | "BeginTransaction" if self.drain.has_begun() => Err(self.drain.refusal()),
+            "CreatePreparedStatement" => answer(self.prepare(caller, packed(body)?).await?.as_any()),
+            "ClosePreparedStatement" => {
+                let request: ActionClosePreparedStatementRequest = packed(body)?;
+                self.prepared.close(&caller.owner, &request.prepared_statement_handle);
+                nothing()
+            }
+            "CreatePreparedSubstraitPlan" => Err(no_substrait()),
+            "BeginTransaction" => {
+                let _: ActionBeginTransactionRequest = packed(body)?;
+                let transaction_id = self.transactions.begin(&caller.owner, self.sessions.transaction(caller)?)?;
+                answer(ActionBeginTransactionResult { transaction_id }.as_any())
+            }
+            "EndTransaction" => {
+                let request: ActionEndTransactionRequest = packed(body)?;
+                self.transactions.end(&caller.owner, &request.transaction_id, request.action).await?;
+                nothing()
+            }
+            "BeginSavepoint" => {
+                let request: ActionBeginSavepointRequest = packed(body)?;
+                let savepoint_id = self.transactions.begin_savepoint(&caller.owner, &request.transaction_id).await?;
+                answer(ActionBeginSavepointResult { savepoint_id }.as_any())
+            }
+            "EndSavepoint" => {
+                let request: ActionEndSavepointRequest = packed(body)?;
+                self.transactions.end_savepoint(&caller.owner, &request.savepoint_id, request.action).await?;
+                nothing()
+            }
+            "CancelQuery" => {
+                let request: ActionCancelQueryRequest = packed(body)?;
+                let info = FlightInfo::decode(request.info).map_err(|_| protobuf_status("FlightInfo"))?;
+                answer(ActionCancelQueryResult { result: self.cancel(caller, info)? as i32 }.as_any())
+            }
+            "CancelFlightInfo" => {
+                let request = CancelFlightInfoRequest::decode(body.clone()).map_err(|_| protobuf_status("request"))?;
+                let info = request.info.ok_or_else(|| protobuf_status("request"))?;
+                answer(CancelFlightInfoResult::new(self.cancel(caller, info)?))
+            }
+            "RenewFlightEndpoint" => {
+                let request = RenewFlightEndpointRequest::decode(body.clone()).map_err(|_| protobuf_status("request"))?;
+                let endpoint = request.endpoint.ok_or_else(|| protobuf_status("request"))?;
+                let ticket = endpoint.ticket.as_ref().map(|ticket| &ticket.ticket);
+                if let Some(handle) = handle_of(ticket) {
+                    self.tickets.renew(&caller.owner, &handle)?;
+                } else if let Some(lease) = ticket.and_then(|ticket| lease_of(ticket)) {
+                    self.leases.get(caller, &lease)?;
+                }
+                answer(endpoint)
+            }
+            "SetSessionOptions" => self.set_session_options(caller, body).await,
+            "GetSessionOptions" => self.get_session_options(caller).await,
+            "CloseSession" => self.close_session(caller),
+            "lease" => {
+                self.leases.check_allowed(caller)?;
+                let answers = self.leases.lease(caller, self.sessions.transaction(caller)?, &table_named(body)?).await?;
+                Ok(Response::new(Box::pin(futures::stream::iter(answers.map(|body| Ok(arrow_flight::Result { body }))))))
+            }
+            "renew_lease" => self.leases.renew(caller, body).and_then(|()| nothing()),
+            "release_lease" => self.leases.release(caller, body).and_then(|()| nothing()),
+            "stats" => answered(self.stats()),
+            name => {
+                self.drain.check()?;
+                act(&*self.sessions.connection(caller)?, name, body).await?;
+                nothing()
+            }
+        }
+    }
+
+    async fn prepare(
+        &self,
+        caller: &Caller,
+        request: ActionCreatePreparedStatementRequest,
+    ) -> Result<ActionCreatePreparedStatementResult, Status> {
+        let connection = self.connection(caller, request.transaction_id.as_deref())?;
+        let (handle, prepared) = self.prepared.prepare(connection, caller, request.query).await?;
+        // No schema at all says that there is no result; JDBC takes such a statement for an update.
+        let dataset_schema = match prepared.schema.fields().is_empty() {
+            true => Bytes::new(),
+            false => schema_bytes(&prepared.schema)?,
+        };
+        let parameter_schema = schema_bytes(&prepared.parameters)?;
+        Ok(ActionCreatePreparedStatementResult { prepared_statement_handle: handle, dataset_schema, parameter_schema })
+    }
+
+    /// Every result of the FlightInfo.
+    fn cancel(&self, caller: &Caller, info: FlightInfo) -> Result<CancelStatus, Status> {
+        let tickets = info.endpoint.iter().map(|endpoint| endpoint.ticket.as_ref().map(|ticket| &ticket.ticket));
+        let cancelled = tickets.flatten().filter_map(|ticket| match handle_of(Some(ticket)) {
+            Some(handle) => self.tickets.cancel(&caller.owner, &handle),
+            None => lease_of(ticket).filter(|lease| self.leases.cancel(caller, lease.as_bytes())).map(|_| CancelStatus::Cancelled),
+        });
+        let cancelled: Vec<_> = cancelled.collect();
+        let unknown = || Status::not_found("this FlightInfo has no result that waits or runs: it was fetched to its end, or cancelled before");
+        cancelled.first().copied().ok_or_else(unknown)
+    }
+
+    fn stats(&self) -> Bytes {
+        let counts = self.counts();
+        let stats = serde_json::json!({
+            "sessions": counts.sessions,
+            "transactions": counts.transactions,
+            "prepared_statements": counts.prepared_statements,
+            "results_waiting": counts.results_waiting,
+            "results_running": counts.results_running,
+            "leases": counts.leases,
+        });
+        stats.to_string().into()
+    }
+}
+
+/// The handle in a ticket of ours.
+fn handle_of(ticket: Option<&Bytes>) -> Option<Bytes> {
+    match decode(ticket?, "ticket") {
+        Ok(Command::TicketStatementQuery(ticket)) => Some(ticket.statement_handle),
+        _ => None,
+    }
+}
+
+fn packed<M: ProstMessageExt>(body: &Bytes) -> Result<M, Status> {
+    let any = Any::decode(body.clone()).map_err(|_| protobuf_status("body of the action"))?;
+    any.unpack().ok().flatten().ok_or_else(|| protobuf_status("body of the action"))
+}
+
+pub fn answer(message: impl Message) -> Acted {
+    answered(message.encode_to_vec().into())
+}
+
+fn answered(body: Bytes) -> Acted {
+    Ok(Response::new(one(arrow_flight::Result { body })))
+}
+
+fn nothing() -> Acted {
+    Ok(Response::new(Box::pin(futures::stream::empty())))
+}

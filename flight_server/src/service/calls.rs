@@ -1,0 +1,102 @@
+//! The service as tonic serves it: headers are read here, and the work is in the files beside this one.
+
+use std::sync::Arc;
+
+use arrow_flight::flight_service_server::FlightService;
+use arrow_flight::{
+    Action, ActionType, Criteria, Empty, FlightData, FlightDescriptor, FlightInfo, HandshakeRequest, HandshakeResponse, PollInfo,
+    PutResult, SchemaResult, Ticket,
+};
+use tonic::{Code, Request, Response, Status, Streaming};
+
+use super::{Answers, Service, actions, one};
+use crate::auth::Credentials;
+use crate::flight;
+use crate::stream::{FlightStream, schema_bytes};
+
+#[derive(Clone)]
+pub struct Calls(pub Arc<Service>);
+
+#[tonic::async_trait]
+impl FlightService for Calls {
+    type HandshakeStream = Answers<HandshakeResponse>;
+    type ListFlightsStream = Answers<FlightInfo>;
+    type DoGetStream = FlightStream;
+    type DoPutStream = Answers<PutResult>;
+    type DoActionStream = Answers<arrow_flight::Result>;
+    type ListActionsStream = Answers<ActionType>;
+    type DoExchangeStream = FlightStream;
+
+    async fn handshake(&self, request: Request<Streaming<HandshakeRequest>>) -> Result<Response<Self::HandshakeStream>, Status> {
+        let credentials = Credentials::of(&request)?;
+        logged("Handshake", self.0.handshake(credentials).await)
+    }
+
+    async fn list_flights(&self, request: Request<Criteria>) -> Result<Response<Self::ListFlightsStream>, Status> {
+        self.0.drain.check()?;
+        let caller = self.0.caller(&request).await?;
+        let connection = self.0.sessions.connection(&caller)?;
+        Ok(Response::new(flight::list(connection, request.get_ref(), caller.wishes).await?))
+    }
+
+    async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<FlightInfo>, Status> {
+        self.0.drain.check()?;
+        let caller = self.0.caller(&request).await?;
+        logged("GetFlightInfo", self.0.info(&caller, request.into_inner()).await.map(Response::new))
+    }
+
+    /// Planning does not take long enough to be polled for: the first answer is the last.
+    async fn poll_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<PollInfo>, Status> {
+        self.0.drain.check()?;
+        let caller = self.0.caller(&request).await?;
+        let info = self.0.info(&caller, request.into_inner()).await?;
+        Ok(Response::new(PollInfo { info: Some(info), progress: Some(1.0), ..PollInfo::new() }))
+    }
+
+    async fn get_schema(&self, request: Request<FlightDescriptor>) -> Result<Response<SchemaResult>, Status> {
+        self.0.drain.check()?;
+        let caller = self.0.caller(&request).await?;
+        let schema = logged("GetSchema", self.0.schema(&caller, request.into_inner()).await)?;
+        Ok(Response::new(SchemaResult { schema: schema_bytes(&schema)? }))
+    }
+
+    async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
+        let caller = self.0.caller(&request).await?;
+        logged("DoGet", self.0.get(&caller, request.into_inner()).await.map(Response::new))
+    }
+
+    async fn do_put(&self, request: Request<Streaming<FlightData>>) -> Result<Response<Self::DoPutStream>, Status> {
+        self.0.drain.check()?;
+        let caller = self.0.caller(&request).await?;
+        let answer = logged("DoPut", self.0.put(&caller, request.into_inner()).await)?;
+        Ok(Response::new(one(PutResult { app_metadata: answer })))
+    }
+
+    async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
+        let caller = self.0.caller(&request).await?;
+        logged("DoAction", self.0.action(&caller, request.into_inner()).await)
+    }
+
+    async fn list_actions(&self, request: Request<Empty>) -> Result<Response<Self::ListActionsStream>, Status> {
+        self.0.caller(&request).await?;
+        Ok(Response::new(Box::pin(futures::stream::iter(actions::list().into_iter().map(Ok)))))
+    }
+
+    async fn do_exchange(&self, request: Request<Streaming<FlightData>>) -> Result<Response<Self::DoExchangeStream>, Status> {
+        self.0.caller(&request).await?;
+        Err(Status::unimplemented("DoExchange is not answered; send rows by DoPut and fetch them by DoGet"))
+    }
+}
+
+/// What is the client's to mend is worth a line to who looks for it, and a bug of ours to everybody.
+fn logged<T>(call: &str, answer: Result<T, Status>) -> Result<T, Status> {
+    if let Err(status) = &answer {
+        match status.code() {
+            Code::Internal | Code::DataLoss | Code::Unavailable | Code::Unknown => {
+                tracing::error!(call, code = ?status.code(), "{}", status.message());
+            }
+            code => tracing::info!(call, ?code, "{}", status.message()),
+        }
+    }
+    answer
+}

@@ -1,0 +1,81 @@
+//! Commands of Flight SQL as they come in, and those about metadata, which need no state.
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow_flight::sql::{Any, Command};
+use engine::Engine;
+use prost::Message;
+use tonic::Status;
+
+use crate::connection::Connection;
+use crate::error::{protobuf_status, status};
+use crate::metadata::{
+    ServerFacts, catalogs, db_schemas, foreign_keys, primary_keys, sql_info, table_types, tables, xdbc_types,
+};
+use crate::options::ServerOptions;
+
+pub fn decode(bytes: &[u8], what: &str) -> Result<Command, Status> {
+    let any = Any::decode(bytes).map_err(|_| protobuf_status(what))?;
+    Command::try_from(any).map_err(|_| protobuf_status(what))
+}
+
+pub fn unknown(command: &Command, call: &str) -> Status {
+    let name = command.type_url().rsplit(['/', '.']).next().unwrap_or_default();
+    let name: String = name.chars().take(60).collect();
+    Status::unimplemented(format!("{call} of \"{name}\" is not answered; docs/flight-sql.md lists what is"))
+}
+
+pub fn no_substrait() -> Status {
+    Status::unimplemented("Substrait plans are not taken yet; send the query as SQL")
+}
+
+/// None where the command is not about metadata.
+pub fn metadata_schema(command: &Command) -> Option<SchemaRef> {
+    Some(match command {
+        Command::CommandGetCatalogs(_) => catalogs::schema(),
+        Command::CommandGetDbSchemas(_) => db_schemas::schema(),
+        Command::CommandGetTables(asked) => tables::schema(asked.include_schema),
+        Command::CommandGetTableTypes(_) => table_types::schema(),
+        Command::CommandGetPrimaryKeys(_) => primary_keys::schema(),
+        Command::CommandGetExportedKeys(_) | Command::CommandGetImportedKeys(_) | Command::CommandGetCrossReference(_) => {
+            foreign_keys::schema()
+        }
+        Command::CommandGetSqlInfo(_) => sql_info::schema(),
+        Command::CommandGetXdbcTypeInfo(_) => xdbc_types::schema(),
+        _ => return None,
+    })
+}
+
+/// What [`metadata_schema`] knows the columns of.
+pub async fn metadata_rows(connection: &Connection, command: &Command, facts: &ServerFacts) -> Result<RecordBatch, Status> {
+    let turn = connection.turn().await?;
+    let session = turn.session();
+    let rows = match command {
+        Command::CommandGetCatalogs(asked) => catalogs::batch(session, asked),
+        Command::CommandGetDbSchemas(asked) => db_schemas::batch(session, asked),
+        Command::CommandGetTables(asked) => tables::batch(session, asked).await,
+        Command::CommandGetTableTypes(asked) => table_types::batch(session, asked),
+        Command::CommandGetPrimaryKeys(asked) => primary_keys::batch(session, asked).await,
+        Command::CommandGetExportedKeys(_) | Command::CommandGetImportedKeys(_) | Command::CommandGetCrossReference(_) => {
+            Ok(foreign_keys::batch())
+        }
+        Command::CommandGetSqlInfo(asked) => sql_info::batch(session, asked, facts),
+        Command::CommandGetXdbcTypeInfo(asked) => xdbc_types::batch(session, asked),
+        other => return Err(unknown(other, "DoGet")),
+    };
+    rows.map_err(status)
+}
+
+/// The engine's limit, which it holds statements to.
+const STATEMENT_BYTES_MAX: i64 = 64 << 20;
+
+pub fn facts(engine: &Engine, options: &ServerOptions) -> ServerFacts {
+    let ms = |duration: std::time::Duration| i32::try_from(duration.as_millis()).unwrap_or(i32::MAX);
+    ServerFacts {
+        is_read_only: engine.store().is_read_only(),
+        prepared_timeout_ms: ms(options.prepared_idle),
+        transaction_timeout_ms: ms(options.transaction_idle),
+        statement_bytes_max: STATEMENT_BYTES_MAX,
+        ..ServerFacts::default()
+    }
+}

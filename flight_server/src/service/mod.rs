@@ -1,0 +1,95 @@
+//! The calls of Flight, each handed on to the room that answers it. What a call carries is a command of Flight
+//! SQL, a path, or JSON for plain Flight; nothing else is guessed at.
+
+mod actions;
+mod calls;
+mod commands;
+mod get;
+mod info;
+mod put;
+mod session_actions;
+mod upkeep;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use engine::Engine;
+use futures::Stream;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Status};
+
+use crate::auth::{Credentials, Logins};
+use crate::budget::Budget;
+use crate::connection::Connection;
+use crate::flight::Leases;
+use crate::metadata::ServerFacts;
+use crate::monitor::Drain;
+use crate::options::ServerOptions;
+use crate::prepared::PreparedStatements;
+use crate::running::Running;
+use crate::sessions::{Caller, Sessions, cookie};
+use crate::statements::Tickets;
+use crate::stream::Wishes;
+use crate::transactions::Transactions;
+
+pub use calls::Calls;
+pub use upkeep::Counts;
+
+type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+pub struct Service {
+    pub options: ServerOptions,
+    pub logins: Logins,
+    pub sessions: Sessions,
+    pub transactions: Transactions,
+    pub prepared: PreparedStatements,
+    pub tickets: Arc<Tickets>,
+    pub running: Arc<Running>,
+    pub drain: Drain,
+    pub leases: Leases,
+    facts: ServerFacts,
+}
+
+impl Service {
+    pub fn new(engine: &Engine, options: ServerOptions, stop: CancellationToken) -> Service {
+        let budget = Budget::new(options.kept_bytes_max);
+        let running = Running::new(&options);
+        Service {
+            logins: Logins::new(engine, options.login.clone()),
+            sessions: Sessions::new(engine, &options, &budget),
+            transactions: Transactions::new(&options),
+            prepared: PreparedStatements::new(&options, &budget),
+            leases: Leases::new(&options, stop.child_token()),
+            tickets: Tickets::new(&options, &budget, &running, stop),
+            running,
+            drain: Drain::default(),
+            facts: commands::facts(engine, &options),
+            options,
+        }
+    }
+
+    /// Who calls: to be asked first in every call, also where the answer would be the same for all.
+    fn caller<'a, T>(&'a self, request: &Request<T>) -> impl Future<Output = Result<Caller, Status>> + Send + use<'a, T> {
+        let headers = request.metadata();
+        // What a request carries may not be waited beside.
+        let shown = Credentials::of(request).and_then(|credentials| Ok((credentials, cookie(headers)?, Wishes::of(headers)?)));
+        async move {
+            let (credentials, session, wishes) = shown?;
+            let identity = self.logins.identity(&credentials).await?;
+            self.sessions.caller(identity, session, credentials, wishes)
+        }
+    }
+
+    /// Where a statement of the caller runs: in the transaction it names, or else in its session.
+    fn connection(&self, caller: &Caller, transaction: Option<&[u8]>) -> Result<Arc<Connection>, Status> {
+        match transaction.filter(|id| !id.is_empty()) {
+            Some(id) => self.transactions.connection(&caller.owner, id),
+            None => self.sessions.connection(caller),
+        }
+    }
+}
+
+fn one<T: Send + 'static>(answer: T) -> Answers<T> {
+    Box::pin(futures::stream::iter([Ok(answer)]))
+}

@@ -1,0 +1,89 @@
+//! DoPut: statements that change rows, parameters, and rows themselves. The command is in the first message, and
+//! the rows may begin in the same one.
+
+use std::pin::Pin;
+
+use arrow_flight::sql::{Command, CommandPreparedStatementQuery, DoPutPreparedStatementResult, DoPutUpdateResult};
+use arrow_flight::{FlightData, FlightDescriptor};
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::Peekable;
+use prost::Message;
+use tonic::{Status, Streaming};
+
+use super::Service;
+use super::commands::{decode, no_substrait, unknown};
+use super::info::is_plain;
+use crate::flight::PutCommand;
+use crate::ingest::{ingest, target};
+use crate::prepared::update;
+use crate::running::{self, patient};
+use crate::sessions::Caller;
+use crate::statements::run;
+use crate::stream::{Batches, incoming};
+
+type Messages = Peekable<running::Messages>;
+
+impl Service {
+    /// The `app_metadata` of the one answer.
+    pub async fn put(&self, caller: &Caller, messages: Streaming<FlightData>) -> Result<Bytes, Status> {
+        let _place = self.running.put(&caller.owner)?;
+        let mut messages = patient(messages, self.options.limits.call_idle).peekable();
+        let descriptor = descriptor(&mut messages).await?;
+        if is_plain(&descriptor) {
+            return self.put_rows(caller, PutCommand::of_descriptor(&descriptor)?, messages).await;
+        }
+        match decode(&descriptor.cmd, "command")? {
+            Command::CommandStatementUpdate(command) => {
+                let connection = self.connection(caller, command.transaction_id.as_deref())?;
+                run(&connection, &command.query, None).await.map(updated)
+            }
+            Command::CommandStatementIngest(command) => {
+                let target = target(&command)?;
+                let connection = self.connection(caller, command.transaction_id.as_deref())?;
+                let rows = ingest(&connection, target, self.batches(messages).await?).await?;
+                Ok(updated(i64::try_from(rows).unwrap_or(i64::MAX)))
+            }
+            Command::CommandPreparedStatementQuery(command) => self.bind(caller, command, messages).await,
+            Command::CommandPreparedStatementUpdate(command) => {
+                let prepared = self.prepared.get(&caller.owner, &command.prepared_statement_handle)?;
+                let rows = self.prepared.received(self.batches(messages).await?).await?;
+                update(&prepared, rows, &self.sessions, caller).await.map(updated)
+            }
+            Command::CommandStatementSubstraitPlan(_) => Err(no_substrait()),
+            command => Err(unknown(&command, "DoPut")),
+        }
+    }
+
+    async fn bind(&self, caller: &Caller, command: CommandPreparedStatementQuery, messages: Messages) -> Result<Bytes, Status> {
+        let prepared = self.prepared.get(&caller.owner, &command.prepared_statement_handle)?;
+        let rows = self.prepared.received(self.batches(messages).await?).await?;
+        self.prepared.bind(&prepared, rows.unwrap_or_default())?;
+        let handle = Some(command.prepared_statement_handle);
+        Ok(DoPutPreparedStatementResult { prepared_statement_handle: handle }.encode_to_vec().into())
+    }
+
+    async fn put_rows(&self, caller: &Caller, command: PutCommand, messages: Messages) -> Result<Bytes, Status> {
+        let connection = self.sessions.connection(caller)?;
+        let rows = ingest(&connection, command.target(), self.batches(messages).await?).await?;
+        Ok(serde_json::json!({ "rows_written": rows }).to_string().into())
+    }
+
+    async fn batches(&self, messages: Messages) -> Result<Option<Batches>, Status> {
+        incoming(messages, &self.options).await
+    }
+}
+
+async fn descriptor(messages: &mut Messages) -> Result<FlightDescriptor, Status> {
+    let first = Pin::new(messages).peek().await;
+    let missing = || Status::invalid_argument("the first message of DoPut has no descriptor; send the command or the path with it");
+    match first {
+        None => Err(missing()),
+        Some(Err(error)) => Err(error.clone()),
+        Some(Ok(message)) => message.flight_descriptor.clone().ok_or_else(missing),
+    }
+}
+
+fn updated(record_count: i64) -> Bytes {
+    DoPutUpdateResult { record_count }.encode_to_vec().into()
+}

@@ -1,0 +1,49 @@
+//! What clients hold: how much of it, and what of it is forgotten.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use super::Service;
+use crate::auth::Owner;
+
+/// What clients hold.
+pub struct Counts {
+    pub sessions: usize,
+    pub transactions: usize,
+    pub prepared_statements: usize,
+    pub results_waiting: usize,
+    pub results_running: usize,
+    pub leases: usize,
+}
+
+impl Service {
+    pub fn counts(&self) -> Counts {
+        let (results_waiting, results_running) = self.tickets.counts();
+        Counts {
+            sessions: self.sessions.count(),
+            transactions: self.transactions.count(),
+            prepared_statements: self.prepared.count(),
+            results_waiting,
+            results_running,
+            leases: self.leases.count(),
+        }
+    }
+
+    /// Forgets what nobody has used for too long, and what belonged to users that are gone.
+    pub fn sweep(&self) {
+        let known = RefCell::new(HashMap::new());
+        let keep = |owner: &Owner| *known.borrow_mut().entry(owner.clone()).or_insert_with(|| self.logins.is_known(owner));
+        self.running.retain(keep);
+        self.tickets.retain(keep);
+        self.leases.retain(keep);
+        self.prepared.retain(keep);
+        self.transactions.retain(keep);
+        self.sessions.retain(keep);
+        self.running.sweep();
+        self.tickets.sweep();
+        self.leases.sweep();
+        self.prepared.sweep();
+        self.transactions.sweep();
+        self.sessions.sweep();
+    }
+}

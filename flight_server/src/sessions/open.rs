@@ -1,0 +1,148 @@
+//! The sessions that are open, and which one a call belongs to.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use engine::{Engine, Identity};
+use tonic::Status;
+use tonic::metadata::MetadataMap;
+
+use crate::auth::{Credentials, Owner, Secret};
+use crate::budget::Budget;
+use crate::connection::Connection;
+use crate::error::status;
+use crate::handles::{Handle, Handles};
+use crate::options::ServerOptions;
+use crate::stream::Wishes;
+
+pub const COOKIE: &str = "arrow_flight_session_id";
+
+pub struct Sessions {
+    engine: Engine,
+    open: Handles<Connection>,
+    budget: Arc<Budget>,
+}
+
+/// Who calls, in which session, and how he wants his answers.
+pub struct Caller {
+    /// None where the server has no users.
+    pub identity: Option<Identity>,
+    pub owner: Owner,
+    pub session: Option<(Handle, Arc<Connection>)>,
+    pub wishes: Wishes,
+    /// From where the call came.
+    pub peer: Option<SocketAddr>,
+}
+
+impl Sessions {
+    pub fn new(engine: &Engine, options: &ServerOptions, budget: &Arc<Budget>) -> Sessions {
+        let max = options.sessions_max;
+        let open = Handles::new("session", max, options.limits.of_user(max), options.session_idle);
+        Sessions { engine: engine.clone(), open, budget: Arc::clone(budget) }
+    }
+
+    /// **Invariant:** a session belongs to who began it. Where the server has users a token says who calls and nothing
+    /// else, and the session is the cookie's; where it has none, the token of a handshake names a session as well.
+    pub fn caller(&self, identity: Option<Identity>, session: Option<Handle>, shown: Credentials, wishes: Wishes) -> Result<Caller, Status> {
+        let owner = Owner::of(identity.as_ref());
+        let session = match (session, shown.secret) {
+            (None, Secret::Bearer(token)) if identity.is_none() => Some(Bytes::from(token)),
+            (session, _) => session,
+        };
+        let session = session.map(|handle| self.find(&owner, &handle).map(|found| (handle, found))).transpose()?;
+        Ok(Caller { identity, owner, session, wishes, peer: shown.peer })
+    }
+
+    /// A session that is gone is never replaced in silence: what was set in it would be lost unnoticed.
+    fn find(&self, owner: &Owner, handle: &[u8]) -> Result<Arc<Connection>, Status> {
+        let gone = |unknown: Status| Status::unauthenticated(format!("{}, by connecting again", unknown.message()));
+        self.open.get(owner, handle).map_err(gone)
+    }
+
+    pub fn begin(&self, identity: Option<&Identity>) -> Result<(Handle, Arc<Connection>), Status> {
+        let connection = Connection::of_session(self.engine_session(identity)?, &self.budget);
+        Ok((self.open.insert_arc(&Owner::of(identity), Arc::clone(&connection))?, connection))
+    }
+
+    pub fn end(&self, caller: &Caller, handle: &[u8]) -> bool {
+        self.open.remove(&caller.owner, handle)
+    }
+
+    pub fn retain(&self, keep: impl Fn(&Owner) -> bool) {
+        self.open.retain(|owner, _| keep(owner));
+    }
+
+    pub fn sweep(&self) {
+        self.open.sweep();
+    }
+
+    pub fn count(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The session of the caller, or one for the call.
+    pub fn connection(&self, caller: &Caller) -> Result<Arc<Connection>, Status> {
+        match &caller.session {
+            Some((_, connection)) => Ok(Arc::clone(connection)),
+            None => Ok(Connection::of_call(self.engine_session(caller.identity.as_ref())?)),
+        }
+    }
+
+    /// One in which nothing was done yet, set as the caller's session is.
+    pub fn another(&self, caller: &Caller) -> Result<engine::Session, Status> {
+        let session = self.engine_session(caller.identity.as_ref())?;
+        if let Some((_, connection)) = &caller.session {
+            connection.lend_settings(&session)?;
+        }
+        Ok(session)
+    }
+
+    /// A transaction of the caller, which begins with its first statement and ends with his session.
+    pub fn transaction(&self, caller: &Caller) -> Result<Arc<Connection>, Status> {
+        let begun_in = caller.session.as_ref().map(|(handle, _)| handle.clone());
+        Ok(Connection::in_transaction(self.another(caller)?, begun_in, &self.budget))
+    }
+
+    fn engine_session(&self, identity: Option<&Identity>) -> Result<engine::Session, Status> {
+        let session = match identity {
+            Some(identity) => self.engine.session_as(identity),
+            None => self.engine.session(),
+        };
+        session.map_err(status)
+    }
+}
+
+/// The handle that the cookie has; other cookies are passed over.
+pub fn cookie(headers: &MetadataMap) -> Result<Option<Handle>, Status> {
+    for header in headers.get_all("cookie") {
+        let text = header.to_str().map_err(|_| Status::invalid_argument("the header cookie is not plain ASCII text"))?;
+        let mut pairs = text.split(';').filter_map(|pair| pair.trim().split_once('='));
+        if let Some((_, value)) = pairs.find(|(name, _)| *name == COOKIE) {
+            return Ok(Some(Bytes::copy_from_slice(value.trim_matches('"').as_bytes())));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> MetadataMap {
+        let mut map = MetadataMap::new();
+        for (name, value) in pairs {
+            map.append(*name, value.parse().unwrap());
+        }
+        map
+    }
+
+    #[test]
+    fn a_session_is_named_by_its_cookie() {
+        let found = |pairs| cookie(&headers(pairs)).unwrap().map(|handle| String::from_utf8(handle.to_vec()).unwrap());
+        assert_eq!(found(&[("cookie", "a=b; arrow_flight_session_id=7f; c=d")]).unwrap(), "7f");
+        assert_eq!(found(&[("cookie", "a=b"), ("cookie", "arrow_flight_session_id=\"7f\"")]).unwrap(), "7f");
+        assert_eq!(found(&[("cookie", "a=b")]), None);
+        assert_eq!(found(&[]), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! Options of a session are the settings that SET changes and SHOW shows.
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
+use tonic::Status;
+
+use super::messages::{
+    ErrorValue, GetSessionOptionsResult, OptionError, OptionValue, SessionOptionValue, SetSessionOptionsRequest, SetSessionOptionsResult,
+};
+use crate::connection::{Connection, Turn};
+use crate::error::{arrow_status, status};
+use crate::metadata::CATALOG;
+
+/// JDBC drivers set it from their URL. There is one catalog.
+const CATALOG_OPTION: &str = "catalog";
+
+pub async fn set_options(connection: &Connection, request: SetSessionOptionsRequest) -> Result<SetSessionOptionsResult, Status> {
+    let turn = connection.turn().await?;
+    let mut errors = HashMap::new();
+    for (name, value) in request.session_options {
+        if let Err(error) = set_option(&turn, &name, value.option_value).await {
+            errors.insert(name, OptionError { value: error as i32 });
+        }
+    }
+    Ok(SetSessionOptionsResult { errors })
+}
+
+async fn set_option(turn: &Turn<'_>, name: &str, value: Option<OptionValue>) -> Result<(), ErrorValue> {
+    let text = value.map(as_text).transpose()?;
+    if name == CATALOG_OPTION {
+        return if text.is_none_or(|text| text == CATALOG) { Ok(()) } else { Err(ErrorValue::InvalidValue) };
+    }
+    // Nothing but a name reaches the statement.
+    if name.is_empty() || !name.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | '.')) {
+        return Err(ErrorValue::InvalidName);
+    }
+    turn.run(&format!("SHOW {name}")).await.map_err(|_| ErrorValue::InvalidName)?;
+    let sql = match text {
+        Some(text) => format!("SET {name} = '{}'", text.replace('\'', "''")),
+        None => format!("RESET {name}"),
+    };
+    turn.execute(&sql).await.map(|_| ()).map_err(|_| ErrorValue::InvalidValue)
+}
+
+fn as_text(value: OptionValue) -> Result<String, ErrorValue> {
+    match value {
+        OptionValue::Text(text) => Ok(text),
+        OptionValue::Bool(flag) => Ok(flag.to_string()),
+        OptionValue::Int(number) => Ok(number.to_string()),
+        OptionValue::Double(number) => Ok(number.to_string()),
+        // No setting is a list.
+        OptionValue::Texts(_) => Err(ErrorValue::InvalidValue),
+    }
+}
+
+pub async fn get_options(connection: &Connection) -> Result<GetSessionOptionsResult, Status> {
+    let turn = connection.turn().await?;
+    let output = turn.execute("SELECT name, value FROM system.settings WHERE scope = 'session' AND value IS NOT NULL").await?;
+    let (batches, _) = output.collect().await.map_err(status)?;
+    let mut session_options = HashMap::from([(CATALOG_OPTION.to_string(), text_value(CATALOG))]);
+    for batch in batches {
+        let (names, values) = (texts(batch.column(0))?, texts(batch.column(1))?);
+        let pairs = names.iter().flatten().zip(values.iter().flatten());
+        session_options.extend(pairs.map(|(name, value)| (name.to_string(), text_value(value))));
+    }
+    Ok(GetSessionOptionsResult { session_options })
+}
+
+fn text_value(text: &str) -> SessionOptionValue {
+    SessionOptionValue { option_value: Some(OptionValue::Text(text.to_string())) }
+}
+
+fn texts(column: &dyn Array) -> Result<StringArray, Status> {
+    let column = cast(column, &DataType::Utf8).map_err(arrow_status)?;
+    Ok(StringArray::from(column.to_data()))
+}

@@ -1,0 +1,84 @@
+//! SQL of a client, run once; and the results that wait to be fetched.
+
+mod tickets;
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::UInt64Type;
+use engine::{QueryOutput, QueryReport, StatementKind};
+use futures::StreamExt;
+use tonic::Status;
+
+use crate::connection::{Connection, Turn};
+use crate::error::{status, status_in};
+
+pub use tickets::{Tickets, Told};
+
+/// A row of bound parameters.
+#[derive(Clone, Copy)]
+pub struct Values<'a> {
+    pub batch: &'a RecordBatch,
+    pub row: usize,
+}
+
+/// A statement that has begun.
+pub enum Started {
+    /// Planned; nothing of it runs before it is read.
+    Query(QueryOutput),
+    /// Anything else has run to its end.
+    Done(Done),
+}
+
+/// What has run gives no rows.
+pub struct Done {
+    pub kind: StatementKind,
+    pub rows: i64,
+    pub report: QueryReport,
+}
+
+/// Plans a query; runs everything else, once.
+pub async fn start(connection: &Connection, sql: &str, values: Option<Values<'_>>) -> Result<Started, Status> {
+    let turn = connection.turn().await?;
+    let output = begin(&turn, sql, values).await?;
+    match output.kind() {
+        StatementKind::Query => Ok(Started::Query(output)),
+        _ => finish(output).await.map(Started::Done),
+    }
+}
+
+/// Runs a statement to its end; the number of rows it changed, 0 where it changes none, -1 for a query.
+pub async fn run(connection: &Connection, sql: &str, values: Option<Values<'_>>) -> Result<i64, Status> {
+    let turn = connection.turn().await?;
+    run_in(&turn, sql, values).await
+}
+
+pub async fn run_in(turn: &Turn<'_>, sql: &str, values: Option<Values<'_>>) -> Result<i64, Status> {
+    let mut output = begin(turn, sql, values).await?;
+    if output.kind() != StatementKind::Query {
+        return finish(output).await.map(|done| done.rows);
+    }
+    // EXPLAIN ANALYZE and OPTIMIZE do something, although they are read like queries.
+    while let Some(batch) = output.next().await {
+        batch.map_err(status)?;
+    }
+    Ok(-1)
+}
+
+async fn begin(turn: &Turn<'_>, sql: &str, values: Option<Values<'_>>) -> Result<QueryOutput, Status> {
+    let Some(Values { batch, row }) = values else { return turn.execute(sql).await };
+    let output = turn.session().execute_with(sql, batch, row).await.map_err(|error| status_in(error, sql))?;
+    turn.settle(&output)?;
+    Ok(output)
+}
+
+async fn finish(output: QueryOutput) -> Result<Done, Status> {
+    let kind = output.kind();
+    let (batches, report) = output.collect().await.map_err(status)?;
+    let rows = if kind == StatementKind::Write { batches.iter().map(count).sum() } else { 0 };
+    Ok(Done { kind, rows, report })
+}
+
+/// Of the one row that a write yields.
+fn count(batch: &RecordBatch) -> i64 {
+    let counts = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    counts.map_or(0, |counts| counts.values().iter().map(|count| i64::try_from(*count).unwrap_or(i64::MAX)).sum())
+}

@@ -1,0 +1,73 @@
+//! Looks over a message from outside before `arrow-ipc` reads it.
+//!
+//! The reader allocates as many bytes as a length in the message says, and a failed allocation aborts the
+//! process; so every length is held against what came. Contents (offsets, UTF-8) the reader validates itself.
+
+use arrow_flight::FlightData;
+use arrow_ipc::{CompressionType, MessageHeader, RecordBatch, root_as_message};
+use tonic::Status;
+
+/// More rows than this in one message are columns without bytes (NULL, or of width 0).
+const ROWS_MAX: i64 = 1 << 28;
+
+pub fn check(message: &FlightData, unpacked_bytes_max: u64) -> Result<(), Status> {
+    let header = root_as_message(&message.data_header).map_err(|_| refused("its header is damaged"))?;
+    let batch = match header.header_type() {
+        MessageHeader::RecordBatch => header.header_as_record_batch(),
+        MessageHeader::DictionaryBatch => header.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()),
+        _ => return Ok(()),
+    };
+    check_batch(batch.ok_or_else(|| refused("it has no content"))?, &message.data_body, unpacked_bytes_max)
+}
+
+fn check_batch(batch: RecordBatch<'_>, body: &[u8], unpacked_bytes_max: u64) -> Result<(), Status> {
+    let rows_allowed = 0..=ROWS_MAX;
+    if !rows_allowed.contains(&batch.length()) {
+        return Err(refused("its number of rows is out of range; send fewer rows at a time"));
+    }
+    let nodes = batch.nodes().into_iter().flatten();
+    if nodes.into_iter().any(|node| node.length() < 0 || node.null_count() < 0 || node.null_count() > node.length()) {
+        return Err(refused("a column has a number of values that cannot be"));
+    }
+    let is_compressed = batch.compression().is_some();
+    if batch.compression().is_some_and(|compression| compression.codec() == CompressionType::LZ4_FRAME) {
+        // Its reader unpacks to the end before it looks at the length.
+        return Err(refused("it is compressed with LZ4, which is not taken; send it with ZSTD, or as it is"));
+    }
+    let (mut packed_bytes, mut unpacked_bytes) = (0u64, 0u64);
+    for buffer in batch.buffers().into_iter().flatten() {
+        let bytes = range(body, buffer.offset(), buffer.length()).ok_or_else(|| refused("a buffer lies outside of it"))?;
+        packed_bytes = packed_bytes.saturating_add(bytes.len() as u64);
+        if is_compressed && !bytes.is_empty() {
+            unpacked_bytes = unpacked_bytes.saturating_add(unpacked(bytes)?);
+        }
+    }
+    // Those that lie over each other would be copied one by one where they are not aligned.
+    if packed_bytes > body.len() as u64 {
+        return Err(refused("its buffers lie over each other"));
+    }
+    if unpacked_bytes > unpacked_bytes_max {
+        return Err(Status::resource_exhausted(format!(
+            "a message unpacks to {unpacked_bytes} bytes, and {unpacked_bytes_max} are allowed; send fewer rows at a time"
+        )));
+    }
+    Ok(())
+}
+
+fn range(body: &[u8], offset: i64, length: i64) -> Option<&[u8]> {
+    let offset = usize::try_from(offset).ok()?;
+    body.get(offset..offset.checked_add(usize::try_from(length).ok()?)?)
+}
+
+/// The length a compressed buffer begins with; -1 for one that was left as it is.
+fn unpacked(buffer: &[u8]) -> Result<u64, Status> {
+    let prefix = buffer.first_chunk::<8>().ok_or_else(|| refused("a compressed buffer is too short"))?;
+    match i64::from_le_bytes(*prefix) {
+        -1 => Ok(0),
+        length => u64::try_from(length).map_err(|_| refused("a compressed buffer has a negative length")),
+    }
+}
+
+fn refused(why: &str) -> Status {
+    Status::invalid_argument(format!("the Arrow data of a message makes no sense: {why}"))
+}

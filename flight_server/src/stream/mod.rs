@@ -1,0 +1,39 @@
+//! Record batches to Flight messages and back.
+//!
+//! - [`outgoing`] — a result as messages, while it is made; `pieces` cuts batches to size, `plain` gives them
+//!   the types a client reads, `jdbc` those that the JDBC driver reads and binds
+//! - [`incoming`] — messages as batches; `check` holds every length in them against what is there
+//! - [`report`] — what a query did, as JSON
+//! - [`wishes`] — the headers by which a client asks for something else
+
+mod check;
+mod incoming;
+mod jdbc;
+mod outgoing;
+mod pieces;
+mod plain;
+mod report;
+mod wishes;
+
+pub use check::check;
+pub use incoming::{Batches, decoded, incoming};
+pub use outgoing::{Cancel, FlightStream, Outgoing, for_wire, of_batches};
+pub use pieces::batch_bytes;
+pub use plain::{parameter_schema, wire_schema};
+pub use report::{report_json, report_of_json};
+pub use wishes::{VIEW_TYPES, WireTypes, Wishes};
+
+use arrow::datatypes::Schema;
+use arrow_flight::{IpcMessage, SchemaAsIpc};
+use arrow_ipc::writer::IpcWriteOptions;
+use bytes::Bytes;
+use tonic::Status;
+
+use crate::error::arrow_status;
+
+/// A schema as Flight has it in FlightInfo, SchemaResult and prepared statements.
+pub fn schema_bytes(schema: &Schema) -> Result<Bytes, Status> {
+    let options = IpcWriteOptions::default();
+    let message = IpcMessage::try_from(SchemaAsIpc::new(schema, &options)).map_err(arrow_status)?;
+    Ok(message.0)
+}

@@ -1,0 +1,168 @@
+//! Types that every client reads: Utf8 and Binary for views, values for dictionaries, also inside of others.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::compute::{cast, take};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow::error::ArrowError;
+
+use super::jdbc;
+use super::wishes::WireTypes;
+use crate::metadata::annotated;
+
+/// The schema under which batches of `schema` are sent, with what JDBC and ADBC read of each column.
+pub fn wire_schema(schema: &Schema, types: WireTypes) -> SchemaRef {
+    wire(schema, |field| wire_field(field, types))
+}
+
+/// The schema in which a client is told of parameters.
+pub fn parameter_schema(schema: &Schema, types: WireTypes) -> SchemaRef {
+    wire(schema, |field| {
+        let plain = plain_type(field.data_type(), false);
+        retyped(field, if types.jdbc { jdbc::parameter_type(&plain) } else { plain })
+    })
+}
+
+fn wire(schema: &Schema, field: impl Fn(&FieldRef) -> FieldRef) -> SchemaRef {
+    let fields: Fields = schema.fields().iter().map(field).collect();
+    Arc::new(annotated(&Schema::new_with_metadata(fields, schema.metadata().clone()), None))
+}
+
+/// Views stay for those who ask for them, in columns of their own: inside of others they become plain.
+fn wire_field(field: &FieldRef, types: WireTypes) -> FieldRef {
+    match field.data_type() {
+        DataType::Utf8View | DataType::BinaryView if types.views => Arc::clone(field),
+        _ => plain_field(field, types.jdbc),
+    }
+}
+
+fn plain_field(field: &FieldRef, for_jdbc: bool) -> FieldRef {
+    retyped(field, plain_type(field.data_type(), for_jdbc))
+}
+
+fn retyped(field: &FieldRef, data_type: DataType) -> FieldRef {
+    match data_type {
+        same if same == *field.data_type() => Arc::clone(field),
+        other => Arc::new(Field::new(field.name(), other, field.is_nullable()).with_metadata(field.metadata().clone())),
+    }
+}
+
+fn plain_type(kind: &DataType, for_jdbc: bool) -> DataType {
+    let plain_field = |field: &FieldRef| plain_field(field, for_jdbc);
+    match kind {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        DataType::Dictionary(_, value) => plain_type(value, for_jdbc),
+        DataType::List(field) => DataType::List(plain_field(field)),
+        DataType::LargeList(field) => DataType::LargeList(plain_field(field)),
+        DataType::FixedSizeList(field, size) => DataType::FixedSizeList(plain_field(field), *size),
+        DataType::Map(field, sorted) => DataType::Map(plain_field(field), *sorted),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain_field).collect()),
+        other if for_jdbc => jdbc::result_type(other),
+        other => other.clone(),
+    }
+}
+
+/// **Invariant:** a piece has fewer bytes than 32-bit offsets reach, see `PIECE_BYTES_MAX` of `outgoing`.
+pub fn to_wire(batch: &RecordBatch, wire: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let columns = batch.columns().iter().zip(wire.fields()).map(|(array, field)| wire_array(array, field.data_type()));
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::clone(wire), columns.collect::<Result<_, _>>()?, &options)
+}
+
+fn wire_array(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() {
+        // A slice of views would be sent with all the bytes its whole columns point into.
+        DataType::Utf8View if wanted == array.data_type() => Ok(Arc::new(array.as_string_view().gc())),
+        DataType::BinaryView if wanted == array.data_type() => Ok(Arc::new(array.as_binary_view().gc())),
+        same if same == wanted => Ok(Arc::clone(array)),
+        DataType::Utf8View | DataType::BinaryView => cast(array, wanted),
+        flat if flat.is_unsigned_integer() => cast(array, wanted),
+        // Casting what is nested casts all values, those outside of the slice too.
+        _ => cast(&compacted(array)?, wanted),
+    }
+}
+
+fn compacted(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let rows = UInt64Array::from_iter_values(0..array.len() as u64);
+    take(array, &rows, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{DictionaryArray, ListBuilder, StringViewArray, StringViewBuilder, StructArray, UInt32Builder};
+    use arrow::datatypes::{Decimal128Type, Int8Type, Int64Type, TimeUnit};
+
+    use super::*;
+
+    const VIEWS: WireTypes = WireTypes { views: true, jdbc: false };
+    const JDBC: WireTypes = WireTypes { views: false, jdbc: true };
+
+    fn wired(array: ArrayRef, types: WireTypes) -> ArrayRef {
+        let batch = RecordBatch::try_from_iter_with_nullable([("c", array, true)]).unwrap();
+        let wire = wire_schema(&batch.schema(), types);
+        Arc::clone(to_wire(&batch, &wire).unwrap().column(0))
+    }
+
+    #[test]
+    fn views_are_plain_also_inside_of_others() {
+        let mut lists = ListBuilder::new(StringViewBuilder::new());
+        lists.append_value([Some("a text that is too long for a view"), None]);
+        lists.append_null();
+        lists.append_value([Some("b")]);
+        let lists: ArrayRef = Arc::new(lists.finish());
+        let pair: ArrayRef = Arc::new(StructArray::from(vec![(Arc::new(Field::new("l", lists.data_type().clone(), true)), Arc::clone(&lists))]));
+        let sent = wired(pair.slice(1, 2), WireTypes::default());
+        let DataType::Struct(fields) = sent.data_type() else { panic!("{}", sent.data_type()) };
+        assert_eq!(*fields[0].data_type(), DataType::new_list(DataType::Utf8, true));
+        let list = sent.as_struct().column(0).as_list::<i32>();
+        assert!(list.is_null(0));
+        assert_eq!(list.value(1).as_string::<i32>().value(0), "b");
+    }
+
+    #[test]
+    fn a_slice_of_views_is_sent_without_the_rest() {
+        let texts: Vec<String> = (0..1_000).map(|n| format!("{n} and so on, longer than a view has room for")).collect();
+        let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values(texts));
+        let sent = wired(texts.slice(7, 2), VIEWS);
+        assert_eq!(*sent.data_type(), DataType::Utf8View);
+        assert!(sent.get_buffer_memory_size() < 10_000, "{}", sent.get_buffer_memory_size());
+        assert!(sent.as_string_view().value(0).starts_with("7 and"));
+    }
+
+    #[test]
+    fn a_dictionary_is_sent_as_its_values() {
+        let dictionary: DictionaryArray<Int8Type> = ["x", "y", "x"].into_iter().collect();
+        let sent = wired(Arc::new(dictionary), WireTypes::default());
+        assert_eq!(sent.as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["x", "y", "x"]);
+    }
+
+    #[test]
+    fn unsigned_integers_are_signed_and_wide_enough_for_jdbc() {
+        let sent = wired(Arc::new(UInt64Array::from(vec![Some(u64::MAX), None])), JDBC);
+        assert_eq!(sent.as_primitive::<Decimal128Type>().value(0), i128::from(u64::MAX));
+        assert!(sent.is_null(1));
+        let mut lists = ListBuilder::new(UInt32Builder::new());
+        lists.append_value([Some(u32::MAX)]);
+        let sent = wired(Arc::new(lists.finish()), JDBC);
+        assert_eq!(sent.as_list::<i32>().value(0).as_primitive::<Int64Type>().value(0), i64::from(u32::MAX));
+        let sent = wired(Arc::new(UInt64Array::from(vec![1])), WireTypes::default());
+        assert_eq!(*sent.data_type(), DataType::UInt64);
+    }
+
+    #[test]
+    fn parameters_are_told_to_jdbc_in_types_that_it_binds() {
+        let told = |data_type, types| {
+            let schema = Schema::new(vec![Field::new("$1", data_type, true)]);
+            parameter_schema(&schema, types).field(0).data_type().clone()
+        };
+        let instant = |unit| DataType::Timestamp(unit, Some("+00:00".into()));
+        assert_eq!(told(instant(TimeUnit::Nanosecond), JDBC), instant(TimeUnit::Millisecond));
+        assert_eq!(told(instant(TimeUnit::Nanosecond), WireTypes::default()), instant(TimeUnit::Nanosecond));
+        assert_eq!(told(DataType::Null, JDBC), DataType::Utf8);
+        assert_eq!(told(DataType::Null, VIEWS), DataType::Null);
+        assert_eq!(told(DataType::Utf8View, VIEWS), DataType::Utf8);
+        assert_eq!(told(DataType::UInt8, JDBC), DataType::UInt8);
+    }
+}

@@ -1,0 +1,77 @@
+//! What a query did, as JSON: in `app_metadata` of FlightInfo and of the last message of a result. The fields
+//! are listed in docs/flight-sql.md; later versions may add some.
+
+use bytes::Bytes;
+use engine::{QueryReport, StatementKind};
+use serde_json::{Value, json};
+
+const KINDS: [(StatementKind, &str); 5] = [
+    (StatementKind::Query, "query"),
+    (StatementKind::Write, "write"),
+    (StatementKind::Ddl, "ddl"),
+    (StatementKind::Set, "set"),
+    (StatementKind::Transaction, "transaction"),
+];
+
+pub fn report_json(report: &QueryReport, kind: StatementKind) -> Bytes {
+    let statement = KINDS.iter().find(|(known, _)| *known == kind).map(|(_, name)| *name);
+    let value = json!({
+        "statement": statement,
+        "bytes_touched": report.bytes_touched,
+        "bytes_returned": report.bytes_returned,
+        "rows_returned": report.rows_returned,
+        "rows_scanned": report.rows_scanned,
+        "rows_total": report.rows_total,
+        "segments_total": report.segments_total,
+        "segments_pruned": report.segments_pruned,
+        "zones_total": report.zones_total,
+        "zones_pruned": report.zones_pruned,
+        "spilled_bytes": report.spilled_bytes,
+        "peak_memory_bytes": report.peak_memory_bytes,
+        "planning_ms": rounded(report.planning_ms),
+        "elapsed_ms": rounded(report.elapsed_ms),
+    });
+    Bytes::from(value.to_string())
+}
+
+/// The report as a client gets it, and the kind of the statement where it is told. Fields that are missing are 0.
+pub fn report_of_json(json: &[u8]) -> Option<(QueryReport, Option<StatementKind>)> {
+    let value: Value = serde_json::from_slice(json).ok()?;
+    let count = |name: &str| value[name].as_u64().unwrap_or_default();
+    let ms = |name: &str| value[name].as_f64().unwrap_or_default();
+    let report = QueryReport {
+        elapsed_ms: ms("elapsed_ms"),
+        planning_ms: ms("planning_ms"),
+        bytes_touched: count("bytes_touched"),
+        bytes_returned: count("bytes_returned"),
+        rows_returned: count("rows_returned"),
+        rows_scanned: count("rows_scanned"),
+        rows_total: count("rows_total"),
+        segments_total: count("segments_total"),
+        segments_pruned: count("segments_pruned"),
+        zones_total: count("zones_total"),
+        zones_pruned: count("zones_pruned"),
+        spilled_bytes: count("spilled_bytes"),
+        peak_memory_bytes: count("peak_memory_bytes"),
+    };
+    let kind = value["statement"].as_str().and_then(|name| KINDS.iter().find(|(_, known)| *known == name));
+    Some((report, kind.map(|(kind, _)| *kind)))
+}
+
+/// To microseconds: more digits are noise.
+fn rounded(ms: f64) -> f64 {
+    (ms * 1e3).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read_as_it_was_written() {
+        let report = QueryReport { bytes_touched: 7, zones_pruned: 3, elapsed_ms: 1.5, spilled_bytes: 9, ..QueryReport::default() };
+        assert_eq!(report_of_json(&report_json(&report, StatementKind::Write)), Some((report, Some(StatementKind::Write))));
+        assert_eq!(report_of_json(b"{}"), Some((QueryReport::default(), None)));
+        assert_eq!(report_of_json(b"rows"), None);
+    }
+}

@@ -1,0 +1,136 @@
+//! Transactions that a client holds by their id, each in an engine session of its own: statements without an
+//! id commit by themselves meanwhile. Savepoints are the engine's.
+
+use std::sync::Arc;
+
+use arrow_flight::sql::EndTransaction;
+use parking_lot::Mutex;
+use tonic::Status;
+
+use crate::auth::Owner;
+use crate::connection::Connection;
+use crate::error::status;
+use crate::handles::{Handle, Handles};
+use crate::options::ServerOptions;
+
+pub struct Transactions {
+    /// Without a statement yet: they hold no version of the store, and may wait for long.
+    fresh: Handles<Connection>,
+    open: Handles<Connection>,
+    /// Held while one goes from `fresh` to `open` and where one is looked for, so that nobody finds it in neither.
+    moving: Mutex<()>,
+    savepoints: Handles<SavepointOf>,
+}
+
+struct SavepointOf {
+    transaction: Handle,
+    /// What the engine calls it.
+    name: String,
+}
+
+/// In the numbers of FlightSql.proto.
+const SAVEPOINT_RELEASE: i32 = 1;
+const SAVEPOINT_ROLLBACK: i32 = 2;
+
+impl Transactions {
+    pub fn new(options: &ServerOptions) -> Transactions {
+        let handles = |what, max, idle| Handles::new(what, max, options.limits.of_user(max), idle);
+        Transactions {
+            fresh: handles("transaction", options.sessions_max, options.fresh_transaction_idle),
+            moving: Mutex::default(),
+            open: handles("transaction", options.transactions_max, options.transaction_idle),
+            savepoints: Handles::new("savepoint", options.savepoints_max, options.limits.of_user(options.savepoints_max), options.transaction_idle),
+        }
+    }
+
+    /// Where there are too many in which nothing was done yet, the oldest of them is forgotten: nothing is lost with it.
+    pub fn begin(&self, owner: &Owner, transaction: Arc<Connection>) -> Result<Handle, Status> {
+        self.fresh.insert_over_oldest(owner, transaction)
+    }
+
+    pub fn connection(&self, owner: &Owner, id: &[u8]) -> Result<Arc<Connection>, Status> {
+        let _moving = self.moving.lock();
+        match self.fresh.take(owner, id) {
+            Ok(connection) => {
+                let put = self.open.put(owner, Handle::copy_from_slice(id), Arc::clone(&connection));
+                if put.is_err() {
+                    // Its statement may be tried again when others have ended.
+                    self.fresh.put(owner, Handle::copy_from_slice(id), Arc::clone(&connection))?;
+                }
+                put.map(|()| connection)
+            }
+            Err(_) => self.open.get(owner, id),
+        }
+    }
+
+    /// Takes it off the list; none where nothing was done in it yet.
+    fn taken(&self, owner: &Owner, id: &[u8]) -> Result<Option<Arc<Connection>>, Status> {
+        let _moving = self.moving.lock();
+        match self.fresh.remove(owner, id) {
+            true => Ok(None),
+            false => self.open.take(owner, id).map(Some),
+        }
+    }
+
+    /// Whatever comes of it, the transaction is over: a commit that was refused has rolled back.
+    pub async fn end(&self, owner: &Owner, id: &[u8], action: i32) -> Result<(), Status> {
+        let sql = match EndTransaction::try_from(action) {
+            Ok(EndTransaction::Commit) => "COMMIT",
+            Ok(EndTransaction::Rollback) => "ROLLBACK",
+            _ => return Err(Status::invalid_argument("EndTransaction says neither commit nor rollback; set its action")),
+        };
+        let Some(transaction) = self.taken(owner, id)? else { return Ok(()) };
+        self.savepoints.retain(|_, savepoint| savepoint.transaction != id);
+        let turn = transaction.turn().await?;
+        turn.run(sql).await.map_err(status)
+    }
+
+    pub async fn begin_savepoint(&self, owner: &Owner, id: &[u8]) -> Result<Handle, Status> {
+        let transaction = self.connection(owner, id)?;
+        let turn = transaction.turn().await?;
+        // Of our own making, so that two of one name are two.
+        let name = format!("savepoint_{}", uuid::Uuid::new_v4().simple());
+        turn.run(&format!("SAVEPOINT {name}")).await.map_err(status)?;
+        self.savepoints.insert(owner, SavepointOf { transaction: Handle::copy_from_slice(id), name })
+    }
+
+    /// A savepoint that was gone back to stays; one that was released is over.
+    pub async fn end_savepoint(&self, owner: &Owner, id: &[u8], action: i32) -> Result<(), Status> {
+        let savepoint = self.savepoints.get(owner, id)?;
+        let transaction = self.open.get(owner, &savepoint.transaction)?;
+        let turn = transaction.turn().await?;
+        let name = &savepoint.name;
+        match action {
+            SAVEPOINT_RELEASE => {
+                turn.run(&format!("RELEASE SAVEPOINT {name}")).await.map_err(status)?;
+                self.savepoints.remove(owner, id);
+                Ok(())
+            }
+            SAVEPOINT_ROLLBACK => turn.run(&format!("ROLLBACK TO SAVEPOINT {name}")).await.map_err(status),
+            _ => Err(Status::invalid_argument("EndSavepoint says neither release nor rollback; set its action")),
+        }
+    }
+
+    /// Those of a session that ends are rolled back.
+    pub fn end_of_session(&self, session: &[u8]) {
+        self.fresh.retain(|_, transaction| !transaction.is_begun_in(session));
+        self.open.retain(|_, transaction| !transaction.is_begun_in(session));
+    }
+
+    /// Of owners that are not kept: their transactions roll back.
+    pub fn retain(&self, keep: impl Fn(&Owner) -> bool) {
+        self.fresh.retain(|owner, _| keep(owner));
+        self.open.retain(|owner, _| keep(owner));
+        self.savepoints.retain(|owner, _| keep(owner));
+    }
+
+    pub fn sweep(&self) {
+        self.fresh.sweep();
+        self.open.sweep();
+        self.savepoints.sweep();
+    }
+
+    pub fn count(&self) -> usize {
+        self.fresh.len() + self.open.len()
+    }
+}

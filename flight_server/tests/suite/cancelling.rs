@@ -1,0 +1,66 @@
+//! A query ends when nobody wants it any more.
+
+use arrow_flight::sql::{ActionCancelQueryRequest, ActionCancelQueryResult, Any, ProstMessageExt};
+use arrow_flight::{CancelFlightInfoRequest, CancelFlightInfoResult, FlightInfo};
+use futures::StreamExt;
+use prost::Message;
+use tonic::Code;
+
+use crate::helpers::{Served, code, eventually, fetch, ticket, wait};
+
+const ENDLESS: &str = "SELECT value FROM generate_series(1, 1000000000000) AS t (value)";
+/// Gives no row for hours, so that only its end can be seen.
+const SILENT: &str = "SELECT count(*) FROM generate_series(1, 1000000000) AS a (x), generate_series(1, 1000000000) AS b (y) WHERE x * y = 7";
+
+fn cancelled(served: &Served, info: FlightInfo) -> i32 {
+    let answer = served.act("CancelFlightInfo", CancelFlightInfoRequest::new(info).encode_to_vec()).unwrap();
+    CancelFlightInfoResult::decode(answer[0].clone()).unwrap().status
+}
+
+#[test]
+fn a_query_ends_when_its_stream_is_dropped() {
+    let served = Served::new();
+    let info = wait(served.client().execute(ENDLESS.into(), None)).unwrap();
+    let mut messages = wait(served.flight().do_get(ticket(&info))).unwrap().into_inner();
+    wait(messages.next()).unwrap().unwrap();
+    assert_eq!(served.stat("results_running"), 1);
+    drop(messages);
+    eventually("no query runs", || served.stat("results_running") == 0);
+}
+
+#[test]
+fn a_query_that_gives_no_rows_yet_ends_as_well() {
+    let served = Served::new();
+    let info = wait(served.client().execute(SILENT.into(), None)).unwrap();
+    let mut messages = wait(served.flight().do_get(ticket(&info))).unwrap().into_inner();
+    wait(messages.next()).unwrap().unwrap();
+    assert_eq!(served.stat("results_running"), 1);
+    drop(messages);
+    eventually("no query runs", || served.stat("results_running") == 0);
+}
+
+#[test]
+fn a_running_query_is_cancelled_by_its_flight_info() {
+    let served = Served::new();
+    let info = wait(served.client().execute(SILENT.into(), None)).unwrap();
+    let mut messages = wait(served.flight().do_get(ticket(&info))).unwrap().into_inner();
+    wait(messages.next()).unwrap().unwrap();
+    assert_eq!(cancelled(&served, info.clone()), 1);
+    let end = wait(messages.next()).unwrap().unwrap_err();
+    assert_eq!(end.code(), Code::Cancelled);
+    eventually("no query runs", || served.stat("results_running") == 0);
+    let again = served.act("CancelFlightInfo", CancelFlightInfoRequest::new(info).encode_to_vec());
+    assert_eq!(again.unwrap_err().code(), Code::NotFound);
+}
+
+#[test]
+fn a_result_that_waits_is_cancelled_too() {
+    let served = Served::new();
+    let mut client = served.client();
+    let info = wait(client.execute("SELECT 1".into(), None)).unwrap();
+    let request = ActionCancelQueryRequest { info: info.encode_to_vec().into() };
+    let answer = served.act("CancelQuery", request.as_any().encode_to_vec()).unwrap();
+    let answer: ActionCancelQueryResult = Any::decode(answer[0].clone()).unwrap().unpack().unwrap().unwrap();
+    assert_eq!(answer.result, 1);
+    assert_eq!(code(wait(fetch(&mut client, &info))), Code::NotFound);
+}

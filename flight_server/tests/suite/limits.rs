@@ -1,0 +1,145 @@
+//! What comes from outside is bounded: at once, for each user, and in time.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use arrow_flight::sql::EndTransaction;
+use arrow_flight::sql::client::FlightSqlServiceClient;
+use arrow_flight::{FlightData, FlightDescriptor};
+use flight_server::{Limits, ServerOptions};
+use futures::StreamExt;
+use tonic::Code;
+
+use crate::helpers::{Served, code, eventually, options, query, shown, ticket, wait};
+
+fn limited(limits: Limits) -> ServerOptions {
+    ServerOptions { limits, ..options() }
+}
+
+const LONG: &str = "SELECT value, repeat('x', 1000) AS t FROM generate_series(1, 10000000) AS g (value)";
+
+#[test]
+fn a_connection_too_many_is_closed_and_the_next_one_taken_when_one_has_gone() {
+    let served = Served::with(limited(Limits { connections_max: 2, ..Limits::default() }));
+    let is_open = |stream: &mut TcpStream| {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        // The server speaks first when it is spoken to.
+        let _ = stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+        matches!(stream.read(&mut [0; 1]), Ok(1))
+    };
+    let connect = || TcpStream::connect(served.address).unwrap();
+    let (mut first, mut second) = (connect(), connect());
+    assert!(is_open(&mut first) && is_open(&mut second));
+    assert!(!is_open(&mut connect()));
+    drop(first);
+    eventually("another one is taken", || is_open(&mut connect()));
+}
+
+#[test]
+fn a_result_that_nobody_reads_on_is_ended() {
+    let served = Served::with(limited(Limits { call_idle: Duration::from_millis(300), ..Limits::default() }));
+    let info = wait(served.client().execute(LONG.into(), None)).unwrap();
+    let mut messages = wait(served.flight().do_get(ticket(&info))).unwrap().into_inner();
+    wait(messages.next()).unwrap().unwrap();
+    eventually("no query runs", || served.stat("results_running") == 0);
+    let ended = wait(async {
+        loop {
+            match messages.next().await {
+                Some(Ok(_)) => {}
+                Some(Err(status)) => return status,
+                None => panic!("the result is whole"),
+            }
+        }
+    });
+    assert_eq!(ended.code(), Code::Cancelled);
+}
+
+#[test]
+fn a_query_that_gives_nothing_for_long_is_not_taken_for_one_that_nobody_reads() {
+    let served = Served::with(limited(Limits { call_idle: Duration::from_millis(300), ..Limits::default() }));
+    let sql = "SELECT count(*) FROM generate_series(1, 100000) AS a (x), generate_series(1, 10000) AS b (y) WHERE x % 7 = y % 11";
+    assert_eq!(served.rows(sql).len(), 1);
+}
+
+#[test]
+fn a_client_that_leaves_in_the_middle_takes_its_query_with_it() {
+    let served = Served::new();
+    let mut client = FlightSqlServiceClient::new(served.another_channel());
+    let info = wait(client.execute(LONG.into(), None)).unwrap();
+    let mut messages = wait(client.do_get(ticket(&info))).unwrap();
+    wait(messages.next()).unwrap().unwrap();
+    assert_eq!(served.stat("results_running"), 1);
+    // The connection with it: nobody else has its channel.
+    drop((messages, client));
+    eventually("no query runs", || served.stat("results_running") == 0);
+}
+
+#[test]
+fn rows_that_do_not_come_any_more_are_not_waited_for() {
+    let served = Served::with(limited(Limits { call_idle: Duration::from_millis(300), ..Limits::default() }));
+    served.update("CREATE TABLE t (a BIGINT)");
+    let first = FlightData { flight_descriptor: Some(FlightDescriptor::new_path(vec!["t".into()])), ..Default::default() };
+    let stalled = futures::stream::iter([first]).chain(futures::stream::pending());
+    let refused = wait(served.flight().do_put(stalled)).map(|_| ()).unwrap_err();
+    assert_eq!(refused.code(), Code::DeadlineExceeded);
+    assert_eq!(served.count("t"), 0);
+}
+
+#[test]
+fn there_are_so_many_results_read_at_once_and_no_more() {
+    let served = Served::with(limited(Limits { streams_max: 1, ..Limits::default() }));
+    let info = wait(served.client().execute(LONG.into(), None)).unwrap();
+    let mut messages = wait(served.flight().do_get(ticket(&info))).unwrap().into_inner();
+    wait(messages.next()).unwrap().unwrap();
+    let mut client = served.client();
+    let info = wait(client.execute("SELECT 7".into(), None)).unwrap();
+    let refused = wait(served.flight().do_get(ticket(&info))).map(|_| ()).unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    drop(messages);
+    eventually("the other one has ended", || served.stat("results_running") == 0);
+    // It waits still.
+    assert_eq!(shown(&wait(crate::helpers::fetch(&mut client, &info)).unwrap()), ["7"]);
+}
+
+#[test]
+fn what_one_user_holds_keeps_no_other_out() {
+    let options = ServerOptions { sessions_max: 8, transactions_max: 8, ..limited(Limits { user_share_percent: 25, ..Limits::default() }) };
+    let served = Served::with_users(options, &["ada", "bob"]);
+    let (mut ada, mut bob) = (served.client_of("ada"), served.client_of("bob"));
+    // Of nothing: the oldest is forgotten.
+    let idle: Vec<_> = (0..20).map(|_| wait(bob.begin_transaction()).unwrap()).collect();
+    assert_eq!(code(wait(query(&mut bob, "SELECT 1", Some(idle[0].clone())))), Code::NotFound);
+    for transaction in &idle[18..] {
+        wait(query(&mut bob, "SELECT 1", Some(transaction.clone()))).unwrap();
+    }
+    // At work: no more than his share.
+    let third = wait(bob.begin_transaction()).unwrap();
+    assert_eq!(code(wait(query(&mut bob, "SELECT 1", Some(third)))), Code::ResourceExhausted);
+    let transaction = wait(ada.begin_transaction()).unwrap();
+    assert_eq!(shown(&wait(query(&mut ada, "SELECT 1", Some(transaction))).unwrap()), ["1"]);
+}
+
+#[test]
+fn transactions_of_nothing_keep_nobody_out() {
+    let served = Served::with(ServerOptions { sessions_max: 3, ..options() });
+    let mut client = served.client();
+    let begun: Vec<_> = (0..10).map(|_| wait(client.begin_transaction()).unwrap()).collect();
+    assert_eq!(served.stat("transactions"), 3);
+    assert_eq!(shown(&wait(query(&mut client, "SELECT 1", Some(begun[9].clone()))).unwrap()), ["1"]);
+    assert_eq!(code(wait(client.end_transaction(begun[0].clone(), EndTransaction::Commit))), Code::NotFound);
+}
+
+#[test]
+fn a_statement_that_is_prepared_in_sql_counts_as_kept() {
+    let served = Served::with(ServerOptions { kept_bytes_max: 150_000, ..options() });
+    let mut client = served.client();
+    wait(client.handshake("anybody", "")).unwrap();
+    let prepare = |name: &str| format!("PREPARE {name} AS SELECT '{}'", "x".repeat(20_000));
+    let mut update = |sql: String| wait(client.execute_update(sql, None));
+    update(prepare("one")).unwrap();
+    update(prepare("two")).unwrap();
+    assert_eq!(code(update(prepare("three"))), Code::ResourceExhausted);
+    update("DEALLOCATE one".into()).unwrap();
+    update(prepare("three")).unwrap();
+}

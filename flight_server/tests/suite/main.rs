@@ -1,0 +1,27 @@
+//! The real server on a free port of the loopback, with the clients of `arrow-flight`.
+
+mod bad_input;
+mod cancelling;
+mod certificates;
+mod client;
+mod config;
+mod errors;
+mod hand_off;
+mod helpers;
+mod http;
+mod ingest;
+mod leaving;
+mod parts;
+mod limits;
+mod others;
+mod logs;
+mod plain_flight;
+mod prepared;
+mod running;
+mod sessions;
+mod statements;
+mod streaming;
+mod tickets;
+mod tls;
+mod transactions;
+mod users;

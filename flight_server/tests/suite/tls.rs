@@ -1,0 +1,125 @@
+//! TLS and mTLS, with certificates of an authority made for the test.
+
+use arrow_flight::error::FlightError;
+use arrow_flight::sql::client::FlightSqlServiceClient;
+use engine::{Engine, EngineOptions};
+use flight_server::{Server, ServerOptions, TlsOptions};
+use tonic::Code;
+use tonic::transport::Channel;
+
+use crate::certificates::{Authority, Issued};
+use crate::helpers::{Client, Served, code, options, query, shown, status, wait};
+
+fn served(tls: TlsOptions, users: &[&str]) -> Served {
+    Served::with_users(ServerOptions { tls, ..options() }, users)
+}
+
+fn client(authority: &Authority, served: &Served, own: Option<&Issued>) -> Client {
+    FlightSqlServiceClient::new(channel(authority, served, own))
+}
+
+fn channel(authority: &Authority, served: &Served, own: Option<&Issued>) -> Channel {
+    wait(async { authority.channel(served.address, own) })
+}
+
+/// No status of the server, but of the client about its connection.
+fn is_cut_off<T>(answer: &Result<T, FlightError>) -> bool {
+    matches!(answer, Err(FlightError::Tonic(status)) if matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal))
+}
+
+fn answer(client: &mut Client) -> Vec<String> {
+    shown(&wait(query(client, "SELECT 7", None)).unwrap())
+}
+
+#[test]
+fn a_client_that_trusts_the_authority_logs_in() {
+    let authority = Authority::new();
+    let served = served(authority.tls(), &["ada"]);
+    let mut client = client(&authority, &served, None);
+    assert_eq!(code(wait(query(&mut client, "SELECT 7", None))), Code::Unauthenticated);
+    wait(client.handshake("ada", "secret")).unwrap();
+    assert_eq!(answer(&mut client), ["7"]);
+}
+
+#[test]
+fn tls_without_users_keeps_nobody_out() {
+    let authority = Authority::new();
+    let served = served(authority.tls(), &[]);
+    assert_eq!(answer(&mut client(&authority, &served, None)), ["7"]);
+}
+
+#[test]
+fn a_client_without_tls_is_not_answered() {
+    let authority = Authority::new();
+    let served = served(authority.tls(), &["ada"]);
+    // The channel of the helper is a plain one.
+    let refused = wait(served.client().handshake("ada", "secret")).unwrap_err();
+    // In which words depends on how far the two got.
+    assert!(refused.to_string().to_lowercase().contains("transport"), "{refused}");
+    assert!(is_cut_off(&served.try_rows("SELECT 1")));
+}
+
+#[test]
+fn a_client_that_knows_another_authority_does_not_trust_the_server() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let served = served(authority.tls(), &["ada"]);
+    assert!(is_cut_off(&wait(query(&mut client(&other, &served, None), "SELECT 7", None))));
+}
+
+#[test]
+fn a_client_certificate_says_who_calls() {
+    let authority = Authority::new();
+    let served = served(authority.mutual("required"), &["ada", "bob"]);
+    served.embedded("CREATE TABLE t AS SELECT 7 AS a");
+    let (ada, bob) = (authority.client("ada"), authority.client("bob"));
+    let rows = |own| shown(&wait(query(&mut client(&authority, &served, Some(own)), "SELECT a FROM t", None)).unwrap());
+    assert_eq!(rows(&ada), ["7"]);
+    assert!(wait(query(&mut client(&authority, &served, Some(&bob)), "SELECT a FROM t", None)).is_err());
+    served.embedded("GRANT SELECT ON TABLE t TO bob");
+    assert_eq!(rows(&bob), ["7"]);
+}
+
+#[test]
+fn a_client_certificate_of_no_user_or_of_another_authority_is_refused() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let served = served(authority.mutual("required"), &["ada"]);
+    let eve = authority.client("eve");
+    let refused = status(wait(query(&mut client(&authority, &served, Some(&eve)), "SELECT 7", None)));
+    assert_eq!(refused.code(), Code::Unauthenticated);
+    assert!(refused.message().contains("\"eve\", who is no user"), "{refused}");
+    let forged = other.client("ada");
+    assert!(is_cut_off(&wait(query(&mut client(&authority, &served, Some(&forged)), "SELECT 7", None))));
+}
+
+#[test]
+fn a_client_without_a_certificate_is_let_in_only_where_it_may_have_none() {
+    let authority = Authority::new();
+    let strict = served(authority.mutual("required"), &["ada"]);
+    assert!(is_cut_off(&wait(query(&mut client(&authority, &strict, None), "SELECT 7", None))));
+    let lenient = served(authority.mutual("optional"), &["ada"]);
+    let mut client = client(&authority, &lenient, None);
+    assert_eq!(code(wait(query(&mut client, "SELECT 7", None))), Code::Unauthenticated);
+    wait(client.handshake("ada", "secret")).unwrap();
+    assert_eq!(answer(&mut client), ["7"]);
+}
+
+#[test]
+fn a_file_that_will_not_do_is_named() {
+    let authority = Authority::new();
+    let (good, other) = (authority.tls(), authority.server());
+    let missing = authority.file("missing", "").with_extension("not-there");
+    let garbage = authority.file("garbage.pem", "garbage");
+    let broken = authority.file("broken.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    let other_key = authority.file("other.key", &other.key);
+    let engine = Engine::open_temporary(EngineOptions::default()).unwrap();
+    let refused = |tls: TlsOptions| wait(Server::bind(&engine, ServerOptions { tls, ..options() })).err().unwrap().to_string();
+    let cert = |cert: &std::path::Path| refused(TlsOptions { cert: Some(cert.to_path_buf()), ..good.clone() });
+    let key = |key: &std::path::Path| refused(TlsOptions { key: Some(key.to_path_buf()), ..good.clone() });
+    assert!(cert(&missing).contains("missing.not-there cannot be read"), "{}", cert(&missing));
+    assert!(cert(&garbage).contains("garbage.pem has no certificate"), "{}", cert(&garbage));
+    assert!(cert(&broken).contains("broken.pem has a certificate that cannot be read"), "{}", cert(&broken));
+    assert!(key(&garbage).contains("garbage.pem has no private key"), "{}", key(&garbage));
+    let half = refused(TlsOptions { key: None, ..good.clone() });
+    assert!(half.contains("--tls-cert FILE and --tls-key FILE"), "{half}");
+    assert!(key(&other_key).contains("other.key cannot be used together"), "{}", key(&other_key));
+}

@@ -1,0 +1,183 @@
+//! Transactions and savepoints under their handles.
+
+use std::time::Duration;
+
+use arrow_flight::sql::{
+    ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionEndSavepointRequest, Any, EndTransaction, ProstMessageExt,
+};
+use bytes::Bytes;
+use flight_server::ServerOptions;
+use prost::Message;
+use tonic::Code;
+
+use crate::helpers::{Client, Served, code, eventually, options, query, shown, status, wait};
+
+fn table() -> Served {
+    let served = Served::new();
+    served.update("CREATE TABLE t (a BIGINT)");
+    served
+}
+
+fn begin(client: &mut Client) -> Bytes {
+    wait(client.begin_transaction()).unwrap()
+}
+
+fn update(client: &mut Client, sql: &str, transaction: &Bytes) -> i64 {
+    wait(client.execute_update(sql.to_string(), Some(transaction.clone()))).unwrap()
+}
+
+fn rows(client: &mut Client, sql: &str, transaction: &Bytes) -> Vec<String> {
+    shown(&wait(query(client, sql, Some(transaction.clone()))).unwrap())
+}
+
+#[test]
+fn a_transaction_is_seen_by_nobody_else_until_it_commits() {
+    let served = table();
+    let mut client = served.client();
+    let transaction = begin(&mut client);
+    update(&mut client, "INSERT INTO t VALUES (1)", &transaction);
+    assert_eq!(rows(&mut client, "SELECT a FROM t", &transaction), ["1"]);
+    assert_eq!(served.rows("SELECT a FROM t"), [""; 0]);
+    wait(client.end_transaction(transaction.clone(), EndTransaction::Commit)).unwrap();
+    assert_eq!(served.rows("SELECT a FROM t"), ["1"]);
+    assert_eq!(code(wait(client.execute_update("DELETE FROM t".into(), Some(transaction)))), Code::NotFound);
+    assert_eq!(served.count("t"), 1);
+}
+
+#[test]
+fn a_rolled_back_transaction_leaves_nothing() {
+    let served = table();
+    let mut client = served.client();
+    let transaction = begin(&mut client);
+    update(&mut client, "INSERT INTO t VALUES (1)", &transaction);
+    update(&mut client, "CREATE TABLE other AS SELECT * FROM t", &transaction);
+    wait(client.end_transaction(transaction, EndTransaction::Rollback)).unwrap();
+    assert_eq!(served.count("t"), 0);
+    assert!(served.try_rows("SELECT * FROM other").is_err());
+}
+
+#[test]
+fn statements_without_the_id_commit_by_themselves() {
+    let served = table();
+    let mut client = served.client();
+    let transaction = begin(&mut client);
+    served.update("INSERT INTO t VALUES (7)");
+    wait(client.end_transaction(transaction, EndTransaction::Rollback)).unwrap();
+    assert_eq!(served.rows("SELECT a FROM t"), ["7"]);
+}
+
+#[test]
+fn the_second_of_two_that_change_a_row_is_aborted() {
+    let served = table();
+    served.update("INSERT INTO t VALUES (1)");
+    let mut client = served.client();
+    let (first, second) = (begin(&mut client), begin(&mut client));
+    update(&mut client, "UPDATE t SET a = 10", &first);
+    update(&mut client, "UPDATE t SET a = 20", &second);
+    wait(client.end_transaction(first, EndTransaction::Commit)).unwrap();
+    let refused = status(wait(client.end_transaction(second.clone(), EndTransaction::Commit)));
+    assert_eq!(refused.code(), Code::Aborted);
+    assert!(refused.message().contains("run the statement or transaction again"), "{}", refused.message());
+    assert_eq!(served.rows("SELECT a FROM t"), ["10"]);
+    assert_eq!(code(wait(client.end_transaction(second, EndTransaction::Rollback))), Code::NotFound);
+}
+
+#[test]
+fn a_transaction_whose_statement_failed_does_not_commit() {
+    let served = table();
+    let mut client = served.client();
+    let transaction = begin(&mut client);
+    update(&mut client, "INSERT INTO t VALUES (1)", &transaction);
+    assert!(wait(client.execute_update("INSERT INTO missing VALUES (1)".into(), Some(transaction.clone()))).is_err());
+    assert!(wait(client.end_transaction(transaction, EndTransaction::Commit)).is_err());
+    assert_eq!(served.count("t"), 0);
+}
+
+#[test]
+fn commit_in_sql_ends_the_transaction_for_good() {
+    let served = table();
+    let mut client = served.client();
+    let transaction = begin(&mut client);
+    update(&mut client, "INSERT INTO t VALUES (1)", &transaction);
+    update(&mut client, "COMMIT", &transaction);
+    let after = wait(client.execute_update("INSERT INTO t VALUES (2)".into(), Some(transaction)));
+    assert_eq!(code(after), Code::NotFound);
+    assert_eq!(served.rows("SELECT a FROM t"), ["1"]);
+}
+
+#[test]
+fn begin_in_sql_without_a_session_is_refused() {
+    let served = table();
+    let refused = status(served.try_update("BEGIN"));
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert!(refused.message().contains("BeginTransaction"), "{}", refused.message());
+}
+
+#[test]
+fn a_savepoint_is_gone_back_to_or_released() {
+    let served = table();
+    let mut client = served.client();
+    let transaction = begin(&mut client);
+    let savepoint = |name: &str| {
+        let request = ActionBeginSavepointRequest { transaction_id: transaction.clone(), name: name.into() };
+        let answer = served.act("BeginSavepoint", request.as_any().encode_to_vec()).unwrap();
+        let answer: ActionBeginSavepointResult = Any::decode(answer[0].clone()).unwrap().unpack().unwrap().unwrap();
+        answer.savepoint_id
+    };
+    let end = |savepoint_id: &Bytes, action: i32| {
+        let request = ActionEndSavepointRequest { savepoint_id: savepoint_id.clone(), action };
+        served.act("EndSavepoint", request.as_any().encode_to_vec())
+    };
+    update(&mut client, "INSERT INTO t VALUES (1)", &transaction);
+    // Of one name, and yet two.
+    let first = savepoint("s");
+    update(&mut client, "INSERT INTO t VALUES (2)", &transaction);
+    let second = savepoint("s");
+    update(&mut client, "INSERT INTO t VALUES (3)", &transaction);
+    end(&second, 2).unwrap();
+    assert_eq!(rows(&mut client, "SELECT a FROM t ORDER BY a", &transaction), ["1", "2"]);
+    end(&second, 1).unwrap();
+    assert_eq!(end(&second, 2).unwrap_err().code(), Code::NotFound);
+    end(&first, 2).unwrap();
+    wait(client.end_transaction(transaction.clone(), EndTransaction::Commit)).unwrap();
+    assert_eq!(served.rows("SELECT a FROM t"), ["1"]);
+    assert_eq!(end(&first, 2).unwrap_err().code(), Code::NotFound);
+}
+
+#[test]
+fn a_transaction_that_is_left_alone_rolls_back() {
+    let served = Served::with(ServerOptions { transaction_idle: Duration::from_millis(500), ..options() });
+    served.update("CREATE TABLE t (a BIGINT)");
+    let mut client = served.client();
+    let transaction = begin(&mut client);
+    update(&mut client, "INSERT INTO t VALUES (1)", &transaction);
+    eventually("the transaction is forgotten", || served.stat("transactions") == 0);
+    assert_eq!(code(wait(client.end_transaction(transaction, EndTransaction::Commit))), Code::NotFound);
+    assert_eq!(served.count("t"), 0);
+}
+
+#[test]
+fn garbage_for_a_transaction_is_refused() {
+    let served = table();
+    let garbage = Some(Bytes::from_static(b"\xff\x00garbage"));
+    assert_eq!(code(wait(served.client().execute_update("INSERT INTO t VALUES (1)".into(), garbage))), Code::NotFound);
+    assert_eq!(served.count("t"), 0);
+}
+
+#[test]
+fn the_end_of_a_transaction_is_not_lost_beside_its_first_statement() {
+    let served = table();
+    for _ in 0..100 {
+        let (mut first, mut second) = (served.client(), served.client());
+        let transaction = begin(&mut first);
+        let (statement, end) = wait(async {
+            tokio::join!(
+                first.execute_update("INSERT INTO t VALUES (1)".to_string(), Some(transaction.clone())),
+                second.end_transaction(transaction.clone(), EndTransaction::Rollback)
+            )
+        });
+        end.unwrap();
+        assert!(statement.is_ok() || code(statement) == Code::NotFound);
+    }
+    assert_eq!((served.count("t"), served.stat("transactions")), (0, 0));
+}

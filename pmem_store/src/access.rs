@@ -1,0 +1,247 @@
+//! Who may do what: users, roles and grants in memory, and how they change.
+//!
+//! Invariant: what is in memory is what redb has. A change is one transaction of redb, and the next reader sees it;
+//! one that drops what something is granted on takes those grants with it in the same transaction.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::catalog::{CatalogReader, CatalogWriter, GrantObject, GrantRecord, PrincipalRecord};
+use crate::error::{Result, StoreError};
+use crate::state::{CatalogState, TableState};
+use crate::store::{Store, StoreCore};
+
+/// What a principal has on what it has made. The other words are those of the layer above.
+pub const OWNERSHIP: &str = "OWNERSHIP";
+
+/// The user for whom a transaction changes the store.
+pub trait Author: std::fmt::Debug + Send + Sync {
+    fn name(&self) -> &str;
+
+    /// The sentence of why this may not go; asked at the commit, of what is there then.
+    fn check_drop(&self, object: &GrantObject, namespace: &str, name: &str) -> Result<(), String>;
+}
+
+/// Users, roles and grants as of one moment. A change makes another one, so it may be kept and compared by address.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Access {
+    principals: BTreeMap<String, Arc<PrincipalRecord>>,
+    /// By grantee; no set is empty.
+    grants: BTreeMap<String, BTreeMap<GrantObject, BTreeSet<String>>>,
+}
+
+impl Access {
+    pub(crate) fn load(reader: &CatalogReader) -> Result<Access> {
+        let mut access = Access::default();
+        for record in reader.principals()? {
+            access.put(record);
+        }
+        for record in reader.grants()? {
+            access.grants.entry(record.grantee).or_default().insert(record.object, record.privileges);
+        }
+        Ok(access)
+    }
+
+    pub fn principal(&self, name: &str) -> Option<&Arc<PrincipalRecord>> {
+        self.principals.get(name)
+    }
+
+    /// By name.
+    pub fn principals(&self) -> impl Iterator<Item = &Arc<PrincipalRecord>> {
+        self.principals.values()
+    }
+
+    pub fn has_users(&self) -> bool {
+        self.principals.values().any(|record| record.is_user())
+    }
+
+    /// What was granted to this one, not what it has by its roles.
+    pub fn grants_to(&self, grantee: &str) -> impl Iterator<Item = (&GrantObject, &BTreeSet<String>)> {
+        self.grants.get(grantee).into_iter().flatten()
+    }
+
+    pub fn grants(&self) -> impl Iterator<Item = (&str, &GrantObject, &BTreeSet<String>)> {
+        self.grants.iter().flat_map(|(grantee, grants)| grants.iter().map(move |(object, privileges)| (grantee.as_str(), object, privileges)))
+    }
+
+    /// In the place of one of its name.
+    pub fn put(&mut self, record: PrincipalRecord) {
+        self.principals.insert(record.name.clone(), Arc::new(record));
+    }
+
+    /// With all that was granted to it, and nobody has it as a role any more.
+    pub fn remove(&mut self, name: &str) {
+        self.principals.remove(name);
+        self.grants.remove(name);
+        for record in self.principals.values_mut().filter(|record| record.member_of.contains(name)) {
+            Arc::make_mut(record).member_of.remove(name);
+        }
+    }
+
+    pub fn grant(&mut self, grantee: &str, object: GrantObject, privileges: impl IntoIterator<Item = String>) {
+        let has = self.grants.entry(grantee.to_string()).or_default().entry(object).or_default();
+        has.extend(privileges);
+    }
+
+    /// What was not granted stays so.
+    pub fn revoke(&mut self, grantee: &str, object: &GrantObject, privileges: &BTreeSet<String>) {
+        let Some(grants) = self.grants.get_mut(grantee) else { return };
+        if let Some(has) = grants.get_mut(object) {
+            has.retain(|privilege| !privileges.contains(privilege));
+        }
+        grants.retain(|_, has| !has.is_empty());
+        self.grants.retain(|_, grants| !grants.is_empty());
+    }
+
+    fn forget(&mut self, gone: &BTreeSet<GrantObject>) {
+        self.grants.values_mut().for_each(|grants| grants.retain(|object, _| !gone.contains(object)));
+        self.grants.retain(|_, grants| !grants.is_empty());
+    }
+
+    /// After a commit: its author owns what it has made, and nothing is granted on what it has dropped. None where
+    /// nothing changes.
+    pub(crate) fn following(&self, before: &CatalogState, after: &CatalogState, author: Option<&str>) -> Option<Access> {
+        if self.principals.is_empty() {
+            return None;
+        }
+        let author = author.filter(|author| self.principals.contains_key(*author));
+        let made = author.map_or_else(BTreeSet::new, |_| objects_missing_in(before, after));
+        let gone = objects_missing_in(after, before);
+        if made.is_empty() && gone.is_empty() {
+            return None;
+        }
+        let mut next = self.clone();
+        next.forget(&gone);
+        for object in made {
+            author.iter().for_each(|author| next.grant(author, object.clone(), [OWNERSHIP.to_string()]));
+        }
+        (next != *self).then_some(next)
+    }
+
+    /// Writes the difference to `old`.
+    pub(crate) fn persist(&self, writer: &mut CatalogWriter, old: &Access) -> Result<()> {
+        for (name, record) in self.principals.iter().filter(|(name, record)| old.principals.get(*name) != Some(*record)) {
+            debug_assert_eq!(*name, record.name);
+            writer.put_principal(record)?;
+        }
+        for name in old.principals.keys().filter(|name| !self.principals.contains_key(*name)) {
+            writer.remove_principal(name)?;
+        }
+        for (grantee, object, privileges) in self.grants() {
+            if old.granted(grantee, object) != Some(privileges) {
+                let record = GrantRecord { grantee: grantee.to_string(), object: object.clone(), privileges: privileges.clone() };
+                writer.put_grant(&record)?;
+            }
+        }
+        for (grantee, object, _) in old.grants() {
+            if self.granted(grantee, object).is_none() {
+                writer.remove_grant(grantee, object)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn granted(&self, grantee: &str, object: &GrantObject) -> Option<&BTreeSet<String>> {
+        self.grants.get(grantee)?.get(object)
+    }
+}
+
+/// An error where a commit for somebody would take away what they may not drop: by its name, in whose place another
+/// thing may be by now, or with the schema that it is in. The commits are locked.
+pub(crate) fn check_drops(author: &dyn Author, before: &CatalogState, after: &CatalogState) -> Result<()> {
+    let mut gone = objects_missing_in(after, before);
+    if !Arc::ptr_eq(&before.views, &after.views) {
+        let replaced = before.views.iter().filter(|(name, view)| after.views.get(*name).is_some_and(|now| now != *view));
+        gone.extend(replaced.map(|((namespace, name), _)| GrantObject::View(namespace.clone(), name.clone())));
+    }
+    for object in &gone {
+        let (namespace, name) = match object {
+            GrantObject::Table(id) => match before.table_by_id(*id) {
+                Some(table) => (table.record.namespace.as_str(), table.record.name.as_str()),
+                None => continue,
+            },
+            GrantObject::View(namespace, name) => (namespace.as_str(), name.as_str()),
+            GrantObject::Schema(name) => (name.as_str(), name.as_str()),
+            GrantObject::Store => continue,
+        };
+        author.check_drop(object, namespace, name).map_err(StoreError::Denied)?;
+    }
+    Ok(())
+}
+
+/// What `all` has and `known` has not.
+fn objects_missing_in(known: &CatalogState, all: &CatalogState) -> BTreeSet<GrantObject> {
+    let is_missing = |table: &&Arc<TableState>| known.table_by_id(table.record.id).is_none();
+    let tables = all.tables.changed_since(&known.tables).filter(is_missing).map(|table| GrantObject::Table(table.record.id));
+    let mut objects: BTreeSet<GrantObject> = tables.collect();
+    if !Arc::ptr_eq(&all.namespaces, &known.namespaces) {
+        objects.extend(all.namespaces.difference(&known.namespaces).map(|name| GrantObject::Schema(name.clone())));
+    }
+    if !Arc::ptr_eq(&all.views, &known.views) {
+        let missing = all.views.keys().filter(|name| !known.views.contains_key(*name));
+        objects.extend(missing.map(|(namespace, name)| GrantObject::View(namespace.clone(), name.clone())));
+    }
+    objects
+}
+
+/// How long the key is that tokens are signed with.
+const TOKEN_KEY_BYTES: usize = 32;
+
+impl Store {
+    /// As of now. Cheap: asked for by every statement of a user.
+    pub fn access(&self) -> Arc<Access> {
+        self.core.access()
+    }
+
+    /// Changes users, roles and grants in one durable transaction; nobody commits meanwhile. Nothing is changed if
+    /// `change` fails.
+    pub fn change_access<T, E: From<StoreError>>(&self, change: impl FnOnce(&mut Access) -> Result<T, E>) -> Result<T, E> {
+        let core = &self.core;
+        core.check_writable()?;
+        let _commits = core.commits.lock();
+        let old = core.access();
+        let mut new = old.as_ref().clone();
+        let done = change(&mut new)?;
+        if new != *old {
+            let mut writer = CatalogWriter::begin(&core.database)?;
+            new.persist(&mut writer, &old)?;
+            writer.commit_unversioned()?;
+            core.set_access(new);
+        }
+        Ok(done)
+    }
+
+    /// The key that tokens are signed with: `fresh` from the first call on.
+    pub fn token_key(&self, fresh: impl FnOnce() -> Result<[u8; TOKEN_KEY_BYTES]>) -> Result<[u8; TOKEN_KEY_BYTES]> {
+        let core = &self.core;
+        let known = || -> Result<Option<[u8; TOKEN_KEY_BYTES]>> {
+            let key = CatalogReader::begin(&core.database)?.token_key()?;
+            let wrong = |_| StoreError::Catalog { path: core.path().to_path_buf(), what: "the key of tokens has another length".into() };
+            key.map(|key| <[u8; TOKEN_KEY_BYTES]>::try_from(key).map_err(wrong)).transpose()
+        };
+        if let Some(key) = known()? {
+            return Ok(key);
+        }
+        core.check_writable()?;
+        let _commits = core.commits.lock();
+        if let Some(key) = known()? {
+            return Ok(key);
+        }
+        let key = fresh()?;
+        let writer = CatalogWriter::begin(&core.database)?;
+        writer.put_token_key(&key)?;
+        writer.commit_unversioned()?;
+        Ok(key)
+    }
+}
+
+impl StoreCore {
+    pub fn access(&self) -> Arc<Access> {
+        Arc::clone(&self.access.read())
+    }
+
+    /// The commits are locked.
+    pub fn set_access(&self, access: Access) {
+        *self.access.write() = Arc::new(access);
+    }
+}

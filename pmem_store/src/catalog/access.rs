@@ -1,0 +1,135 @@
+//! Users, roles and grants: rows that belong to no version. What they say holds from the commit on.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use redb::{Key, ReadableTable, TableDefinition, TableError};
+use serde::{Deserialize, Serialize};
+
+use super::FEATURE_ACCESS;
+use super::database::{GRANTS, PRINCIPALS, STORE, TOKEN_KEY};
+use super::read::CatalogReader;
+use super::records::TableId;
+use super::write::CatalogWriter;
+use crate::error::Result;
+
+/// A user, who can log in, or a role, which is given to users and other roles. No two have the same name.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrincipalRecord {
+    pub name: String,
+    /// In words only the layer above knows; a role has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password_hash: Option<String>,
+    /// Another one with every password, and with every user of this name.
+    #[serde(default)]
+    pub epoch: u64,
+    #[serde(default)]
+    pub is_admin: bool,
+    /// The roles it has.
+    #[serde(default)]
+    pub member_of: BTreeSet<String>,
+    pub created_at_ms: u64,
+}
+
+impl PrincipalRecord {
+    pub fn is_user(&self) -> bool {
+        self.password_hash.is_some()
+    }
+}
+
+/// Without what must not be in a log.
+impl fmt::Debug for PrincipalRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PrincipalRecord { name, epoch, is_admin, member_of, .. } = self;
+        let mut shown = f.debug_struct("PrincipalRecord");
+        shown.field("name", name).field("epoch", epoch).field("is_admin", is_admin).field("member_of", member_of);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// What something is granted on. A table is its id, so a new name changes nothing; schemas and views cannot be renamed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantObject {
+    Store,
+    Schema(String),
+    Table(TableId),
+    /// Namespace and name.
+    View(String, String),
+}
+
+/// What one principal may do with one object, in words only the layer above knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrantRecord {
+    pub grantee: String,
+    pub object: GrantObject,
+    pub privileges: BTreeSet<String>,
+}
+
+impl CatalogReader {
+    pub fn principals(&self) -> Result<Vec<PrincipalRecord>> {
+        self.all(PRINCIPALS)
+    }
+
+    pub fn grants(&self) -> Result<Vec<GrantRecord>> {
+        self.all(GRANTS)
+    }
+
+    /// Every row of a table that the first commit that needs it makes.
+    fn all<K: Key + 'static, T: serde::de::DeserializeOwned>(&self, definition: TableDefinition<'_, K, &'static [u8]>) -> Result<Vec<T>> {
+        let table = match self.transaction.open_table(definition) {
+            Ok(table) => table,
+            Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
+            Err(error) => return Err(self.error(error)),
+        };
+        let rows = table.iter().map_err(|error| self.error(error))?;
+        rows.map(|row| self.decode(row.map_err(|error| self.error(error))?.1.value())).collect()
+    }
+
+    /// The key that whoever stands above the store signs with.
+    pub fn token_key(&self) -> Result<Option<Vec<u8>>> {
+        let table = self.transaction.open_table(STORE).map_err(|error| self.error(error))?;
+        let value = table.get(TOKEN_KEY).map_err(|error| self.error(error))?;
+        Ok(value.map(|value| value.value().to_vec()))
+    }
+}
+
+impl CatalogWriter {
+    pub fn put_principal(&mut self, record: &PrincipalRecord) -> Result<()> {
+        let bytes = self.encode(record)?;
+        self.put(PRINCIPALS, record.name.as_str(), &bytes)
+    }
+
+    pub fn remove_principal(&self, name: &str) -> Result<()> {
+        let mut table = self.transaction.open_table(PRINCIPALS).map_err(|error| self.database.error(error))?;
+        table.remove(name).map(|_| ()).map_err(|error| self.database.error(error))
+    }
+
+    pub fn put_grant(&mut self, record: &GrantRecord) -> Result<()> {
+        let (object, bytes) = (self.object_key(&record.object)?, self.encode(record)?);
+        self.put(GRANTS, (record.grantee.as_str(), object.as_str()), &bytes)
+    }
+
+    pub fn remove_grant(&self, grantee: &str, object: &GrantObject) -> Result<()> {
+        let object = self.object_key(object)?;
+        let mut table = self.transaction.open_table(GRANTS).map_err(|error| self.database.error(error))?;
+        table.remove((grantee, object.as_str())).map(|_| ()).map_err(|error| self.database.error(error))
+    }
+
+    /// To be committed with [`CatalogWriter::commit_unversioned`].
+    pub fn put_token_key(&self, key: &[u8]) -> Result<()> {
+        let mut table = self.transaction.open_table(STORE).map_err(|error| self.database.error(error))?;
+        table.insert(TOKEN_KEY, key).map(|_| ()).map_err(|error| self.database.error(error))
+    }
+
+    /// A writer that does not know these rows would leave those of what it drops.
+    fn put<K: Key + 'static>(&mut self, definition: TableDefinition<'_, K, &'static [u8]>, key: K::SelfType<'_>, bytes: &[u8]) -> Result<()> {
+        self.store.writer_features |= FEATURE_ACCESS;
+        let mut table = self.transaction.open_table(definition).map_err(|error| self.database.error(error))?;
+        table.insert(key, bytes).map(|_| ()).map_err(|error| self.database.error(error))
+    }
+
+    fn object_key(&self, object: &GrantObject) -> Result<String> {
+        serde_json::to_string(object).map_err(|error| self.database.error(error))
+    }
+}

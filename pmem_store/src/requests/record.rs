@@ -1,0 +1,120 @@
+//! Names and bytes of the files in `requests`. Each is one JSON object.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::BackupRequest;
+use crate::backup::BackupReport;
+
+pub const REQUESTS_DIR: &str = "requests";
+const FORMAT: u32 = 1;
+const BACKUP: &str = "backup";
+/// Of any file; the longest path takes a third of it.
+pub const SIZE_BYTES_MAX: u64 = 64 << 10;
+
+/// The files of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Request,
+    /// A request while it is written.
+    New,
+    Taken,
+    Done,
+    /// One of the holder's while it is written: left by one that was killed if another one sees it.
+    Unfinished,
+}
+
+impl Kind {
+    const ALL: [Kind; 5] = [Kind::Request, Kind::New, Kind::Taken, Kind::Done, Kind::Unfinished];
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Kind::Request => ".json",
+            Kind::New => ".new",
+            Kind::Taken => ".taken",
+            Kind::Done => ".done",
+            Kind::Unfinished => ".unfinished",
+        }
+    }
+
+    pub fn path(self, dir: &Path, id: &str) -> PathBuf {
+        dir.join(format!("{id}{}", self.suffix()))
+    }
+}
+
+/// None for a file that is none of ours. Ids are numbers with hyphens between them; the first is the time,
+/// with leading zeros, so that sorted by names the oldest comes first.
+pub fn parse_name(name: &str) -> Option<(&str, Kind)> {
+    let end = name.find(|sign: char| !sign.is_ascii_digit() && sign != '-')?;
+    let (id, suffix) = name.split_at(end);
+    let kind = Kind::ALL.into_iter().find(|kind| kind.suffix() == suffix)?;
+    (!id.is_empty()).then_some((id, kind))
+}
+
+#[derive(Serialize, Deserialize)]
+struct Request {
+    format: u32,
+    request: String,
+    to: PathBuf,
+    copies: bool,
+    /// For people; who asks is seen by the lock.
+    pid: u32,
+}
+
+pub fn encode(request: &BackupRequest) -> io::Result<Vec<u8>> {
+    let BackupRequest { to, copies } = request.clone();
+    let record = Request { format: FORMAT, request: BACKUP.to_string(), to, copies, pid: std::process::id() };
+    Ok(serde_json::to_vec(&record)?)
+}
+
+/// The request in a file, or a sentence that says why there is none.
+pub fn decode(path: &Path) -> Result<BackupRequest, String> {
+    let not_ours = |what: String| format!("the request \"{}\" cannot be understood: {what}", path.display());
+    let bytes = read(path).map_err(|error| not_ours(error.to_string()))?;
+    // Only what is read here is expected of a later format.
+    #[derive(Deserialize)]
+    struct Format {
+        format: u32,
+    }
+    let Format { format } = serde_json::from_slice(&bytes).map_err(|error| not_ours(error.to_string()))?;
+    if format > FORMAT {
+        return Err(format!("the request has format {format}, and the process that has the store open knows formats up to {FORMAT}"));
+    }
+    let request: Request = serde_json::from_slice(&bytes).map_err(|error| not_ours(error.to_string()))?;
+    match request {
+        Request { request, .. } if request != BACKUP => Err(not_ours(format!("nobody can be asked for \"{request}\""))),
+        Request { to, .. } if !to.is_absolute() => Err(not_ours(format!("\"{}\" is no absolute path", to.display()))),
+        Request { to, copies, .. } => Ok(BackupRequest { to, copies }),
+    }
+}
+
+/// What came of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    Done(BackupReport),
+    /// A sentence.
+    Failed(String),
+}
+
+pub fn read_record<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
+    Ok(serde_json::from_slice(&read(path)?)?)
+}
+
+/// A link is not followed and a pipe not waited for: both are nothing that Quiver has written.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_string());
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(invalid("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(SIZE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > SIZE_BYTES_MAX {
+        true => Err(invalid("it is too large")),
+        false => Ok(bytes),
+    }
+}

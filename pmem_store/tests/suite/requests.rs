@@ -1,0 +1,228 @@
+//! Requests of other processes to the one that has a store open for writing, and what becomes of their files.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use pmem_store::requests::{Answer, Asked, BackupRequest, Heard, Inbox};
+use pmem_store::{BackupProgress, BackupReport};
+use tempfile::TempDir;
+
+use crate::helpers::*;
+
+struct Desk {
+    dir: TempDir,
+    inbox: Inbox,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let dir = tempfile::tempdir().unwrap();
+        let inbox = Inbox::new(dir.path());
+        Desk { dir, inbox }
+    }
+
+    fn ask(&self, to: &str) -> Asked {
+        Asked::place(self.dir.path(), &request(to)).unwrap()
+    }
+
+    fn requests(&self) -> PathBuf {
+        self.dir.path().join("requests")
+    }
+
+    /// A file that looks like a request, with its asker's lock on it.
+    fn forge(&self, name: &str, bytes: &[u8]) -> File {
+        fs::create_dir_all(self.requests()).unwrap();
+        let path = self.requests().join(name);
+        fs::write(&path, bytes).unwrap();
+        let file = File::open(path).unwrap();
+        file.lock().unwrap();
+        file
+    }
+
+    fn waiting(&mut self) -> Vec<PathBuf> {
+        self.inbox.look().into_iter().map(|waiting| waiting.request.unwrap().to).collect()
+    }
+}
+
+fn request(to: &str) -> BackupRequest {
+    BackupRequest { to: PathBuf::from(to), copies: true }
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn a_request_is_seen_and_answered_and_leaves_nothing() {
+    let mut desk = Desk::new();
+    assert!(desk.inbox.look().is_empty() && !desk.requests().exists());
+    let asked = desk.ask("/a");
+    assert!(matches!(asked.look().unwrap(), Heard::Nothing));
+    let seen = desk.inbox.look();
+    assert_eq!(seen[0].request, Ok(request("/a")));
+    assert!(matches!(asked.look().unwrap(), Heard::Taken(progress) if progress == BackupProgress::default()));
+    let progress = BackupProgress { bytes_done: 3, bytes_total: 7 };
+    desk.inbox.tell(&seen[0].id, progress);
+    assert!(matches!(asked.look().unwrap(), Heard::Taken(told) if told == progress));
+    let report = BackupReport { version: 5, path: PathBuf::from("/a"), ..BackupReport::default() };
+    assert!(desk.inbox.answer(&seen[0].id, &Answer::Done(report.clone())));
+    assert!(desk.inbox.look().is_empty(), "it is answered");
+    assert!(matches!(asked.look().unwrap(), Heard::Done(answer) if answer == Answer::Done(report)));
+    drop(asked);
+    assert_eq!(names(desk.dir.path()), Vec::<String>::new());
+}
+
+#[test]
+fn requests_are_seen_in_the_order_in_which_they_came() {
+    let mut desk = Desk::new();
+    let asked: Vec<Asked> = ["/1", "/2", "/3"].iter().map(|to| desk.ask(to)).collect();
+    assert_eq!(desk.waiting(), ["/1", "/2", "/3"].map(PathBuf::from));
+    drop(asked);
+    assert!(desk.inbox.look().is_empty() && !desk.requests().exists());
+}
+
+#[test]
+fn what_nobody_waits_for_is_removed() {
+    let mut desk = Desk::new();
+    let asked = desk.ask("/alive");
+    for name in ["1-2-3.json", "1-2-4.new", "1-2-3.taken", "1-2-5.done", "1-2-6.unfinished"] {
+        drop(desk.forge(name, b"{}"));
+    }
+    assert_eq!(desk.waiting(), [PathBuf::from("/alive")]);
+    assert_eq!(names(&desk.requests()).len(), 2, "the request and its mark: {:?}", names(&desk.requests()));
+    let being_written = desk.forge("1-2-7.new", b"");
+    assert_eq!(desk.waiting().len(), 1);
+    assert!(desk.requests().join("1-2-7.new").exists());
+    drop((asked, being_written));
+    assert!(desk.inbox.look().is_empty() && !desk.requests().exists());
+}
+
+#[test]
+fn an_answer_to_a_request_that_was_withdrawn_is_removed() {
+    let mut desk = Desk::new();
+    let asked = desk.ask("/a");
+    let id = desk.inbox.look()[0].id.clone();
+    drop(asked);
+    assert!(!desk.requests().exists());
+    assert!(!desk.inbox.answer(&id, &Answer::Failed("no".into())), "nobody asks");
+    let another = desk.ask("/b");
+    assert!(desk.inbox.answer(&id, &Answer::Failed("no".into())));
+    assert_eq!(desk.waiting(), [PathBuf::from("/b")]);
+    assert_eq!(names(&desk.requests()).len(), 2);
+    drop(another);
+}
+
+#[test]
+fn a_request_that_cannot_be_understood_says_why() {
+    let mut desk = Desk::new();
+    let huge = format!("{{\"format\":1,\"request\":\"backup\",\"to\":\"/{}\",\"copies\":true,\"pid\":1}}", "x".repeat(100_000));
+    let cases: [(&[u8], &str); 7] = [
+        (b"", "EOF"),
+        (b"\xff\x00garbage", "expected value"),
+        (b"{\"format\":1}", "missing field"),
+        (b"{\"format\":9,\"anything\":[]}", "formats up to 1"),
+        (b"{\"format\":1,\"request\":\"dance\",\"to\":\"/a\",\"copies\":true,\"pid\":1}", "nobody can be asked for \"dance\""),
+        (b"{\"format\":1,\"request\":\"backup\",\"to\":\"a/b\",\"copies\":true,\"pid\":1}", "no absolute path"),
+        (huge.as_bytes(), "too large"),
+    ];
+    for (bytes, what) in cases {
+        let held = desk.forge("7-7.json", bytes);
+        let seen = desk.inbox.look();
+        let error = seen[0].request.clone().unwrap_err();
+        assert!(error.contains(what), "{error}");
+        assert!(desk.inbox.answer(&seen[0].id, &Answer::Failed(error)));
+        assert!(desk.inbox.look().is_empty());
+        drop(held);
+        assert!(desk.inbox.look().is_empty() && !desk.requests().exists());
+    }
+}
+
+#[test]
+fn files_of_others_stay_and_links_and_pipes_are_not_opened() {
+    let mut desk = Desk::new();
+    let asked = desk.ask("/a");
+    let outside = desk.dir.path().join("outside");
+    fs::write(&outside, b"{\"format\":1,\"request\":\"backup\",\"to\":\"/b\",\"copies\":true,\"pid\":1}").unwrap();
+    let held = File::open(&outside).unwrap();
+    held.lock().unwrap();
+    std::os::unix::fs::symlink(&outside, desk.requests().join("1-1.json")).unwrap();
+    let pipe = CString::new(desk.requests().join("1-2.json").into_os_string().into_encoded_bytes()).unwrap();
+    // SAFETY: a path that ends with a zero.
+    assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+    for dir in ["1-3.json", "notes"] {
+        fs::create_dir(desk.requests().join(dir)).unwrap();
+    }
+    for name in ["README", "1-1.json.bak", "-x.json", ".json"] {
+        fs::write(desk.requests().join(name), b"").unwrap();
+    }
+    assert_eq!(desk.waiting(), [PathBuf::from("/a")]);
+    drop(asked);
+    assert!(desk.inbox.look().is_empty());
+    assert_eq!(names(&desk.requests()), ["-x.json", ".json", "1-1.json.bak", "1-3.json", "README", "notes"]);
+    assert!(outside.exists());
+}
+
+#[test]
+fn something_else_in_the_place_of_the_directory_is_an_error_for_who_asks() {
+    let mut desk = Desk::new();
+    fs::write(desk.requests(), b"").unwrap();
+    let error = Asked::place(desk.dir.path(), &request("/a")).unwrap_err().to_string();
+    assert!(error.starts_with("cannot write a request in "), "{error}");
+    assert!(desk.inbox.look().is_empty());
+    let error = Asked::place(&desk.dir.path().join("gone"), &request("/a")).unwrap_err().to_string();
+    assert!(error.contains("gone") && !desk.dir.path().join("gone").exists(), "{error}");
+}
+
+#[test]
+fn who_opens_the_store_for_writing_begins_anew_with_those_who_wait() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    drop(open(&path));
+    let mut last_holder = Inbox::new(&path);
+    let asked = Asked::place(&path, &request("/a")).unwrap();
+    assert_eq!(last_holder.look().len(), 1);
+    fs::write(path.join("requests/1-1.json"), b"of one who was killed").unwrap();
+    drop(open_read_only(&path).unwrap());
+    assert!(path.join("requests/1-1.json").exists(), "a reader changes nothing");
+    let store = open(&path);
+    assert!(matches!(asked.look().unwrap(), Heard::Nothing));
+    assert_eq!(names(&path.join("requests")).len(), 1);
+    assert_eq!(Inbox::new(&path).look().len(), 1);
+    drop((store, asked));
+    fs::create_dir(path.join("requests")).unwrap();
+    drop(open(&path));
+    assert!(!path.join("requests").exists());
+}
+
+#[test]
+fn askers_and_holder_do_not_disturb_each_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path();
+    std::thread::scope(|scope| {
+        let askers: Vec<_> = (0..4).map(|asker| scope.spawn(move || (0..100).for_each(|at| ask_until_answered(path, &format!("/{asker}/{at}"))))).collect();
+        let mut inbox = Inbox::new(path);
+        while !askers.iter().all(|asker| asker.is_finished()) {
+            for waiting in inbox.look() {
+                if let Ok(request) = waiting.request {
+                    inbox.answer(&waiting.id, &Answer::Failed(request.to.display().to_string()));
+                }
+            }
+        }
+        askers.into_iter().for_each(|asker| asker.join().unwrap());
+        assert!(inbox.look().is_empty());
+    });
+    assert_eq!(names(path), Vec::<String>::new());
+}
+
+fn ask_until_answered(store: &Path, to: &str) {
+    let asked = Asked::place(store, &request(to)).unwrap();
+    loop {
+        match asked.look().unwrap() {
+            Heard::Done(answer) => return assert_eq!(answer, Answer::Failed(to.to_string())),
+            _ => std::thread::yield_now(),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+"""Columns as arrays of numpy: views of the mapped files where rows lie there one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import numpy
+
+
+def numpy_arrays(table: pa.Table) -> dict[str, numpy.ndarray]:
+    return {name: numpy_array(column) for name, column in zip(table.column_names, table.columns)}
+
+
+def as_they_lie(table: pa.Table) -> pa.Table:
+    """The batches of a table in the order of their memory; threads hand them over in any order."""
+    plain = next((place for place, field in enumerate(table.schema) if _is_plain(field.type)), None)
+    if plain is None:
+        return table
+    batches = sorted(table.to_batches(), key=lambda batch: _address(batch.column(plain)))
+    return pa.Table.from_batches(batches, table.schema)
+
+
+def numpy_array(column: pa.ChunkedArray) -> numpy.ndarray:
+    """A column without NULLs as it lies if its chunks are neighbours in memory, else as one copy. With NULLs masked."""
+    if column.null_count:
+        return _masked(column)
+    whole = _as_one(column)
+    if whole is not None:
+        return whole.to_numpy(zero_copy_only=True)
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _as_one(column: pa.ChunkedArray) -> pa.Array | None:
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    if not chunks or not _is_plain(column.type):
+        return None
+    if len(chunks) == 1:
+        return chunks[0]
+    width = column.type.bit_width // 8
+    start = end = _address(chunks[0])
+    for chunk in chunks:
+        if _address(chunk) != end:
+            return None
+        end += len(chunk) * width
+    # The chunks keep what they point into alive.
+    whole = pa.foreign_buffer(start, end - start, base=chunks)
+    return pa.Array.from_buffers(column.type, len(column), [None, whole])
+
+
+def _address(values: pa.Array) -> int:
+    """Where the first value lies."""
+    return values.buffers()[1].address + values.offset * (values.type.bit_width // 8)
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether values are the same bytes in Arrow and in numpy."""
+    is_time = pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or is_time
+
+
+def _masked(column: pa.ChunkedArray) -> numpy.ma.MaskedArray:
+    import numpy
+
+    mask = column.is_null().to_numpy(zero_copy_only=False)
+    if not _is_plain(column.type) and not pa.types.is_boolean(column.type):
+        return numpy.ma.MaskedArray(column.to_numpy(zero_copy_only=False), mask=mask)
+    zero = False if pa.types.is_boolean(column.type) else pa.scalar(0, pa.int64()).cast(column.type)
+    return numpy.ma.MaskedArray(column.fill_null(zero).to_numpy(zero_copy_only=False), mask=mask)

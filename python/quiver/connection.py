@@ -1,0 +1,143 @@
+"""One connection, in process or over the network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike, fspath
+from pathlib import PurePath
+from typing import Any
+
+from . import data, names, parameters
+from .errors import ProgrammingError
+from .result import Result
+from .sources import Backend, Imported, ImportOptions
+from .table import Table
+
+MODES = ("create", "append", "replace", "create_append")
+
+
+class Connection:
+    """Statements of a connection run one after the other, from whatever threads they come; their rows are read by as
+    many as there are. `cursor()` of `quiver.dbapi` and `another()` are for work side by side."""
+
+    def __init__(self, backend: Backend, progress: bool | None = None):
+        self._backend = backend
+        self.progress = progress
+
+    @property
+    def uri(self) -> str:
+        """Where the store is."""
+        return self._backend.uri
+
+    def sql(self, query: str, params: Sequence[Any] | None = None) -> Result:
+        """Plans a query, which runs when its rows are asked for; runs any other statement. `params` are the values of
+        `?`, or of `$1`, `$2`, …"""
+        return Result(self, self._backend.execute(query, parameters.one_row(params)), query)
+
+    def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Runs a statement that writes once for each row of parameters: all of them or none. The number of rows changed."""
+        batch = parameters.batch(rows)
+        return self._backend.execute_rows(statement, batch) if batch.num_rows else 0
+
+    def table(self, name: str, schema: str | None = None) -> Table:
+        return Table(self, name, schema)
+
+    def tables(self, schema: str | None = None) -> list[str]:
+        """The names of tables and views of a schema."""
+        sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = ? ORDER BY table_name"
+        return [name for (name,) in self.sql(sql, [schema or names.DEFAULT_SCHEMA]).fetchall()]
+
+    def write(self, table: str, rows: Any, mode: str = "create", *, schema: str | None = None) -> int:
+        """Adds rows to a table in one commit, or in the open transaction: a table or data frame of pyarrow, polars or
+        pandas, a reader of record batches, a dict of columns. The number of rows.
+
+        `create`: the table must not be there. `append`: it must; columns are found by name. `replace`: a new table takes
+        its place. `create_append`: either."""
+        check_mode(mode)
+        return self._backend.ingest(data.as_stream(rows), *names.split(table, schema), mode)
+
+    def import_(
+        self,
+        paths: str | PathLike[str] | Sequence[str | PathLike[str]],
+        table: str | None = None,
+        mode: str = "create",
+        *,
+        schema: str | None = None,
+        order_by: str | Sequence[str] = (),
+        format: str | None = None,  # noqa: A002 - as in SQL
+        on_error: str = "abort",
+        header: bool | None = None,
+        delimiter: str | None = None,
+        null: Sequence[str] = (),
+    ) -> Imported:
+        """Reads files, directories and globs of this machine into a table, in one commit: Parquet, CSV, JSON or Arrow. Without
+        `table` it is named after the file."""
+        check_mode(mode)
+        listed = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
+        found = [fspath(path) for path in listed]
+        target = names.split(table or _name_of(found), schema)
+        keys = [order_by] if isinstance(order_by, str) else list(order_by)
+        options = ImportOptions(mode, keys, format, on_error, header, delimiter, list(null))
+        return self._backend.import_files(found, *target, options)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Commits at the end, rolls back if that is an exception. All statements in it see one version of the store."""
+        self.begin()
+        try:
+            yield self
+        except BaseException:
+            if self._backend.in_transaction:
+                self.rollback()
+            raise
+        if self._backend.in_transaction:
+            self.commit()
+
+    def begin(self) -> None:
+        self._backend.begin()
+
+    def commit(self) -> None:
+        self._backend.commit()
+
+    def rollback(self) -> None:
+        self._backend.rollback()
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._backend.in_transaction
+
+    def another(self) -> Connection:
+        """A second connection to the same store, with a transaction and settings of its own."""
+        return Connection(self._backend.another(), self.progress)
+
+    def close(self) -> None:
+        """Ends what is being read, and rolls back what is open. The second time it does nothing."""
+        if not self._backend.is_closed:
+            self._backend.close()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._backend.is_closed
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<quiver.Connection to {self.uri}{', closed' if self.is_closed else ''}>"
+
+
+def check_mode(mode: str) -> None:
+    if mode not in MODES:
+        raise ProgrammingError(f'there is no mode "{mode}"', hint=f"use {', '.join(MODES[:-1])} or {MODES[-1]}")
+
+
+def _name_of(paths: list[str]) -> str:
+    stems = {PurePath(path).name.split(".")[0] for path in paths}
+    name = stems.pop() if len(stems) == 1 else ""
+    if not name or not name.replace("_", "").replace("-", "").isalnum():
+        raise ProgrammingError("these paths give no name for a table", hint="say it with table=")
+    return name

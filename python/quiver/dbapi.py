@@ -1,0 +1,229 @@
+"""DB-API 2.0 (PEP 249) for both ways to a store: `connect("path")` and `connect("grpc://host:port", user=…)`."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from . import connection as both
+from .errors import (
+    DatabaseError,
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    Warning,  # noqa: A004 - the name that DB-API gives it
+)
+from .result import Result
+
+__all__ = [
+    "BINARY", "Binary", "Connection", "Cursor", "DATETIME", "DataError", "DatabaseError", "Date", "DateFromTicks", "Error",
+    "IntegrityError", "InterfaceError", "InternalError", "NUMBER", "NotSupportedError", "OperationalError", "ProgrammingError",
+    "ROWID", "STRING", "Time", "TimeFromTicks", "Timestamp", "TimestampFromTicks", "Warning", "apilevel", "connect",
+    "paramstyle", "threadsafety",
+]  # fmt: skip
+
+apilevel = "2.0"
+threadsafety = 2
+paramstyle = "qmark"
+
+Date, Time, Timestamp, Binary = datetime.date, datetime.time, datetime.datetime, bytes
+
+
+def DateFromTicks(ticks: float) -> datetime.date:
+    return datetime.date(*time.localtime(ticks)[:3])
+
+
+def TimeFromTicks(ticks: float) -> datetime.time:
+    return datetime.time(*time.localtime(ticks)[3:6])
+
+
+def TimestampFromTicks(ticks: float) -> datetime.datetime:
+    return datetime.datetime(*time.localtime(ticks)[:6])
+
+
+class TypeObject:
+    """Equal to the types of columns that it stands for."""
+
+    def __init__(self, *names: str):
+        self.names = names
+
+    def __eq__(self, other: object) -> bool:
+        return str(other).split("(")[0].split("[")[0] in self.names
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+STRING = TypeObject("string", "string_view", "large_string")
+BINARY = TypeObject("binary", "binary_view", "large_binary", "fixed_size_binary")
+INTEGERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+NUMBER = TypeObject(*INTEGERS, "float", "double", "decimal128", "decimal256")
+DATETIME = TypeObject("date32", "timestamp", "time32", "time64", "duration")
+ROWID = TypeObject()
+
+
+def connect(database: str | None = None, *, autocommit: bool = False, **options: Any) -> Connection:
+    """As `quiver.open`, or as `quiver.connect` where `database` is `grpc://…`. Without `autocommit`, a transaction begins
+    with the first statement and ends with `commit` or `rollback`."""
+    if database is not None and "://" in database:
+        from .remote import connect as opened
+    else:
+        from .embedded import open as opened  # type: ignore[assignment]
+    return Connection(opened(database, **options), autocommit=autocommit)  # type: ignore[arg-type]
+
+
+class Connection:
+    Warning, Error, InterfaceError, DatabaseError = Warning, Error, InterfaceError, DatabaseError
+    DataError, OperationalError, IntegrityError = DataError, OperationalError, IntegrityError
+    InternalError, ProgrammingError, NotSupportedError = InternalError, ProgrammingError, NotSupportedError
+
+    def __init__(self, connection: both.Connection, *, autocommit: bool = False):
+        self.quiver = connection
+        self._autocommit = autocommit
+
+    @property
+    def autocommit(self) -> bool:
+        return self._autocommit
+
+    @autocommit.setter
+    def autocommit(self, wanted: bool) -> None:
+        if wanted and self.quiver.in_transaction:
+            self.quiver.commit()
+        self._autocommit = wanted
+
+    def cursor(self) -> Cursor:
+        self._check_open()
+        return Cursor(self)
+
+    def commit(self) -> None:
+        self._check_open()
+        if self.quiver.in_transaction:
+            self.quiver.commit()
+
+    def rollback(self) -> None:
+        self._check_open()
+        if self.quiver.in_transaction:
+            self.quiver.rollback()
+
+    def close(self) -> None:
+        """What is not committed is rolled back."""
+        self.quiver.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if not self.quiver.is_closed:
+            self.commit() if kind is None else self.rollback()
+            self.close()
+
+    def _begin(self) -> None:
+        self._check_open()
+        if not self._autocommit and not self.quiver.in_transaction:
+            self.quiver.begin()
+
+    def _check_open(self) -> None:
+        if self.quiver.is_closed:
+            raise InterfaceError("the connection is closed", hint="connect again")
+
+
+class Cursor:
+    arraysize = 1
+
+    def __init__(self, connection: Connection):
+        self.connection = connection
+        self.rowcount = -1
+        self.lastrowid = None
+        self._result: Result | None = None
+        self._is_closed = False
+
+    @property
+    def description(self) -> list[tuple] | None:
+        if self._result is None or not self._result.is_query:
+            return None
+        return [_described(field) for field in self._result.schema]
+
+    def execute(self, operation: str, parameters: Sequence[Any] = ()) -> Cursor:
+        self._start()
+        self._result = self.connection.quiver.sql(operation, parameters)
+        changed = self._result.rows_changed
+        self.rowcount = -1 if changed is None else changed
+        return self
+
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Sequence[Any]]) -> Cursor:
+        self._start()
+        self.rowcount = self.connection.quiver.executemany(operation, seq_of_parameters)
+        return self
+
+    def fetchone(self) -> tuple | None:
+        return self._rows().fetchone()
+
+    def fetchmany(self, size: int | None = None) -> list[tuple]:
+        return self._rows().fetchmany(self.arraysize if size is None else size)
+
+    def fetchall(self) -> list[tuple]:
+        return self._rows().fetchall()
+
+    def fetch_arrow_table(self) -> pa.Table:
+        """All rows as Arrow, as ADBC's cursors give them."""
+        return self._rows().arrow()
+
+    def fetch_record_batch(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_stream(self._rows())
+
+    def fetch_df(self) -> Any:
+        return self._rows().df()
+
+    @property
+    def result(self) -> Result:
+        """What `Connection.sql` of `quiver` gives, of the last statement."""
+        return self._rows()
+
+    def __iter__(self) -> Iterator[tuple]:
+        while (row := self.fetchone()) is not None:
+            yield row
+
+    def setinputsizes(self, sizes: object) -> None:
+        """Types are those of the values."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """Values of any length are given whole."""
+
+    def close(self) -> None:
+        self._is_closed = True
+        if self._result is not None:
+            self._result.close()
+            self._result = None
+
+    def __enter__(self) -> Cursor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        if self._is_closed:
+            raise InterfaceError("the cursor is closed", hint="ask the connection for another one")
+        self.connection._begin()
+        self._result, self.rowcount = None, -1
+
+    def _rows(self) -> Result:
+        if self._is_closed:
+            raise InterfaceError("the cursor is closed", hint="ask the connection for another one")
+        if self._result is None or not self._result.is_query:
+            raise ProgrammingError("there are no rows: the last statement of this cursor was no query")
+        return self._result
+
+
+def _described(field: pa.Field) -> tuple:
+    kind = field.type
+    precision, scale = (kind.precision, kind.scale) if pa.types.is_decimal(kind) else (None, None)
+    return (field.name, str(kind), None, None, precision, scale, field.nullable)

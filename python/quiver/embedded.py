@@ -1,0 +1,219 @@
+"""The engine in this process."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import threading
+import weakref
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+import pyarrow as pa
+
+from .connection import Connection
+from .errors import InterfaceError, ProgrammingError
+from .sources import Imported, ImportOptions, Look
+from .stats import Stats
+
+try:
+    from . import _quiver
+except ImportError as error:  # pragma: no cover - a package without its extension
+    raise ImportError(f"the engine of Quiver is not here ({error}); build it with `make build`, or use quiver.connect") from error
+
+
+def open(  # noqa: A001 - as files are opened
+    path: str | PathLike[str] | None = None,
+    *,
+    read_only: bool = False,
+    memory_limit: int | str | None = None,
+    query_memory_limit: int | str | None = None,
+    spill_dir: str | PathLike[str] | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Connection:
+    """Opens the store at `path` in this process, and makes one where there is none; without a path, one that goes when it
+    is closed. One process writes to a store, or several read it.
+
+    Limits are numbers of bytes or texts such as "4GB". `progress`: whether long queries show a bar; by default where
+    somebody is looking."""
+    options: dict[str, Any] = {
+        "read_only": read_only,
+        "memory_limit_bytes": size_bytes(memory_limit),
+        "query_memory_limit_bytes": size_bytes(query_memory_limit),
+        "spill_dir": None if spill_dir is None else os.fspath(spill_dir),
+        "threads": threads,
+    }
+    return Connection(EmbeddedBackend(Opened.get(path, options)), progress)
+
+
+class Opened:
+    """A store that is open in this process, for as long as one of its connections is.
+
+    `open` of a store that is open here already gives another connection to the same engine: a second engine could not
+    write to it."""
+
+    _all: dict[str, Opened] = {}
+    # The collector may close a connection in the middle of a call that opens another one.
+    _lock = threading.RLock()
+
+    def __init__(self, path: str | None, options: dict[str, Any]):
+        self.path, self.options = path, options
+        self.database = _quiver.Database(path, **options)
+        self.users = 0
+
+    @classmethod
+    def get(cls, path: str | PathLike[str] | None, options: dict[str, Any]) -> Opened:
+        with cls._lock:
+            if path is None:
+                opened = cls(None, options)
+            else:
+                name = os.path.realpath(os.fspath(path))
+                known = cls._all.get(name)
+                if known and known.options != options:
+                    hint = "close it first, or open it with the same ones"
+                    raise InterfaceError(f'the store "{name}" is open in this process with other options', hint=hint)
+                opened = known or cls(name, options)
+                cls._all[name] = opened
+            opened.users += 1
+            return opened
+
+    def add_user(self) -> Opened:
+        with self._lock:
+            self.users += 1
+            return self
+
+    def leave(self) -> None:
+        with self._lock:
+            self.users -= 1
+            if self.users == 0:
+                if self.path is not None and self._all.get(self.path) is self:
+                    del self._all[self.path]
+                self.database.close()
+
+    @classmethod
+    def after_fork(cls) -> None:
+        """What the parent has open is not this process's."""
+        cls._all, cls._lock = {}, threading.RLock()
+
+
+os.register_at_fork(after_in_child=Opened.after_fork)
+
+
+class EmbeddedBackend:
+    _alive: weakref.WeakSet[EmbeddedBackend] = weakref.WeakSet()
+
+    def __init__(self, opened: Opened):
+        self._opened = opened
+        self._process = os.getpid()
+        self._session = opened.database.session()
+        self.is_closed = False
+        self._alive.add(self)
+
+    @property
+    def uri(self) -> str:
+        return f"quiver:///{self._opened.path or ''}"
+
+    def execute(self, sql: str, parameters: pa.RecordBatch | None) -> EmbeddedSource:
+        return EmbeddedSource(self._session.execute(sql, parameters))
+
+    def execute_rows(self, sql: str, parameters: pa.RecordBatch) -> int:
+        return self._session.execute_rows(sql, parameters)
+
+    def ingest(self, data: Any, schema: str, table: str, mode: str) -> int:
+        return self._session.ingest(
+            data,
+            schema,
+            table,
+            create=mode in ("create", "create_append", "replace"),
+            append=mode in ("append", "create_append"),
+            replace=mode == "replace",
+        )
+
+    def import_files(self, paths: Sequence[str], schema: str, table: str, options: ImportOptions) -> Imported:
+        files = {"paths": list(paths), "schema": schema, "table": table, **vars(options)}
+        rows, skipped, reasons = self._session.import_files(files)
+        return Imported(table, rows, skipped, tuple(reasons))
+
+    def mapped(self, schema: str, table: str, columns: Sequence[str] | None) -> None:
+        """What a query reads is mapped in any case."""
+
+    def begin(self) -> None:
+        self._session.execute("BEGIN", None)
+
+    def commit(self) -> None:
+        self._session.execute("COMMIT", None)
+
+    def rollback(self) -> None:
+        self._session.execute("ROLLBACK", None)
+
+    @property
+    def in_transaction(self) -> bool:
+        return not self.is_closed and self._session.in_transaction
+
+    def another(self) -> EmbeddedBackend:
+        if self.is_closed:
+            raise InterfaceError("the connection is closed", hint="open it again")
+        return EmbeddedBackend(self._opened.add_user())
+
+    def close(self) -> None:
+        if self.is_closed:
+            return
+        self.is_closed = True
+        if self._process == os.getpid():
+            self._session.close()
+            self._opened.leave()
+
+    def __del__(self) -> None:
+        # A connection that nobody has any more, and whose database may be others' too.
+        if getattr(self, "is_closed", True) is False:
+            self.close()
+
+    @classmethod
+    def close_all(cls) -> None:
+        """At the end of the process, while Python still is there."""
+        for backend in list(cls._alive):
+            backend.close()
+
+
+atexit.register(EmbeddedBackend.close_all)
+
+
+class EmbeddedSource:
+    def __init__(self, results: _quiver.Results):
+        self._results = results
+        self.is_query = results.kind == "query"
+        self.rows_changed = results.rows_changed
+        self.schema = pa.schema(pa.table(results.schema()).schema)
+
+    @property
+    def stats(self) -> Stats:
+        return Stats.of(self._results.report())
+
+    def read_all(self, look: Look | None) -> pa.Table:
+        return pa.table(self._results.read_all(look))
+
+    def next_batch(self) -> pa.RecordBatch | None:
+        rows = self._results.next_batch()
+        return None if rows is None else pa.RecordBatchReader.from_stream(rows).read_next_batch()
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_stream(self._results.stream())
+
+    def close(self) -> None:
+        self._results.close()
+
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+
+
+def size_bytes(size: int | str | None) -> int | None:
+    if size is None or isinstance(size, int):
+        return size
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", size)
+    if not found or found[2].lower() not in _UNITS:
+        raise ProgrammingError(f'"{size}" is no size', hint="write a number of bytes, or one with a unit such as 512MB or 4GiB")
+    return int(float(found[1]) * _UNITS[found[2].lower()])

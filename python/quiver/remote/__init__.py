@@ -1,0 +1,5 @@
+"""Quiver over the network: Flight SQL, as docs/flight-sql.md describes it."""
+
+from .connect import connect
+
+__all__ = ["connect"]

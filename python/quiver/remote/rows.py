@@ -1,0 +1,115 @@
+"""The rows of a statement as they come."""
+
+from __future__ import annotations
+
+import json
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from ..errors import InterfaceError
+from ..sources import Look
+from ..stats import Stats
+from .calls import Pump
+from .failures import told
+
+
+class RemoteSource:
+    """Nothing of a query runs before its rows are asked for. Endpoints are read one after the other."""
+
+    def __init__(self, client: flight.FlightClient, info: flight.FlightInfo, options: flight.FlightCallOptions):
+        self._stream = _Stream(client, info.endpoints, options)
+        self.schema = _without_annotations(info.schema)
+        self.is_query = len(info.schema) > 0
+        self.rows_changed = None if self.is_query else info.total_records
+        self._report = _report(info.app_metadata)
+        self._pump: Pump | None = None
+        self._is_closed = False
+
+    @property
+    def stats(self) -> Stats:
+        return Stats.of(self._report)
+
+    def read_all(self, look: Look | None) -> pa.Table:
+        return pa.Table.from_batches(self._batches(), self.schema)
+
+    def next_batch(self) -> pa.RecordBatch | None:
+        return next(self._batches(), None)
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches())
+
+    def close(self) -> None:
+        self._is_closed = True
+        if self._pump:
+            self._pump.stop()
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        if not self.is_query:
+            return
+        pump = self._started()
+        while True:
+            if self._is_closed:
+                raise InterfaceError("the result is closed", hint="run the query again")
+            try:
+                with told():
+                    piece = pump.next()
+            except StopIteration:
+                return
+            if piece.app_metadata is not None:
+                self._report = _report(piece.app_metadata.to_pybytes())
+            if piece.data is not None and piece.data.num_rows:
+                yield pa.RecordBatch.from_arrays(piece.data.columns, schema=self.schema)
+
+    def _started(self) -> Pump:
+        if self._pump is None:
+            self._pump = Pump(self._stream.next_piece, self._stream.cancel)
+            # A result that nobody has any more is not sent any further.
+            weakref.finalize(self, self._pump.stop)
+        return self._pump
+
+
+class _Stream:
+    """What the thread that reads has, and nothing else of the result."""
+
+    def __init__(self, client: flight.FlightClient, endpoints: list[Any], options: flight.FlightCallOptions):
+        self._client, self._endpoints, self._options = client, list(endpoints), options
+        self._reader: flight.FlightStreamReader | None = None
+        self._is_cancelled = False
+
+    def next_piece(self) -> Any:
+        """Raises StopIteration at the end of the last endpoint."""
+        while True:
+            if self._reader is None:
+                if not self._endpoints:
+                    raise StopIteration
+                self._reader = self._client.do_get(self._endpoints.pop(0).ticket, self._options)
+                # It was not there yet for who has cancelled meanwhile.
+                if self._is_cancelled:
+                    self._reader.cancel()
+            try:
+                return self._reader.read_chunk()
+            except StopIteration:
+                self._reader = None
+
+    def cancel(self) -> None:
+        self._is_cancelled = True
+        if (reader := self._reader) is not None:
+            reader.cancel()
+
+
+def _report(metadata: bytes) -> dict[str, float]:
+    return json.loads(metadata) if metadata else {}
+
+
+def _without_annotations(schema: pa.Schema) -> pa.Schema:
+    """What Flight SQL tells JDBC of each column is no part of it."""
+    return pa.schema([field.with_metadata(_own(field.metadata)) for field in schema], metadata=schema.metadata)
+
+
+def _own(metadata: dict[bytes, bytes] | None) -> dict[bytes, bytes] | None:
+    own = {key: value for key, value in (metadata or {}).items() if not key.startswith(b"ARROW:FLIGHT:SQL:")}
+    return own or None

@@ -1,0 +1,75 @@
+"""What Connection and Result ask of the two ways to an engine: in this process (`embedded`) and over Flight (`remote`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from .stats import Stats
+
+Look = Callable[[int, int], None]
+"""Called now and then with the rows scanned and all rows there are to scan."""
+
+
+@dataclass
+class ImportOptions:
+    mode: str = "create"
+    order_by: list[str] = field(default_factory=list)
+    format: str | None = None
+    on_error: str = "abort"
+    header: bool | None = None
+    delimiter: str | None = None
+    null: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did."""
+
+    table: str
+    rows: int
+    rows_skipped: int = 0
+    skip_reasons: tuple[str, ...] = ()
+
+
+class Source(Protocol):
+    """The rows of one statement. A statement that is no query has run, and has no columns."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+    @property
+    def rows_changed(self) -> int | None: ...
+    @property
+    def is_query(self) -> bool: ...
+    @property
+    def stats(self) -> Stats: ...
+    def read_all(self, look: Look | None) -> pa.Table: ...
+    def next_batch(self) -> pa.RecordBatch | None: ...
+    def reader(self) -> pa.RecordBatchReader: ...
+    def close(self) -> None: ...
+
+
+class Backend(Protocol):
+    """One session of an engine."""
+
+    @property
+    def uri(self) -> str: ...
+    def execute(self, sql: str, parameters: pa.RecordBatch | None) -> Source: ...
+    def execute_rows(self, sql: str, parameters: pa.RecordBatch) -> int: ...
+    def ingest(self, data: Any, schema: str, table: str, mode: str) -> int: ...
+    def import_files(self, paths: Sequence[str], schema: str, table: str, options: ImportOptions) -> Imported: ...
+    def mapped(self, schema: str, table: str, columns: Sequence[str] | None) -> Source | None:
+        """The rows of a table as files that are mapped here, where the way to the engine has that."""
+
+    def begin(self) -> None: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def another(self) -> Backend: ...
+    def close(self) -> None: ...
+    @property
+    def in_transaction(self) -> bool: ...
+    @property
+    def is_closed(self) -> bool: ...

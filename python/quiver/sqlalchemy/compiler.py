@@ -1,0 +1,77 @@
+"""Statements and types in Quiver's words, where those are not SQLAlchemy's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import exc
+from sqlalchemy.sql import compiler
+
+
+class QuiverCompiler(compiler.SQLCompiler):
+    def limit_clause(self, select: Any, **kw: Any) -> str:
+        text = ""
+        if select._limit_clause is not None:
+            text += f"\n LIMIT {self.process(select._limit_clause, **kw)}"
+        if select._offset_clause is not None:
+            text += f"\n OFFSET {self.process(select._offset_clause, **kw)}"
+        return text
+
+    def for_update_clause(self, select: Any, **kw: Any) -> str:
+        raise exc.CompileError("FOR UPDATE is not supported: of two transactions that change a row, the second one fails")
+
+
+class QuiverDDLCompiler(compiler.DDLCompiler):
+    def visit_foreign_key_constraint(self, constraint: Any, **kw: Any) -> str:
+        raise exc.CompileError("foreign keys are not supported; declare the column without ForeignKey")
+
+    def visit_create_index(self, create: Any, *args: Any, **kw: Any) -> str:
+        raise exc.CompileError("indexes are not supported; order the table by the columns that queries filter by")
+
+    def visit_computed_column(self, generated: Any, **kw: Any) -> str:
+        raise exc.CompileError("computed columns are not supported; make a view")
+
+    def visit_identity_column(self, identity: Any, **kw: Any) -> str:
+        raise exc.CompileError("columns that number themselves are not supported; give the values")
+
+
+class QuiverTypeCompiler(compiler.GenericTypeCompiler):
+    def visit_string(self, type_: Any, **kw: Any) -> str:
+        return "VARCHAR"
+
+    visit_VARCHAR = visit_NVARCHAR = visit_CHAR = visit_NCHAR = visit_TEXT = visit_CLOB = visit_string
+    visit_text = visit_unicode = visit_unicode_text = visit_enum = visit_string
+
+    def visit_large_binary(self, type_: Any, **kw: Any) -> str:
+        return "BYTEA"
+
+    visit_BLOB = visit_BINARY = visit_VARBINARY = visit_large_binary
+
+    def visit_FLOAT(self, type_: Any, **kw: Any) -> str:
+        return "REAL" if type_.precision is not None and type_.precision <= 24 else "DOUBLE"
+
+    def visit_double(self, type_: Any, **kw: Any) -> str:
+        return "DOUBLE"
+
+    visit_DOUBLE = visit_DOUBLE_PRECISION = visit_double
+
+    def visit_NUMERIC(self, type_: Any, **kw: Any) -> str:
+        if type_.precision is None:
+            return "DECIMAL"
+        return f"DECIMAL({type_.precision}, {type_.scale or 0})"
+
+    visit_DECIMAL = visit_NUMERIC
+
+    def visit_datetime(self, type_: Any, **kw: Any) -> str:
+        return "TIMESTAMP WITH TIME ZONE" if type_.timezone else "TIMESTAMP"
+
+    visit_DATETIME = visit_TIMESTAMP = visit_datetime
+
+    def visit_uuid(self, type_: Any, **kw: Any) -> str:
+        raise exc.CompileError("there is no type UUID; use String")
+
+    def visit_JSON(self, type_: Any, **kw: Any) -> str:
+        raise exc.CompileError("there is no type JSON; use String")
+
+    def visit_QUIVER(self, type_: Any, **kw: Any) -> str:
+        return type_.name

@@ -1,0 +1,47 @@
+"""What a statement did: the report that `quiver --footer` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class Stats:
+    """As of now, and complete once all rows were read."""
+
+    bytes_touched: int = 0
+    """Bytes of the tables that were read where they lie."""
+    bytes_returned: int = 0
+    """Bytes that left the engine."""
+    rows_returned: int = 0
+    rows_scanned: int = 0
+    rows_total: int = 0
+    segments_total: int = 0
+    segments_pruned: int = 0
+    zones_total: int = 0
+    zones_pruned: int = 0
+    spilled_bytes: int = 0
+    peak_memory_bytes: int = 0
+    planning_ms: float = 0.0
+    elapsed_ms: float = 0.0
+
+    @classmethod
+    def of(cls, report: Mapping[str, float]) -> Stats:
+        """Fields that a newer server adds are left out."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in report.items() if name in known})  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        touched, returned = shown_bytes(self.bytes_touched), shown_bytes(self.bytes_returned)
+        return f"touched {touched} in place, returned {returned}, {self.zones_pruned} of {self.zones_total} zones pruned"
+
+
+def shown_bytes(count: float) -> str:
+    """A size as people read it: powers of 1000, three digits."""
+    units = ["B", "kB", "MB", "GB", "TB", "PB"]
+    while count >= 999.5 and len(units) > 1:
+        count /= 1000
+        units.pop(0)
+    decimals = 0 if units[0] == "B" or count >= 99.95 else 1 if count >= 9.995 else 2
+    return f"{count:.{decimals}f} {units[0]}"

@@ -1,0 +1,83 @@
+"""A table of the store by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from . import arrays, names
+from .result import Result
+
+if TYPE_CHECKING:
+    import numpy
+    import pandas
+    import polars
+
+    from .connection import Connection
+
+
+class Table:
+    """Each question reads the table as it is then. pyarrow, polars, pandas and DuckDB take it as it is, by Arrow's
+    PyCapsule interface."""
+
+    def __init__(self, connection: Connection, name: str, schema: str | None = None):
+        self._connection = connection
+        self.schema_name, self.name = names.split(name, schema)
+        self.schema  # a table that is not there is an error now  # noqa: B018
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._connection.sql(f"SELECT * FROM {self._quoted}").schema
+
+    @property
+    def columns(self) -> list[str]:
+        return self.schema.names
+
+    def select(self, columns: Sequence[str] | None = None) -> Result:
+        """All rows, of all columns or of these."""
+        wanted = "*" if columns is None else ", ".join(map(names.quoted, columns))
+        query = f"SELECT {wanted} FROM {self._quoted}"
+        mapped = self._connection._backend.mapped(self.schema_name, self.name, columns)
+        return self._connection.sql(query) if mapped is None else Result(self._connection, mapped, query)
+
+    def arrow(self, columns: Sequence[str] | None = None, *, views: bool = True) -> pa.Table:
+        return self.select(columns).arrow(views=views)
+
+    def df(self, columns: Sequence[str] | None = None) -> pandas.DataFrame:
+        return self.select(columns).df()
+
+    def pl(self, columns: Sequence[str] | None = None) -> polars.DataFrame:
+        return self.select(columns).pl()
+
+    def numpy(self, columns: Sequence[str] | None = None) -> dict[str, numpy.ndarray]:
+        """As `Result.numpy`, with the rows in the order in which they lie: a table whose rows lie in one piece (up to 131,072)
+        is a view of its file, whichever threads have read it."""
+        return arrays.numpy_arrays(arrays.as_they_lie(self.select(columns).arrow()))
+
+    def __len__(self) -> int:
+        (count,) = self._connection.sql(f"SELECT count(*) FROM {self._quoted}").fetchone() or (0,)
+        return count
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return iter(self.select())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self.select().__arrow_c_stream__(requested_schema)
+
+    def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> Any:
+        return self.select().__dataframe__(nan_as_null, allow_copy)
+
+    def __repr__(self) -> str:
+        return f"<quiver.Table {self.schema_name}.{self.name}>"
+
+    def _repr_html_(self) -> str:
+        return self.select()._repr_html_()
+
+    @property
+    def _quoted(self) -> str:
+        return f"{names.quoted(self.schema_name)}.{names.quoted(self.name)}"

@@ -1,0 +1,65 @@
+"""A server for tests: `with quiver.testing.serve("store") as server: quiver.connect(server.uri)`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from .errors import OperationalError
+
+LEAVING_S = 60
+
+
+@dataclass(frozen=True)
+class Server:
+    uri: str
+    store: Path
+    process_id: int
+
+
+@contextmanager
+def serve(store: str | PathLike[str] | None = None, *, switches: Sequence[str] = ()) -> Iterator[Server]:
+    """`quiver serve` of a store, or of an empty one that goes with it, on a free port of this machine; it ends with the
+    `with`. `switches` are further ones of `quiver serve`."""
+    with tempfile.TemporaryDirectory(prefix="quiver-serve-") as directory, tempfile.TemporaryFile("w+") as said:
+        path = Path(store) if store is not None else Path(directory) / "store"
+        command = [str(binary()), "serve", "--store", str(path), "--listen", "127.0.0.1:0", *switches]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as process:
+            try:
+                yield Server(_address(process, said), path, process.pid)
+            finally:
+                process.send_signal(signal.SIGTERM)
+                try:
+                    process.wait(LEAVING_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+
+def binary() -> Path:
+    """The program `quiver`: what QUIVER_BIN names, else the one in PATH, else that of the clone this package lies in."""
+    if named := os.environ.get("QUIVER_BIN"):
+        return Path(named)
+    if found := shutil.which("quiver"):
+        return Path(found)
+    built = Path(__file__).resolve().parents[2] / "bin" / "quiver"
+    if built.exists():
+        return built
+    raise OperationalError("the program quiver is not found", hint="put it into PATH, or name it in QUIVER_BIN")
+
+
+def _address(process: subprocess.Popen[str], said: object) -> str:
+    line = process.stdout.readline() if process.stdout else ""
+    if found := re.match(r"listening on (grpc\S*://\S+) ", line):
+        return found[1]
+    process.wait(LEAVING_S)
+    said.seek(0)  # type: ignore[attr-defined]
+    raise OperationalError(f"the server did not start: {line}{said.read()}".strip())  # type: ignore[attr-defined]

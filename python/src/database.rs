@@ -1,0 +1,104 @@
+//! An open store and the threads that its queries run on.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use engine::{Engine, EngineOptions};
+use pyo3::prelude::*;
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::errors;
+use crate::process::OfProcess;
+use crate::session::EngineSession;
+
+/// Deeply nested expressions recurse. Only pages that are touched cost anything.
+const STACK_BYTES: usize = 8 << 20;
+
+/// A cancelled query may be in the middle of a batch; its thread ends when it is done with it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A store that is open in this process. Its sessions are connections to it.
+#[pyclass(frozen, module = "quiver._quiver")]
+pub struct Database {
+    open: OfProcess<Mutex<Option<Open>>>,
+}
+
+struct Open {
+    // Before the engine: what runs on the threads holds on to the store.
+    threads: Threads,
+    engine: Engine,
+}
+
+/// Of a database that nobody closed, they end by themselves: nobody waits for them.
+struct Threads(Option<Runtime>);
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+#[pymethods]
+impl Database {
+    /// Opens the store at `path`, or one that goes with the process where there is no path.
+    #[new]
+    #[pyo3(signature = (path, *, read_only, memory_limit_bytes, query_memory_limit_bytes, spill_dir, threads))]
+    fn open(
+        py: Python<'_>,
+        path: Option<PathBuf>,
+        read_only: bool,
+        memory_limit_bytes: Option<u64>,
+        query_memory_limit_bytes: Option<u64>,
+        spill_dir: Option<PathBuf>,
+        threads: Option<usize>,
+    ) -> PyResult<Database> {
+        let options =
+            EngineOptions { read_only, memory_limit_bytes, query_memory_limit_bytes, spill_dir, threads, ..EngineOptions::default() };
+        let mut builder = Builder::new_multi_thread();
+        builder.enable_all().thread_stack_size(STACK_BYTES).thread_name("quiver");
+        if let Some(threads) = threads {
+            builder.worker_threads(threads.max(1));
+        }
+        let runtime = builder.build().map_err(|error| errors::internal(&format!("the threads of queries cannot be started: {error}")))?;
+        let engine = py.detach(|| match &path {
+            Some(path) => Engine::open(path, options),
+            None => Engine::open_temporary(options),
+        });
+        let engine = engine.map_err(|error| errors::of_engine(&error))?;
+        let open = Open { threads: Threads(Some(runtime)), engine };
+        Ok(Database { open: OfProcess::new(Mutex::new(Some(open))) })
+    }
+
+    /// A connection of its own, with its own transaction and settings.
+    fn session(&self) -> PyResult<EngineSession> {
+        let (engine, runtime) = self.parts()?;
+        let session = engine.session().map_err(|error| errors::of_engine(&error))?;
+        Ok(EngineSession::new(session, runtime))
+    }
+
+    /// Ends what runs and closes the store. Its sessions are to be closed before.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let open = self.open.get()?.lock().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| {
+            if let Some(mut open) = open
+                && let Some(runtime) = open.threads.0.take()
+            {
+                runtime.shutdown_timeout(PATIENCE);
+            }
+        });
+        Ok(())
+    }
+}
+
+impl Database {
+    fn parts(&self) -> PyResult<(Engine, Handle)> {
+        let open = self.open.get()?.lock().unwrap_or_else(PoisonError::into_inner);
+        match open.as_ref() {
+            Some(Open { threads: Threads(Some(runtime)), engine }) => Ok((engine.clone(), runtime.handle().clone())),
+            _ => Err(errors::closed()),
+        }
+    }
+}

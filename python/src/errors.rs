@@ -1,0 +1,81 @@
+//! Errors of the engine as exceptions. The classes are Python's, in `quiver/errors.py`: a kind finds its class there.
+
+use engine::{EngineError, ErrorKind};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+const MODULE: &str = "quiver.errors";
+
+/// An error of a statement, with its place in the text.
+pub fn of_statement(error: &EngineError, sql: &str) -> PyErr {
+    let place = error.position().and_then(|position| place(sql, position));
+    raised(kind(error), &error.to_string(), error.hint(), place)
+}
+
+pub fn of_engine(error: &EngineError) -> PyErr {
+    raised(kind(error), &error.to_string(), error.hint(), None)
+}
+
+/// Something that the caller gave cannot be used as it is.
+pub fn invalid(message: &str) -> PyErr {
+    raised("invalid", message, None, None)
+}
+
+pub fn internal(message: &str) -> PyErr {
+    raised("internal", &format!("{message}; please report it"), None, None)
+}
+
+pub fn closed() -> PyErr {
+    raised("misuse", "the connection is closed", Some("open it again"), None)
+}
+
+pub fn busy() -> PyErr {
+    raised("misuse", "another thread is reading these rows", Some("read them in one thread"), None)
+}
+
+pub fn forked(process: u32) -> PyErr {
+    let message = format!("the store was opened by process {process}, which this one was forked from");
+    raised("misuse", &message, Some("open it in this process"), None)
+}
+
+fn raised(kind: &str, message: &str, hint: Option<&str>, place: Option<(usize, usize)>) -> PyErr {
+    Python::attach(|py| exception(py, kind, message, hint, place).unwrap_or_else(|error| error))
+}
+
+fn exception(py: Python<'_>, kind: &str, message: &str, hint: Option<&str>, place: Option<(usize, usize)>) -> PyResult<PyErr> {
+    let words = PyDict::new(py);
+    words.set_item("hint", hint)?;
+    words.set_item("place", place)?;
+    let exception = py.import(MODULE)?.call_method("of_kind", (kind, message), Some(&words))?;
+    Ok(PyErr::from_value(exception))
+}
+
+fn kind(error: &EngineError) -> &'static str {
+    match error.kind() {
+        // A directory that is no store, a file that cannot be read: nothing to report.
+        ErrorKind::Internal if !matches!(error, EngineError::Internal(_)) => "operational",
+        ErrorKind::Invalid => "invalid",
+        ErrorKind::NotFound => "not_found",
+        ErrorKind::AlreadyExists => "already_exists",
+        ErrorKind::NotAllowed => "not_allowed",
+        ErrorKind::Conflict => "conflict",
+        ErrorKind::Exhausted => "exhausted",
+        ErrorKind::ReadOnly => "read_only",
+        ErrorKind::Unsupported => "unsupported",
+        ErrorKind::Cancelled => "cancelled",
+        ErrorKind::TimedOut => "timed_out",
+        ErrorKind::Denied => "permission_denied",
+        ErrorKind::Unauthenticated => "unauthenticated",
+        ErrorKind::Damaged => "damaged",
+        ErrorKind::Unavailable => "unavailable",
+        ErrorKind::Internal => "internal",
+    }
+}
+
+/// Line and column from 1; the column counts characters.
+fn place(sql: &str, position: usize) -> Option<(usize, usize)> {
+    let before = sql.get(..position)?;
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|char| *char != '\n').count() + 1;
+    Some((line, column))
+}

@@ -1,0 +1,35 @@
+//! The extension `quiver._quiver` of the Python package: the engine in the process of Python.
+//!
+//! It hands over statements and Arrow data, and decides nothing. What users see is Python: `quiver/`.
+//!
+//! - [`database`] — an open store and its threads; [`session`] one connection to it
+//! - [`results`] — the rows of a statement while they are read; [`slot`] by whom, [`reader`] by another library
+//! - [`rows`] — record batches through Arrow's C interface, in both directions
+//! - [`waiting`] — waiting so that Ctrl-C is seen; [`process`] what a forked process must not touch
+//! - [`errors`] — errors of the engine as exceptions of Python
+
+mod database;
+mod errors;
+mod files;
+mod process;
+mod reader;
+mod results;
+mod rows;
+mod session;
+mod slot;
+mod waiting;
+
+use pyo3::pymodule;
+
+/// The engine of Quiver, for the modules beside this one: use `quiver.open`.
+#[pymodule(name = "_quiver")]
+mod extension {
+    #[pymodule_export]
+    use crate::database::Database;
+    #[pymodule_export]
+    use crate::results::Results;
+    #[pymodule_export]
+    use crate::rows::Rows;
+    #[pymodule_export]
+    use crate::session::EngineSession;
+}

@@ -1,0 +1,43 @@
+//! What belongs to the process that made it.
+//!
+//! `fork` copies memory but no threads. In the copy an open store must do nothing: what it has to write when it is
+//! closed, and the lock of its directory, are the parent's.
+
+use std::mem::ManuallyDrop;
+
+use pyo3::PyResult;
+
+use crate::errors;
+
+pub struct OfProcess<T> {
+    process: u32,
+    value: ManuallyDrop<T>,
+}
+
+impl<T> OfProcess<T> {
+    pub fn new(value: T) -> OfProcess<T> {
+        OfProcess { process: std::process::id(), value: ManuallyDrop::new(value) }
+    }
+
+    /// An error in a process that was forked off since.
+    pub fn get(&self) -> PyResult<&T> {
+        match self.is_here() {
+            true => Ok(&self.value),
+            false => Err(errors::forked(self.process)),
+        }
+    }
+
+    fn is_here(&self) -> bool {
+        self.process == std::process::id()
+    }
+}
+
+impl<T> Drop for OfProcess<T> {
+    fn drop(&mut self) {
+        if self.is_here() {
+            // SAFETY: the value is dropped here and nowhere else, and nobody reaches it after this. The test
+            // `test_a_forked_process_is_told_to_open_again` ends a process that has a copy.
+            unsafe { ManuallyDrop::drop(&mut self.value) };
+        }
+    }
+}

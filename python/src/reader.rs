@@ -1,0 +1,79 @@
+//! Reads a result for a library that pulls it through Arrow's C stream interface, on whatever thread.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::thread::ThreadId;
+
+use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::error::ArrowError;
+use futures::StreamExt;
+use pyo3::prelude::*;
+
+use crate::process::OfProcess;
+use crate::slot::{Lent, Slot};
+use crate::waiting::{TICK, wait_for};
+
+pub struct Reader {
+    slot: OfProcess<Arc<Slot>>,
+    /// Who asked for the stream. Another thread does not ask for Python's lock: that one may hold it and wait for this one.
+    thread: ThreadId,
+}
+
+impl Reader {
+    pub fn of(slot: Arc<Slot>) -> Reader {
+        Reader { slot: OfProcess::new(slot), thread: std::thread::current().id() }
+    }
+
+    fn pull(&self) -> Result<Option<RecordBatch>, String> {
+        let slot = self.slot.get().map_err(|error| error.to_string())?;
+        let Some(mut output) = slot.lend().map_err(|error| error.to_string())? else { return Ok(None) };
+        let lent = Lent(slot);
+        loop {
+            let next = {
+                let _in_runtime = slot.runtime.enter();
+                wait_for(Pin::new(&mut output.next()), TICK)
+            };
+            match next {
+                Some(Some(Ok(batch))) => {
+                    slot.give_back(output);
+                    drop(lent);
+                    return Ok(Some(batch));
+                }
+                Some(Some(Err(error))) => return Err(error.to_string()),
+                Some(None) => {
+                    slot.note(&output);
+                    slot.end();
+                    return Ok(None);
+                }
+                None if self.thread == std::thread::current().id() && is_interrupted() => return Err("interrupted".to_string()),
+                None => {}
+            }
+        }
+    }
+}
+
+/// The library in between knows no exceptions of Python: the signal is raised once more for whoever called it.
+fn is_interrupted() -> bool {
+    let interrupted = Python::try_attach(|py| {
+        py.check_signals().inspect_err(|_| {
+            let _ = py.import("_thread").and_then(|thread| thread.call_method0("interrupt_main"));
+        })
+    });
+    interrupted.is_some_and(|seen| seen.is_err())
+}
+
+impl Iterator for Reader {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // In C the text ends at a NUL.
+        self.pull().transpose().map(|batch| batch.map_err(|message| ArrowError::ExternalError(message.replace('\0', " ").into())))
+    }
+}
+
+impl RecordBatchReader for Reader {
+    fn schema(&self) -> SchemaRef {
+        self.slot.get().map_or_else(|_| Arc::new(Schema::empty()), |slot| Arc::clone(&slot.schema))
+    }
+}

@@ -1,0 +1,133 @@
+//! The rows of a statement, for Python to read.
+
+use std::sync::Arc;
+
+use engine::StatementKind;
+use futures::StreamExt;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors;
+use crate::process::OfProcess;
+use crate::reader::Reader;
+use crate::rows::Rows;
+use crate::slot::{Lent, Slot};
+use crate::waiting::{wait, wait_and};
+
+#[pyclass(frozen, module = "quiver._quiver")]
+pub struct Results {
+    slot: OfProcess<Arc<Slot>>,
+}
+
+#[pymethods]
+impl Results {
+    /// All rows that were not read yet. `look` is called now and then with rows scanned and rows in all.
+    fn read_all(&self, py: Python<'_>, look: Option<&Bound<'_, PyAny>>) -> PyResult<Rows> {
+        let slot = Arc::clone(self.slot.get()?);
+        let Some(mut output) = slot.lend()? else { return Ok(Rows::of(Arc::clone(&slot.schema), Vec::new())) };
+        let lent = Lent(&slot);
+        let reading = Arc::clone(&slot);
+        let work = async move {
+            let batches = reading.collect(&mut output).await;
+            reading.end();
+            batches
+        };
+        let batches = wait_and(py, &slot.runtime, work, || match look {
+            Some(look) => {
+                let report = slot.noted();
+                look.call1((report.rows_scanned, report.rows_total)).map(|_| ())
+            }
+            None => Ok(()),
+        })?;
+        drop(lent);
+        let batches = batches.map_err(|error| errors::of_statement(&error, &slot.sql))?;
+        Ok(Rows::of(Arc::clone(&slot.schema), batches))
+    }
+
+    /// The next record batch as rows; None at the end.
+    fn next_batch(&self, py: Python<'_>) -> PyResult<Option<Rows>> {
+        let slot = Arc::clone(self.slot.get()?);
+        let Some(mut output) = slot.lend()? else { return Ok(None) };
+        let lent = Lent(&slot);
+        let reading = Arc::clone(&slot);
+        let next = wait(py, &slot.runtime, async move {
+            let next = output.next().await;
+            match &next {
+                Some(Ok(_)) => reading.give_back(output),
+                _ => {
+                    reading.note(&output);
+                    reading.end();
+                }
+            }
+            next
+        })?;
+        drop(lent);
+        let batch = next.transpose().map_err(|error| errors::of_statement(&error, &slot.sql))?;
+        Ok(batch.map(|batch| Rows::of(Arc::clone(&slot.schema), vec![batch])))
+    }
+
+    /// The rows that were not read yet, read as they are asked for.
+    fn stream(&self) -> PyResult<Rows> {
+        let slot = Arc::clone(self.slot.get()?);
+        Ok(Rows::lazily(Box::new(Reader::of(slot))))
+    }
+
+    /// The columns, as rows that are none.
+    fn schema(&self) -> PyResult<Rows> {
+        Ok(Rows::of(Arc::clone(&self.slot.get()?.schema), Vec::new()))
+    }
+
+    /// `query`, `write`, `ddl`, `set` or `transaction`.
+    #[getter]
+    fn kind(&self) -> PyResult<&'static str> {
+        Ok(match self.slot.get()?.kind {
+            StatementKind::Query => "query",
+            StatementKind::Write => "write",
+            StatementKind::Ddl => "ddl",
+            StatementKind::Set => "set",
+            StatementKind::Transaction => "transaction",
+        })
+    }
+
+    #[getter]
+    fn rows_changed(&self) -> PyResult<Option<u64>> {
+        Ok(self.slot.get()?.rows_changed)
+    }
+
+    /// What the statement has done, under the names of docs/flight-sql.md.
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let report = self.slot.get()?.report();
+        let words = PyDict::new(py);
+        for (name, count) in [
+            ("bytes_touched", report.bytes_touched),
+            ("bytes_returned", report.bytes_returned),
+            ("rows_returned", report.rows_returned),
+            ("rows_scanned", report.rows_scanned),
+            ("rows_total", report.rows_total),
+            ("segments_total", report.segments_total),
+            ("segments_pruned", report.segments_pruned),
+            ("zones_total", report.zones_total),
+            ("zones_pruned", report.zones_pruned),
+            ("spilled_bytes", report.spilled_bytes),
+            ("peak_memory_bytes", report.peak_memory_bytes),
+        ] {
+            words.set_item(name, count)?;
+        }
+        words.set_item("planning_ms", report.planning_ms)?;
+        words.set_item("elapsed_ms", report.elapsed_ms)?;
+        Ok(words)
+    }
+
+    /// Cancels what still runs.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let slot = self.slot.get()?;
+        py.detach(|| slot.close());
+        Ok(())
+    }
+}
+
+impl Results {
+    pub fn new(slot: Arc<Slot>) -> Results {
+        Results { slot: OfProcess::new(slot) }
+    }
+}

@@ -1,0 +1,153 @@
+//! One connection to an open store.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use arrow::array::RecordBatch;
+use engine::import::{IfExists, IfMissing, IngestTarget};
+use engine::{EngineError, QueryOutput, Session, StatementKind};
+use pyo3::prelude::*;
+use tokio::runtime::Handle;
+
+use crate::errors;
+use crate::files::{self, Files};
+use crate::process::OfProcess;
+use crate::results::Results;
+use crate::rows;
+use crate::slot::{Slot, Started};
+use crate::waiting::wait;
+
+/// Statements of it are planned and started one after the other, from whatever threads they come.
+#[pyclass(frozen, module = "quiver._quiver", name = "Session")]
+pub struct EngineSession {
+    shared: OfProcess<Shared>,
+}
+
+struct Shared {
+    session: Mutex<Option<Arc<Turns>>>,
+    runtime: Handle,
+    /// What is being read, so that closing the session takes it away.
+    results: Mutex<Vec<Weak<Slot>>>,
+}
+
+struct Turns {
+    session: Session,
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[pymethods]
+impl EngineSession {
+    /// Starts a statement; one that is no query has run when this returns. `parameters` has one row.
+    fn execute(&self, py: Python<'_>, sql: String, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Results> {
+        let parameters = parameters.map(rows::only_batch).transpose()?;
+        let turns = self.turns()?;
+        let shared = self.shared.get()?;
+        let text = sql.clone();
+        let started = wait(py, &shared.runtime, async move { turns.start(&text, parameters).await })?;
+        let started = started.map_err(|error| errors::of_statement(&error, &sql))?;
+        let slot = Arc::new(Slot::new(started, shared.runtime.clone(), sql));
+        let mut results = shared.results.lock().unwrap_or_else(PoisonError::into_inner);
+        results.retain(|known| known.strong_count() > 0);
+        results.push(Arc::downgrade(&slot));
+        Ok(Results::new(slot))
+    }
+
+    /// Runs a statement that changes rows once for each row of `parameters`: all of them or none.
+    fn execute_rows(&self, py: Python<'_>, sql: String, parameters: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let parameters = rows::only_batch(parameters)?;
+        let (turns, text) = (self.turns()?, sql.clone());
+        let changed = wait(py, &self.shared.get()?.runtime, async move {
+            let _turn = turns.turn.lock().await;
+            turns.session.execute_rows(&text, &parameters).await
+        })?;
+        changed.map_err(|error| errors::of_statement(&error, &sql))
+    }
+
+    /// Adds rows to a table in one commit; `data` has `__arrow_c_stream__`. The number of rows.
+    #[pyo3(signature = (data, schema, table, *, create, append, replace))]
+    #[allow(clippy::too_many_arguments)]
+    fn ingest(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        schema: Option<String>,
+        table: String,
+        create: bool,
+        append: bool,
+        replace: bool,
+    ) -> PyResult<u64> {
+        let if_missing = if create { IfMissing::Create } else { IfMissing::Fail };
+        let if_exists = match (append, replace) {
+            (_, true) => IfExists::Replace,
+            (true, false) => IfExists::Append,
+            (false, false) => IfExists::Fail,
+        };
+        let target = IngestTarget { schema, table, if_missing, if_exists };
+        let (schema, batches) = rows::incoming(data)?;
+        let turns = self.turns()?;
+        let written = wait(py, &self.shared.get()?.runtime, async move {
+            let _turn = turns.turn.lock().await;
+            turns.session.ingest(target, schema, batches).await
+        })?;
+        written.map_err(|error| errors::of_engine(&error))
+    }
+
+    /// Reads files into a table: the number of rows, and of those left out with the reasons.
+    fn import_files(&self, py: Python<'_>, files: Files) -> PyResult<(u64, u64, Vec<String>)> {
+        let turns = self.turns()?;
+        wait(py, &self.shared.get()?.runtime, async move {
+            let _turn = turns.turn.lock().await;
+            files::import(&turns.session, files).await
+        })?
+    }
+
+    #[getter]
+    fn in_transaction(&self) -> PyResult<bool> {
+        Ok(self.turns()?.session.is_in_transaction())
+    }
+
+    /// Ends what is being read and rolls back what is open.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let shared = self.shared.get()?;
+        let session = shared.session.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let results = std::mem::take(&mut *shared.results.lock().unwrap_or_else(PoisonError::into_inner));
+        py.detach(|| {
+            results.iter().filter_map(Weak::upgrade).for_each(|slot| slot.close());
+            drop(session);
+        });
+        Ok(())
+    }
+}
+
+impl EngineSession {
+    pub fn new(session: Session, runtime: Handle) -> EngineSession {
+        let turns = Arc::new(Turns { session, turn: tokio::sync::Mutex::default() });
+        let shared = Shared { session: Mutex::new(Some(turns)), runtime, results: Mutex::default() };
+        EngineSession { shared: OfProcess::new(shared) }
+    }
+
+    fn turns(&self) -> PyResult<Arc<Turns>> {
+        let session = self.shared.get()?.session.lock().unwrap_or_else(PoisonError::into_inner);
+        session.clone().ok_or_else(errors::closed)
+    }
+}
+
+impl Turns {
+    async fn start(&self, sql: &str, parameters: Option<RecordBatch>) -> Result<Started, EngineError> {
+        let _turn = self.turn.lock().await;
+        let output = match parameters {
+            Some(row) => self.session.execute_with(sql, &row, 0).await?,
+            None => self.session.execute(sql).await?,
+        };
+        match output.kind() {
+            StatementKind::Query => Ok(Started::Query(output)),
+            kind => done(kind, output).await,
+        }
+    }
+}
+
+/// What is no query runs to its end at once.
+async fn done(kind: StatementKind, output: QueryOutput) -> Result<Started, EngineError> {
+    let (batches, report) = output.collect().await?;
+    let rows_changed = (kind == StatementKind::Write).then(|| batches.iter().map(rows::written).sum());
+    Ok(Started::Done { kind, rows_changed, report })
+}

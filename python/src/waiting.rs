@@ -1,0 +1,78 @@
+//! Waiting for work of the runtime without the interpreter's lock, and for signals meanwhile.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use pyo3::{PyResult, Python};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use crate::errors;
+
+/// So long a signal waits to be seen.
+pub const TICK: Duration = Duration::from_millis(50);
+
+struct Parked(Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits on this thread's own clock: timers of the runtime come late where queries keep all of its threads busy.
+pub fn wait_for<T>(mut work: Pin<&mut impl Future<Output = T>>, time: Duration) -> Option<T> {
+    let waker = Waker::from(Arc::new(Parked(std::thread::current())));
+    let end = Instant::now() + time;
+    loop {
+        if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Some(done);
+        }
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return None;
+        }
+        std::thread::park_timeout(left);
+    }
+}
+
+/// Work that stops when nobody waits for it any more.
+struct Task<T>(JoinHandle<T>);
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Runs `work` on the threads of the runtime. A signal that Python has a handler for is handled while it runs; if the
+/// handler raises, as Ctrl-C's does, the work stops and that is the error.
+pub fn wait<T: Send + 'static>(py: Python<'_>, runtime: &Handle, work: impl Future<Output = T> + Send + 'static) -> PyResult<T> {
+    wait_and(py, runtime, work, || Ok(()))
+}
+
+/// As `wait`, and calls `look` now and then.
+pub fn wait_and<T: Send + 'static>(
+    py: Python<'_>,
+    runtime: &Handle,
+    work: impl Future<Output = T> + Send + 'static,
+    mut look: impl FnMut() -> PyResult<()>,
+) -> PyResult<T> {
+    let mut task = Task(runtime.spawn(work));
+    loop {
+        let step = py.detach(|| wait_for(Pin::new(&mut task.0), TICK));
+        match step {
+            Some(Ok(done)) => return Ok(done),
+            Some(Err(stopped)) if stopped.is_cancelled() => return Err(errors::closed()),
+            Some(Err(stopped)) => return Err(errors::internal(&format!("the statement stopped unexpectedly ({stopped})"))),
+            None => {
+                py.check_signals()?;
+                look()?;
+            }
+        }
+    }
+}

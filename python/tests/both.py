@@ -1,0 +1,87 @@
+"""One set of tests, run in process and over the network. `python python/tests` runs all; single ones want PYTHONPATH=python."""
+
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import quiver
+import quiver.dbapi
+import quiver.testing
+
+
+PASSWORD = "long & strange: ü"
+
+
+class InProcess(unittest.TestCase):
+    login = {}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.files = Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="quiver-test-")))
+        cls.place = str(cls.files / "store")
+
+    def opened(self):
+        return quiver.open(self.place)
+
+
+class Remote(unittest.TestCase):
+    """Over TLS, by a user."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.files = Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="quiver-test-")))
+        cls.store = cls.files / "store"
+        certificate, key = made_certificate(cls.files)
+        command("--store", cls.store, "user", "add", "ann", "--admin", "--password-stdin", said=f"{PASSWORD}\n")
+        cls.prepare()
+        server = quiver.testing.serve(cls.store, switches=["--tls-cert", str(certificate), "--tls-key", str(key)])
+        cls.place = cls.enterClassContext(server).uri
+        cls.login = {"user": "ann", "password": PASSWORD, "tls_ca": certificate}
+
+    @classmethod
+    def prepare(cls):
+        """What is done to the store before it is served."""
+
+    def opened(self):
+        return quiver.connect(self.place, **self.login)
+
+
+def made_certificate(directory):
+    """A certificate for this machine that is its own authority, and its key."""
+    certificate, key = directory / "server.crt", directory / "server.key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+        + ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate],
+        check=True,
+        capture_output=True,
+    )
+    return certificate, key
+
+
+def command(*words, said=""):
+    """What the program `quiver` prints."""
+    done = subprocess.run([quiver.testing.binary(), *words], input=said, check=True, capture_output=True, text=True, timeout=60)
+    return done.stdout
+
+
+class Connected:
+    """With a connection, `self.con`."""
+
+    def setUp(self):
+        self.con = self.opened()
+        self.addCleanup(self.con.close)
+
+    def rows(self, sql, params=None):
+        return self.con.sql(sql, params).fetchall()
+
+
+def in_both_ways(cases):
+    """The classes of a mixin's tests: load them with `globals().update(in_both_ways(Cases))`."""
+    classes = {}
+    for way in (InProcess, Remote):
+        name = f"{cases.__name__}{way.__name__}"
+        classes[name] = type(name, (cases, Connected, way), {"__module__": cases.__module__, "__doc__": cases.__doc__})
+    return classes

@@ -1,0 +1,170 @@
+"""DB-API 2.0, and SQLAlchemy and pandas on top of it."""
+
+import datetime
+import unittest
+from urllib.parse import quote
+
+import pandas
+import sqlalchemy
+
+import quiver
+import quiver.sqlalchemy
+from both import InProcess, Remote
+from quiver import dbapi
+
+
+class DbApi:
+    def connect(self, **options):
+        connection = dbapi.connect(self.place, **self.login, **options)
+        self.addCleanup(connection.close)
+        return connection
+
+    def test_the_module_says_what_it_is(self):
+        self.assertEqual((dbapi.apilevel, dbapi.paramstyle, dbapi.threadsafety), ("2.0", "qmark", 2))
+        self.assertTrue(issubclass(dbapi.ProgrammingError, dbapi.DatabaseError))
+        self.assertIs(self.connect().Error, quiver.Error)
+
+    def test_nothing_is_kept_before_commit(self):
+        one, other = self.connect(), self.connect()
+        cursor = one.cursor()
+        cursor.execute("CREATE TABLE waited (a BIGINT, b VARCHAR)")
+        one.commit()
+        cursor.execute("INSERT INTO waited VALUES (?, ?)", (1, "one"))
+        self.assertEqual(cursor.rowcount, 1)
+        seen = other.cursor()
+        self.assertEqual(seen.execute("SELECT count(*) FROM waited").fetchone(), (0,))
+        other.commit()
+        one.commit()
+        self.assertEqual(seen.execute("SELECT a, b FROM waited").fetchall(), [(1, "one")])
+        cursor.executemany("INSERT INTO waited VALUES (?, ?)", [(2, "two"), (3, None)])
+        self.assertEqual(cursor.rowcount, 2)
+        one.rollback()
+        self.assertEqual(cursor.execute("SELECT count(*) FROM waited").fetchone(), (1,))
+
+    def test_a_cursor_describes_its_columns(self):
+        cursor = self.connect(autocommit=True).cursor()
+        self.assertIsNone(cursor.description)
+        cursor.execute("SELECT 1 AS n, 'x' AS t, CAST(1.5 AS DECIMAL(10, 2)) AS d, DATE '2026-11-20' AS day")
+        self.assertEqual([column[0] for column in cursor.description], ["n", "t", "d", "day"])
+        kinds = [dbapi.NUMBER, dbapi.STRING, dbapi.NUMBER, dbapi.DATETIME]
+        self.assertTrue(all(column[1] == kind for column, kind in zip(cursor.description, kinds, strict=True)))
+        self.assertEqual(cursor.description[2][4:6], (10, 2))
+        cursor.execute("CREATE TABLE IF NOT EXISTS described (a BIGINT)")
+        self.assertIsNone(cursor.description)
+        with self.assertRaises(dbapi.ProgrammingError):
+            cursor.fetchone()
+
+    def test_rows_are_fetched_one_some_and_all(self):
+        cursor = self.connect(autocommit=True).cursor()
+        cursor.execute("SELECT value FROM generate_series(1, 10) AS g (value) ORDER BY value")
+        self.assertEqual(cursor.fetchone(), (1,))
+        self.assertEqual(cursor.fetchmany(2), [(2,), (3,)])
+        self.assertEqual(next(iter(cursor)), (4,))
+        self.assertEqual(len(cursor.fetchall()), 6)
+        self.assertIsNone(cursor.fetchone())
+
+    def test_a_closed_cursor_and_a_closed_connection_say_so(self):
+        connection = self.connect()
+        cursor = connection.cursor()
+        cursor.close()
+        with self.assertRaisesRegex(dbapi.InterfaceError, "cursor is closed"):
+            cursor.execute("SELECT 1")
+        connection.close()
+        with self.assertRaisesRegex(dbapi.InterfaceError, "connection is closed"):
+            connection.cursor()
+
+
+class SqlAlchemy:
+    def setUp(self):
+        self.engine = sqlalchemy.create_engine(self.url())
+        self.addCleanup(self.engine.dispose)
+
+    def test_pandas_writes_and_reads(self):
+        frame = pandas.DataFrame({"n": [1, 2, 3], "t": ["a", None, "c"], "at": pandas.to_datetime(["2026-11-20"] * 3)})
+        frame.to_sql("frames", self.engine, index=False, if_exists="replace")
+        frame.to_sql("frames", self.engine, index=False, if_exists="append")
+        read = pandas.read_sql("SELECT n, t, at FROM frames WHERE n > ? ORDER BY n", self.engine, params=(1,))
+        self.assertEqual(read["n"].tolist(), [2, 2, 3, 3])
+        self.assertEqual(read["at"].iloc[0], pandas.Timestamp("2026-11-20"))
+        self.assertEqual(len(pandas.read_sql_table("frames", self.engine)), 6)
+
+    def test_a_table_is_made_and_reflected(self):
+        metadata = sqlalchemy.MetaData()
+        made = sqlalchemy.Table(
+            "reflected",
+            metadata,
+            sqlalchemy.Column("id", sqlalchemy.BigInteger, primary_key=True, autoincrement=False),
+            sqlalchemy.Column("name", sqlalchemy.String(20), nullable=False, unique=True),
+            sqlalchemy.Column("price", sqlalchemy.Numeric(10, 2)),
+            sqlalchemy.Column("raw", sqlalchemy.LargeBinary),
+            sqlalchemy.Column("at", sqlalchemy.DateTime),
+            sqlalchemy.Column("ratio", sqlalchemy.Float),
+        )
+        metadata.drop_all(self.engine)
+        metadata.create_all(self.engine)
+        inspector = sqlalchemy.inspect(self.engine)
+        self.assertIn("reflected", inspector.get_table_names())
+        self.assertIn("main", inspector.get_schema_names())
+        self.assertEqual(inspector.get_pk_constraint("reflected")["constrained_columns"], ["id"])
+        self.assertEqual(inspector.get_unique_constraints("reflected")[0]["column_names"], ["name"])
+        self.assertFalse(inspector.has_table("reflected_not"))
+        found = sqlalchemy.Table("reflected", sqlalchemy.MetaData(), autoload_with=self.engine)
+        self.assertEqual(found.columns.keys(), made.columns.keys())
+        self.assertEqual((found.c.price.type.precision, found.c.price.type.scale), (10, 2))
+        self.assertEqual([column.nullable for column in found.columns], [False, False, True, True, True, True])
+        with self.assertRaises(sqlalchemy.exc.NoSuchTableError):
+            sqlalchemy.Table("reflected_not", sqlalchemy.MetaData(), autoload_with=self.engine)
+
+    def test_statements_of_sqlalchemy_run(self):
+        metadata = sqlalchemy.MetaData()
+        sales = sqlalchemy.Table(
+            "sales",
+            metadata,
+            sqlalchemy.Column("day", sqlalchemy.Date),
+            sqlalchemy.Column("amount", sqlalchemy.Integer),
+        )
+        metadata.drop_all(self.engine)
+        metadata.create_all(self.engine)
+        day = datetime.date(2026, 11, 20)
+        with self.engine.begin() as connection:
+            connection.execute(sales.insert(), [{"day": day, "amount": amount} for amount in range(10)])
+            connection.execute(sales.update().where(sales.c.amount == 9).values(amount=90))
+        with self.engine.connect() as connection:
+            total = sqlalchemy.select(sqlalchemy.func.sum(sales.c.amount)).where(sales.c.day == day)
+            self.assertEqual(connection.execute(total).scalar(), 126)
+            page = sqlalchemy.select(sales.c.amount).order_by(sales.c.amount).limit(2).offset(3)
+            self.assertEqual(connection.execute(page).scalars().all(), [3, 4])
+            self.assertEqual(connection.execute(sales.delete().where(sales.c.amount < 5)).rowcount, 5)
+            connection.rollback()
+            self.assertEqual(connection.execute(sqlalchemy.select(sqlalchemy.func.count()).select_from(sales)).scalar(), 10)
+
+    def test_a_view_is_listed_with_its_words(self):
+        with self.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+            connection.execute(sqlalchemy.text("CREATE OR REPLACE VIEW seen AS SELECT 1 AS a"))
+        inspector = sqlalchemy.inspect(self.engine)
+        self.assertEqual(inspector.get_view_names(), ["seen"])
+        self.assertNotIn("seen", inspector.get_table_names())
+        self.assertIn("SELECT 1 AS a", inspector.get_view_definition("seen"))
+
+
+class DbApiInProcess(DbApi, InProcess):
+    pass
+
+
+class DbApiRemote(DbApi, Remote):
+    pass
+
+
+class SqlAlchemyInProcess(SqlAlchemy, InProcess):
+    def url(self):
+        return f"quiver:///{self.place}"
+
+
+class SqlAlchemyRemote(SqlAlchemy, Remote):
+    def url(self):
+        user, password, ca = self.login["user"], quote(self.login["password"], safe=""), quote(str(self.login["tls_ca"]))
+        return f"quiver+flight://{user}:{password}@{self.place.removeprefix('grpc+tls://')}?tls_ca={ca}"
+
+
+if __name__ == "__main__":
+    unittest.main()

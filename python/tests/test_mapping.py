@@ -1,0 +1,98 @@
+"""What is only read is the files of the store themselves: in process, and of a server on this machine that allows it."""
+
+import re
+import unittest
+from pathlib import Path
+
+import numpy
+import pyarrow as pa
+
+import quiver
+import quiver.testing
+from both import Connected, InProcess
+
+ROWS = 60_000
+
+
+class InSegments:
+    """With a table, and where the segments of its store lie, `self.segments`."""
+
+    def fill(self):
+        text = [f"a text that is longer than a view holds: {n}" for n in range(ROWS)]
+        self.written = pa.table({"n": range(ROWS), "x": numpy.arange(ROWS) / 2, "t": text})
+        self.con.write("mapped", self.written, mode="replace")
+
+    def assert_mapped(self, address: int, length: int):
+        """The bytes lie in a sealed segment of this store, mapped read-only."""
+        for line in Path("/proc/self/maps").read_text().splitlines():
+            found = re.match(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \S+\s+(/.*\.arrow)$", line)
+            if found and int(found[1], 16) <= address and address + length <= int(found[2], 16):
+                self.assertEqual(found[3][:2], "r-")
+                self.assertTrue(found[4].startswith(str(self.segments)), found[4])
+                return
+        self.fail(f"{length} bytes at {address:#x} are in no segment of the store")
+
+    def assert_all_mapped(self, table: pa.Table):
+        for column in table.columns:
+            for chunk in column.chunks:
+                buffers = [buffer for buffer in chunk.buffers() if buffer is not None and buffer.size]
+                self.assertGreaterEqual(len(buffers), 1)
+                for buffer in buffers:
+                    self.assert_mapped(buffer.address, buffer.size)
+        self.assertEqual(sorted(table.column("n").to_pylist()), list(range(ROWS)))
+
+
+class Mapping(InSegments, Connected, InProcess):
+    def setUp(self):
+        super().setUp()
+        self.segments = Path(self.place).resolve() / "segments"
+        self.fill()
+
+    def test_buffers_of_arrow_are_those_of_the_segment(self):
+        self.assert_all_mapped(self.con.table("mapped").arrow())
+
+    def test_arrays_of_numpy_are_views_of_the_segment(self):
+        arrays = self.con.table("mapped").numpy(["n", "x"])
+        for name in ("n", "x"):
+            array = arrays[name]
+            self.assert_mapped(array.ctypes.data, array.nbytes)
+            self.assertFalse(array.flags.writeable)
+            self.assertTrue(numpy.array_equal(array, self.written[name].to_numpy()))
+
+    def test_batches_that_a_filter_let_pass_whole_are_views(self):
+        batches = list(self.con.sql("SELECT x FROM mapped WHERE n >= 0"))
+        for batch in batches:
+            self.assert_mapped(batch.column(0).buffers()[1].address, 8 * batch.num_rows)
+        self.assertEqual(sum(batch.num_rows for batch in batches), ROWS)
+
+    def test_views_outlive_the_connection_and_the_table(self):
+        array = self.con.table("mapped").numpy(["n"])["n"]
+        self.con.sql("DROP TABLE mapped")
+        self.con.close()
+        self.assertTrue(numpy.array_equal(array, numpy.arange(ROWS)))
+
+
+class HandOff(InSegments, unittest.TestCase):
+    def connect(self, *switches: str):
+        server = self.enterContext(quiver.testing.serve(switches=switches))
+        self.segments = server.store.resolve() / "segments"
+        self.con = self.enterContext(quiver.connect(server.uri, hand_off=True))
+        self.fill()
+
+    def test_a_table_of_a_server_on_this_machine_is_its_files(self):
+        self.connect("--hand-off", "*")
+        table = self.con.table("mapped")
+        self.assert_all_mapped(table.arrow())
+        array = table.numpy(["x"])["x"]
+        self.assert_mapped(array.ctypes.data, array.nbytes)
+        self.con.sql("DELETE FROM mapped WHERE n % 2 = 0")
+        self.con.sql("INSERT INTO mapped VALUES (-1, 0.5, 'new')")
+        self.assertEqual(sum(batch.num_rows for batch in table), ROWS // 2 + 1)
+        with self.con.transaction():
+            self.con.sql("DELETE FROM mapped")
+            self.assertEqual(table.arrow().num_rows, 0)
+
+    def test_a_server_that_does_not_allow_it_says_so(self):
+        self.connect()
+        with self.assertRaisesRegex(quiver.ProgrammingError, "--hand-off"):
+            self.con.table("mapped").arrow()

@@ -1,0 +1,140 @@
+"""Queries and the forms of their rows."""
+
+import datetime
+from decimal import Decimal
+
+import numpy
+import pandas
+import polars
+import pyarrow as pa
+
+import quiver
+from both import in_both_ways
+
+SERIES = "SELECT value AS n, 'row ' || value AS t FROM generate_series(1, {}) AS g (value)"
+
+
+class Results:
+    def test_a_query_gives_values_of_python(self):
+        sql = (
+            "SELECT 1 AS n, 'text' AS t, CAST(12.34 AS DECIMAL(10, 2)) AS d, DATE '2026-11-20' AS day, true AS flag, "
+            "1.5e0 AS x, NULL AS nothing, TIMESTAMP '2026-11-20 14:00:00' AS at"
+        )
+        day, at = datetime.date(2026, 11, 20), datetime.datetime(2026, 11, 20, 14)
+        result = self.con.sql(sql)
+        self.assertEqual(result.columns, ["n", "t", "d", "day", "flag", "x", "nothing", "at"])
+        self.assertEqual(result.fetchall(), [(1, "text", Decimal("12.34"), day, True, 1.5, None, at)])
+
+    def test_one_result_is_given_in_every_form(self):
+        result = self.con.sql(SERIES.format(3) + " ORDER BY n")
+        self.assertEqual(result.arrow().to_pydict(), {"n": [1, 2, 3], "t": ["row 1", "row 2", "row 3"]})
+        frame = result.df()
+        self.assertIsInstance(frame, pandas.DataFrame)
+        self.assertEqual(frame["t"].tolist(), ["row 1", "row 2", "row 3"])
+        self.assertEqual(frame["n"].sum(), 6)
+        self.assertTrue(result.pl().equals(polars.DataFrame({"n": [1, 2, 3], "t": ["row 1", "row 2", "row 3"]})))
+        self.assertEqual(result.numpy()["n"].tolist(), [1, 2, 3])
+        self.assertEqual(result.fetchall(), [(1, "row 1"), (2, "row 2"), (3, "row 3")])
+
+    def test_text_comes_as_views_or_as_plain_strings(self):
+        result = self.con.sql("SELECT t FROM (VALUES ('a'), (NULL)) AS v (t)")
+        self.assertEqual(result.arrow(views=False).schema.field("t").type, pa.string())
+        self.con.write("texts", pa.table({"t": ["a", None]}), mode="replace")
+        self.assertEqual(self.con.table("texts").arrow().schema.field("t").type, pa.string_view())
+        self.assertEqual(self.con.table("texts").df()["t"].isna().tolist(), [False, True])
+
+    def test_nested_columns_reach_pandas(self):
+        self.con.write("nested", pa.table({"a": [["x", None], None], "b": [{"c": "y"}, {"c": None}]}), mode="replace")
+        frame = self.con.table("nested").df()
+        self.assertEqual(list(frame["a"][0]), ["x", None])
+        self.assertEqual(frame["b"][0], {"c": "y"})
+
+    def test_numbers_with_nulls_are_masked(self):
+        arrays = self.con.sql("SELECT a, b FROM (VALUES (1, true), (NULL, NULL), (3, false)) AS v (a, b)").numpy()
+        self.assertEqual(arrays["a"].tolist(), [1, None, 3])
+        self.assertEqual(arrays["a"].dtype, numpy.int64)
+        self.assertEqual(arrays["b"].tolist(), [True, None, False])
+
+    def test_a_result_of_no_rows_has_its_columns(self):
+        result = self.con.sql("SELECT 1 AS a, 'x' AS b WHERE false")
+        self.assertEqual(result.arrow().column_names, ["a", "b"])
+        self.assertEqual(result.fetchall(), [])
+        self.assertEqual(result.numpy()["a"].tolist(), [])
+        self.assertEqual(len(result.df()), 0)
+
+    def test_rows_are_read_in_batches(self):
+        batches = list(self.con.sql(SERIES.format(50_000)))
+        self.assertGreater(len(batches), 1)
+        self.assertTrue(all(isinstance(batch, pa.RecordBatch) for batch in batches))
+        self.assertEqual(sum(batch.num_rows for batch in batches), 50_000)
+
+    def test_rows_are_read_one_by_one(self):
+        result = self.con.sql(SERIES.format(20_000) + " ORDER BY n")
+        self.assertEqual(result.fetchone(), (1, "row 1"))
+        self.assertEqual(result.fetchmany(2), [(2, "row 2"), (3, "row 3")])
+        self.assertEqual(len(result.fetchall()), 19_997)
+        self.assertIsNone(result.fetchone())
+
+    def test_all_rows_cannot_be_had_when_some_are_gone(self):
+        result = self.con.sql(SERIES.format(20_000))
+        result.fetchone()
+        with self.assertRaisesRegex(quiver.InterfaceError, "run the query again"):
+            result.arrow()
+
+    def test_other_libraries_read_a_result_as_it_is_made(self):
+        self.assertEqual(pa.table(self.con.sql(SERIES.format(30_000))).num_rows, 30_000)
+        self.assertEqual(polars.DataFrame(self.con.sql(SERIES.format(10)))["n"].sum(), 55)
+
+    def test_parameters_stand_for_values(self):
+        self.assertEqual(self.rows("SELECT CAST(? AS VARCHAR) || ?", ["a", "b"]), [("ab",)])
+        self.assertEqual(self.rows("SELECT $2, $1", [1, "x"]), [("x", 1)])
+        day = datetime.date(2026, 11, 20)
+        self.con.sql("CREATE TABLE IF NOT EXISTS days (day DATE, amount DECIMAL(10, 2), raw BLOB)")
+        self.con.sql("DELETE FROM days")
+        changed = self.con.sql("INSERT INTO days VALUES (?, ?, ?)", [day, Decimal("1.50"), b"\0x"]).rows_changed
+        self.assertEqual(changed, 1)
+        self.assertEqual(self.rows("SELECT * FROM days WHERE day = ?", [day]), [(day, Decimal("1.50"), b"\0x")])
+        self.assertEqual(self.rows("SELECT ? IS NULL", [None]), [(True,)])
+
+    def test_what_is_no_query_has_run_already(self):
+        self.con.sql("CREATE OR REPLACE TABLE at_once (a BIGINT)")
+        result = self.con.sql("INSERT INTO at_once VALUES (1), (2)")
+        self.assertEqual(result.rows_changed, 2)
+        self.assertFalse(result.is_query)
+        self.assertEqual(self.con.sql("DELETE FROM at_once WHERE a = 1").rows_changed, 1)
+        self.assertEqual(self.rows("SELECT a FROM at_once"), [(2,)])
+
+    def test_stats_say_what_was_read(self):
+        self.con.write("touched", pa.table({"n": range(50_000), "t": ["text"] * 50_000}), mode="replace")
+        result = self.con.sql("SELECT n FROM touched WHERE n >= 49990")
+        self.assertEqual(len(result.fetchall()), 10)
+        self.assertEqual(result.stats.rows_returned, 10)
+        self.assertGreater(result.stats.zones_pruned, 0)
+        self.assertGreater(result.stats.bytes_touched, 0)
+        self.assertLess(result.stats.bytes_touched, 400_000)
+        self.assertIn("zones pruned", str(result.stats))
+
+    def test_a_plan_is_explained(self):
+        self.con.write("planned", pa.table({"n": [1, 2]}), mode="replace")
+        result = self.con.sql("SELECT n FROM planned")
+        self.assertIn("StoreScan", result.explain())
+        self.assertIn("bytes_touched", result.explain(analyze=True))
+        self.assertEqual(len(result.fetchall()), 2)
+
+    def test_a_notebook_shows_the_first_rows_and_leaves_them(self):
+        result = self.con.sql(SERIES.format(30_000) + " ORDER BY n")
+        page = result._repr_html_()
+        self.assertIn("<td>row 20</td>", page)
+        self.assertNotIn("<td>row 21</td>", page)
+        self.assertIn("there are more rows", page)
+        self.assertEqual(result.arrow().num_rows, 30_000)
+        self.assertIn("&lt;b&gt;", self.con.sql("SELECT '<b>' AS t")._repr_html_())
+
+    def test_settings_stay_with_the_connection(self):
+        self.con.sql("SET batch_size = 512")
+        self.assertEqual(self.rows("SHOW batch_size"), [("batch_size", "512")])
+        with self.con.another() as other:
+            self.assertEqual(other.sql("SHOW batch_size").fetchall(), [("batch_size", "8192")])
+
+
+globals().update(in_both_ways(Results))

@@ -1,0 +1,132 @@
+"""Rows into tables, files into tables, transactions."""
+
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+import quiver
+from both import in_both_ways
+
+
+class Writing:
+    def test_rows_of_every_library_are_written(self):
+        expected = [(1, "a"), (2, "b"), (3, None)]
+        columns = {"n": [1, 2, 3], "t": ["a", "b", None]}
+        table = pa.table(columns)
+        for name, rows in {
+            "pyarrow table": table,
+            "record batch": table.to_batches()[0],
+            "reader": pa.RecordBatchReader.from_batches(table.schema, iter(table.to_batches(max_chunksize=1))),
+            "pandas": pandas.DataFrame(columns),
+            "polars": polars.DataFrame(columns),
+            "dict": columns,
+            "list of dicts": table.to_pylist(),
+            "result": self.con.sql("SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (3, NULL)) AS v (n, t)"),
+        }.items():
+            with self.subTest(name):
+                self.assertEqual(self.con.write("written", rows, mode="replace"), 3)
+                self.assertEqual(self.rows("SELECT n, t FROM written ORDER BY n"), expected)
+
+    def test_a_mode_says_what_is_done_about_the_table(self):
+        rows = pa.table({"a": [1]})
+        self.con.sql("DROP TABLE IF EXISTS modes")
+        with self.assertRaisesRegex(quiver.ProgrammingError, "does not exist"):
+            self.con.write("modes", rows, mode="append")
+        self.con.write("modes", rows)
+        with self.assertRaisesRegex(quiver.ProgrammingError, "already exists"):
+            self.con.write("modes", rows)
+        self.con.write("modes", rows, mode="append")
+        self.con.write("modes", rows, mode="create_append")
+        self.assertEqual(self.rows("SELECT count(*) FROM modes"), [(3,)])
+        self.con.write("modes", rows, mode="replace")
+        self.assertEqual(self.rows("SELECT count(*) FROM modes"), [(1,)])
+        with self.assertRaisesRegex(quiver.ProgrammingError, "no mode"):
+            self.con.write("modes", rows, mode="upsert")
+
+    def test_a_reader_that_fails_leaves_nothing(self):
+        schema = pa.schema([("a", pa.int64())])
+
+        def batches():
+            yield pa.record_batch([pa.array(range(100_000))], schema=schema)
+            raise ValueError("the disk of somebody else")
+
+        self.con.write("broken_off", pa.table({"a": [1]}), mode="replace")
+        with self.assertRaisesRegex(Exception, "the disk of somebody else"):
+            self.con.write("broken_off", pa.RecordBatchReader.from_batches(schema, batches()), mode="append")
+        self.assertEqual(self.rows("SELECT count(*) FROM broken_off"), [(1,)])
+        self.assertFalse(self.con.in_transaction)
+
+    def test_rows_that_do_not_fit_are_refused(self):
+        self.con.sql("CREATE OR REPLACE TABLE narrow (a BIGINT NOT NULL)")
+        with self.assertRaises(quiver.DatabaseError):
+            self.con.write("narrow", pa.table({"a": ["no number"]}), mode="append")
+        with self.assertRaises(quiver.DatabaseError):
+            self.con.write("narrow", pa.table({"a": pa.array([None], pa.int64())}), mode="append")
+        with self.assertRaisesRegex(quiver.ProgrammingError, "int has no rows"):
+            self.con.write("narrow", 7, mode="append")
+        self.assertEqual(self.rows("SELECT count(*) FROM narrow"), [(0,)])
+
+    def test_text_that_is_none_is_refused(self):
+        bad = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
+        with self.assertRaises(quiver.DatabaseError):
+            self.con.write("bad_text", pa.table({"t": bad}))
+        self.assertNotIn("bad_text", self.con.tables())
+
+    def test_names_are_taken_as_they_are(self):
+        self.con.sql('CREATE SCHEMA IF NOT EXISTS "Other One"')
+        self.con.write("Odd.na\"me", pa.table({"A b": [1]}), schema="Other One", mode="replace")
+        self.assertEqual(self.con.table("Odd.na\"me", schema="Other One").arrow(["A b"]).to_pydict(), {"A b": [1]})
+        self.assertEqual(self.con.tables("Other One"), ["Odd.na\"me"])
+
+    def test_a_statement_runs_for_each_row_of_parameters(self):
+        self.con.sql("CREATE OR REPLACE TABLE many (a BIGINT, b VARCHAR)")
+        self.assertEqual(self.con.executemany("INSERT INTO many VALUES (?, ?)", [(1, "one"), (2, None), (3, "three")]), 3)
+        self.assertEqual(self.con.executemany("UPDATE many SET b = ? WHERE a = ?", [("1", 1), ("3", 3)]), 2)
+        self.assertEqual(self.rows("SELECT * FROM many ORDER BY a"), [(1, "1"), (2, None), (3, "3")])
+        self.assertEqual(self.con.executemany("DELETE FROM many WHERE a = ?", []), 0)
+
+    def test_files_are_imported(self):
+        table = pa.table({"n": [1, 2], "t": ["a", None]})
+        pa.parquet.write_table(table, self.files / "taken.parquet")
+        pa.csv.write_csv(table, self.files / "part1.csv")
+        pa.csv.write_csv(table, self.files / "part2.csv")
+        self.assertEqual(self.con.import_(self.files / "taken.parquet", mode="replace").rows, 2)
+        self.assertEqual(self.rows("SELECT n, t FROM taken ORDER BY n"), [(1, "a"), (2, None)])
+        imported = self.con.import_(str(self.files / "part*.csv"), table="parts", mode="replace")
+        self.assertEqual((imported.table, imported.rows), ("parts", 4))
+        self.con.import_([self.files / "part1.csv"], table="parts", mode="append")
+        self.assertEqual(self.rows("SELECT sum(n) FROM parts"), [(9,)])
+        with self.assertRaises(quiver.ProgrammingError):
+            self.con.import_(self.files / "nothing.csv")
+
+    def test_a_transaction_commits_at_its_end_or_rolls_back(self):
+        self.con.sql("CREATE OR REPLACE TABLE kept (a BIGINT)")
+        with self.con.another() as other:
+            with self.con.transaction():
+                self.con.sql("INSERT INTO kept VALUES (1)")
+                self.con.write("kept", pa.table({"a": [2]}), mode="append")
+                self.assertEqual(self.rows("SELECT count(*) FROM kept"), [(2,)])
+                self.assertEqual(other.sql("SELECT count(*) FROM kept").fetchall(), [(0,)])
+            with self.assertRaises(ZeroDivisionError), self.con.transaction():
+                self.con.sql("INSERT INTO kept VALUES (3)")
+                raise ZeroDivisionError
+            self.assertEqual(other.sql("SELECT a FROM kept ORDER BY a").fetchall(), [(1,), (2,)])
+
+    def test_the_second_of_two_that_change_a_row_fails(self):
+        self.con.sql("CREATE OR REPLACE TABLE fought_over (a BIGINT)")
+        self.con.sql("INSERT INTO fought_over VALUES (1)")
+        with self.con.another() as other:
+            self.con.begin()
+            other.begin()
+            other.sql("SELECT a FROM fought_over").fetchall()
+            self.con.sql("UPDATE fought_over SET a = 10")
+            self.con.commit()
+            with self.assertRaises(quiver.ConflictError):
+                other.sql("UPDATE fought_over SET a = 20")
+                other.commit()
+        self.assertEqual(self.rows("SELECT a FROM fought_over"), [(10,)])
+
+
+globals().update(in_both_ways(Writing))

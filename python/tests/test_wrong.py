@@ -1,0 +1,245 @@
+"""What people do wrong, and what they are told."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+
+import quiver
+import quiver.testing
+from both import Connected, InProcess, in_both_ways
+
+ENDLESS = "SELECT max(value * 7 % 13) FROM generate_series(1, 1000000000000) AS g (value)"
+ENDLESS_ROWS = "SELECT value FROM generate_series(1, 1000000000000) AS g (value)"
+
+
+class Wrong:
+    def test_wrong_sql_is_shown_with_its_place(self):
+        with self.assertRaises(quiver.ProgrammingError) as raised:
+            self.con.sql("SELECT 1,\n  sumn(2)")
+        self.assertEqual((raised.exception.line, raised.exception.column), (2, 3))
+        self.assertIn('did you mean "sum"', str(raised.exception))
+        self.assertIn("(at line 2, column 3)", str(raised.exception))
+
+    def test_what_is_not_there_is_named(self):
+        with self.assertRaisesRegex(quiver.ProgrammingError, '"nowhere" does not exist'):
+            self.con.table("nowhere")
+        with self.assertRaisesRegex(quiver.ProgrammingError, "nowhere"):
+            self.con.sql("SELECT * FROM nowhere")
+
+    def test_kinds_of_errors_have_classes(self):
+        self.con.sql("CREATE OR REPLACE TABLE held (a BIGINT PRIMARY KEY)")
+        self.con.sql("INSERT INTO held VALUES (1)")
+        with self.assertRaises(quiver.IntegrityError):
+            self.con.sql("INSERT INTO held VALUES (1)")
+        with self.assertRaises(quiver.ProgrammingError):
+            self.con.sql("CREATE TABLE held (a BIGINT)")
+        with self.assertRaises(quiver.NotSupportedError):
+            self.con.sql("VACUUM held")
+
+    def test_an_error_in_the_middle_of_the_rows_is_raised(self):
+        result = self.con.sql("SELECT 1 / (200000 - value) FROM generate_series(1, 200000) AS g (value)")
+        with self.assertRaisesRegex(quiver.Error, "(?i)zero"):
+            result.arrow()
+        result = self.con.sql("SELECT 1 / (200000 - value) FROM generate_series(1, 200000) AS g (value)")
+        with self.assertRaisesRegex(Exception, "(?i)zero"):
+            pa.table(result)
+        self.assertEqual(self.rows("SELECT 1"), [(1,)])
+
+    def test_parameters_that_do_not_fit_are_refused(self):
+        with self.assertRaisesRegex(quiver.ProgrammingError, "parameter 2 is object"):
+            self.con.sql("SELECT ?, ?", [1, object()])
+        with self.assertRaisesRegex(quiver.ProgrammingError, "1 parameters and was given 2 values"):
+            self.con.sql("SELECT CAST(? AS BIGINT)", [1, 2])
+        with self.assertRaisesRegex(quiver.ProgrammingError, "not str"):
+            self.con.sql("SELECT ?", "text")
+        with self.assertRaisesRegex(quiver.NotSupportedError, "by name"):
+            self.con.sql("SELECT $a", {"a": 1})
+        self.con.sql("CREATE OR REPLACE TABLE typed (a BIGINT)")
+        with self.assertRaisesRegex(quiver.ProgrammingError, "is no BIGINT"):
+            self.con.sql("INSERT INTO typed VALUES (?)", ["no number"])
+        with self.assertRaisesRegex(quiver.ProgrammingError, "row 2 of the parameters has 2 values"):
+            self.con.executemany("INSERT INTO typed VALUES (?)", [(1,), (2, 3)])
+        self.assertEqual(self.rows("SELECT count(*) FROM typed"), [(0,)])
+
+    def test_a_closed_connection_says_so(self):
+        result = self.con.sql("SELECT 1")
+        table = self.con.write("closing", pa.table({"a": [1]}), mode="replace") and self.con.table("closing")
+        self.con.close()
+        self.con.close()
+        for use in (lambda: self.con.sql("SELECT 1"), table.arrow, result.explain, self.con.begin, self.con.another):
+            with self.assertRaisesRegex(quiver.InterfaceError, "closed"):
+                use()
+
+    def test_ctrl_c_ends_a_query_and_not_the_connection(self):
+        reads = [(ENDLESS, quiver.Result.fetchall), (ENDLESS_ROWS, quiver.Result.arrow), (ENDLESS_ROWS, lambda rows: deque(rows, 0))]
+        for query, read in reads:
+            with self.subTest(query), self.assertRaises(KeyboardInterrupt):
+                interrupt = threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT])
+                interrupt.start()
+                read(self.con.sql(query))
+            self.assertEqual(self.rows("SELECT 1"), [(1,)])
+
+    def test_a_result_that_is_closed_ends_its_query(self):
+        with self.con.sql(ENDLESS_ROWS) as result:
+            self.assertIsNotNone(result.fetchone())
+        self.assertEqual(self.rows("SELECT 1"), [(1,)])
+
+    def test_threads_share_a_connection(self):
+        self.con.sql("CREATE OR REPLACE TABLE shared (a BIGINT)")
+
+        def work(number):
+            self.con.sql("INSERT INTO shared VALUES (?)", [number])
+            counted = self.con.sql("SELECT count(*) FROM generate_series(1, 20000) AS g (value) WHERE value > ?", [number])
+            return counted.fetchone()[0]
+
+        with ThreadPoolExecutor(8) as threads:
+            self.assertEqual(list(threads.map(work, range(40))), [20_000 - number for number in range(40)])
+        self.assertEqual(self.rows("SELECT count(*), sum(a) FROM shared"), [(40, 780)])
+
+    def test_a_forked_process_is_told_to_open_again(self):
+        self.con.write("forked", pa.table({"a": [1]}), mode="replace")
+        result = self.con.sql("SELECT a FROM forked")
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            said = "nothing"
+            try:
+                self.con.sql("SELECT 1")
+            except quiver.InterfaceError as error:
+                said = str(error)
+            except BaseException as error:
+                said = repr(error)
+            del result
+            self.con.close()
+            os.write(writing, said.encode())
+            os._exit(0)
+        os.close(writing)
+        with open(reading) as told:
+            self.assertRegex(told.read(), "forked from")
+        os.waitpid(child, 0)
+        self.assertEqual(result.fetchall(), [(1,)])
+        self.assertEqual(self.con.write("forked", pa.table({"a": [2]}), mode="append"), 1)
+
+
+globals().update(in_both_ways(Wrong))
+
+
+class WrongStore(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory(prefix="quiver-test-")
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+
+    def test_a_store_that_is_not_there_is_not_made_for_reading(self):
+        with self.assertRaises(quiver.Error) as raised:
+            quiver.open(self.directory / "missing", read_only=True)
+        self.assertIn("missing", str(raised.exception))
+        self.assertFalse((self.directory / "missing").exists())
+
+    def test_a_directory_of_something_else_is_no_store(self):
+        (self.directory / "letters").mkdir()
+        (self.directory / "letters" / "a.txt").write_text("dear")
+        with self.assertRaises(quiver.OperationalError):
+            quiver.open(self.directory / "letters")
+
+    def test_a_store_that_another_process_writes_to_is_refused(self):
+        store = self.directory / "store"
+        with quiver.open(store):
+            done = subprocess.run([quiver.testing.binary(), "--store", store, "-c", "SELECT 1"], capture_output=True, text=True)
+            self.assertNotEqual(done.returncode, 0)
+            again = "import quiver, sys; quiver.open(sys.argv[1])"
+            done = subprocess.run([sys.executable, "-c", again, store], capture_output=True, text=True, env=self.environment())
+            self.assertIn("quiver.errors.OperationalError", done.stderr)
+        with quiver.open(store) as con:
+            self.assertEqual(con.sql("SELECT 1").fetchall(), [(1,)])
+
+    def test_opening_again_in_one_process_shares_the_store(self):
+        store = self.directory / "store"
+        with quiver.open(store) as one, quiver.open(store) as other:
+            one.write("t", pa.table({"a": [1]}))
+            self.assertEqual(other.tables(), ["t"])
+            with self.assertRaisesRegex(quiver.InterfaceError, "other options"):
+                quiver.open(store, read_only=True)
+        with quiver.open(store, read_only=True) as con, self.assertRaises(quiver.OperationalError):
+            con.sql("CREATE TABLE u (a BIGINT)")
+
+    def test_a_store_without_a_path_goes_when_it_is_closed(self):
+        with quiver.open(memory_limit="512MB", threads=1) as con:
+            con.write("t", pa.table({"a": [1, 2]}))
+            self.assertEqual(len(con.table("t")), 2)
+        with self.assertRaisesRegex(quiver.ProgrammingError, '"much" is no size'):
+            quiver.open(memory_limit="much")
+
+    def test_a_process_ends_with_a_store_open_and_a_query_running(self):
+        script = "import quiver, sys; rows = quiver.open(sys.argv[1]).sql(sys.argv[2]); rows.fetchone(); print('left')"
+        command = [sys.executable, "-c", script, self.directory / "store", ENDLESS_ROWS]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=self.environment())
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "left\n", ""))
+
+    def environment(self):
+        return os.environ | {"PYTHONPATH": str(Path(quiver.__file__).parents[1])}
+
+
+class ClosedUnderReaders:
+    def test_a_connection_that_closes_ends_what_is_being_read(self):
+        result = self.con.sql(ENDLESS_ROWS)
+        batches = iter(result)
+        next(batches)
+        self.con.close()
+        with self.assertRaisesRegex(quiver.InterfaceError, "closed"):
+            for _ in range(100):
+                next(batches)
+
+
+globals().update(in_both_ways(ClosedUnderReaders))
+
+
+class InterruptedReader(Connected, InProcess):
+    def test_ctrl_c_is_seen_where_another_library_reads(self):
+        threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT]).start()
+        with self.assertRaises(KeyboardInterrupt):
+            # The library in between raises an error of its own, and Python the signal's right after it.
+            with suppress(pa.ArrowInvalid):
+                pa.table(self.con.sql(ENDLESS))
+            for _ in range(1_000_000):
+                pass
+
+    def test_a_connection_that_closes_ends_what_another_library_reads(self):
+        reader = pa.RecordBatchReader.from_stream(self.con.sql(ENDLESS_ROWS))
+        reader.read_next_batch()
+        self.con.close()
+        with self.assertRaisesRegex(Exception, "closed"):
+            for _ in range(100):
+                reader.read_next_batch()
+
+
+class NoServer(unittest.TestCase):
+    def test_a_server_that_is_not_there_is_named(self):
+        with self.assertRaises(quiver.OperationalError):
+            quiver.connect("grpc://127.0.0.1:1")
+
+    def test_an_address_that_is_none_is_refused(self):
+        for uri in ("localhost:31337", "http://localhost:1", "grpc://localhost"):
+            with self.subTest(uri), self.assertRaisesRegex(quiver.ProgrammingError, "write grpc://host:port"):
+                quiver.connect(uri)
+
+    def test_certificates_without_tls_are_refused(self):
+        with self.assertRaisesRegex(quiver.ProgrammingError, "grpc\\+tls"):
+            quiver.connect("grpc://127.0.0.1:1", tls_ca=__file__)
+
+    def test_a_connection_ends_well_when_its_server_is_gone(self):
+        with quiver.testing.serve() as server:
+            con = quiver.connect(server.uri)
+        with self.assertRaises(quiver.OperationalError):
+            con.sql("SELECT 1")
+        con.close()
