@@ -25,6 +25,7 @@ SWITCHES = {
     "integer_sets": ["quiver.integer_sets = false"],
     "await_join_filters": ["quiver.await_join_filters = false"],
     "fast_decimals": ["quiver.fast_decimals = false"],
+    "skip_rows": ["quiver.skip_rows = false"],
     "join_dynamic_filters": ["datafusion.optimizer.enable_join_dynamic_filter_pushdown = false"],
     "topk_dynamic_filters": ["datafusion.optimizer.enable_topk_dynamic_filter_pushdown = false"],
     "join_reordering": ["datafusion.optimizer.join_reordering = false"],
@@ -36,6 +37,8 @@ SWITCHES = {
 ALL_ON = "all on"
 NOISE = "nothing (noise)"
 TOP = 3
+# None of TPC-H has an OFFSET.
+PAGE = "SELECT * FROM lineitem LIMIT 100 OFFSET 5000000"
 
 
 def main() -> int:
@@ -49,7 +52,8 @@ def main() -> int:
         for at, (name, settings) in enumerate(configurations.items()):
             (scratch / str(at)).mkdir()
             engines[name] = Quiver(store, options.threads, scratch / str(at), read_only=True, settings=settings)
-        measured = {number: measure(number, sql, engines, options.rounds) for number, sql in queries.items()}
+        measured = {number: measure(f"Q{number}", sql, engines, options.rounds) for number, sql in queries.items()}
+        page = measure("page", PAGE, engines, options.rounds)
     except QueryFailed as failure:
         sys.exit(f"bench: {name}: {failure}")
     finally:
@@ -57,9 +61,9 @@ def main() -> int:
             engine.close()
         shutil.rmtree(scratch, ignore_errors=True)
 
-    result = {"machine": machine(options), "queries": measured}
+    result = {"machine": machine(options), "queries": measured, "page": page}
     save(f"switches-sf{float(options.scale):g}", text_report(result), result, options)
-    return 1 if any(query["problems"] for query in measured.values()) else 0
+    return 1 if any(query["problems"] for query in [*measured.values(), page]) else 0
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -86,7 +90,7 @@ def switch_names(chosen: str) -> list[str]:
 # --- measuring ---
 
 
-def measure(number: int, sql: str, engines: dict[str, Quiver], rounds: int) -> dict:
+def measure(label: str, sql: str, engines: dict[str, Quiver], rounds: int) -> dict:
     """One warm-up each, whose results are compared; then all in turn, each round beginning with
     another, so that nobody always runs after the same neighbour."""
     query: dict = {"times_ms": {name: [] for name in engines}, "problems": []}
@@ -110,7 +114,7 @@ def measure(number: int, sql: str, engines: dict[str, Quiver], rounds: int) -> d
         for name in rotated(list(engines), round_number):
             if (time_ms := run(name)) is not None:
                 query["times_ms"][name].append(time_ms)
-    print(f"Q{number}: {'; '.join(query['problems'][:3]) or 'ok'}", file=sys.stderr)
+    print(f"{label}: {'; '.join(query['problems'][:3]) or 'ok'}", file=sys.stderr)
     return query
 
 
@@ -148,10 +152,19 @@ def text_report(result: dict) -> str:
         "",
         f"{'switched off':<24}{'geom. mean':>10}{'of medians':>12}   matters most for; least for",
         *(switch_line(queries, name) for name in names),
+        "",
+        page_line(result["page"]["times_ms"]),
     ]
     for number, query in queries.items():
         lines += [f"Q{number}: {problem}" for problem in query["problems"][:5]]
+    lines += [f"page: {problem}" for problem in result["page"]["problems"][:5]]
     return "\n".join(lines)
+
+
+def page_line(times_ms: dict[str, list[float]]) -> str:
+    """Of the one switch that the page is for."""
+    best = [f"{min(taken):.1f} ms {name}" for name, taken in times_ms.items() if taken and name in (ALL_ON, "skip_rows")]
+    return f"a page ({PAGE}): {', '.join(best)}"
 
 
 def switch_line(queries: dict, name: str) -> str:

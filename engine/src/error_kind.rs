@@ -31,6 +31,29 @@ pub enum ErrorKind {
     Internal,
 }
 
+impl ErrorKind {
+    /// In one word, for columns, logs and other programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Invalid => "invalid",
+            ErrorKind::NotFound => "not_found",
+            ErrorKind::AlreadyExists => "already_exists",
+            ErrorKind::NotAllowed => "not_allowed",
+            ErrorKind::Conflict => "conflict",
+            ErrorKind::Exhausted => "exhausted",
+            ErrorKind::ReadOnly => "read_only",
+            ErrorKind::Unsupported => "unsupported",
+            ErrorKind::Cancelled => "cancelled",
+            ErrorKind::TimedOut => "timed_out",
+            ErrorKind::Denied => "denied",
+            ErrorKind::Unauthenticated => "unauthenticated",
+            ErrorKind::Damaged => "damaged",
+            ErrorKind::Unavailable => "unavailable",
+            ErrorKind::Internal => "internal",
+        }
+    }
+}
+
 impl EngineError {
     pub fn kind(&self) -> ErrorKind {
         match self {

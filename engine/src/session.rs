@@ -25,12 +25,11 @@ use crate::dml::{self, Retry, RowChangePlanner};
 use crate::engine::EngineShared;
 use crate::error::EngineError;
 use crate::functions;
-use crate::import::{self, FileScan, ImportSummary, LoadOptions};
 use crate::insert::Targets;
 use crate::memory::QueryPool;
 use crate::optimizer::{self, AwaitJoinFilters, FastDecimals, SkipRows};
 use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
-use crate::queries::{Entry, Placed, Query, reads_system_alone};
+use crate::queries::{Entry, Gate, Placed, Query, reads_system_alone};
 use crate::report::ReportCollector;
 use crate::stack::deep;
 use crate::sql::{self, Parsed, StatementText};
@@ -38,6 +37,7 @@ use crate::system::system_listing;
 use crate::write::TransactionSlot;
 
 mod config;
+mod import;
 mod mapped;
 mod owner;
 mod parameters;
@@ -61,12 +61,16 @@ pub struct Session {
     pub(crate) transaction: Arc<TransactionSlot>,
     pub(crate) targets: Targets,
     pub(crate) owner: Owner,
+    /// None: it has all rights.
+    access: Option<Arc<SessionAccess>>,
 }
 
 /// One statement while it is planned and started.
 pub struct Running {
     pub(crate) engine: Arc<EngineShared>,
     pub(crate) catalog: Arc<StoreCatalog>,
+    /// Of the session's user.
+    pub(crate) access: Option<Arc<SessionAccess>>,
     pub(crate) state: SessionState,
     sql: String,
     query: Arc<Query>,
@@ -82,12 +86,9 @@ impl Session {
     /// Without `access` it has all rights.
     pub(crate) fn new(engine: Arc<EngineShared>, access: Option<Arc<SessionAccess>>) -> Result<Session, EngineError> {
         let snapshot = engine.store.snapshot()?;
-        let owner = match &access {
-            Some(access) => Owner::of(&engine, access.name().into()),
-            None => Owner::local(&engine),
-        };
+        let owner = Owner::of(&engine, access.as_deref().map(Author::name));
         let transaction = engine.transactions.new_slot(access.clone().map(|access| access as Arc<dyn Author>));
-        let catalog = StoreCatalog::new(Arc::clone(&engine), snapshot, Arc::clone(&transaction), access);
+        let catalog = StoreCatalog::new(Arc::clone(&engine), snapshot, Arc::clone(&transaction), access.clone());
         let state = SessionStateBuilder::new()
             .with_config(config(&engine))
             .with_runtime_env(Arc::clone(&engine.runtime))
@@ -107,7 +108,7 @@ impl Session {
         context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
         catalog.rest();
-        Ok(Session { engine, context, catalog, prepared: Mutex::default(), transaction, targets: Targets::default(), owner })
+        Ok(Session { engine, context, catalog, prepared: Mutex::default(), transaction, targets: Targets::default(), owner, access })
     }
 
     pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
@@ -138,29 +139,13 @@ impl Session {
             let done = query.gate.until_stopped(deep(self.run(&running))).await;
             self.catalog.rest();
             if let Err(error) = &done {
-                if retry.after(error).await {
+                if query.gate.until_stopped(async { Ok(retry.after(error).await) }).await? {
                     continue;
                 }
                 self.transaction.fail();
             }
             return done;
         }
-    }
-
-    /// Reads files into a table, in one commit.
-    pub async fn import(&self, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
-        let entry = self.enter(&format!("IMPORT INTO {}", sql::quoted(&options.table)));
-        let done = self.import_in(entry.query(), options, scan).instrument(entry.query().span.clone()).await;
-        let rows = done.as_ref().map_or(0, |done| done.rows);
-        entry.close(StatementKind::Write, rows, done)
-    }
-
-    async fn import_in(&self, query: &Arc<Query>, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
-        let running = self.begin("", query)?;
-        self.catalog.check(|permit| permit.files("import files"))?;
-        let done = query.gate.until_stopped(Box::pin(import::load(&running, options, scan))).await;
-        self.catalog.rest();
-        done
     }
 
     pub(crate) fn begin(&self, sql: &str, query: &Arc<Query>) -> Result<Running, EngineError> {
@@ -178,6 +163,7 @@ impl Session {
         Ok(Running {
             engine: Arc::clone(&self.engine),
             catalog: Arc::clone(&self.catalog),
+            access: self.access.clone(),
             state,
             sql: sql.to_string(),
             query: Arc::clone(query),
@@ -265,6 +251,14 @@ impl Session {
         Ok(listing?)
     }
 
+    /// A stored table as of now; None for a view, and where there is none of the name.
+    pub fn table(&self, schema: &str, name: &str) -> Result<Option<TableListing>, EngineError> {
+        self.catalog.refresh()?;
+        let listed = self.catalog.listed(schema, name);
+        self.catalog.rest();
+        Ok(listed?)
+    }
+
     /// The tables of the schema `system`, which no other list has.
     pub fn system_tables(&self) -> Vec<TableListing> {
         system_listing()
@@ -319,6 +313,11 @@ impl Running {
     /// The plan of any statement but those that change rows.
     pub(crate) async fn plan_query(&self, statement: Statement) -> Result<LogicalPlan, EngineError> {
         catalog::planning(sql::plan_statement(&self.state, statement)).await.map_err(|error| self.located(error))
+    }
+
+    /// Whether it may go on.
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
+        &self.query.gate
     }
 
     /// With the memory that the statement may take.
@@ -384,5 +383,12 @@ impl Running {
     fn rows(&self, kind: StatementKind, batch: RecordBatch) -> Result<QueryOutput, EngineError> {
         let stream = RecordBatchStreamAdapter::new(batch.schema(), futures::stream::iter([Ok(batch)]));
         Ok(QueryOutput::done(kind, Box::pin(stream), self.measures()))
+    }
+}
+
+/// The session holds no files of a statement that nobody waits for any more.
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.catalog.rest();
     }
 }

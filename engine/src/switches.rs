@@ -20,6 +20,8 @@ extensions_options! {
         pub fast_decimals: bool, default = true
         /// Runs `INSERT … VALUES` of few literal rows without planning it.
         pub direct_inserts: bool, default = true
+        /// Leaves out the rows before an OFFSET where they lie.
+        pub skip_rows: bool, default = true
         /// How soon small writes of the session are durable: `sync`, `async`, or `table` for what each table says.
         pub durability: String, default = TABLE.to_string()
         /// Milliseconds that a statement of the session may take, from its start to the last row that is read; 0 for as many as it takes.
@@ -28,12 +30,13 @@ extensions_options! {
 }
 
 /// The settings as SET knows them; DataFusion lists an extension's without their prefix.
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 8] = [
     "quiver.zone_pruning",
     "quiver.integer_sets",
     "quiver.await_join_filters",
     "quiver.fast_decimals",
     "quiver.direct_inserts",
+    "quiver.skip_rows",
     DURABILITY,
     STATEMENT_TIMEOUT,
 ];

@@ -2,6 +2,7 @@
 
 use arrow::error::ArrowError;
 use arrow_flight::error::FlightError;
+use bytes::Bytes;
 use engine::{EngineError, ErrorKind};
 use tonic::{Code, Status};
 
@@ -37,18 +38,54 @@ pub fn status_in(error: EngineError, sql: &str) -> Status {
 }
 
 /// A message travels in a header, and clients commonly take 8 KiB of those in all.
-const MESSAGE_CHARS_MAX: usize = 2_000;
+const MESSAGE_BYTES_MAX: usize = 5_000;
 
 fn sentence(error: &EngineError) -> String {
-    let mut text = match error.hint() {
+    let text = match error.hint() {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
     };
-    if let Some((end, _)) = text.char_indices().nth(MESSAGE_CHARS_MAX) {
-        text.truncate(end);
-        text.push('…');
+    match end_of_fitting(&text) {
+        Some(end) => shortened(&text, end),
+        None => text,
     }
-    text
+}
+
+/// Where a message is cut off; None if it fits as it is.
+fn end_of_fitting(text: &str) -> Option<usize> {
+    let mut bytes = 0;
+    text.char_indices().find_map(|(at, char)| {
+        bytes += header_bytes(char);
+        (bytes > MESSAGE_BYTES_MAX).then_some(at)
+    })
+}
+
+/// In a header, most bytes that are no letters are three: `%20`.
+fn header_bytes(char: char) -> usize {
+    if char.is_ascii_alphanumeric() { 1 } else { 3 * char.len_utf8() }
+}
+
+fn shortened(text: &str, end: usize) -> String {
+    format!("{}…", &text[..end])
+}
+
+/// What a call has come to, for the log and for the client: it may repeat what the client has sent, which need not fit into a
+/// header. What is the client's to mend is worth a line to who looks for it, and a bug of ours to everybody.
+pub fn told(call: &str, error: Status) -> Status {
+    let error = match end_of_fitting(error.message()) {
+        Some(end) => {
+            let details = Bytes::copy_from_slice(error.details());
+            Status::with_details_and_metadata(error.code(), shortened(error.message(), end), details, error.metadata().clone())
+        }
+        None => error,
+    };
+    match error.code() {
+        Code::Internal | Code::DataLoss | Code::Unavailable | Code::Unknown => {
+            tracing::error!(call, code = ?error.code(), "{}", error.message());
+        }
+        code => tracing::info!(call, ?code, "{}", error.message()),
+    }
+    error
 }
 
 /// Line and column from 1; the column counts characters.
@@ -78,7 +115,21 @@ pub fn protobuf_status(what: &str) -> Status {
 
 #[cfg(test)]
 mod tests {
+    use tonic::codegen::http;
+
     use super::*;
+
+    #[test]
+    fn a_message_fits_into_a_header() {
+        for long in ["x".repeat(1 << 20), "no such table ".repeat(1_000), "ü".repeat(10_000), "🦀".repeat(10_000)] {
+            let sent = told("Test", Status::invalid_argument(long));
+            assert!(sent.message().ends_with('…'));
+            let mut headers = http::HeaderMap::new();
+            sent.add_header(&mut headers).unwrap();
+            assert!((1_000..6_000).contains(&headers["grpc-message"].len()), "{} bytes", headers["grpc-message"].len());
+        }
+        assert_eq!(told("Test", Status::invalid_argument("short")).message(), "short");
+    }
 
     #[test]
     fn a_place_is_counted_in_lines_and_characters() {

@@ -135,6 +135,11 @@ impl<T> Handles<T> {
         self.entries.lock().by_handle.len()
     }
 
+    /// Whether there is one of which this is so.
+    pub fn any(&self, is_so: impl Fn(&T) -> bool) -> bool {
+        self.entries.lock().by_handle.values().any(|entry| is_so(&entry.value))
+    }
+
     fn extract(&self, mut take: impl FnMut(&Entry<T>) -> bool) -> Vec<Entry<T>> {
         let mut entries = self.entries.lock();
         let gone: Vec<Handle> = entries.by_handle.iter().filter(|(_, entry)| take(entry)).map(|(handle, _)| handle.clone()).collect();

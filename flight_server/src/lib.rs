@@ -10,7 +10,7 @@
 //! - [`stream`] — batches to messages and back
 //! - [`running`] — calls that stream: so many at once, and none that nobody reads
 //! - [`client`] — the other end, for programs of ours
-//! - [`monitor`] — health and numbers, which [`http`] answers with
+//! - [`monitor`] — health and numbers, which [`http`] answers with, and traces
 //! - [`handles`] — what clients hold of us: bounded, and forgotten when idle; [`budget`] how much of it
 
 mod auth;
@@ -41,7 +41,8 @@ mod tls;
 mod transactions;
 
 pub use auth::{LoginOptions, TokenError, token_for};
+pub use listen::Silence;
 pub use log::{LogOptions, log_to_stderr};
 pub use options::{HandOff, Limits, ServerOptions};
 pub use server::{Server, ServerError};
-pub use tls::{TlsError, TlsOptions};
+pub use tls::{Certificates, TlsError, TlsOptions};

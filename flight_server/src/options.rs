@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::auth::LoginOptions;
+use crate::listen::Silence;
 use crate::tls::TlsOptions;
 
 /// Who may have tables as files to map. As text: nothing, `*`, or names with commas between.
@@ -47,6 +48,8 @@ pub struct ServerOptions {
     pub limits: Limits,
     /// Where `/health` and `/metrics` are answered; nowhere if not given.
     pub http: Option<SocketAddr>,
+    /// The collector that traces are sent to by OTLP; none if not given.
+    pub otlp_endpoint: Option<String>,
     /// The largest message that is taken; a longer one ends its call.
     pub message_bytes_max: usize,
     /// What one message may hold once it is unpacked.
@@ -90,6 +93,7 @@ pub struct Limits {
     pub call_idle: Duration,
     /// What one user may hold of each of the limits for all, so that none keeps the others out.
     pub user_share_percent: usize,
+    pub silence: Silence,
 }
 
 impl Default for Limits {
@@ -100,6 +104,7 @@ impl Default for Limits {
             streams_max: 2_000,
             call_idle: Duration::from_secs(10 * 60),
             user_share_percent: 25,
+            silence: Silence::default(),
         }
     }
 }
@@ -122,6 +127,7 @@ impl Default for ServerOptions {
             login: LoginOptions::default(),
             limits: Limits::default(),
             http: None,
+            otlp_endpoint: None,
             message_bytes_max: 256 << 20,
             unpacked_bytes_max: 1 << 30,
             parameter_bytes_max: 64 << 20,

@@ -12,9 +12,10 @@ use parking_lot::Mutex;
 use tonic::Status;
 
 use crate::auth::Owner;
+use crate::error::told;
 use crate::handles::{Handle, Handles, new_handle};
 use crate::options::ServerOptions;
-use crate::stream::{Cancel, FlightStream};
+use crate::stream::{Cancel, FlightStream, Message};
 
 pub struct Running {
     gets: Handles<Get>,
@@ -115,10 +116,11 @@ struct Watched {
 }
 
 impl Stream for Watched {
-    type Item = Result<FlightData, Status>;
+    type Item = Result<Message, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let polled = self.messages.poll_next_unpin(context);
+        // What goes wrong while a result is made is known to nobody yet.
+        let polled = self.messages.poll_next_unpin(context).map(|next| next.map(|message| message.map_err(|error| told("DoGet", error))));
         *self.get.ready_since.lock() = polled.is_ready().then(Instant::now);
         polled
     }

@@ -6,18 +6,17 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use arrow_flight::flight_service_server::FlightServiceServer;
 use engine::Engine;
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::Http;
-use crate::listen;
-use crate::monitor::Monitor;
-use crate::options::ServerOptions;
-use crate::service::{Calls, Service};
-use crate::tls::{self, TlsError};
+use crate::listen::{self, Door, Received};
+use crate::monitor::{Monitor, traced};
+use crate::options::{Limits, ServerOptions};
+use crate::service::{Calls, Downloads, Service};
+use crate::tls::{Certificates, TlsError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
@@ -34,6 +33,10 @@ pub enum ServerError {
     Tls(#[from] TlsError),
     #[error("{0} is not an address of this machine alone, and HTTP has no TLS and no users: let it listen on 127.0.0.1 or [::1]")]
     HttpNotLoopback(SocketAddr),
+    #[error("this build has no OTLP: leave out --otlp-endpoint and otlp_endpoint, or build quiver with the feature otlp")]
+    NoOtlp,
+    #[error("traces cannot be sent to {endpoint}: {reason}; give --otlp-endpoint the address of a collector such as http://127.0.0.1:4317")]
+    Otlp { endpoint: String, reason: String },
     #[error("cannot listen on {address}: {source}; choose another port, or 0 for any that is free")]
     Listen { address: SocketAddr, source: std::io::Error },
     #[error("the connection to the network broke: {0}")]
@@ -44,9 +47,9 @@ pub enum ServerError {
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    transport: tonic::transport::Server,
-    has_tls: bool,
+    certificates: Option<Certificates>,
     service: Arc<Service>,
+    monitor: Arc<Monitor>,
     stop: CancellationToken,
     http: Option<Http>,
 }
@@ -55,9 +58,8 @@ pub struct Server {
 const LAST_WORDS: Duration = Duration::from_secs(2);
 const RESULTS_LOOKED_AT_EVERY: Duration = Duration::from_millis(50);
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
-/// A connection whose other end is gone without a word is noticed after about their sum.
-const KEEPALIVE_EVERY: Duration = Duration::from_secs(30);
-const KEEPALIVE_WAIT: Duration = Duration::from_secs(20);
+/// What a client may send as one piece: each is a call of the system.
+const FRAME_BYTES: u32 = 256 << 10;
 /// What may be on its way before the other end has read it.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
@@ -65,22 +67,20 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 impl Server {
     pub async fn bind(engine: &Engine, options: ServerOptions) -> Result<Server, ServerError> {
         let wanted = options.listen;
-        let has_tls = options.tls.is_on();
-        listen::check_address(wanted, has_tls, engine.has_users(), options.insecure)?;
-        let transport = tls::secured(transport(&options), &options.tls)?;
+        listen::check_address(wanted, options.tls.is_on(), engine.has_users(), options.insecure)?;
+        let certificates = Certificates::of(&options.tls)?;
         let failed = |source| ServerError::Listen { address: wanted, source };
         let listener = TcpListener::bind(wanted).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let stop = CancellationToken::new();
-        let (http, slow_query_ms) = (options.http, options.slow_query_ms);
         let service = Arc::new(Service::new(engine, options, stop.clone()));
-        let monitor = Monitor::new(engine, Arc::downgrade(&service), service.drain.clone(), slow_query_ms);
-        let http = match http {
+        let monitor = Monitor::new(engine, &service, address)?;
+        let http = match service.options.http {
             Some(address) if !address.ip().is_loopback() => return Err(ServerError::HttpNotLoopback(address)),
-            Some(address) => Some(Http::bind(address, monitor).await.map_err(|source| ServerError::Listen { address, source })?),
+            Some(address) => Some(Http::bind(address, Arc::clone(&monitor)).await.map_err(|source| ServerError::Listen { address, source })?),
             None => None,
         };
-        Ok(Server { listener, address, transport, has_tls, service, stop, http })
+        Ok(Server { listener, address, certificates, service, monitor, stop, http })
     }
 
     /// With the true port, where any was asked for.
@@ -90,7 +90,7 @@ impl Server {
 
     /// What clients connect to.
     pub fn uri(&self) -> String {
-        let scheme = if self.has_tls { "grpc+tls" } else { "grpc" };
+        let scheme = if self.certificates.is_some() { "grpc+tls" } else { "grpc" };
         format!("{scheme}://{}", self.address)
     }
 
@@ -99,16 +99,25 @@ impl Server {
         self.http.as_ref().map(Http::address)
     }
 
+    /// What it proves itself with; None without TLS.
+    pub fn certificates(&self) -> Option<Certificates> {
+        self.certificates.clone()
+    }
+
     /// Answers calls until `leave` is ready. Then none are taken any more, and those that run have
     /// [`ServerOptions::drain`] to end by themselves; true if they did.
     pub async fn serve(self, leave: impl Future<Output = ()>) -> Result<bool, ServerError> {
-        let Server { listener, mut transport, service, stop, http, .. } = self;
+        let Server { listener, certificates, service, monitor, stop, http, .. } = self;
         let sweeping = tokio::spawn(sweep(Arc::downgrade(&service)));
         let watched = http.map(|http| tokio::spawn(http.serve()));
         let leaving = CancellationToken::new();
-        let calls = FlightServiceServer::new(Calls(Arc::clone(&service))).max_decoding_message_size(service.options.message_bytes_max);
-        let incoming = listen::incoming(listener, service.options.limits.connections_max);
-        let serving = transport.add_service(calls).serve_with_incoming_shutdown(incoming, leaving.clone().cancelled_owned());
+        let ServerOptions { message_bytes_max, limits, .. } = &service.options;
+        let calls = Downloads::new(Calls(Arc::clone(&service)), *message_bytes_max);
+        let calls = Received { service: calls, silence: limits.silence.request, longest: limits.silence.whole_request };
+        let calls = traced(calls, monitor.traces.clone());
+        let (connections_max, greeting, counts) = (limits.connections_max, limits.silence.greeting, monitor.connections.clone());
+        let incoming = listen::incoming(listener, Door { connections_max, greeting, certificates, counts });
+        let serving = transport(limits).add_service(calls).serve_with_incoming_shutdown(incoming, leaving.clone().cancelled_owned());
         tokio::pin!(serving);
         let done = tokio::select! {
             ended = &mut serving => ended.map(|()| true).map_err(ServerError::from),
@@ -118,6 +127,9 @@ impl Server {
             }
         };
         sweeping.abort();
+        if let Some(traces) = &monitor.traces {
+            traces.finish().await;
+        }
         if let Some(watched) = watched {
             watched.abort();
         }
@@ -125,13 +137,14 @@ impl Server {
     }
 }
 
-fn transport(options: &ServerOptions) -> tonic::transport::Server {
+fn transport(limits: &Limits) -> tonic::transport::Server {
     tonic::transport::Server::builder()
-        .http2_keepalive_interval(Some(KEEPALIVE_EVERY))
-        .http2_keepalive_timeout(Some(KEEPALIVE_WAIT))
+        .http2_keepalive_interval(Some(limits.silence.ping_every))
+        .http2_keepalive_timeout(Some(limits.silence.ping_wait))
+        .max_frame_size(FRAME_BYTES)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .max_concurrent_streams(u32::try_from(options.limits.calls_per_connection_max).unwrap_or(u32::MAX))
+        .max_concurrent_streams(u32::try_from(limits.calls_per_connection_max).unwrap_or(u32::MAX))
 }
 
 /// Lets running calls end, and cuts off those that have not in time; true if they did.

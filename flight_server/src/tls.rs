@@ -1,9 +1,15 @@
-//! Certificates and keys from files, looked over before they are used: an error names the file and what is wrong.
+//! Certificates and keys from files, looked over before they are used: an error names the file and what is wrong. They are read again
+//! when somebody asks, and then hold for connections that come from there on.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::SystemTime;
 
-use tonic::transport::{Certificate, Identity, ServerTlsConfig};
+use parking_lot::RwLock;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, PrivateSec1KeyDer};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 use x509_cert::der::Decode;
 
 use crate::auth::decode_base64;
@@ -52,45 +58,101 @@ pub enum TlsError {
     Unusable { cert: PathBuf, key: PathBuf, reason: String },
 }
 
-/// Between connecting and the end of the handshake; a client that says nothing holds its place no longer.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-const KEYS: [&str; 3] = ["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"];
+/// What TLS is told to speak over it.
+const HTTP2: &[u8] = b"h2";
 
-/// A server builder with it, if there is to be TLS.
-pub fn secured(server: tonic::transport::Server, options: &TlsOptions) -> Result<tonic::transport::Server, TlsError> {
-    if !options.is_on() {
-        return Ok(server);
-    }
-    let (cert, key) = options.cert.as_deref().zip(options.key.as_deref()).ok_or(TlsError::Incomplete)?;
-    let (cert_text, key_text) = (certificates(cert)?, read(key)?);
-    if !KEYS.iter().any(|kind| !blocks(&key_text, kind).is_empty()) {
-        return Err(TlsError::NoKey { path: key.to_path_buf() });
-    }
-    let mut config = ServerTlsConfig::new().identity(Identity::from_pem(cert_text, key_text)).timeout(HANDSHAKE_TIMEOUT);
-    if let Some(ca) = &options.client_ca {
-        config = config.client_ca_root(Certificate::from_pem(certificates(ca)?)).client_auth_optional(options.client_cert != REQUIRED);
-    }
-    let unusable = |error| TlsError::Unusable { cert: cert.to_path_buf(), key: key.to_path_buf(), reason: innermost(&error).to_string() };
-    server.tls_config(config).map_err(unusable)
+/// The certificates as they were read last. Copies of this are the same ones.
+#[derive(Debug, Clone)]
+pub struct Certificates(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    options: TlsOptions,
+    config: RwLock<Arc<ServerConfig>>,
 }
 
-/// The text of a file with certificates, each of which can be read.
-fn certificates(path: &Path) -> Result<String, TlsError> {
-    let text = read(path)?;
-    let blocks = blocks(&text, "CERTIFICATE");
+impl Certificates {
+    /// None where there is to be no TLS.
+    pub fn of(options: &TlsOptions) -> Result<Option<Certificates>, TlsError> {
+        if !options.is_on() {
+            return Ok(None);
+        }
+        let config = RwLock::new(Arc::new(config(options)?));
+        Ok(Some(Certificates(Arc::new(Inner { options: options.clone(), config }))))
+    }
+
+    /// Reads the files again. Connections that are open go on as they began. Where a file will not do, all stays as it was.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        match config(&self.0.options) {
+            Ok(config) => {
+                *self.0.config.write() = Arc::new(config);
+                tracing::info!("the certificates were read again");
+                Ok(())
+            }
+            Err(error) => {
+                tracing::error!("the certificates stay as they were: {error}");
+                Err(error)
+            }
+        }
+    }
+
+    /// For one connection.
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.0.config.read())
+    }
+}
+
+fn config(options: &TlsOptions) -> Result<ServerConfig, TlsError> {
+    let (cert, key) = options.cert.as_deref().zip(options.key.as_deref()).ok_or(TlsError::Incomplete)?;
+    let (chain, private_key) = (certificates(cert)?, private_key(key)?);
+    let unusable = |error: rustls::Error| TlsError::Unusable { cert: cert.to_path_buf(), key: key.to_path_buf(), reason: error.to_string() };
+    let provider = Arc::new(default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().map_err(unusable)?;
+    let builder = match &options.client_ca {
+        None => builder.with_no_client_auth(),
+        Some(ca) => {
+            let bad = |reason: String| TlsError::BadCertificate { path: ca.clone(), reason };
+            let mut authorities = RootCertStore::empty();
+            for certificate in certificates(ca)? {
+                authorities.add(certificate).map_err(|error| bad(error.to_string()))?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(authorities), provider);
+            let verifier = if options.client_cert == REQUIRED { verifier } else { verifier.allow_unauthenticated() };
+            builder.with_client_cert_verifier(verifier.build().map_err(|error| bad(error.to_string()))?)
+        }
+    };
+    let mut config = builder.with_single_cert(chain, private_key).map_err(unusable)?;
+    config.alpn_protocols = vec![HTTP2.to_vec()];
+    Ok(config)
+}
+
+/// Of a file with certificates, each of which can be read.
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let blocks = blocks(&read(path)?, "CERTIFICATE");
     if blocks.is_empty() {
         return Err(TlsError::NoCertificate { path: path.to_path_buf() });
     }
-    for block in blocks {
+    let read = |block: &String| {
         let bad = |reason: String| TlsError::BadCertificate { path: path.to_path_buf(), reason };
-        let der = decode_base64(&block).ok_or_else(|| bad("it is no base64".to_string()))?;
+        let der = decode_base64(block).ok_or_else(|| bad("it is no base64".to_string()))?;
         let certificate = x509_cert::Certificate::from_der(&der).map_err(|error| bad(error.to_string()))?;
         let until = certificate.tbs_certificate.validity.not_after;
         if until.to_system_time() < SystemTime::now() {
             tracing::warn!(path = %path.display(), %until, "a certificate has expired: clients that verify it will refuse it");
         }
-    }
-    Ok(text)
+        Ok(CertificateDer::from(der))
+    };
+    blocks.iter().map(read).collect()
+}
+
+/// The first one of the file.
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let text = read(path)?;
+    let der = |kind: &str| decode_base64(blocks(&text, kind).first()?);
+    let pkcs8 = || der("PRIVATE KEY").map(|der| PrivateKeyDer::from(PrivatePkcs8KeyDer::from(der)));
+    let pkcs1 = || der("RSA PRIVATE KEY").map(|der| PrivateKeyDer::from(PrivatePkcs1KeyDer::from(der)));
+    let sec1 = || der("EC PRIVATE KEY").map(|der| PrivateKeyDer::from(PrivateSec1KeyDer::from(der)));
+    pkcs8().or_else(pkcs1).or_else(sec1).ok_or_else(|| TlsError::NoKey { path: path.to_path_buf() })
 }
 
 fn read(path: &Path) -> Result<String, TlsError> {
@@ -102,15 +164,6 @@ fn blocks(pem: &str, kind: &str) -> Vec<String> {
     let (begin, end) = (format!("-----BEGIN {kind}-----"), format!("-----END {kind}-----"));
     let parts = pem.split(begin.as_str()).skip(1).filter_map(|rest| rest.split_once(end.as_str()));
     parts.map(|(block, _)| block.split_whitespace().collect()).collect()
-}
-
-/// The outer errors only say that there was one.
-fn innermost<'a>(error: &'a (dyn std::error::Error + 'static)) -> &'a (dyn std::error::Error + 'static) {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error
 }
 
 #[cfg(test)]

@@ -22,6 +22,28 @@ pub struct Transactions {
     savepoints: Handles<SavepointOf>,
 }
 
+/// A session in which SQL may want to begin a transaction.
+#[derive(Clone, Copy)]
+pub struct Beside<'a> {
+    transactions: &'a Transactions,
+    session: Option<&'a Handle>,
+}
+
+impl Beside<'_> {
+    /// Statements that do not name the transaction of BeginTransaction are not in it, so a BEGIN among them would be a second one.
+    pub fn check(&self) -> Result<(), Status> {
+        let Some(session) = self.session else { return Ok(()) };
+        let Transactions { fresh, open, .. } = self.transactions;
+        let _moving = self.transactions.moving.lock();
+        if fresh.any(|transaction| transaction.is_begun_in(session)) || open.any(|transaction| transaction.is_begun_in(session)) {
+            return Err(Status::failed_precondition(
+                "a transaction of BeginTransaction is open in this session; name it with the statement, or end it with EndTransaction before BEGIN",
+            ));
+        }
+        Ok(())
+    }
+}
+
 struct SavepointOf {
     transaction: Handle,
     /// What the engine calls it.
@@ -44,8 +66,24 @@ impl Transactions {
     }
 
     /// Where there are too many in which nothing was done yet, the oldest of them is forgotten: nothing is lost with it.
-    pub fn begin(&self, owner: &Owner, transaction: Arc<Connection>) -> Result<Handle, Status> {
+    /// `session` is that of the caller, if he has one, in which no transaction of SQL may be open: of two at once somebody
+    /// would commit the wrong one.
+    pub async fn begin(&self, owner: &Owner, transaction: Arc<Connection>, session: Option<&Connection>) -> Result<Handle, Status> {
+        let turn = match session {
+            Some(session) => Some(session.turn().await?),
+            None => None,
+        };
+        if turn.as_ref().is_some_and(|turn| turn.session().is_in_transaction()) {
+            return Err(Status::failed_precondition(
+                "a transaction that was begun with BEGIN is open in this session; end it with COMMIT or ROLLBACK before BeginTransaction",
+            ));
+        }
         self.fresh.insert_over_oldest(owner, transaction)
+    }
+
+    /// What BEGIN in SQL has to ask in this session.
+    pub fn beside<'a>(&'a self, session: Option<&'a Handle>) -> Beside<'a> {
+        Beside { transactions: self, session }
     }
 
     pub fn connection(&self, owner: &Owner, id: &[u8]) -> Result<Arc<Connection>, Status> {

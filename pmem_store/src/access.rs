@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::catalog::{CatalogReader, CatalogWriter, GrantObject, GrantRecord, PrincipalRecord};
+use crate::catalog::{CatalogReader, CatalogWriter, GrantObject, GrantRecord, PrincipalRecord, TableId};
 use crate::error::{Result, StoreError};
 use crate::state::{CatalogState, TableState};
 use crate::store::{Store, StoreCore};
@@ -20,6 +20,10 @@ pub trait Author: std::fmt::Debug + Send + Sync {
 
     /// The sentence of why this may not go; asked at the commit, of what is there then.
     fn check_drop(&self, object: &GrantObject, namespace: &str, name: &str) -> Result<(), String>;
+
+    /// The sentence of why these tables may not be changed any more; asked at the commit, because the right that was
+    /// there when they were changed may be gone.
+    fn check_changes(&self, tables: &BTreeSet<TableId>) -> Result<(), String>;
 }
 
 /// Users, roles and grants as of one moment. A change makes another one, so it may be kept and compared by address.
@@ -146,9 +150,11 @@ impl Access {
     }
 }
 
-/// An error where a commit for somebody would take away what they may not drop: by its name, in whose place another
-/// thing may be by now, or with the schema that it is in. The commits are locked.
+/// An error where a commit for somebody would change what they may not change any more, or take away what they may not
+/// drop: by its name, in whose place another thing may be by now, or with the schema that it is in. The commits are locked.
 pub(crate) fn check_drops(author: &dyn Author, before: &CatalogState, after: &CatalogState) -> Result<()> {
+    let changed = after.tables.changed_since(&before.tables).map(|table| table.record.id).collect();
+    author.check_changes(&changed).map_err(StoreError::Denied)?;
     let mut gone = objects_missing_in(after, before);
     if !Arc::ptr_eq(&before.views, &after.views) {
         let replaced = before.views.iter().filter(|(name, view)| after.views.get(*name).is_some_and(|now| now != *view));
@@ -205,7 +211,7 @@ impl Store {
         if new != *old {
             let mut writer = CatalogWriter::begin(&core.database)?;
             new.persist(&mut writer, &old)?;
-            writer.commit_unversioned()?;
+            core.commit_unversioned(writer, "a change of users and grants")?;
             core.set_access(new);
         }
         Ok(done)
@@ -230,7 +236,7 @@ impl Store {
         let key = fresh()?;
         let writer = CatalogWriter::begin(&core.database)?;
         writer.put_token_key(&key)?;
-        writer.commit_unversioned()?;
+        core.commit_unversioned(writer, "the key of tokens")?;
         Ok(key)
     }
 }
@@ -238,6 +244,16 @@ impl Store {
 impl StoreCore {
     pub fn access(&self) -> Arc<Access> {
         Arc::clone(&self.access.read())
+    }
+
+    /// Of what makes no version. After a failure nobody knows which of the two is in the file, and so nothing more is written before the store was
+    /// opened again and knows.
+    pub(crate) fn commit_unversioned(&self, writer: CatalogWriter, what: &str) -> Result<()> {
+        let committed = writer.commit_unversioned();
+        if let Err(error) = &committed {
+            self.poison.poison(format!("the commit of {what} failed: {error}"));
+        }
+        committed
     }
 
     /// The commits are locked.

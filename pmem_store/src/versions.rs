@@ -179,7 +179,7 @@ impl Store {
         if let Some(retention_ms) = retention_ms {
             writer.store.retention_ms = retention_ms;
         }
-        writer.commit_unversioned()?;
+        core.commit_unversioned(writer, "an expiry of versions")?;
         core.shared.bury(current.version(), &segments, &[]);
         drop((one_at_a_time, current));
         core.shared.purge();

@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from .errors import ProgrammingError
+
 if TYPE_CHECKING:
     import numpy
 
 
 def numpy_arrays(table: pa.Table) -> dict[str, numpy.ndarray]:
+    twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
+    if twice is not None:
+        raise ProgrammingError(f'two columns are called "{twice}"', hint="give one of them another name with AS")
     return {name: numpy_array(column) for name, column in zip(table.column_names, table.columns)}
 
 

@@ -33,10 +33,12 @@ class Connection:
     def sql(self, query: str, params: Sequence[Any] | None = None) -> Result:
         """Plans a query, which runs when its rows are asked for; runs any other statement. `params` are the values of
         `?`, or of `$1`, `$2`, …"""
+        _check_text(query)
         return Result(self, self._backend.execute(query, parameters.one_row(params)), query)
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
         """Runs a statement that writes once for each row of parameters: all of them or none. The number of rows changed."""
+        _check_text(statement)
         batch = parameters.batch(rows)
         return self._backend.execute_rows(statement, batch) if batch.num_rows else 0
 
@@ -128,6 +130,15 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<quiver.Connection to {self.uri}{', closed' if self.is_closed else ''}>"
+
+
+def _check_text(statement: str) -> None:
+    if not isinstance(statement, str):
+        raise ProgrammingError(f"a statement is text, and not {type(statement).__name__}", hint="write it as str")
+    try:
+        statement.encode()
+    except UnicodeEncodeError as error:
+        raise ProgrammingError(f"the statement has a character that is none, at {error.start + 1}") from None
 
 
 def check_mode(mode: str) -> None:

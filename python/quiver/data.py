@@ -12,9 +12,12 @@ from .errors import ProgrammingError
 
 def as_stream(data: Any) -> Any:
     """An object with `__arrow_c_stream__`."""
-    if type(data).__module__.split(".")[0] == "pandas":
+    if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
         # The index is a number for each row or a column that has a name elsewhere; reset_index() makes it one here.
         return _told(lambda: pa.Table.from_pandas(data, preserve_index=False))
+    if type(data).__module__.split(".")[0] == "polars" and hasattr(data, "__arrow_c_stream__"):
+        # By way of pyarrow, which takes all that polars hands over: columns of nothing but NULL have a buffer there.
+        return _told(lambda: pa.table(data))
     if hasattr(data, "__arrow_c_stream__"):
         return data
     if hasattr(data, "scanner"):

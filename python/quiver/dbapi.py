@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -65,8 +65,8 @@ class TypeObject:
 STRING = TypeObject("string", "string_view", "large_string")
 BINARY = TypeObject("binary", "binary_view", "large_binary", "fixed_size_binary")
 INTEGERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
-NUMBER = TypeObject(*INTEGERS, "float", "double", "decimal128", "decimal256")
-DATETIME = TypeObject("date32", "timestamp", "time32", "time64", "duration")
+NUMBER = TypeObject(*INTEGERS, "halffloat", "float", "double", "decimal32", "decimal64", "decimal128", "decimal256")
+DATETIME = TypeObject("date32", "date64", "timestamp", "time32", "time64", "duration", "month_day_nano_interval")
 ROWID = TypeObject()
 
 
@@ -121,8 +121,10 @@ class Connection:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if not self.quiver.is_closed:
-            self.commit() if kind is None else self.rollback()
+        try:
+            if not self.quiver.is_closed:
+                self.commit() if kind is None else self.rollback()
+        finally:
             self.close()
 
     def _begin(self) -> None:
@@ -187,9 +189,14 @@ class Cursor:
         """What `Connection.sql` of `quiver` gives, of the last statement."""
         return self._rows()
 
-    def __iter__(self) -> Iterator[tuple]:
-        while (row := self.fetchone()) is not None:
-            yield row
+    def __iter__(self) -> Cursor:
+        return self
+
+    def __next__(self) -> tuple:
+        row = self.fetchone()
+        if row is None:
+            raise StopIteration
+        return row
 
     def setinputsizes(self, sizes: object) -> None:
         """Types are those of the values."""
@@ -212,14 +219,14 @@ class Cursor:
     def _start(self) -> None:
         if self._is_closed:
             raise InterfaceError("the cursor is closed", hint="ask the connection for another one")
-        self.connection._begin()
         self._result, self.rowcount = None, -1
+        self.connection._begin()
 
     def _rows(self) -> Result:
         if self._is_closed:
             raise InterfaceError("the cursor is closed", hint="ask the connection for another one")
         if self._result is None or not self._result.is_query:
-            raise ProgrammingError("there are no rows: the last statement of this cursor was no query")
+            raise ProgrammingError("there are no rows: no query was run by this cursor last", hint="execute one first")
         return self._result
 
 

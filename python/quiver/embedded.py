@@ -39,6 +39,8 @@ def open(  # noqa: A001 - as files are opened
 
     Limits are numbers of bytes or texts such as "4GB". `progress`: whether long queries show a bar; by default where
     somebody is looking."""
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise ProgrammingError(f"threads is {threads!r}, and has to be a number from 1")
     options: dict[str, Any] = {
         "read_only": read_only,
         "memory_limit_bytes": size_bytes(memory_limit),
@@ -108,7 +110,11 @@ class EmbeddedBackend:
     def __init__(self, opened: Opened):
         self._opened = opened
         self._process = os.getpid()
-        self._session = opened.database.session()
+        try:
+            self._session = opened.database.session()
+        except BaseException:
+            opened.leave()
+            raise
         self.is_closed = False
         self._alive.add(self)
 
@@ -141,6 +147,9 @@ class EmbeddedBackend:
         """What a query reads is mapped in any case."""
 
     def begin(self) -> None:
+        # Asked before: a statement that fails would break the transaction that is open.
+        if self.in_transaction:
+            raise ProgrammingError("a transaction is open already", hint="end it with COMMIT or ROLLBACK first")
         self._session.execute("BEGIN", None)
 
     def commit(self) -> None:
@@ -159,9 +168,11 @@ class EmbeddedBackend:
         return EmbeddedBackend(self._opened.add_user())
 
     def close(self) -> None:
-        if self.is_closed:
-            return
-        self.is_closed = True
+        # Two threads may close it at once, and it leaves once.
+        with Opened._lock:
+            if self.is_closed:
+                return
+            self.is_closed = True
         if self._process == os.getpid():
             self._session.close()
             self._opened.leave()
@@ -186,7 +197,12 @@ class EmbeddedSource:
         self._results = results
         self.is_query = results.kind == "query"
         self.rows_changed = results.rows_changed
-        self.schema = pa.schema(pa.table(results.schema()).schema)
+        try:
+            self.schema = pa.table(results.schema()).schema
+        except pa.ArrowException as error:
+            # In C a name ends at a NUL.
+            message = f"the columns of this result cannot be handed over: {error}"
+            raise ProgrammingError(message, hint="name them with AS") from None
 
     @property
     def stats(self) -> Stats:
@@ -202,6 +218,9 @@ class EmbeddedSource:
     def reader(self) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_stream(self._results.stream())
 
+    def check(self) -> None:
+        self._results.check()
+
     def close(self) -> None:
         self._results.close()
 
@@ -211,9 +230,9 @@ _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 
 
 def size_bytes(size: int | str | None) -> int | None:
-    if size is None or isinstance(size, int):
+    if size is None or (type(size) is int and size >= 0):
         return size
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", size)
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", str(size))
     if not found or found[2].lower() not in _UNITS:
         raise ProgrammingError(f'"{size}" is no size', hint="write a number of bytes, or one with a unit such as 512MB or 4GiB")
     return int(float(found[1]) * _UNITS[found[2].lower()])

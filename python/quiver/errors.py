@@ -12,6 +12,8 @@ class Warning(Exception):  # noqa: A001 - the name that DB-API gives it
 
 
 class Error(Exception):
+    kind: str = ""
+    """What sort of error it is to the engine, more finely than classes say; empty for those of this package."""
     hint: str | None = None
     line: int | None = None
     column: int | None = None
@@ -79,11 +81,14 @@ _CLASSES: dict[str, type[Error]] = {
     "unavailable": OperationalError,
     "operational": OperationalError,
     "unauthenticated": OperationalError,
-    "permission_denied": ProgrammingError,
+    "denied": ProgrammingError,
     "misuse": InterfaceError,
     "internal": InternalError,
 }
 
 
 def of_kind(kind: str, message: str, *, hint: str | None = None, place: tuple[int, int] | None = None) -> Error:
-    return _CLASSES[kind](message, hint=hint, place=place)
+    """An engine that is newer than this package may know kinds of its own."""
+    error = _CLASSES.get(kind, DatabaseError)(message, hint=hint, place=place)
+    error.kind = kind
+    return error

@@ -21,6 +21,8 @@ from . import embedded
 from .connection import Connection
 from .result import Result
 
+# All that is said in one word; other words are connections.
+_STATEMENTS = {"BEGIN", "COMMIT", "ROLLBACK", "CHECKPOINT"}
 _WRITES = {"--persist": "create", "--append": "append", "--persist-replace": "replace"}
 
 
@@ -60,6 +62,8 @@ class SqlMagics(Magics):
             return self._close(words[1:])
         if words[0] in _WRITES:
             return self._write(words[0], words[1:], variables)
+        if line.rstrip("; ").upper() in _STATEMENTS:
+            return self._run(line, "")
         if len(words) == 1 or words[1] == "--alias":
             return self._choose(line, variables)
         target, arrow, statement = line.partition("<<")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, time
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,9 @@ from .errors import NotSupportedError, ProgrammingError
 
 def one_row(values: Sequence[Any] | None) -> pa.RecordBatch | None:
     """None where there are no values."""
-    return batch([values]) if values else None
+    if values is None or (isinstance(values, (Mapping, Sequence)) and not values):
+        return None
+    return batch([values])
 
 
 def batch(rows: Iterable[Sequence[Any]]) -> pa.RecordBatch:
@@ -21,7 +24,9 @@ def batch(rows: Iterable[Sequence[Any]]) -> pa.RecordBatch:
     for number, row in enumerate(rows, start=1):
         if len(row) != width:
             raise ProgrammingError(f"row {number} of the parameters has {len(row)} values and the first one {width}")
-    columns = [_column(place, [row[place] for row in rows]) for place in range(width)]
+    if rows and not width:
+        raise ProgrammingError("the rows of parameters have no values", hint="run a statement without parameters by itself")
+    columns = [_column(place, [_plain(row[place]) for row in rows]) for place in range(width)]
     return pa.RecordBatch.from_arrays(columns, names=[f"${place + 1}" for place in range(width)])
 
 
@@ -33,17 +38,55 @@ def _row(values: Sequence[Any]) -> Sequence[Any]:
     return values
 
 
+def _plain(value: Any) -> Any:
+    """Scalars of pyarrow as values of Python, and what pandas has for NULL."""
+    if isinstance(value, pa.Scalar):
+        value = value.as_py()
+    return None if type(value).__name__ in ("NaTType", "NAType") else value
+
+
 def _column(place: int, values: list[Any]) -> pa.Array:
     try:
-        return pa.array([_plain(value) for value in values])
+        column = _nanoseconds(values)
+        column = pa.array(_of_one_kind(values), _unsigned(values)) if column is None else column
+        if isinstance(column.type, pa.BaseExtensionType):
+            raise TypeError("give its text")
+        return column
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         kinds = " and ".join(sorted({type(value).__name__ for value in values if value is not None}))
         message = f"parameter {place + 1} is {kinds}, which is no value of SQL: {error}"
         raise ProgrammingError(message) from None
 
 
-def _plain(value: Any) -> Any:
-    """Scalars of pyarrow and numpy as values of Python."""
-    if isinstance(value, pa.Scalar):
-        return value.as_py()
-    return value
+def _of_one_kind(values: list[Any]) -> list[Any]:
+    """pyarrow goes by the first value, and would cut off what the others have beyond it."""
+    if any(isinstance(value, time) and value.tzinfo is not None for value in values):
+        raise TypeError("a time of day has no time zone")
+    times = [value for value in values if isinstance(value, datetime)]
+    if len({value.tzinfo is None for value in times}) > 1:
+        raise TypeError("some of these have a time zone and some have none")
+    if not times:
+        return values
+    zone = times[0].tzinfo
+    return [datetime.combine(value, time(), zone) if type(value) is date else value for value in values]
+
+
+def _unsigned(values: list[Any]) -> pa.DataType | None:
+    """Of whole numbers that only a BIGINT UNSIGNED holds."""
+    numbers = [value for value in values if value is not None]
+    if all(type(value) is int and 0 <= value < 1 << 64 for value in numbers) and any(value >> 63 for value in numbers):
+        return pa.uint64()
+    return None
+
+
+def _nanoseconds(values: list[Any]) -> pa.Array | None:
+    """Times of pandas that are finer than those of Python."""
+    known = [value for value in values if value is not None]
+    finer = [value for value in known if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)]
+    if not finer:
+        return None
+    if not all(type(value) is type(finer[0]) for value in known):
+        raise TypeError("times of pandas come with times of Python, which have no nanoseconds")
+    is_time = isinstance(finer[0], datetime)
+    kind = pa.timestamp("ns", pa.array(finer[:1]).type.tz) if is_time else pa.duration("ns")
+    return pa.array([None if value is None else value.value for value in values], kind)

@@ -14,7 +14,8 @@ WIDTH = 30
 
 
 def is_watched() -> bool:
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    # A program without a console has no stderr at all.
+    return sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
 
 
 @contextmanager

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from . import arrays, progress, show, types
-from .errors import InterfaceError, NotSupportedError
+from . import arrays, progress, show
+from .errors import Error, InterfaceError, NotSupportedError
+from .rows import Rows
 from .sources import Source
 from .stats import Stats
+from .types import without_views
 
 if TYPE_CHECKING:
     import numpy
@@ -24,16 +27,17 @@ if TYPE_CHECKING:
 class Result:
     """Planned, and run when its rows are asked for. What is no query has run already.
 
-    `arrow`, `df`, `pl`, `numpy` give all rows, and keep them: they can be asked one after the other. Iteration (record
-    batches) and `fetchone`, `fetchmany` read rows once, as they are made, and hold none of them.
+    `arrow`, `df`, `pl`, `numpy`, `fetchall` give all rows, and keep them: they can be asked one after the other. Iteration
+    (record batches) and `fetchone`, `fetchmany` read rows once, as they are made, and hold none of them. After an error
+    nothing but that error comes.
     """
 
     def __init__(self, connection: Connection, source: Source, sql: str):
         self._connection, self._source, self.sql = connection, source, sql
         self._table: pa.Table | None = None
         self._ahead: deque[pa.RecordBatch] = deque()
-        self._rows: Iterator[tuple] | None = None
-        self._is_streaming = False
+        self._rows: Rows | None = None
+        self._is_streaming = self._is_interrupted = False
 
     @property
     def schema(self) -> pa.Schema:
@@ -61,15 +65,15 @@ class Result:
         which pyarrow cannot compute everything yet: `views=False` copies it into plain strings."""
         if self._table is None:
             self._check_unread()
-            with progress.shown(self._connection.progress) as look:
+            with self._interruptible(), progress.shown(self._connection.progress) as look:
                 rest = self._source.read_all(look)
-            ahead = pa.Table.from_batches(self._ahead, self.schema)
+                ahead = pa.Table.from_batches(self._ahead, self.schema)
+                self._table = pa.concat_tables([ahead, rest]) if ahead.num_rows else rest
             self._ahead.clear()
-            self._table = pa.concat_tables([ahead, rest]) if ahead.num_rows else rest
-        return self._table if views else types.without_views(self._table)
+        return self._table if views else without_views(self._table)
 
     def df(self) -> pandas.DataFrame:
-        return types.without_views(self.arrow(), large=True).to_pandas()
+        return without_views(self.arrow(), large=True).to_pandas()
 
     def pl(self) -> polars.DataFrame:
         import polars
@@ -82,27 +86,29 @@ class Result:
         return arrays.numpy_arrays(self.arrow())
 
     def fetchall(self) -> list[tuple]:
-        return list(self._row_iterator())
+        """The rows that were not fetched yet."""
+        if self._rows is None and not self._is_streaming:
+            self.arrow()
+        with self._interruptible():
+            return list(self._row_iterator())
 
     def fetchone(self) -> tuple | None:
-        return next(self._row_iterator(), None)
+        try:
+            return next(self._row_iterator(), None)
+        except BaseException as error:
+            self._broke_in(error)
+            raise
 
     def fetchmany(self, size: int) -> list[tuple]:
-        rows = self._row_iterator()
-        return [row for _, row in zip(range(size), rows)]
+        with self._interruptible():
+            return [row for _, row in zip(range(size), self._row_iterator())]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Record batches, as they are made."""
         if self._table is not None:
-            yield from self._table.to_batches()
-            return
+            return iter(self._table.to_batches())
         self._is_streaming = True
-        try:
-            while (batch := self._next_batch()) is not None:
-                yield batch
-        except KeyboardInterrupt:
-            self.close()
-            raise
+        return iter(self._next_batch, None)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         """For every library that reads Arrow: rows as they are made."""
@@ -115,7 +121,7 @@ class Result:
         return self._source.reader().__arrow_c_stream__(requested_schema)
 
     def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> Any:
-        return types.without_views(self.arrow(), large=True).__dataframe__(nan_as_null, allow_copy)
+        return without_views(self.arrow(), large=True).__dataframe__(nan_as_null, allow_copy)
 
     def explain(self, *, analyze: bool = False) -> str:
         """The plan; with `analyze`, of another run, and with what each step of it did."""
@@ -147,31 +153,47 @@ class Result:
         """The first rows, which stay to be read."""
         if self._table is None and not self._is_streaming:
             seen = sum(batch.num_rows for batch in self._ahead)
-            while seen < rows and (batch := self._source.next_batch()) is not None:
-                self._ahead.append(batch)
-                seen += batch.num_rows
+            with self._interruptible():
+                while seen < rows and (batch := self._source.next_batch()) is not None:
+                    self._ahead.append(batch)
+                    seen += batch.num_rows
             return pa.Table.from_batches(self._ahead, self.schema).slice(0, rows)
         return self.arrow().slice(0, rows)
 
-    def _row_iterator(self) -> Iterator[tuple]:
+    def _row_iterator(self) -> Rows:
+        if self._is_interrupted:
+            raise _interrupted()
         if self._rows is None:
-            self._rows = _rows(iter(self))
+            self._rows = Rows(iter(self))
         return self._rows
 
     def _next_batch(self) -> pa.RecordBatch | None:
-        return self._ahead.popleft() if self._ahead else self._source.next_batch()
+        if self._is_interrupted:
+            raise _interrupted()
+        with self._interruptible():
+            return self._ahead.popleft() if self._ahead else self._source.next_batch()
 
     def _check_unread(self) -> None:
+        if self._is_interrupted:
+            raise _interrupted()
         if self._is_streaming:
+            self._source.check()
             raise InterfaceError("rows of this result were read already", hint="run the query again to have all of them")
 
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            self._broke_in(error)
+            raise
 
-def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple]:
-    for batch in batches:
-        yield from _tuples(batch)
+    def _broke_in(self, error: BaseException) -> None:
+        """What is no error of ours came in between: rows that were on their way are lost, so that no more may follow."""
+        if not isinstance(error, Error):
+            self._is_interrupted = True
+            self._source.close()
 
 
-def _tuples(batch: pa.RecordBatch) -> Iterator[tuple]:
-    if not batch.num_columns:
-        return iter([()] * batch.num_rows)
-    return zip(*(column.to_pylist() for column in batch.columns))
+def _interrupted() -> InterfaceError:
+    return InterfaceError("reading these rows was interrupted", hint="run the query again")

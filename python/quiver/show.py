@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from .rows import tuples
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -35,7 +37,7 @@ def html(result: Result) -> str:
 
 def html_table(table: pa.Table, caption: str) -> str:
     head = "".join(f"<th>{escape(field.name)}<br><small>{escape(str(field.type))}</small></th>" for field in table.schema)
-    rows = "".join(f"<tr>{''.join(map(_cell, row.values()))}</tr>" for row in table.to_pylist())
+    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in tuples(table))
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p><small>{escape(caption)}</small></p>"
 
 

@@ -36,7 +36,9 @@ class Imported:
 
 
 class Source(Protocol):
-    """The rows of one statement. A statement that is no query has run, and has no columns."""
+    """The rows of one statement. A statement that is no query has run, and has no columns.
+
+    One that was broken off raises the reason whenever rows are asked for, in all forms: never is it one of fewer rows."""
 
     @property
     def schema(self) -> pa.Schema: ...
@@ -49,6 +51,9 @@ class Source(Protocol):
     def read_all(self, look: Look | None) -> pa.Table: ...
     def next_batch(self) -> pa.RecordBatch | None: ...
     def reader(self) -> pa.RecordBatchReader: ...
+    def check(self) -> None:
+        """Raises what broke it off."""
+
     def close(self) -> None: ...
 
 

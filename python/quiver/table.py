@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from . import arrays, names
+from .errors import ProgrammingError
 from .result import Result
 
 if TYPE_CHECKING:
@@ -35,23 +36,26 @@ class Table:
     def columns(self) -> list[str]:
         return self.schema.names
 
-    def select(self, columns: Sequence[str] | None = None) -> Result:
+    def select(self, columns: str | Sequence[str] | None = None) -> Result:
         """All rows, of all columns or of these."""
+        columns = [columns] if isinstance(columns, str) else columns
+        if columns is not None and not columns:
+            raise ProgrammingError("no columns were asked for", hint="name some, or leave the list out for all of them")
         wanted = "*" if columns is None else ", ".join(map(names.quoted, columns))
         query = f"SELECT {wanted} FROM {self._quoted}"
         mapped = self._connection._backend.mapped(self.schema_name, self.name, columns)
         return self._connection.sql(query) if mapped is None else Result(self._connection, mapped, query)
 
-    def arrow(self, columns: Sequence[str] | None = None, *, views: bool = True) -> pa.Table:
+    def arrow(self, columns: str | Sequence[str] | None = None, *, views: bool = True) -> pa.Table:
         return self.select(columns).arrow(views=views)
 
-    def df(self, columns: Sequence[str] | None = None) -> pandas.DataFrame:
+    def df(self, columns: str | Sequence[str] | None = None) -> pandas.DataFrame:
         return self.select(columns).df()
 
-    def pl(self, columns: Sequence[str] | None = None) -> polars.DataFrame:
+    def pl(self, columns: str | Sequence[str] | None = None) -> polars.DataFrame:
         return self.select(columns).pl()
 
-    def numpy(self, columns: Sequence[str] | None = None) -> dict[str, numpy.ndarray]:
+    def numpy(self, columns: str | Sequence[str] | None = None) -> dict[str, numpy.ndarray]:
         """As `Result.numpy`, with the rows in the order in which they lie: a table whose rows lie in one piece (up to 131,072)
         is a view of its file, whichever threads have read it."""
         return arrays.numpy_arrays(arrays.as_they_lie(self.select(columns).arrow()))

@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
+
+Leaf = Callable[[pa.DataType], pa.DataType]
 
 _PLAIN = {pa.string_view(): (pa.string(), pa.large_string()), pa.binary_view(): (pa.binary(), pa.large_binary())}
 
 
 def without_views(table: pa.Table, *, large: bool = False) -> pa.Table:
     """Text and bytes as one column of characters with offsets, which is a copy of them."""
-    schema = pa.schema([field.with_type(_plain(field.type, large)) for field in table.schema], metadata=table.schema.metadata)
+    schema = schema_without_views(table.schema, large=large)
     return table if schema.equals(table.schema) else table.cast(schema)
 
 
-def _plain(kind: pa.DataType, large: bool) -> pa.DataType:
-    if kind in _PLAIN:
-        return _PLAIN[kind][large]
-    if pa.types.is_struct(kind):
-        return pa.struct([_plain_field(field, large) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_plain(kind.key_type, large), _plain_field(kind.item_field, large))
-    if pa.types.is_fixed_size_list(kind):
-        return pa.list_(_plain_field(kind.value_field, large), kind.list_size)
-    if pa.types.is_large_list(kind):
-        return pa.large_list(_plain_field(kind.value_field, large))
-    if pa.types.is_list(kind):
-        return pa.list_(_plain_field(kind.value_field, large))
+def schema_without_views(schema: pa.Schema, *, large: bool = False) -> pa.Schema:
+    def plain(kind: pa.DataType) -> pa.DataType:
+        return _PLAIN[kind][large] if kind in _PLAIN else kind
+
+    return pa.schema([field.with_type(_mapped(field.type, plain)) for field in schema], metadata=schema.metadata)
+
+
+def values(column: pa.Array) -> list:
+    """As Python's own types have them: times to the microsecond, of `datetime` whether or not pandas is there."""
+    kind = _mapped(column.type, _in_microseconds)
+    return (column if kind == column.type else column.cast(kind, safe=False)).to_pylist()
+
+
+def _in_microseconds(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    if pa.types.is_duration(kind) and kind.unit == "ns":
+        return pa.duration("us")
     return kind
 
 
-def _plain_field(field: pa.Field, large: bool) -> pa.Field:
-    return field.with_type(_plain(field.type, large))
+def _mapped(kind: pa.DataType, leaf: Leaf) -> pa.DataType:
+    """With another type wherever `leaf` says so, also inside of lists, structs and maps."""
+    if pa.types.is_struct(kind):
+        return pa.struct([_mapped_field(field, leaf) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_mapped(kind.key_type, leaf), _mapped_field(kind.item_field, leaf))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_mapped_field(kind.value_field, leaf), kind.list_size)
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_mapped_field(kind.value_field, leaf))
+    if pa.types.is_list(kind):
+        return pa.list_(_mapped_field(kind.value_field, leaf))
+    return leaf(kind)
+
+
+def _mapped_field(field: pa.Field, leaf: Leaf) -> pa.Field:
+    return field.with_type(_mapped(field.type, leaf))

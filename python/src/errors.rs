@@ -1,8 +1,12 @@
-//! Errors of the engine as exceptions. The classes are Python's, in `quiver/errors.py`: a kind finds its class there.
+//! Errors as exceptions, made where Python's lock is held; elsewhere they are a [`Refusal`] or the engine's own. The
+//! classes are Python's, in `quiver/errors.py`: a kind finds its class there.
 
 use engine::{EngineError, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+use crate::process::Forked;
+use crate::slot::Refusal;
 
 const MODULE: &str = "quiver.errors";
 
@@ -26,16 +30,21 @@ pub fn internal(message: &str) -> PyErr {
 }
 
 pub fn closed() -> PyErr {
-    raised("misuse", "the connection is closed", Some("open it again"), None)
+    refused(&Refusal::ConnectionClosed, "")
 }
 
-pub fn busy() -> PyErr {
-    raised("misuse", "another thread is reading these rows", Some("read them in one thread"), None)
+/// Rows that are not to be had; an error that broke them off is the one that was raised then.
+pub fn refused(refusal: &Refusal, sql: &str) -> PyErr {
+    match refusal {
+        Refusal::Failed(error) => of_statement(error, sql),
+        other => raised("misuse", &other.to_string(), other.hint(), None),
+    }
 }
 
-pub fn forked(process: u32) -> PyErr {
-    let message = format!("the store was opened by process {process}, which this one was forked from");
-    raised("misuse", &message, Some("open it in this process"), None)
+impl From<Forked> for PyErr {
+    fn from(forked: Forked) -> PyErr {
+        raised("misuse", &forked.to_string(), Some("open it in this process"), None)
+    }
 }
 
 fn raised(kind: &str, message: &str, hint: Option<&str>, place: Option<(usize, usize)>) -> PyErr {
@@ -54,21 +63,7 @@ fn kind(error: &EngineError) -> &'static str {
     match error.kind() {
         // A directory that is no store, a file that cannot be read: nothing to report.
         ErrorKind::Internal if !matches!(error, EngineError::Internal(_)) => "operational",
-        ErrorKind::Invalid => "invalid",
-        ErrorKind::NotFound => "not_found",
-        ErrorKind::AlreadyExists => "already_exists",
-        ErrorKind::NotAllowed => "not_allowed",
-        ErrorKind::Conflict => "conflict",
-        ErrorKind::Exhausted => "exhausted",
-        ErrorKind::ReadOnly => "read_only",
-        ErrorKind::Unsupported => "unsupported",
-        ErrorKind::Cancelled => "cancelled",
-        ErrorKind::TimedOut => "timed_out",
-        ErrorKind::Denied => "permission_denied",
-        ErrorKind::Unauthenticated => "unauthenticated",
-        ErrorKind::Damaged => "damaged",
-        ErrorKind::Unavailable => "unavailable",
-        ErrorKind::Internal => "internal",
+        kind => kind.name(),
     }
 }
 

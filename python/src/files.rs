@@ -22,16 +22,31 @@ pub struct Files {
     null: Vec<String>,
 }
 
-pub async fn import(session: &Session, files: Files) -> PyResult<(u64, u64, Vec<String>)> {
-    let read = read_options(&files)?;
-    let options = LoadOptions { namespace: files.schema, table: files.table, order_by: files.order_by, mode: mode(&files.mode)? };
-    let paths = files.paths;
-    let opened = tokio::task::spawn_blocking(move || FileScan::open(&paths, read)).await;
-    let scan = opened.map_err(|error| errors::internal(&format!("looking into the files stopped unexpectedly ({error})")))?;
-    let scan = scan.map_err(|error| errors::of_engine(&EngineError::Import(error)))?;
-    let progress = scan.progress();
-    let summary = session.import(options, scan).await.map_err(|error| errors::of_engine(&error))?;
-    Ok((summary.rows, summary.rows_skipped, progress.skip_reasons()))
+/// What is to be done, with nothing of Python in it.
+pub struct Import {
+    paths: Vec<String>,
+    read: ReadOptions,
+    load: LoadOptions,
+}
+
+impl Files {
+    pub fn checked(self) -> PyResult<Import> {
+        let (read, mode) = (read_options(&self)?, mode(&self.mode)?);
+        let load = LoadOptions { namespace: self.schema, table: self.table, order_by: self.order_by, mode };
+        Ok(Import { paths: self.paths, read, load })
+    }
+}
+
+impl Import {
+    /// The number of rows, and of those left out with the reasons.
+    pub async fn run(self, session: &Session) -> Result<(u64, u64, Vec<String>), EngineError> {
+        let Import { paths, read, load } = self;
+        let opened = tokio::task::spawn_blocking(move || FileScan::open(&paths, read)).await;
+        let scan = opened.map_err(|error| EngineError::Internal(format!("looking into the files stopped unexpectedly ({error})")))??;
+        let progress = scan.progress();
+        let summary = session.import(load, scan).await?;
+        Ok((summary.rows, summary.rows_skipped, progress.skip_reasons()))
+    }
 }
 
 fn mode(name: &str) -> PyResult<LoadMode> {

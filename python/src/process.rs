@@ -3,11 +3,8 @@
 //! `fork` copies memory but no threads. In the copy an open store must do nothing: what it has to write when it is
 //! closed, and the lock of its directory, are the parent's.
 
+use std::fmt;
 use std::mem::ManuallyDrop;
-
-use pyo3::PyResult;
-
-use crate::errors;
 
 pub struct OfProcess<T> {
     process: u32,
@@ -20,10 +17,10 @@ impl<T> OfProcess<T> {
     }
 
     /// An error in a process that was forked off since.
-    pub fn get(&self) -> PyResult<&T> {
+    pub fn get(&self) -> Result<&T, Forked> {
         match self.is_here() {
             true => Ok(&self.value),
-            false => Err(errors::forked(self.process)),
+            false => Err(Forked { from: self.process }),
         }
     }
 
@@ -39,5 +36,18 @@ impl<T> Drop for OfProcess<T> {
             // `test_a_forked_process_is_told_to_open_again` ends a process that has a copy.
             unsafe { ManuallyDrop::drop(&mut self.value) };
         }
+    }
+}
+
+/// Plain, so that threads are told it which have nothing to do with Python.
+#[derive(Debug, Clone, Copy)]
+pub struct Forked {
+    /// The process that has it.
+    from: u32,
+}
+
+impl fmt::Display for Forked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the store was opened by process {}, which this one was forked from", self.from)
     }
 }

@@ -11,7 +11,7 @@ use futures::StreamExt;
 use pyo3::prelude::*;
 
 use crate::process::OfProcess;
-use crate::slot::{Lent, Slot};
+use crate::slot::{Refusal, Slot};
 use crate::waiting::{TICK, wait_for};
 
 pub struct Reader {
@@ -26,30 +26,31 @@ impl Reader {
     }
 
     fn pull(&self) -> Result<Option<RecordBatch>, String> {
-        let slot = self.slot.get().map_err(|error| error.to_string())?;
-        let Some(mut output) = slot.lend().map_err(|error| error.to_string())? else { return Ok(None) };
-        let lent = Lent(slot);
+        let slot = self.slot.get().map_err(|forked| forked.to_string())?;
+        let Some(mut output) = slot.lend().map_err(|refusal| told(&refusal))? else { return Ok(None) };
         loop {
             let next = {
                 let _in_runtime = slot.runtime.enter();
                 wait_for(Pin::new(&mut output.next()), TICK)
             };
-            match next {
-                Some(Some(Ok(batch))) => {
-                    slot.give_back(output);
-                    drop(lent);
-                    return Ok(Some(batch));
-                }
-                Some(Some(Err(error))) => return Err(error.to_string()),
-                Some(None) => {
-                    slot.note(&output);
-                    slot.end();
-                    return Ok(None);
-                }
-                None if self.thread == std::thread::current().id() && is_interrupted() => return Err("interrupted".to_string()),
-                None => {}
+            if let Some(next) = next {
+                return slot.taken(output, next).map_err(|error| error.to_string());
+            }
+            if self.thread == std::thread::current().id() && is_interrupted() {
+                slot.stop(Refusal::Interrupted);
+            }
+            // Also by who has closed the connection meanwhile.
+            if let Some(refusal) = slot.stopped() {
+                return Err(told(&refusal));
             }
         }
+    }
+}
+
+fn told(refusal: &Refusal) -> String {
+    match refusal.hint() {
+        Some(hint) => format!("{refusal}; {hint}"),
+        None => refusal.to_string(),
     }
 }
 

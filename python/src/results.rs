@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::StatementKind;
+use engine::{EngineError, QueryOutput};
 use futures::StreamExt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,7 +11,7 @@ use crate::errors;
 use crate::process::OfProcess;
 use crate::reader::Reader;
 use crate::rows::Rows;
-use crate::slot::{Lent, Slot};
+use crate::slot::{Refusal, Slot};
 use crate::waiting::{wait, wait_and};
 
 #[pyclass(frozen, module = "quiver._quiver")]
@@ -24,46 +24,36 @@ impl Results {
     /// All rows that were not read yet. `look` is called now and then with rows scanned and rows in all.
     fn read_all(&self, py: Python<'_>, look: Option<&Bound<'_, PyAny>>) -> PyResult<Rows> {
         let slot = Arc::clone(self.slot.get()?);
-        let Some(mut output) = slot.lend()? else { return Ok(Rows::of(Arc::clone(&slot.schema), Vec::new())) };
-        let lent = Lent(&slot);
+        let Some(output) = lent(&slot)? else { return Ok(Rows::of(Arc::clone(&slot.schema), Vec::new())) };
         let reading = Arc::clone(&slot);
-        let work = async move {
-            let batches = reading.collect(&mut output).await;
-            reading.end();
-            batches
-        };
-        let batches = wait_and(py, &slot.runtime, work, || match look {
+        let batches = wait_and(py, &slot.runtime, async move { reading.collect(output).await }, || match look {
             Some(look) => {
                 let report = slot.noted();
                 look.call1((report.rows_scanned, report.rows_total)).map(|_| ())
             }
             None => Ok(()),
-        })?;
-        drop(lent);
-        let batches = batches.map_err(|error| errors::of_statement(&error, &slot.sql))?;
+        });
+        let batches = whole(&slot, batches)?;
         Ok(Rows::of(Arc::clone(&slot.schema), batches))
     }
 
     /// The next record batch as rows; None at the end.
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<Rows>> {
         let slot = Arc::clone(self.slot.get()?);
-        let Some(mut output) = slot.lend()? else { return Ok(None) };
-        let lent = Lent(&slot);
+        let Some(mut output) = lent(&slot)? else { return Ok(None) };
         let reading = Arc::clone(&slot);
-        let next = wait(py, &slot.runtime, async move {
+        let batch = wait(py, &slot.runtime, async move {
             let next = output.next().await;
-            match &next {
-                Some(Ok(_)) => reading.give_back(output),
-                _ => {
-                    reading.note(&output);
-                    reading.end();
-                }
-            }
-            next
-        })?;
-        drop(lent);
-        let batch = next.transpose().map_err(|error| errors::of_statement(&error, &slot.sql))?;
+            reading.taken(output, next)
+        });
+        let batch = whole(&slot, batch)?;
         Ok(batch.map(|batch| Rows::of(Arc::clone(&slot.schema), vec![batch])))
+    }
+
+    /// An error if there are rows that nobody will get: one that broke the result off, or its end by `close`.
+    fn check(&self) -> PyResult<()> {
+        let slot = self.slot.get()?;
+        slot.stopped().map_or(Ok(()), |refusal| Err(errors::refused(&refusal, &slot.sql)))
     }
 
     /// The rows that were not read yet, read as they are asked for.
@@ -80,13 +70,7 @@ impl Results {
     /// `query`, `write`, `ddl`, `set` or `transaction`.
     #[getter]
     fn kind(&self) -> PyResult<&'static str> {
-        Ok(match self.slot.get()?.kind {
-            StatementKind::Query => "query",
-            StatementKind::Write => "write",
-            StatementKind::Ddl => "ddl",
-            StatementKind::Set => "set",
-            StatementKind::Transaction => "transaction",
-        })
+        Ok(self.slot.get()?.kind.name())
     }
 
     #[getter]
@@ -121,7 +105,7 @@ impl Results {
     /// Cancels what still runs.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let slot = self.slot.get()?;
-        py.detach(|| slot.close());
+        py.detach(|| slot.stop(Refusal::ResultClosed));
         Ok(())
     }
 }
@@ -130,4 +114,14 @@ impl Results {
     pub fn new(slot: Arc<Slot>) -> Results {
         Results { slot: OfProcess::new(slot) }
     }
+}
+
+fn lent(slot: &Slot) -> PyResult<Option<Box<QueryOutput>>> {
+    slot.lend().map_err(|refusal| errors::refused(&refusal, &slot.sql))
+}
+
+/// What came of waiting for rows. Where the wait itself was cut short they may have come, and are lost.
+fn whole<T>(slot: &Slot, waited: PyResult<Result<T, Arc<EngineError>>>) -> PyResult<T> {
+    let done = waited.inspect_err(|_| slot.stop(Refusal::Interrupted))?;
+    done.map_err(|error| errors::of_statement(&error, &slot.sql))
 }

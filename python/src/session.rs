@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use tokio::runtime::Handle;
 
 use crate::errors;
-use crate::files::{self, Files};
+use crate::files::Files;
 use crate::process::OfProcess;
 use crate::results::Results;
 use crate::rows;
-use crate::slot::{Slot, Started};
+use crate::slot::{Refusal, Slot, Started};
 use crate::waiting::wait;
 
 /// Statements of it are planned and started one after the other, from whatever threads they come.
@@ -93,11 +93,13 @@ impl EngineSession {
 
     /// Reads files into a table: the number of rows, and of those left out with the reasons.
     fn import_files(&self, py: Python<'_>, files: Files) -> PyResult<(u64, u64, Vec<String>)> {
+        let import = files.checked()?;
         let turns = self.turns()?;
-        wait(py, &self.shared.get()?.runtime, async move {
+        let imported = wait(py, &self.shared.get()?.runtime, async move {
             let _turn = turns.turn.lock().await;
-            files::import(&turns.session, files).await
-        })?
+            import.run(&turns.session).await
+        })?;
+        imported.map_err(|error| errors::of_engine(&error))
     }
 
     #[getter]
@@ -111,7 +113,7 @@ impl EngineSession {
         let session = shared.session.lock().unwrap_or_else(PoisonError::into_inner).take();
         let results = std::mem::take(&mut *shared.results.lock().unwrap_or_else(PoisonError::into_inner));
         py.detach(|| {
-            results.iter().filter_map(Weak::upgrade).for_each(|slot| slot.close());
+            results.iter().filter_map(Weak::upgrade).for_each(|slot| slot.stop(Refusal::ConnectionClosed));
             drop(session);
         });
         Ok(())

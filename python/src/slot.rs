@@ -1,16 +1,18 @@
 //! A result and who reads it.
+//!
+//! **Invariant.** A result of which rows were lost, by an error or because its reader was interrupted, says so whenever
+//! it is asked for more: it never looks like one that came to its end.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use engine::{EngineError, QueryOutput, QueryReport, StatementKind};
 use futures::StreamExt;
-use pyo3::PyResult;
 use tokio::runtime::Handle;
 use tokio::time::interval;
 
-use crate::errors;
 use crate::waiting::TICK;
 
 pub enum Started {
@@ -34,8 +36,48 @@ enum State {
     Waiting(Box<QueryOutput>),
     /// Somebody waits for the next rows.
     Lent,
+    /// All rows were given out.
     Ended,
-    Closed,
+    /// No more rows will come, and these were not all.
+    Broken(Refusal),
+}
+
+/// Why there are no rows to be had. Plain: threads are told so that must not ask for Python's lock, because the one that
+/// holds it may be waiting for them.
+#[derive(Debug, Clone)]
+pub enum Refusal {
+    /// Another thread reads them.
+    Busy,
+    /// An error broke them off before.
+    Failed(Arc<EngineError>),
+    /// Whoever read them was interrupted, and has lost some.
+    Interrupted,
+    ResultClosed,
+    ConnectionClosed,
+}
+
+impl Refusal {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Refusal::Busy => Some("read them in one thread"),
+            Refusal::Failed(error) => error.hint(),
+            Refusal::Interrupted | Refusal::ResultClosed => Some("run the query again"),
+            Refusal::ConnectionClosed => Some("open it again"),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Busy => f.write_str("another thread is reading these rows"),
+            Refusal::Failed(error) => error.fmt(f),
+            Refusal::Interrupted => f.write_str("reading these rows was interrupted"),
+            Refusal::ResultClosed => f.write_str("the result is closed"),
+            Refusal::ConnectionClosed => f.write_str("the connection is closed"),
+        }
+    }
 }
 
 impl Slot {
@@ -50,8 +92,8 @@ impl Slot {
         Slot { state: Mutex::new(state), schema, kind, rows_changed, report: Mutex::new(report), runtime, sql }
     }
 
-    /// None at the end.
-    pub fn lend(&self) -> PyResult<Option<Box<QueryOutput>>> {
+    /// None at the end. Who has it says by `collect` or `taken` what came of it, or stops it.
+    pub fn lend(&self) -> Result<Option<Box<QueryOutput>>, Refusal> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut *state, State::Lent) {
             State::Waiting(output) => Ok(Some(output)),
@@ -59,35 +101,61 @@ impl Slot {
                 *state = State::Ended;
                 Ok(None)
             }
-            State::Lent => Err(errors::busy()),
-            State::Closed => {
-                *state = State::Closed;
-                Err(errors::closed())
+            State::Lent => Err(Refusal::Busy),
+            State::Broken(refusal) => {
+                *state = State::Broken(refusal.clone());
+                Err(refusal)
             }
         }
     }
 
-    pub fn give_back(&self, output: Box<QueryOutput>) {
+    fn give_back(&self, output: Box<QueryOutput>) {
         self.note(&output);
         self.settle(State::Waiting(output));
     }
 
-    pub fn end(&self) {
+    fn end(&self, output: &QueryOutput) {
+        self.note(output);
         self.settle(State::Ended);
     }
 
+    fn failed(&self, output: &QueryOutput, error: EngineError) -> Arc<EngineError> {
+        let error = Arc::new(error);
+        self.note(output);
+        self.settle(State::Broken(Refusal::Failed(Arc::clone(&error))));
+        error
+    }
+
+    /// From here on there are no rows, for the first reason that was given: also where a reader had them, who was
+    /// interrupted or does not know yet that the result was closed.
+    pub fn stop(&self, refusal: Refusal) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, State::Broken(_)) {
+            return;
+        }
+        let before = std::mem::replace(&mut *state, State::Broken(refusal));
+        // Outside of the lock: it may be a query, which ends.
+        drop(state);
+        drop(before);
+    }
+
+    /// Why whoever reads is to stop.
+    pub fn stopped(&self) -> Option<Refusal> {
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Broken(refusal) => Some(refusal.clone()),
+            _ => None,
+        }
+    }
+
+    /// Of who was lent it. One that was interrupted or closed meanwhile stays so.
     fn settle(&self, next: State) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !matches!(*state, State::Closed) {
+        if matches!(*state, State::Lent) {
             *state = next;
         }
     }
 
-    pub fn close(&self) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = State::Closed;
-    }
-
-    pub fn note(&self, output: &QueryOutput) {
+    fn note(&self, output: &QueryOutput) {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = output.report();
     }
 
@@ -103,31 +171,40 @@ impl Slot {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub async fn collect(&self, output: &mut QueryOutput) -> Result<Vec<RecordBatch>, EngineError> {
+    /// All rows that are left.
+    pub async fn collect(&self, mut output: Box<QueryOutput>) -> Result<Vec<RecordBatch>, Arc<EngineError>> {
         let mut batches = Vec::new();
         let mut ticks = interval(TICK);
         loop {
             tokio::select! {
                 next = output.next() => match next {
-                    Some(batch) => batches.push(batch?),
+                    Some(Ok(batch)) => batches.push(batch),
+                    Some(Err(error)) => return Err(self.failed(&output, error)),
                     None => break,
                 },
-                _ = ticks.tick() => self.note(output),
+                _ = ticks.tick() => self.note(&output),
             }
         }
-        self.note(output);
+        self.end(&output);
         Ok(batches)
     }
-}
 
-/// Takes what was lent back from a reader that was interrupted: its query has been dropped.
-pub struct Lent<'a>(pub &'a Slot);
-
-impl Drop for Lent<'_> {
-    fn drop(&mut self) {
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*state, State::Lent) {
-            *state = State::Ended;
+    /// What came of asking a result that was lent for a batch; None at the end.
+    pub fn taken(
+        &self,
+        output: Box<QueryOutput>,
+        next: Option<Result<RecordBatch, EngineError>>,
+    ) -> Result<Option<RecordBatch>, Arc<EngineError>> {
+        match next {
+            Some(Ok(batch)) => {
+                self.give_back(output);
+                Ok(Some(batch))
+            }
+            Some(Err(error)) => Err(self.failed(&output, error)),
+            None => {
+                self.end(&output);
+                Ok(None)
+            }
         }
     }
 }

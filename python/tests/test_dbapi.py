@@ -60,8 +60,34 @@ class DbApi:
         self.assertEqual(cursor.fetchone(), (1,))
         self.assertEqual(cursor.fetchmany(2), [(2,), (3,)])
         self.assertEqual(next(iter(cursor)), (4,))
-        self.assertEqual(len(cursor.fetchall()), 6)
+        self.assertEqual(next(cursor), (5,))
+        self.assertEqual(len(cursor.fetchall()), 5)
         self.assertIsNone(cursor.fetchone())
+        self.assertEqual(list(cursor), [])
+
+    def test_rows_are_counted_where_some_were_changed(self):
+        cursor = self.connect(autocommit=True).cursor()
+        cursor.execute("CREATE OR REPLACE TABLE counted (a BIGINT)")
+        self.assertEqual(cursor.rowcount, -1)
+        self.assertEqual(cursor.executemany("INSERT INTO counted VALUES (?)", [(1,), (2,)]).rowcount, 2)
+        self.assertEqual(cursor.execute("DELETE FROM counted WHERE a > ?", (5,)).rowcount, 0)
+        self.assertEqual(cursor.execute("SELECT a FROM counted").rowcount, -1)
+
+    def test_commit_in_sql_ends_the_transaction(self):
+        connection = self.connect()
+        cursor = connection.cursor()
+        cursor.execute("CREATE OR REPLACE TABLE ended (a BIGINT)")
+        cursor.execute("COMMIT")
+        cursor.execute("INSERT INTO ended VALUES (1)")
+        connection.rollback()
+        self.assertEqual(cursor.execute("SELECT count(*) FROM ended").fetchone(), (0,))
+
+    def test_a_block_whose_commit_fails_closes_its_connection(self):
+        with self.assertRaises(dbapi.DatabaseError), self.connect() as connection:
+            with self.assertRaises(dbapi.ProgrammingError):
+                connection.cursor().execute("SELECT nothing_like_it")
+        with self.assertRaisesRegex(dbapi.InterfaceError, "closed"):
+            connection.cursor()
 
     def test_a_closed_cursor_and_a_closed_connection_say_so(self):
         connection = self.connect()
@@ -138,6 +164,33 @@ class SqlAlchemy:
             connection.rollback()
             self.assertEqual(connection.execute(sqlalchemy.select(sqlalchemy.func.count()).select_from(sales)).scalar(), 10)
 
+    def test_a_connection_that_was_closed_is_replaced(self):
+        with self.engine.connect() as connection:
+            connection.connection.dbapi_connection.quiver.close()
+            with self.assertRaises(sqlalchemy.exc.DBAPIError) as raised:
+                connection.execute(sqlalchemy.text("SELECT 1"))
+            self.assertTrue(raised.exception.connection_invalidated)
+        with self.engine.connect() as connection:
+            self.assertEqual(connection.execute(sqlalchemy.text("SELECT 1")).scalar(), 1)
+
+    def test_an_interval_is_read_and_reflected(self):
+        with self.engine.begin() as connection:
+            connection.execute(sqlalchemy.text("CREATE OR REPLACE TABLE spans AS SELECT INTERVAL '2' DAY AS span"))
+        table = sqlalchemy.Table("spans", sqlalchemy.MetaData(), autoload_with=self.engine)
+        self.assertEqual(table.c.span.type.compile(self.engine.dialect), "INTERVAL")
+        with self.engine.connect() as connection:
+            plain = connection.execute(sqlalchemy.text("SELECT span FROM spans")).scalar()
+            self.assertEqual(connection.execute(sqlalchemy.select(table.c.span)).scalar(), plain)
+
+    def test_truths_in_a_url_are_no_texts(self):
+        url = sqlalchemy.engine.make_url(self.url()).update_query_dict({"autocommit": "false"})
+        engine = sqlalchemy.create_engine(url)
+        with engine.connect() as connection:
+            self.assertIs(connection.connection.dbapi_connection.autocommit, False)
+        engine.dispose()
+        with self.assertRaisesRegex(sqlalchemy.exc.ArgumentError, "neither true nor false"):
+            sqlalchemy.create_engine(url.update_query_dict({"autocommit": "perhaps"})).connect()
+
     def test_a_view_is_listed_with_its_words(self):
         with self.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
             connection.execute(sqlalchemy.text("CREATE OR REPLACE VIEW seen AS SELECT 1 AS a"))
@@ -161,6 +214,16 @@ class SqlAlchemyInProcess(SqlAlchemy, InProcess):
 
 
 class SqlAlchemyRemote(SqlAlchemy, Remote):
+    def test_a_session_that_the_server_has_forgotten_is_replaced(self):
+        with self.engine.connect() as connection:
+            backend = connection.connection.dbapi_connection.quiver._backend
+            backend._answers("CloseSession", b"")
+            with self.assertRaises(sqlalchemy.exc.OperationalError) as raised:
+                connection.execute(sqlalchemy.text("SELECT 1"))
+            self.assertTrue(raised.exception.connection_invalidated)
+        with self.engine.connect() as connection:
+            self.assertEqual(connection.execute(sqlalchemy.text("SELECT 1")).scalar(), 1)
+
     def url(self):
         user, password, ca = self.login["user"], quote(self.login["password"], safe=""), quote(str(self.login["tls_ca"]))
         return f"quiver+flight://{user}:{password}@{self.place.removeprefix('grpc+tls://')}?tls_ca={ca}"

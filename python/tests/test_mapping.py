@@ -91,6 +91,10 @@ class HandOff(InSegments, unittest.TestCase):
         with self.con.transaction():
             self.con.sql("DELETE FROM mapped")
             self.assertEqual(table.arrow().num_rows, 0)
+        self.con.sql("BEGIN")
+        self.con.sql("INSERT INTO mapped VALUES (-2, 0.5, 'newer')")
+        self.assertEqual(table.arrow().num_rows, 1)
+        self.con.sql("ROLLBACK")
 
     def test_a_server_that_does_not_allow_it_says_so(self):
         self.connect()

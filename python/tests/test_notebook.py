@@ -42,6 +42,13 @@ class Magic:
         self.shell.run_line_magic("sql", "line << SELECT 3")
         self.assertEqual(self.shell.user_ns["line"].fetchall(), [(3,)])
 
+    def test_a_transaction_is_begun_and_ended_by_a_word(self):
+        self.shell.run_line_magic("sql", "CREATE OR REPLACE TABLE worded (a BIGINT)")
+        self.shell.run_line_magic("sql", "BEGIN")
+        self.shell.run_line_magic("sql", "INSERT INTO worded VALUES (1)")
+        self.shell.run_line_magic("sql", "rollback;")
+        self.assertEqual(self.shell.run_line_magic("sql", "SELECT count(*) FROM worded").fetchall(), [(0,)])
+
     def test_a_variable_is_written_as_a_table(self):
         self.shell.user_ns["fresh_rows"] = pa.table({"a": [1, 2]})
         self.shell.run_line_magic("sql", "--persist-replace fresh_rows")

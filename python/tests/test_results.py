@@ -36,6 +36,43 @@ class Results:
         self.assertEqual(result.numpy()["n"].tolist(), [1, 2, 3])
         self.assertEqual(result.fetchall(), [(1, "row 1"), (2, "row 2"), (3, "row 3")])
 
+    def test_rows_that_were_fetched_are_kept_for_other_forms(self):
+        result = self.con.sql(SERIES.format(3) + " ORDER BY n")
+        self.assertEqual(len(result.fetchall()), 3)
+        self.assertEqual(result.df()["n"].tolist(), [1, 2, 3])
+        self.assertEqual(result.fetchall(), [])
+
+    def test_times_are_those_of_python(self):
+        zone = datetime.timezone.utc
+        self.con.write("timed", pa.table({
+            "at": pa.array([1_577_836_800_123_456_789], pa.timestamp("ns")),
+            "instant": pa.array([1_577_836_800_123_456_789], pa.timestamp("ns", "UTC")),
+            "second": pa.array([1_577_836_800], pa.timestamp("s")),
+            "list": pa.array([[1_577_836_800_123_456_789]], pa.list_(pa.timestamp("ns"))),
+        }), mode="replace")  # fmt: skip
+        at = datetime.datetime(2020, 1, 1, 0, 0, 0, 123456)
+        (row,) = self.rows("SELECT at, instant, second, list FROM timed")
+        self.assertEqual(row, (at, at.replace(tzinfo=zone), datetime.datetime(2020, 1, 1), [at]))
+        self.assertEqual([type(value) for value in (*row[:3], *row[3])], [datetime.datetime] * 4)
+        self.assertEqual(self.con.table("timed").df()["at"][0].nanosecond, 789)
+        self.assertEqual(self.rows("SELECT TIME '12:30:00', INTERVAL '1' DAY IS NULL"), [(datetime.time(12, 30), False)])
+
+    def test_a_value_that_python_cannot_hold_is_an_error_of_its_column(self):
+        self.con.write("far", pa.table({"n": [1], "year": pa.array([10**12], pa.timestamp("s"))}), mode="replace")
+        result = self.con.sql("SELECT n, year FROM far")
+        for _ in range(2):
+            with self.assertRaisesRegex(quiver.DataError, 'column "year" has a value'):
+                result.fetchone()
+        self.assertEqual(self.con.table("far").arrow().num_rows, 1)
+        self.assertEqual(self.rows("SELECT n FROM far"), [(1,)])
+
+    def test_two_columns_of_one_name_are_two(self):
+        result = self.con.sql("SELECT * FROM (VALUES (1)) AS one (a), (VALUES (2)) AS two (a)")
+        self.assertEqual(result.fetchall(), [(1, 2)])
+        self.assertIn("<td>1</td><td>2</td>", result._repr_html_())
+        with self.assertRaisesRegex(quiver.ProgrammingError, 'two columns are called "a"'):
+            result.numpy()
+
     def test_text_comes_as_views_or_as_plain_strings(self):
         result = self.con.sql("SELECT t FROM (VALUES ('a'), (NULL)) AS v (t)")
         self.assertEqual(result.arrow(views=False).schema.field("t").type, pa.string())
@@ -96,6 +133,18 @@ class Results:
         self.assertEqual(self.rows("SELECT * FROM days WHERE day = ?", [day]), [(day, Decimal("1.50"), b"\0x")])
         self.assertEqual(self.rows("SELECT ? IS NULL", [None]), [(True,)])
 
+    def test_parameters_keep_their_values(self):
+        self.con.sql("CREATE OR REPLACE TABLE valued (at TIMESTAMP, big BIGINT UNSIGNED)")
+        fine = pandas.Timestamp("2020-01-01 00:00:00.123456789")
+        days = [datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 3, 4)]
+        self.con.executemany("INSERT INTO valued (at) VALUES (?)", [(day,) for day in days])
+        self.con.executemany("INSERT INTO valued VALUES (?, ?)", [(fine, 2**64 - 1), (pandas.NaT, pandas.NA)])
+        kept = self.con.sql("SELECT at, big FROM valued ORDER BY at NULLS LAST").arrow()
+        self.assertEqual(kept["at"].cast(pa.int64())[0].as_py(), fine.value)
+        self.assertEqual(kept["big"].to_pylist(), [2**64 - 1, None, None, None])
+        self.assertEqual(self.rows("SELECT count(*) FROM valued WHERE at = ?", [fine]), [(1,)])
+        self.assertEqual(self.rows("SELECT at FROM valued WHERE at > ? ORDER BY at", [days[0]]), [(days[1],)])
+
     def test_what_is_no_query_has_run_already(self):
         self.con.sql("CREATE OR REPLACE TABLE at_once (a BIGINT)")
         result = self.con.sql("INSERT INTO at_once VALUES (1), (2)")
@@ -103,6 +152,8 @@ class Results:
         self.assertFalse(result.is_query)
         self.assertEqual(self.con.sql("DELETE FROM at_once WHERE a = 1").rows_changed, 1)
         self.assertEqual(self.rows("SELECT a FROM at_once"), [(2,)])
+        self.assertIsNone(self.con.sql("DROP TABLE at_once").rows_changed)
+        self.assertEqual(repr(self.con.sql("SET batch_size = 8192")), "<quiver.Result: done>")
 
     def test_stats_say_what_was_read(self):
         self.con.write("touched", pa.table({"n": range(50_000), "t": ["text"] * 50_000}), mode="replace")
@@ -113,6 +164,14 @@ class Results:
         self.assertGreater(result.stats.bytes_touched, 0)
         self.assertLess(result.stats.bytes_touched, 400_000)
         self.assertIn("zones pruned", str(result.stats))
+
+    def test_columns_are_one_name_or_a_list(self):
+        self.con.write("columned", {"first": [1], "second": [2]}, mode="replace")
+        table = self.con.table("columned")
+        self.assertEqual(table.df("second").columns.tolist(), ["second"])
+        self.assertEqual(table.arrow(["second", "first"]).to_pylist(), [{"second": 2, "first": 1}])
+        with self.assertRaisesRegex(quiver.ProgrammingError, "no columns"):
+            table.arrow([])
 
     def test_a_plan_is_explained(self):
         self.con.write("planned", pa.table({"n": [1, 2]}), mode="replace")

@@ -30,6 +30,13 @@ class Users(Remote):
             with self.assertRaisesRegex(quiver.ProgrammingError, "CREATE"):
                 con.write("his", {"a": [1]})
 
+    def test_a_user_has_a_transaction_in_sql(self):
+        with quiver.connect(self.place, user="bob", password="bob's own", tls_ca=self.login["tls_ca"]) as con:
+            con.sql("BEGIN")
+            self.assertTrue(con.in_transaction)
+            con.sql("ROLLBACK")
+            self.assertFalse(con.in_transaction)
+
     def test_a_server_that_is_not_trusted_is_refused(self):
         with self.assertRaises(quiver.OperationalError):
             quiver.connect(self.place, user="ann", password="x")

@@ -1,5 +1,7 @@
 """Rows into tables, files into tables, transactions."""
 
+from unittest import mock
+
 import pandas
 import polars
 import pyarrow as pa
@@ -21,6 +23,7 @@ class Writing:
             "reader": pa.RecordBatchReader.from_batches(table.schema, iter(table.to_batches(max_chunksize=1))),
             "pandas": pandas.DataFrame(columns),
             "polars": polars.DataFrame(columns),
+            "polars with a column of nothing": polars.DataFrame(columns | {"nothing": [None] * 3}),
             "dict": columns,
             "list of dicts": table.to_pylist(),
             "result": self.con.sql("SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (3, NULL)) AS v (n, t)"),
@@ -53,10 +56,17 @@ class Writing:
             raise ValueError("the disk of somebody else")
 
         self.con.write("broken_off", pa.table({"a": [1]}), mode="replace")
-        with self.assertRaisesRegex(Exception, "the disk of somebody else"):
+        with self.assertRaisesRegex(quiver.ProgrammingError, "the rows cannot be read: .*the disk of somebody else"):
             self.con.write("broken_off", pa.RecordBatchReader.from_batches(schema, batches()), mode="append")
         self.assertEqual(self.rows("SELECT count(*) FROM broken_off"), [(1,)])
         self.assertFalse(self.con.in_transaction)
+
+    def test_rows_are_sent_in_pieces(self):
+        """In process they are not sent."""
+        frame = polars.DataFrame({"n": range(50_000), "t": ["a text that is longer than a view"] * 50_000})
+        with mock.patch("quiver.remote.sending.PIECE_BYTES", 100_000):
+            self.assertEqual(self.con.write("in_pieces", frame, mode="replace"), 50_000)
+        self.assertEqual(self.rows("SELECT count(DISTINCT n), min(t) FROM in_pieces"), [(50_000, frame["t"][0])])
 
     def test_rows_that_do_not_fit_are_refused(self):
         self.con.sql("CREATE OR REPLACE TABLE narrow (a BIGINT NOT NULL)")
@@ -64,8 +74,9 @@ class Writing:
             self.con.write("narrow", pa.table({"a": ["no number"]}), mode="append")
         with self.assertRaises(quiver.DatabaseError):
             self.con.write("narrow", pa.table({"a": pa.array([None], pa.int64())}), mode="append")
-        with self.assertRaisesRegex(quiver.ProgrammingError, "int has no rows"):
-            self.con.write("narrow", 7, mode="append")
+        for nothing in (7, [], pandas.Series([1])):
+            with self.assertRaises(quiver.ProgrammingError):
+                self.con.write("narrow", nothing, mode="append")
         self.assertEqual(self.rows("SELECT count(*) FROM narrow"), [(0,)])
 
     def test_text_that_is_none_is_refused(self):
@@ -98,8 +109,9 @@ class Writing:
         self.assertEqual((imported.table, imported.rows), ("parts", 4))
         self.con.import_([self.files / "part1.csv"], table="parts", mode="append")
         self.assertEqual(self.rows("SELECT sum(n) FROM parts"), [(9,)])
-        with self.assertRaises(quiver.ProgrammingError):
-            self.con.import_(self.files / "nothing.csv")
+        for wrong in ({"paths": "nothing.csv"}, {"paths": "part1.csv", "format": "nonsense"}, {"paths": "part1.csv", "format": "parquet"}):
+            with self.subTest(wrong), self.assertRaises(quiver.ProgrammingError):
+                self.con.import_(table="wrong", **wrong | {"paths": self.files / wrong["paths"]})
 
     def test_a_transaction_commits_at_its_end_or_rolls_back(self):
         self.con.sql("CREATE OR REPLACE TABLE kept (a BIGINT)")

@@ -1,5 +1,6 @@
 """What people do wrong, and what they are told."""
 
+import datetime
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import uuid
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -27,7 +29,9 @@ class Wrong:
         with self.assertRaises(quiver.ProgrammingError) as raised:
             self.con.sql("SELECT 1,\n  sumn(2)")
         self.assertEqual((raised.exception.line, raised.exception.column), (2, 3))
-        self.assertIn('did you mean "sum"', str(raised.exception))
+        self.assertEqual(raised.exception.hint, 'did you mean "sum"?')
+        self.assertIn('; did you mean "sum"?', str(raised.exception))
+        self.assertNotIn("did you mean", raised.exception.message)
         self.assertIn("(at line 2, column 3)", str(raised.exception))
 
     def test_what_is_not_there_is_named(self):
@@ -64,6 +68,21 @@ class Wrong:
             self.con.sql("SELECT ?", "text")
         with self.assertRaisesRegex(quiver.NotSupportedError, "by name"):
             self.con.sql("SELECT $a", {"a": 1})
+        with self.assertRaisesRegex(quiver.ProgrammingError, "a time zone and some have none"):
+            now = datetime.datetime(2026, 11, 20)
+            self.con.executemany("SELECT ?", [(now,), (now.replace(tzinfo=datetime.timezone.utc),)])
+        with self.assertRaisesRegex(quiver.ProgrammingError, "parameter 1 is UUID"):
+            self.con.sql("SELECT ?", [uuid.uuid4()])
+        with self.assertRaisesRegex(quiver.ProgrammingError, "have no values"):
+            self.con.executemany("INSERT INTO typed VALUES (1)", [(), ()])
+        with self.assertRaisesRegex(quiver.NotSupportedError, "changes no rows"):
+            self.con.executemany("SELECT ?", [(1,)])
+
+    def test_what_is_no_statement_is_refused(self):
+        for nothing in (1, b"SELECT 1", "SELECT '\ud800'", "", "SELECT 1; SELECT 2"):
+            with self.subTest(nothing), self.assertRaises(quiver.ProgrammingError):
+                self.con.sql(nothing)
+        self.assertEqual(self.rows("SELECT 'a\0b' AS t"), [("a\0b",)])
         self.con.sql("CREATE OR REPLACE TABLE typed (a BIGINT)")
         with self.assertRaisesRegex(quiver.ProgrammingError, "is no BIGINT"):
             self.con.sql("INSERT INTO typed VALUES (?)", ["no number"])
@@ -109,24 +128,32 @@ class Wrong:
     def test_a_forked_process_is_told_to_open_again(self):
         self.con.write("forked", pa.table({"a": [1]}), mode="replace")
         result = self.con.sql("SELECT a FROM forked")
+        begun = self.con.sql(ENDLESS_ROWS)
+        begun.fetchone()
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
-            said = "nothing"
-            try:
-                self.con.sql("SELECT 1")
-            except quiver.InterfaceError as error:
-                said = str(error)
-            except BaseException as error:
-                said = repr(error)
-            del result
+            said = []
+            for use in (lambda: self.con.sql("SELECT 1"), result.arrow, lambda: deque(begun, 0), lambda: self.con.in_transaction):
+                try:
+                    use()
+                    said.append("nothing")
+                except quiver.InterfaceError as error:
+                    said.append(str(error))
+                except BaseException as error:
+                    said.append(repr(error))
+            del result, begun
             self.con.close()
-            os.write(writing, said.encode())
+            os.write(writing, "\n".join(said).encode())
             os._exit(0)
         os.close(writing)
         with open(reading) as told:
-            self.assertRegex(told.read(), "forked from")
+            lines = told.read().split("\n")
+        self.assertEqual(len(lines), 4)
+        for line in lines:
+            self.assertRegex(line, "forked from")
         os.waitpid(child, 0)
+        begun.close()
         self.assertEqual(result.fetchall(), [(1,)])
         self.assertEqual(self.con.write("forked", pa.table({"a": [2]}), mode="append"), 1)
 
@@ -173,12 +200,25 @@ class WrongStore(unittest.TestCase):
         with quiver.open(store, read_only=True) as con, self.assertRaises(quiver.OperationalError):
             con.sql("CREATE TABLE u (a BIGINT)")
 
+    def test_a_connection_that_two_threads_close_leaves_the_others_alone(self):
+        store = self.directory / "store"
+        with quiver.open(store) as kept:
+            for _ in range(20):
+                other = quiver.open(store)
+                with ThreadPoolExecutor(4) as threads:
+                    list(threads.map(lambda _: other.close(), range(4)))
+            self.assertEqual(kept.sql("SELECT 1").fetchall(), [(1,)])
+
     def test_a_store_without_a_path_goes_when_it_is_closed(self):
         with quiver.open(memory_limit="512MB", threads=1) as con:
             con.write("t", pa.table({"a": [1, 2]}))
             self.assertEqual(len(con.table("t")), 2)
         with self.assertRaisesRegex(quiver.ProgrammingError, '"much" is no size'):
             quiver.open(memory_limit="much")
+        with self.assertRaisesRegex(quiver.ProgrammingError, '"-1" is no size'):
+            quiver.open(memory_limit=-1)
+        with self.assertRaisesRegex(quiver.ProgrammingError, "threads is 0"):
+            quiver.open(threads=0)
 
     def test_a_process_ends_with_a_store_open_and_a_query_running(self):
         script = "import quiver, sys; rows = quiver.open(sys.argv[1]).sql(sys.argv[2]); rows.fetchone(); print('left')"
@@ -229,7 +269,7 @@ class NoServer(unittest.TestCase):
             quiver.connect("grpc://127.0.0.1:1")
 
     def test_an_address_that_is_none_is_refused(self):
-        for uri in ("localhost:31337", "http://localhost:1", "grpc://localhost"):
+        for uri in ("localhost:31337", "http://localhost:1", "grpc://localhost", "grpc://localhost:port"):
             with self.subTest(uri), self.assertRaisesRegex(quiver.ProgrammingError, "write grpc://host:port"):
                 quiver.connect(uri)
 

@@ -1,29 +1,13 @@
-"""Runs the tests in this folder and says how many passed and failed, on a line others can read."""
+"""Runs the tests in this folder."""
 
 import sys
-import unittest
 from pathlib import Path
 
+HERE = Path(__file__).resolve().parent
+# Last: what it has beside it are tests of the package.
+sys.path.append(str(HERE.parents[1] / "python" / "tests"))
 
-class CountingResult(unittest.TextTestResult):
-    """unittest itself does not count a test class whose preparation failed."""
-
-    passed = 0
-
-    def addSuccess(self, test):
-        super().addSuccess(test)
-        self.passed += 1
-
-
-def main() -> int:
-    suite = unittest.defaultTestLoader.discover(str(Path(__file__).parent))
-    result = unittest.TextTestRunner(resultclass=CountingResult, verbosity=2, stream=sys.stdout).run(suite)
-    failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
-    for test, reason in result.skipped:
-        print(f"SKIPPED: {test}: {reason}")
-    print(f"python: {result.passed} passed, {failed} failed")
-    return 1 if failed else 0
-
+import counting  # noqa: E402 - of the tests of the package
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(counting.main(HERE, "python"))

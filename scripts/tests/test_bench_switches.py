@@ -67,8 +67,10 @@ class Switches(unittest.TestCase):
     def test_the_report_names_the_three_queries_it_matters_most_for(self):
         measured = queries(q1=[11.0], q2=[40.0], q3=[30.0], q4=[9.0], q5=[20.0])
         machine = {"scale": "1", "threads": 2, "rounds": 2, "cpu": "c", "cores": 2, "memory_bytes": 2**30, "time": "t"}
-        report = text_report({"machine": machine, "queries": measured})
+        page = {"times_ms": {ALL_ON: [2.0, 1.5], "skip_rows": [80.0], NOISE: [1.0]}, "problems": []}
+        report = text_report({"machine": machine, "queries": measured, "page": page})
         self.assertRegex(report, r"(?m)^off .* Q2 4\.00, Q3 3\.00, Q5 2\.00; Q4 0\.90$")
+        self.assertRegex(report, r"(?m)^a page .*: 1\.5 ms all on, 80\.0 ms skip_rows$")
 
     def test_each_round_begins_with_another_configuration(self):
         orders = ["".join(rotated(["a", "b", "c"], by)) for by in range(4)]
@@ -77,7 +79,7 @@ class Switches(unittest.TestCase):
     def test_a_result_that_differs_with_a_switch_off_is_a_problem(self):
         log = []
         engines = {ALL_ON: FakeEngine("on", log), "off": FakeEngine("off", log, "2"), NOISE: FakeEngine("noise", log)}
-        problems = measure(1, "select 1 as a", engines, 2)["problems"]
+        problems = measure("Q1", "select 1 as a", engines, 2)["problems"]
         self.assertEqual(problems, ["off: a: '2', all on '1'"])
         self.assertEqual(log, ["on", "off", "noise"] * 2 + ["off", "noise", "on"])
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use flight_server::Server;
 use flight_server::config::{Config, Given, variable};
+use flight_server::{Certificates, Server};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -39,7 +39,7 @@ pub fn run(runtime: &Handle, config: Config, quiet: bool) -> Result<()> {
         return Err(CliError::with_hint(text, "use error, warn, info, debug or trace"));
     }
     // Signals are heard from the beginning: one that comes while the store is opened is not lost.
-    let mut signals = runtime.block_on(async { Signals::listen() }).map_err(CliError::message)?;
+    let mut signals = runtime.block_on(async { Signals::listen(config.server.tls.is_on()) }).map_err(CliError::message)?;
     let engine = store::open_with(&path, config.engine)?;
     let options = config.server;
     let drain = options.drain;
@@ -49,8 +49,9 @@ pub fn run(runtime: &Handle, config: Config, quiet: bool) -> Result<()> {
         if let Some(address) = server.http_address() {
             say(quiet, format!("health and metrics on http://{address}/health and /metrics"))?;
         }
+        let certificates = server.certificates();
         let leave = async {
-            signals.next().await;
+            signals.leave(certificates, quiet).await;
             let _ = say(quiet, format!("draining: running calls have {} s to end", drain.as_secs()));
         };
         server.serve(leave).await.map_err(CliError::message)
@@ -71,21 +72,41 @@ fn say(quiet: bool, line: String) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// SIGTERM, and SIGINT as Ctrl-C sends it.
+/// SIGTERM, and SIGINT as Ctrl-C sends it, end a server; SIGHUP has it read its certificates again.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    /// Left as it is where there are no certificates: it ends the program, or does nothing under nohup.
+    hangup: Option<Signal>,
 }
 
 impl Signals {
-    fn listen() -> io::Result<Signals> {
-        Ok(Signals { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    fn listen(has_certificates: bool) -> io::Result<Signals> {
+        let hangup = has_certificates.then(|| signal(SignalKind::hangup())).transpose()?;
+        Ok(Signals { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())?, hangup })
     }
 
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+    /// Until the server is to leave.
+    async fn leave(&mut self, certificates: Option<Certificates>, quiet: bool) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                () = heard(&mut self.hangup) => {}
+            }
+            // An error is in the log, and the server goes on with those it has.
+            if certificates.as_ref().is_some_and(|certificates| certificates.reload().is_ok()) {
+                let _ = say(quiet, "the certificates were read again: new connections use them".to_string());
+            }
         }
+    }
+}
+
+async fn heard(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
+        }
+        None => std::future::pending().await,
     }
 }

@@ -59,6 +59,8 @@ fn what_is_wrong_is_an_error_that_says_where() {
     assert!(said.err.contains("--drain: drain is \"soon\", and a time such as"), "{}", said.err);
     let said = printed(&[], &[("QUIVER_DRAIN", "soon")]);
     assert!(said.err.contains("QUIVER_DRAIN: drain is \"soon\""), "{}", said.err);
+    let said = printed(&["--otlp-endpoint", "127.0.0.1:4317"], &[]);
+    assert!(said.err.contains("--otlp-endpoint: otlp_endpoint is \"127.0.0.1:4317\", and a URL such as"), "{}", said.err);
 }
 
 #[test]
@@ -90,4 +92,29 @@ fn a_server_without_a_store_says_what_is_missing() {
     let said = place.run(&["serve"]);
     assert_eq!(said.status, 1);
     assert!(said.err.contains("quiver serve needs a store"), "{}", said.err);
+}
+
+/// The usual build has OTLP. Whether a collector is there shows later: nobody waits for one.
+#[cfg(feature = "otlp")]
+#[test]
+fn a_server_begins_although_its_collector_is_away() {
+    let place = Place::new();
+    let mut child = command(&["serve", "--store", &place.store(), "--listen", "127.0.0.1:0", "--otlp-endpoint", "http://127.0.0.1:1"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let first = BufReader::new(child.stdout.take().expect("a pipe")).lines().next().expect("a line").expect("text");
+    assert!(first.starts_with("listening on grpc://127.0.0.1:"), "{first}");
+    // SAFETY: kill(2) takes no memory; the process is a child that was not waited for yet. No test can hold it: it ends every test of this file.
+    unsafe { libc::kill(i32::try_from(child.id()).expect("a process id"), libc::SIGTERM) };
+    assert!(child.wait().expect("it ends").success());
+}
+
+#[cfg(not(feature = "otlp"))]
+#[test]
+fn a_build_without_otlp_says_so() {
+    let place = Place::new();
+    let said = place.run(&["serve", "--store", &place.store(), "--listen", "127.0.0.1:0", "--otlp-endpoint", "http://127.0.0.1:4317"]);
+    assert_eq!(said.status, 1);
+    assert!(said.err.contains("this build has no OTLP"), "{}", said.err);
 }

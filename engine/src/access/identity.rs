@@ -1,13 +1,15 @@
 //! Who a session works for.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pmem_store::{Access, Author, GrantObject, PrincipalRecord, Snapshot, Store};
+use pmem_store::{Access, Author, GrantObject, PrincipalRecord, Snapshot, Store, TableId};
 
 use super::permit::Permit;
 use super::privilege::Privilege;
 use super::rights::Rights;
+use super::used::UsedPrivileges;
 use crate::error::EngineError;
 use crate::sql::qualified;
 
@@ -60,11 +62,14 @@ pub struct SessionAccess {
     store: Arc<Store>,
     /// As of the users and grants they were made from.
     known: Mutex<Option<(Arc<Access>, Arc<Rights>)>>,
+    /// By the session's open transaction.
+    pub used: Arc<UsedPrivileges>,
 }
 
 impl SessionAccess {
     pub fn new(store: &Arc<Store>, identity: &Identity) -> Result<SessionAccess, EngineError> {
-        let access = SessionAccess { identity: identity.clone(), store: Arc::clone(store), known: Mutex::default() };
+        let (identity, store) = (identity.clone(), Arc::clone(store));
+        let access = SessionAccess { identity, store, known: Mutex::default(), used: Arc::default() };
         access.rights()?;
         Ok(access)
     }
@@ -86,12 +91,12 @@ impl SessionAccess {
 
     /// As of now. `base` is what an open transaction began with: what it has made since is its own.
     pub fn permit(&self, base: Option<Arc<Snapshot>>) -> Result<Permit, EngineError> {
-        Ok(Permit::new(self.rights()?, base))
+        Ok(Permit::new(self.rights()?, base, &self.used))
     }
 
     /// For who is not there any more.
     pub fn nothing(&self) -> Permit {
-        Permit::new(Arc::new(Rights::none(self.identity.clone())), None)
+        Permit::new(Arc::new(Rights::none(self.identity.clone())), None, &self.used)
     }
 }
 
@@ -111,5 +116,13 @@ impl Author for SessionAccess {
             true => Ok(()),
             false => Err(format!("you may not drop or replace {}, which you do not own; choose another name, or ask its owner", qualified(namespace, name))),
         }
+    }
+
+    fn check_changes(&self, tables: &BTreeSet<TableId>) -> Result<(), String> {
+        if self.used.is_empty() {
+            return Ok(());
+        }
+        let rights = self.rights().map_err(|error| error.to_string())?;
+        self.used.check(&rights, tables)
     }
 }

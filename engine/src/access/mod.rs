@@ -15,6 +15,7 @@ mod privilege;
 mod random;
 mod redact;
 mod rights;
+mod used;
 mod users;
 
 pub(crate) use catalog::seen;

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use pmem_store::{DEFAULT_NAMESPACE, Snapshot, TableId, TableRecord, ViewRecord, Visibility};
+use pmem_store::{DEFAULT_NAMESPACE, GrantObject, Snapshot, TableId, TableRecord, ViewRecord, Visibility};
 
 use super::privilege::{Privilege, Privileges};
 use super::rights::Rights;
+use super::used::UsedPrivileges;
 use crate::error::EngineError;
 use crate::sql::{qualified, quoted};
 
@@ -16,11 +17,13 @@ pub struct Permit {
     rights: Arc<Rights>,
     /// What the open transaction began with: what is not in it the transaction has made, and so owns.
     base: Option<Arc<Snapshot>>,
+    /// By that transaction.
+    used: Arc<UsedPrivileges>,
 }
 
 impl Permit {
-    pub fn new(rights: Arc<Rights>, base: Option<Arc<Snapshot>>) -> Permit {
-        Permit { rights, base }
+    pub fn new(rights: Arc<Rights>, base: Option<Arc<Snapshot>>, used: &Arc<UsedPrivileges>) -> Permit {
+        Permit { rights, base, used: Arc::clone(used) }
     }
 
     pub fn user(&self) -> &str {
@@ -37,24 +40,29 @@ impl Permit {
     }
 
     pub fn on_table(&self, id: TableId, namespace: &str) -> Privileges {
-        match &self.base {
-            Some(base) if base.changed_version(id).is_none() => Privileges::EVERY,
-            _ => self.rights.on_table(id, namespace),
+        match self.is_older(|base| base.changed_version(id).is_some()) {
+            true => self.rights.on_table(id, namespace),
+            false => Privileges::EVERY,
         }
     }
 
     pub fn on_view(&self, namespace: &str, name: &str) -> Privileges {
-        match &self.base {
-            Some(base) if base.view(namespace, name).is_ok_and(|view| view.is_none()) => Privileges::EVERY,
-            _ => self.rights.on_view(namespace, name),
+        match self.is_older(|base| has_view(base, namespace, name)) {
+            true => self.rights.on_view(namespace, name),
+            false => Privileges::EVERY,
         }
     }
 
     pub fn on_schema(&self, name: &str) -> Privileges {
-        match &self.base {
-            Some(base) if !base.has_namespace(name) => Privileges::EVERY,
-            _ => self.rights.on_schema(name),
+        match self.is_older(|base| base.has_namespace(name)) {
+            true => self.rights.on_schema(name),
+            false => Privileges::EVERY,
         }
+    }
+
+    /// Whether something is older than the open transaction.
+    fn is_older(&self, has: impl FnOnce(&Snapshot) -> bool) -> bool {
+        self.base.as_deref().is_none_or(has)
     }
 
     pub fn table(&self, privilege: Privilege, table: &TableRecord) -> Result<(), EngineError> {
@@ -62,34 +70,60 @@ impl Permit {
     }
 
     pub fn known_table(&self, privilege: Privilege, id: TableId, namespace: &str, name: &str) -> Result<(), EngineError> {
-        let name = || qualified(namespace, name);
-        self.held(self.on_table(id, namespace), privilege, || (format!("table {}", name()), name()))
+        let full_name = || qualified(namespace, name);
+        self.held(self.on_table(id, namespace), privilege, || (format!("table {}", full_name()), full_name()))?;
+        if self.is_noted(privilege, |base| base.changed_version(id).is_some()) {
+            self.used.note(privilege, GrantObject::Table(id), namespace, name);
+        }
+        Ok(())
     }
 
     pub fn view(&self, privilege: Privilege, view: &ViewRecord) -> Result<(), EngineError> {
         let name = || qualified(&view.namespace, &view.name);
-        self.held(self.on_view(&view.namespace, &view.name), privilege, || (format!("{} {}", view.kind, name()), name()))
+        self.held(self.on_view(&view.namespace, &view.name), privilege, || (format!("{} {}", view.kind, name()), name()))?;
+        if self.is_noted(privilege, |base| has_view(base, &view.namespace, &view.name)) {
+            let object = GrantObject::View(view.namespace.clone(), view.name.clone());
+            self.used.note(privilege, object, &view.namespace, &view.name);
+        }
+        Ok(())
     }
 
     pub fn schema(&self, privilege: Privilege, name: &str) -> Result<(), EngineError> {
         let object = || format!("SCHEMA {}", quoted(name));
-        self.held(self.on_schema(name), privilege, || (format!("schema {}", quoted(name)), object()))
+        self.held(self.on_schema(name), privilege, || (format!("schema {}", quoted(name)), object()))?;
+        if self.is_noted(privilege, |base| base.has_namespace(name)) {
+            self.used.note(privilege, GrantObject::Schema(name.to_string()), name, "");
+        }
+        Ok(())
     }
 
     pub fn create_schema(&self) -> Result<(), EngineError> {
         let object = || ("the store".to_string(), "DATABASE quiver".to_string());
-        self.held(self.rights.on_store(), Privilege::Create, object)
+        self.held(self.rights.on_store(), Privilege::Create, object)?;
+        if self.is_noted(Privilege::Create, |_| true) {
+            self.used.note(Privilege::Create, GrantObject::Store, "", "");
+        }
+        Ok(())
+    }
+
+    /// Whether it is to be there still when the open transaction commits: what that has made itself it owns.
+    fn is_noted(&self, privilege: Privilege, has: impl FnOnce(&Snapshot) -> bool) -> bool {
+        privilege.changes() && self.base.as_deref().is_some_and(has)
     }
 
     /// To read and write files with the rights of the process.
     pub fn files(&self, what: &str) -> Result<(), EngineError> {
-        match self.rights.on_store().has(Privilege::Files) {
+        match self.has_files() {
             true => Ok(()),
             false => Err(EngineError::Denied {
                 message: format!("you may not {what}: it reads or writes files on the server, which needs the privilege FILES"),
                 hint: format!("an admin can run: GRANT FILES TO {}", quoted(self.user())),
             }),
         }
+    }
+
+    pub fn has_files(&self) -> bool {
+        self.rights.on_store().has(Privilege::Files)
     }
 
     pub fn admin(&self, what: &str) -> Result<(), EngineError> {
@@ -113,6 +147,11 @@ impl Permit {
             hint: format!("its owner or an admin can run: GRANT {privilege} ON {named} TO {}", quoted(self.user())),
         })
     }
+}
+
+/// Where that cannot be said it is taken to be there, and so not to be the transaction's own.
+fn has_view(snapshot: &Snapshot, namespace: &str, name: &str) -> bool {
+    !matches!(snapshot.view(namespace, name), Ok(None))
 }
 
 impl Visibility for Permit {

@@ -41,6 +41,11 @@ impl Privilege {
         }
     }
 
+    /// Whether something is changed with it.
+    pub fn changes(self) -> bool {
+        !matches!(self, Select | Usage | Files)
+    }
+
     pub fn of_word(word: &str) -> Option<Privilege> {
         ALL.into_iter().find(|privilege| privilege.word().eq_ignore_ascii_case(word))
     }

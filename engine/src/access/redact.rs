@@ -13,7 +13,7 @@ pub const HIDDEN: &str = "***";
 /// The statement as logs, audit and system tables may show it.
 pub fn redacted(sql: &str) -> Cow<'_, str> {
     // Most statements have none of these words anywhere.
-    if !mentions(sql, "password") && !mentions(sql, "user") && !mentions(sql, "role") {
+    if !mentions(sql, &["password", "user", "role"]) {
         return Cow::Borrowed(sql);
     }
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else { return Cow::Owned(beginning(sql)) };
@@ -31,8 +31,14 @@ pub fn is_about_passwords<'a>(words: impl Iterator<Item = &'a Token>) -> bool {
     words.windows(2).any(|pair| makes_user(pair[0], pair[1]))
 }
 
-fn mentions(sql: &str, word: &str) -> bool {
-    sql.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
+/// Whether one of the words, which are in lower case, is in the text.
+fn mentions(sql: &str, words: &[&str]) -> bool {
+    let begins = |rest: &[u8], word: &str| rest.get(..word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word.as_bytes()));
+    let bytes = sql.as_bytes();
+    let is_here = |at: usize| words.iter().any(|word| begins(&bytes[at..], word));
+    // Their first letters are few: most places are passed over at once.
+    let is_first = |byte: u8| words.iter().any(|word| word.as_bytes().first() == Some(&byte.to_ascii_lowercase()));
+    (0..bytes.len()).any(|at| is_first(bytes[at]) && is_here(at))
 }
 
 /// At words that a password may follow.
@@ -99,6 +105,16 @@ mod tests {
             let shown = redacted(sql);
             assert!(!shown.contains("secret"), "{shown}");
             assert!(shown.contains("***"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn words_are_found_anywhere_in_any_case() {
+        for sql in ["user", "xUsEr", "a PASSWORD", "ROLEs", "ü role"] {
+            assert!(mentions(sql, &["password", "user", "role"]), "{sql}");
+        }
+        for sql in ["", "use", "passwor d", "rol", "INSERT INTO t VALUES (1, 'purpose')"] {
+            assert!(!mentions(sql, &["password", "user", "role"]), "{sql}");
         }
     }
 

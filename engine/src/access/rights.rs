@@ -8,51 +8,70 @@ use super::identity::Identity;
 use super::principals::all_roles;
 use super::privilege::Privileges;
 
+/// By what they are on, so that asking needs no name of its own: each insert of a row asks.
 #[derive(Debug)]
 pub struct Rights {
     pub identity: Identity,
     /// The user's name and all roles.
     pub names: BTreeSet<String>,
-    objects: HashMap<GrantObject, Privileges>,
+    store: Privileges,
+    schemas: HashMap<String, Privileges>,
+    tables: HashMap<TableId, Privileges>,
+    /// By schema and name.
+    views: HashMap<String, HashMap<String, Privileges>>,
 }
 
 impl Rights {
     pub fn of(access: &Access, identity: Identity) -> Rights {
-        let names = all_roles(access, identity.name());
-        let mut objects: HashMap<GrantObject, Privileges> = HashMap::new();
-        for (object, words) in names.iter().flat_map(|name| access.grants_to(name)) {
-            let has = objects.entry(object.clone()).or_default();
+        let mut rights = Rights::without(identity);
+        rights.names = all_roles(access, rights.identity.name());
+        for (object, words) in rights.names.clone().iter().flat_map(|name| access.grants_to(name)) {
+            let has = rights.place(object);
             *has = has.and(Privileges::of_words(words));
         }
-        Rights { identity, names, objects }
+        rights
     }
 
     pub fn none(identity: Identity) -> Rights {
-        Rights { identity: identity.without_admin(), names: BTreeSet::new(), objects: HashMap::new() }
+        Rights::without(identity.without_admin())
+    }
+
+    fn without(identity: Identity) -> Rights {
+        let (schemas, tables, views) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Rights { identity, names: BTreeSet::new(), store: Privileges::NONE, schemas, tables, views }
+    }
+
+    fn place(&mut self, object: &GrantObject) -> &mut Privileges {
+        match object {
+            GrantObject::Store => &mut self.store,
+            GrantObject::Schema(name) => self.schemas.entry(name.clone()).or_default(),
+            GrantObject::Table(id) => self.tables.entry(*id).or_default(),
+            GrantObject::View(schema, name) => self.views.entry(schema.clone()).or_default().entry(name.clone()).or_default(),
+        }
     }
 
     pub fn on_store(&self) -> Privileges {
-        self.granted(&GrantObject::Store)
+        self.granted(Some(&self.store))
     }
 
     pub fn on_schema(&self, name: &str) -> Privileges {
-        self.granted(&GrantObject::Schema(name.to_string()))
+        self.granted(self.schemas.get(name))
     }
 
     /// Those on its schema are for all tables in it.
     pub fn on_table(&self, id: TableId, namespace: &str) -> Privileges {
-        self.granted(&GrantObject::Table(id)).and(self.on_schema(namespace).for_tables())
+        self.granted(self.tables.get(&id)).and(self.on_schema(namespace).for_tables())
     }
 
     pub fn on_view(&self, namespace: &str, name: &str) -> Privileges {
-        let own = self.granted(&GrantObject::View(namespace.to_string(), name.to_string()));
+        let own = self.granted(self.views.get(namespace).and_then(|views| views.get(name)));
         own.and(self.on_schema(namespace).for_views())
     }
 
-    fn granted(&self, object: &GrantObject) -> Privileges {
+    fn granted(&self, found: Option<&Privileges>) -> Privileges {
         match self.identity.is_admin() {
             true => Privileges::EVERY,
-            false => self.objects.get(object).copied().unwrap_or_default(),
+            false => found.copied().unwrap_or_default(),
         }
     }
 }

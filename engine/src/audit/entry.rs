@@ -5,20 +5,16 @@ use std::sync::Arc;
 
 use super::keeper::Audit;
 use super::table::AuditRow;
-use crate::access::redacted;
 use crate::error::EngineError;
-use crate::error_kind::ErrorKind;
 use crate::output::StatementKind;
 use crate::queries::{Outcome, Query};
 
-/// More of a statement's text is cut off.
-const STATEMENT_BYTES_MAX: usize = 10_000;
-/// The same for messages.
+/// More of a message is cut off.
 const MESSAGE_BYTES_MAX: usize = 2_000;
 
+/// What the statement itself does not know of its end.
 pub struct Audited {
     audit: Arc<Audit>,
-    statement: String,
     message: Option<String>,
     /// Rows that were changed, where that is known.
     changed: Option<u64>,
@@ -26,18 +22,17 @@ pub struct Audited {
 
 impl fmt::Debug for Audited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Audited").field("statement", &self.statement).finish_non_exhaustive()
+        f.debug_struct("Audited").field("message", &self.message).finish_non_exhaustive()
     }
 }
 
 impl Audited {
-    pub fn new(audit: &Arc<Audit>, statement: &str) -> Audited {
-        let statement = redacted(cut(statement, STATEMENT_BYTES_MAX)).into_owned();
-        Audited { audit: Arc::clone(audit), statement, message: None, changed: None }
+    pub fn new(audit: &Arc<Audit>) -> Audited {
+        Audited { audit: Arc::clone(audit), message: None, changed: None }
     }
 
     pub fn failed(&mut self, error: &EngineError) {
-        self.message = Some(cut(&error.to_string(), MESSAGE_BYTES_MAX).to_string());
+        self.message = Some(cut(&error.to_string(), MESSAGE_BYTES_MAX));
     }
 
     pub fn changed(&mut self, rows: u64) {
@@ -53,9 +48,9 @@ impl Audited {
         };
         self.audit.keep(AuditRow {
             time_ms: query.started_at_ms,
-            user: query.user.to_string(),
+            user: Arc::clone(query.whose.name()),
             session_id: query.session,
-            statement: self.statement,
+            statement: query.text.kept(),
             kind: query.kind().map(|kind| kind.name()),
             outcome: outcome_name(outcome),
             message: self.message,
@@ -70,30 +65,14 @@ impl Audited {
 fn outcome_name(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Done => "ok",
-        Outcome::Failed(kind) => kind_name(kind),
+        Outcome::Failed(kind) => kind.name(),
         Outcome::Killed | Outcome::TimedOut | Outcome::Cancelled => outcome.name(),
     }
 }
 
-fn kind_name(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Invalid => "invalid",
-        ErrorKind::NotFound => "not_found",
-        ErrorKind::AlreadyExists => "already_exists",
-        ErrorKind::NotAllowed => "not_allowed",
-        ErrorKind::Conflict => "conflict",
-        ErrorKind::Exhausted => "exhausted",
-        ErrorKind::ReadOnly => "read_only",
-        ErrorKind::Unsupported => "unsupported",
-        ErrorKind::Denied => "denied",
-        ErrorKind::Unauthenticated => "unauthenticated",
-        ErrorKind::Damaged => "damaged",
-        ErrorKind::Unavailable => "unavailable",
-        ErrorKind::Internal => "internal",
-        _ => "cancelled",
-    }
-}
-
-fn cut(text: &str, bytes_max: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes_max)]
+/// What is cut says so.
+pub fn cut(text: &str, bytes_max: usize) -> String {
+    let beginning = &text[..text.floor_char_boundary(bytes_max)];
+    let mark = if beginning.len() < text.len() { "…" } else { "" };
+    format!("{beginning}{mark}")
 }

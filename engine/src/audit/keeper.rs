@@ -1,17 +1,21 @@
 //! Rows wait here, and a thread of their own brings them into the store.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use pmem_store::Store;
+use pmem_store::{Store, StoreError};
 
 use super::expiry::expire;
+use super::refused::RefusedLogins;
 use super::table::{AUDIT_TABLE, AuditRow, add};
 
 /// Rows are not in the store for so long at most.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+/// While the store takes none, it is asked again after a time that doubles up to this.
+const WAIT_IN_TROUBLE_MAX: Duration = Duration::from_secs(60);
 /// So many go together; more wait for the next ones.
 const TOGETHER_MAX: usize = 512;
 /// While the store takes nothing, the oldest of more than these are lost, and the log says so.
@@ -21,6 +25,7 @@ const EXPIRE_EVERY: Duration = Duration::from_secs(3_600);
 /// A store that is only read has none of its statements.
 #[derive(Debug)]
 pub struct Audit {
+    pub(super) refused: RefusedLogins,
     shared: Arc<Waiting>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -37,14 +42,30 @@ struct Waiting {
 
 #[derive(Debug, Default)]
 struct Inner {
-    rows: Vec<AuditRow>,
+    rows: VecDeque<AuditRow>,
     is_closing: bool,
+    /// Since the store has taken none; None while it takes them.
+    trouble: Option<Trouble>,
+}
+
+/// **Invariant:** the log has two lines of it, one at its beginning and one at its end.
+#[derive(Debug, Default, PartialEq)]
+struct Trouble {
+    failures: u32,
+    lost: u64,
+}
+
+impl Trouble {
+    /// Until it is worth asking again.
+    fn wait(&self) -> Duration {
+        WAIT_IN_TROUBLE_MAX.min(WAIT_MAX * 2u32.saturating_pow(self.failures.min(10)))
+    }
 }
 
 impl Audit {
     pub fn new(store: &Arc<Store>) -> Arc<Audit> {
         let shared = Waiting { store: Mutex::new(Some(Arc::clone(store))), inner: Mutex::default(), woken: Condvar::new(), writing: Mutex::default() };
-        Arc::new(Audit { shared: Arc::new(shared), thread: Mutex::default() })
+        Arc::new(Audit { refused: RefusedLogins::default(), shared: Arc::new(shared), thread: Mutex::default() })
     }
 
     pub fn keep(&self, row: AuditRow) {
@@ -52,12 +73,9 @@ impl Audit {
         if inner.is_closing {
             return;
         }
-        inner.rows.push(row);
+        inner.rows.push_back(row);
+        inner.lose_the_oldest();
         let waiting = inner.rows.len();
-        if waiting > WAITING_MAX {
-            inner.rows.drain(..waiting - WAITING_MAX);
-            tracing::error!("a row of the audit is lost: the store takes none");
-        }
         drop(inner);
         if waiting == 1 {
             self.start();
@@ -100,6 +118,7 @@ impl Audit {
             let _ = thread.join();
         }
         self.shared.write();
+        self.shared.tell_what_is_lost();
         let store = self.shared.store.lock().take();
         drop(store);
     }
@@ -115,16 +134,21 @@ impl Drop for OpenAudit {
     }
 }
 
+impl Inner {
+    fn lose_the_oldest(&mut self) {
+        let excess = self.rows.len().saturating_sub(WAITING_MAX);
+        if excess > 0 {
+            self.rows.drain(..excess);
+            self.trouble.get_or_insert_default().lost += excess as u64;
+        }
+    }
+}
+
 impl Waiting {
     fn run(&self) {
         let mut expired: Option<Instant> = None;
         loop {
-            let mut inner = self.inner.lock();
-            if !inner.is_closing && inner.rows.len() < TOGETHER_MAX {
-                self.woken.wait_for(&mut inner, WAIT_MAX);
-            }
-            let is_closing = inner.is_closing;
-            drop(inner);
+            let is_closing = self.wait();
             self.write();
             if is_closing {
                 return;
@@ -140,6 +164,24 @@ impl Waiting {
         }
     }
 
+    /// Until rows are to be written; whether these are the last ones.
+    fn wait(&self) -> bool {
+        let mut inner = self.inner.lock();
+        let was_in_trouble = inner.trouble.is_some();
+        let until = Instant::now() + inner.trouble.as_ref().map_or(WAIT_MAX, Trouble::wait);
+        // Many rows are no reason to ask a store again that takes none; that it has taken some is.
+        let goes_on = |inner: &Inner| match was_in_trouble {
+            true => inner.trouble.is_none(),
+            false => inner.rows.len() >= TOGETHER_MAX,
+        };
+        while !inner.is_closing && !goes_on(&inner) {
+            if self.woken.wait_until(&mut inner, until).timed_out() {
+                break;
+            }
+        }
+        inner.is_closing
+    }
+
     fn store(&self) -> Option<Arc<Store>> {
         self.store.lock().clone().filter(|store| !store.is_read_only())
     }
@@ -148,22 +190,97 @@ impl Waiting {
         let store = self.store();
         let _one_at_a_time = self.writing.lock();
         loop {
-            let mut inner = self.inner.lock();
-            let end = inner.rows.len().min(TOGETHER_MAX);
-            let rows: Vec<AuditRow> = inner.rows.drain(..end).collect();
-            drop(inner);
+            let rows: Vec<AuditRow> = {
+                let mut inner = self.inner.lock();
+                let end = inner.rows.len().min(TOGETHER_MAX);
+                inner.rows.drain(..end).collect()
+            };
             if rows.is_empty() {
                 return;
             }
             // A store that is only read has no audit of who reads it.
             let Some(store) = &store else { continue };
-            if let Err(error) = add(store, &rows) {
-                tracing::error!(%error, rows = rows.len(), "rows of the audit could not be written; they are tried again");
-                let mut inner = self.inner.lock();
-                let newer = std::mem::replace(&mut inner.rows, rows);
-                inner.rows.extend(newer);
-                return;
+            match add(store, &rows) {
+                Ok(()) => self.done(),
+                Err(error) => return self.failed(rows, &error),
             }
         }
+    }
+
+    fn tell_what_is_lost(&self) {
+        let inner = self.inner.lock();
+        if let Some(trouble) = &inner.trouble {
+            let rows = trouble.lost + inner.rows.len() as u64;
+            tracing::error!(rows, "the store is closed, and these rows of the audit are lost: it took none");
+        }
+    }
+
+    fn done(&self) {
+        let Some(trouble) = self.inner.lock().trouble.take() else { return };
+        self.woken.notify_all();
+        tracing::warn!(lost = trouble.lost, "rows of the audit are written again");
+    }
+
+    /// The rows wait for the next time.
+    fn failed(&self, rows: Vec<AuditRow>, error: &StoreError) {
+        let mut inner = self.inner.lock();
+        for row in rows.into_iter().rev() {
+            inner.rows.push_front(row);
+        }
+        let trouble = inner.trouble.get_or_insert_default();
+        trouble.failures = trouble.failures.saturating_add(1);
+        let is_first = trouble.failures == 1;
+        inner.lose_the_oldest();
+        drop(inner);
+        if is_first {
+            tracing::error!(%error, "rows of the audit could not be written; they wait, at most {WAITING_MAX} of them, and are tried again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting() -> Waiting {
+        Waiting { store: Mutex::default(), inner: Mutex::default(), woken: Condvar::new(), writing: Mutex::default() }
+    }
+
+    fn rows(count: usize) -> Vec<AuditRow> {
+        (0..count).map(|_| AuditRow::default()).collect()
+    }
+
+    #[test]
+    fn a_store_that_takes_no_rows_is_asked_ever_less_often() {
+        let waits: Vec<u64> = (1..9).map(|failures| Trouble { failures, lost: 0 }.wait().as_secs()).collect();
+        assert_eq!(waits, [2, 4, 8, 16, 32, 60, 60, 60]);
+        assert_eq!(Trouble { failures: u32::MAX, lost: 0 }.wait(), WAIT_IN_TROUBLE_MAX);
+    }
+
+    #[test]
+    fn rows_that_wait_because_of_trouble_wake_nobody_and_its_end_does() {
+        let waiting = Arc::new(waiting());
+        waiting.failed(rows(2 * TOGETHER_MAX), &StoreError::TableGone);
+        let started = Instant::now();
+        let other = Arc::clone(&waiting);
+        let thread = std::thread::spawn(move || other.wait());
+        std::thread::sleep(Duration::from_millis(200));
+        waiting.woken.notify_all();
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(!thread.is_finished());
+        waiting.done();
+        assert!(!thread.join().unwrap());
+        assert!(started.elapsed() < Duration::from_millis(1_900), "{:?}", started.elapsed());
+        assert_eq!(waiting.inner.lock().trouble, None);
+    }
+
+    #[test]
+    fn the_oldest_of_too_many_rows_are_lost_and_counted() {
+        let waiting = waiting();
+        waiting.inner.lock().rows.extend(rows(WAITING_MAX));
+        waiting.failed(rows(3), &StoreError::TableGone);
+        waiting.failed(rows(4), &StoreError::TableGone);
+        let inner = waiting.inner.lock();
+        assert_eq!((inner.rows.len(), &inner.trouble), (WAITING_MAX, &Some(Trouble { failures: 2, lost: 7 })));
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! Rows wait in memory for at most a second and are then added to a table of the store together, to be durable soon:
 //! a statement waits for no disk because of them. The table lies in the schema `system`, so nobody can name it to write to it.
+//! A login that was refused has a row too (`refused.rs`).
 
 mod entry;
 mod expiry;
 mod keeper;
+mod refused;
 mod table;
 
 pub(crate) use entry::Audited;

@@ -18,10 +18,14 @@ pub const AUDIT_TABLE: &str = "audit";
 const RETENTION: &str = "audit_retention_ms";
 const DEFAULT_RETENTION_MS: u64 = 90 * 24 * 3_600 * 1_000;
 
+/// How often rows are tried to be added in a row: another thing of the table's name stays in the way for ever.
+const ATTEMPTS_MAX: u32 = 10;
+
 #[derive(Debug, Default)]
 pub struct AuditRow {
     pub time_ms: u64,
-    pub user: String,
+    pub user: Arc<str>,
+    /// 0 where there was none.
     pub session_id: u64,
     pub statement: String,
     /// None where it failed before that was known.
@@ -73,25 +77,31 @@ pub fn stored(store: &Store) -> Result<Option<TableSnapshot>, StoreError> {
 pub fn add(store: &Store, rows: &[AuditRow]) -> Result<(), StoreError> {
     let physical = physical_schema(&DECLARED);
     let rows = physical_rows(&[batch(rows)?], &physical)?;
-    loop {
-        let Some(table) = stored(store)? else {
-            match create(store) {
-                Err(StoreError::AlreadyExists { .. }) | Ok(()) => continue,
-                Err(error) => return Err(error),
-            }
-        };
-        if let Some(appended) = store.append_rows(&KnownTable::from(&table), &rows, Some(Durability::Async))? {
-            appended.wait()?;
-            return Ok(());
-        }
-        let mut transaction = store.begin()?;
-        transaction.set_durability(Durability::Async);
-        transaction.append_rows(table.record().id, rows.clone())?;
-        match transaction.commit("AUDIT") {
-            Err(StoreError::Conflict { .. } | StoreError::TableGone) => continue,
-            done => return done.map(|_| ()),
+    for _ in 1..ATTEMPTS_MAX {
+        match try_add(store, &rows) {
+            // Somebody else has made the table, or changed it, meanwhile.
+            Err(StoreError::AlreadyExists { .. } | StoreError::Conflict { .. } | StoreError::TableGone) => {}
+            done => return done,
         }
     }
+    try_add(store, &rows)
+}
+
+fn try_add(store: &Store, rows: &RecordBatch) -> Result<(), StoreError> {
+    let table = match stored(store)? {
+        Some(table) => table,
+        None => {
+            create(store)?;
+            stored(store)?.ok_or(StoreError::TableGone)?
+        }
+    };
+    if let Some(appended) = store.append_rows(&KnownTable::from(&table), rows, Some(Durability::Async))? {
+        return appended.wait().map(|_| ());
+    }
+    let mut transaction = store.begin()?;
+    transaction.set_durability(Durability::Async);
+    transaction.append_rows(table.record().id, rows.clone())?;
+    transaction.commit("AUDIT").map(|_| ())
 }
 
 fn create(store: &Store) -> Result<(), StoreError> {

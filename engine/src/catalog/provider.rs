@@ -10,7 +10,7 @@ use pmem_store::{Author, Snapshot, StoreError};
 
 use super::information_schema::{INFORMATION_SCHEMA, InformationSchema};
 use super::schema::StoreSchema;
-use crate::access::{Permit, SessionAccess, seen};
+use crate::access::{Permit, Privilege, SessionAccess, seen};
 use crate::dml::private_schema;
 use crate::engine::EngineShared;
 use crate::error::EngineError;
@@ -142,19 +142,27 @@ impl StoreCatalog {
         *self.state.write() = state;
     }
 
+    /// A table. Who may not read its rows does not see how many there are.
+    pub fn listed(&self, namespace: &str, name: &str) -> Result<Option<TableListing>, StoreError> {
+        let Held { snapshot, permit } = self.held();
+        let Some(table) = snapshot.table(namespace, name)? else { return Ok(None) };
+        let record = table.record();
+        let is_read = permit.is_none_or(|permit| permit.on_table(record.id, &record.namespace).has(Privilege::Select));
+        Ok(Some(TableListing {
+            schema: record.namespace.clone(),
+            name: record.name.clone(),
+            kind: "table".into(),
+            rows: is_read.then(|| table.row_count()),
+            size_bytes: is_read.then(|| table.size_bytes()),
+        }))
+    }
+
     /// Tables and views, by namespace and name.
     pub fn listing(&self) -> Result<Vec<TableListing>, StoreError> {
         let snapshot = self.snapshot();
         let mut listing = Vec::new();
         for record in snapshot.tables()? {
-            let table = snapshot.table(&record.namespace, &record.name)?;
-            listing.push(TableListing {
-                schema: record.namespace,
-                name: record.name,
-                kind: "table".into(),
-                rows: table.as_ref().map(|table| table.row_count()),
-                size_bytes: table.as_ref().map(|table| table.size_bytes()),
-            });
+            listing.extend(self.listed(&record.namespace, &record.name)?);
         }
         listing.extend(snapshot.views()?.into_iter().map(|view| TableListing {
             schema: view.namespace,

@@ -84,15 +84,14 @@ impl Worker<'_> {
     pub async fn run(&mut self, prepared: Prepared<'_>) -> Result<Outcome, EngineError> {
         let Prepared { table, job, reading } = prepared;
         let run = self.runs.begin(table, job, self.started_by);
-        let result = match reading {
-            None => self.drop_segments(table, job).await,
-            Some(reading) => self.rewrite(table, job, reading).await,
-        };
-        settle(run, result)
+        match reading {
+            None => self.drop_segments(table, job, run).await,
+            Some(reading) => self.rewrite(table, job, reading, run).await,
+        }
     }
 
     /// Nothing of them is left to be written.
-    async fn drop_segments(&mut self, table: &TableSnapshot, job: &Job) -> Result<Vec<SealedSegment>, EngineError> {
+    async fn drop_segments(&mut self, table: &TableSnapshot, job: &Job, run: OpenRun) -> Result<Outcome, EngineError> {
         let segments: HashMap<u64, _> = table.segments().iter().map(|segment| (segment.id(), segment)).collect();
         let removed = job.pieces.iter().filter_map(|piece| segments.get(&piece.id)).map(|segment| ReplacedSegment {
             segment: segment.id(),
@@ -101,13 +100,32 @@ impl Worker<'_> {
         });
         let replacement = replacement(table, removed.collect());
         let store = Arc::clone(self.store);
-        on_a_thread(self.owns_thread, move || commit(&store, replacement)).await
+        on_a_thread(self.owns_thread, move || settle(run, commit(&store, replacement))).await
     }
 
-    async fn rewrite(&mut self, table: &TableSnapshot, job: &Job, reading: Reading) -> Result<Vec<SealedSegment>, EngineError> {
+    async fn rewrite(&mut self, table: &TableSnapshot, job: &Job, reading: Reading, run: OpenRun) -> Result<Outcome, EngineError> {
         let Reading { plan, sources, memory } = reading;
-        let mut places = Places::new(&sources);
-        let rows = plan.run(&memory, self.partitions)?;
+        let (appender, places) = match self.written(table, job, plan, &sources, &memory).await {
+            Ok(written) => written,
+            Err(error) => return settle(run, Err(error)),
+        };
+        let replacement = replacement(table, places.into_replaced());
+        let (store, stop) = (Arc::clone(self.store), Arc::clone(&self.stop));
+        // What it ends as is noted where it is known: whoever waits for it may go away during the commit.
+        on_a_thread(self.owns_thread, move || settle(run, finish(&store, appender, replacement, &sources, &stop))).await
+    }
+
+    /// All rows of the job in new segments, and where each went.
+    async fn written(
+        &mut self,
+        table: &TableSnapshot,
+        job: &Job,
+        plan: ReadPlan,
+        sources: &[Arc<Part>],
+        memory: &JobMemory,
+    ) -> Result<(Appender, Places), EngineError> {
+        let mut places = Places::new(sources);
+        let rows = plan.run(memory, self.partitions)?;
         let appender = self.store.appender(table.record().id, physical_schema(table.schema()))?;
         let appender = appender.with_target_bytes(target_bytes(job));
         let appender = self.write(rows, appender, &mut places, job).await?;
@@ -115,20 +133,7 @@ impl Worker<'_> {
             let (found, expected) = (places.written_rows(), job.live_rows());
             return Err(EngineError::internal(format!("a compaction found {found} rows and not {expected}")));
         }
-        let mut replacement = replacement(table, places.into_replaced());
-        let (store, stop) = (Arc::clone(self.store), Arc::clone(&self.stop));
-        let added = on_a_thread(self.owns_thread, move || {
-            replacement.added = appender.finish()?;
-            // A file cut short before its last row was written showed zeros in the place of rows.
-            let intact = sources.iter().try_for_each(|part| part.check_intact()).map_err(EngineError::from);
-            let intact = intact.and_then(|()| if stop.is_set() { Err(EngineError::Cancelled) } else { Ok(()) });
-            if let Err(error) = intact {
-                store.discard(replacement.table, &replacement.added);
-                return Err(error);
-            }
-            commit(&store, replacement)
-        });
-        added.await
+        Ok((appender, places))
     }
 
     /// Writes all rows, each batch before the next one is made.
@@ -212,6 +217,25 @@ fn replacement(table: &TableSnapshot, removed: Vec<ReplacedSegment>) -> Replacem
     let record = table.record();
     let sorted = !record.cluster_key.is_empty();
     Replacement { table: record.id, schema_version: record.schema_version, removed, added: Vec::new(), sorted }
+}
+
+/// Seals what was written and puts it in the place of what was read.
+fn finish(
+    store: &Store,
+    appender: Appender,
+    mut replacement: Replacement,
+    sources: &[Arc<Part>],
+    stop: &Stop,
+) -> Result<Vec<SealedSegment>, EngineError> {
+    replacement.added = appender.finish()?;
+    // A file cut short before its last row was written showed zeros in the place of rows.
+    let intact = sources.iter().try_for_each(|part| part.check_intact()).map_err(EngineError::from);
+    let intact = intact.and_then(|()| if stop.is_set() { Err(EngineError::Cancelled) } else { Ok(()) });
+    if let Err(error) = intact {
+        store.discard(replacement.table, &replacement.added);
+        return Err(error);
+    }
+    commit(store, replacement)
 }
 
 fn commit(store: &Store, replacement: Replacement) -> Result<Vec<SealedSegment>, EngineError> {

@@ -40,13 +40,14 @@ pub async fn optimize_table(running: &Running, table: TableId, full: bool) -> Re
     let sealing = Arc::clone(store);
     blocking(move || Ok(sealing.seal_logs(table)?)).await?;
     let memory_bytes = engine.query_memory_limit_bytes / MEMORY_SHARE;
+    let stop = StopWhenDropped(Arc::default());
     let mut worker = Worker {
         store,
         runs: engine.maintenance.runs(),
         runtime: Arc::clone(running.runtime()),
         memory_bytes,
         partitions: engine.partitions,
-        stop: Arc::new(Stop::default()),
+        stop: Arc::clone(&stop.0),
         started_by: "OPTIMIZE",
         owns_thread: false,
         pace: Pace::new(None),
@@ -67,6 +68,15 @@ pub async fn optimize_table(running: &Running, table: TableId, full: bool) -> Re
     }
     let (segments_after, bytes_after) = size(&current(store, table)?);
     Ok(Optimized { segments_before, segments_after, bytes_before, bytes_after })
+}
+
+/// Sealing and commit are on another thread, which goes on when nobody waits for it: it is to stop before the commit.
+struct StopWhenDropped(Arc<Stop>);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.set();
+    }
 }
 
 /// False if one of them met a conflict; those before it are done.

@@ -8,12 +8,14 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use datafusion::common::TableReference;
 use pmem_store::{DEFAULT_NAMESPACE, Durability, StoreError};
+use tracing::Instrument;
 
 use super::target::Target;
 use crate::dml::Retry;
 use crate::error::EngineError;
 use crate::functions::with_one_nan;
 use crate::output::StatementKind;
+use crate::queries::Query;
 use crate::session::Session;
 use crate::sql::{self, quoted};
 
@@ -22,29 +24,32 @@ impl Session {
     /// batch has the table's columns, by name and in their order; values are cast to the columns' types. The
     /// number of rows.
     pub async fn append(&self, table: &str, rows: &RecordBatch) -> Result<u64, EngineError> {
-        if self.user().is_none() {
-            return self.append_unlisted(table, rows).await;
+        // Over in a few microseconds, in which nobody could look for it.
+        if self.user().is_none() && self.append_at_once(table, rows)? {
+            return Ok(rows.num_rows() as u64);
         }
         let entry = self.enter(&format!("APPEND INTO {table}"));
-        let done = self.append_unlisted(table, rows).await;
+        let done = self.append_entered(entry.query(), table, rows).instrument(entry.query().span.clone()).await;
         let count = done.as_ref().copied().unwrap_or(0);
         entry.close(StatementKind::Write, count, done)
     }
 
-    /// Of the process itself not each is on the list of what runs: it may take a few microseconds.
-    async fn append_unlisted(&self, table: &str, rows: &RecordBatch) -> Result<u64, EngineError> {
-        if self.append_at_once(table, rows)? {
-            return Ok(rows.num_rows() as u64);
-        }
+    async fn append_entered(&self, query: &Query, table: &str, rows: &RecordBatch) -> Result<u64, EngineError> {
         let mut retry = Retry::new(!self.is_in_transaction());
         loop {
-            match self.append_once(table, rows).await {
-                Err(error) if retry.after(&error).await => {}
-                Err(error) => {
-                    self.transaction.fail();
-                    return Err(error);
-                }
-                done => return done,
+            // Who ends it comes before an attempt, or too late for it.
+            query.gate.seal()?;
+            if self.user().is_some() && self.append_at_once(table, rows)? {
+                return Ok(rows.num_rows() as u64);
+            }
+            let error = match self.append_once(table, rows).await {
+                Ok(count) => return Ok(count),
+                Err(error) => error,
+            };
+            query.gate.unseal();
+            if !query.gate.until_stopped(async { Ok(retry.after(&error).await) }).await? {
+                self.transaction.fail();
+                return Err(error);
             }
         }
     }

@@ -17,12 +17,16 @@ use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 
 use crate::scan::StoreScan;
+use crate::switches::switches;
 
 #[derive(Debug, Default)]
 pub struct SkipRows;
 
 impl PhysicalOptimizerRule for SkipRows {
-    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, options: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        if !switches(options).skip_rows {
+            return Ok(plan);
+        }
         plan.transform_up(|node| {
             let Some(limit) = node.downcast_ref::<GlobalLimitExec>() else { return Ok(Transformed::no(node)) };
             let (skip, Some(fetch)) = (limit.skip(), limit.fetch()) else { return Ok(Transformed::no(node)) };

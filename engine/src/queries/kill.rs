@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::ast::{self, KillType};
 
 use super::gate::{Stop, Stopped};
 use super::registry::Queries;
+use super::whose::Whose;
 use crate::error::EngineError;
 
 /// The number that a KILL names; None for other statements.
@@ -24,16 +25,34 @@ pub fn is_kill(statement: &Statement) -> bool {
 }
 
 impl Queries {
-    /// Ends a statement for `user`, who may end those of others only as an administrator.
-    pub fn kill(&self, id: u64, user: &str, is_admin: bool) -> Result<(), EngineError> {
+    /// Ends a statement for `who`, who may end those of others only as an administrator.
+    pub fn kill(&self, id: u64, who: &Whose, is_admin: bool) -> Result<(), EngineError> {
         let unknown = || EngineError::NoSuchQuery { id };
         let query = self.find(id).ok_or_else(unknown)?;
-        if *query.user != *user && !is_admin {
+        if query.whose != *who && !is_admin {
             return Err(EngineError::NotOwnQuery { id });
         }
         match self.stop(&query, Stop::Killed) {
             Stopped::Now | Stopped::Before => Ok(()),
             Stopped::TooLate => Err(EngineError::QueryDone { id }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Limits;
+    use super::*;
+
+    #[test]
+    fn a_user_of_the_name_of_the_process_ends_none_of_its_statements() {
+        let queries = Queries::new(Limits::default());
+        let [process, user] = [Whose::process("ann"), Whose::user("ann")];
+        let [of_process, of_user] = [&process, &user].map(|whose| queries.enter(1, whose, "SELECT 1", None, None));
+        let ends = |who: &Whose, id| queries.kill(id, who, false);
+        assert!(matches!(ends(&user, of_process.query().id), Err(EngineError::NotOwnQuery { .. })));
+        assert!(matches!(ends(&process, of_user.query().id), Err(EngineError::NotOwnQuery { .. })));
+        ends(&process, of_process.query().id).unwrap();
+        ends(&user, of_user.query().id).unwrap();
     }
 }

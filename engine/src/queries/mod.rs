@@ -5,7 +5,7 @@
 //! - [`gate`] — whether a statement may go on, and from where on nothing ends it any more
 //! - [`queue`] — the places there are to run, and who has them; [`placed`] the stream that asks for one
 //! - [`watch`] — the thread that looks at limits of time; [`kill`] the statement KILL
-//! - [`text`] — what is shown of a statement's text; [`totals`] those that have ended
+//! - [`whose`] — who runs a statement; [`text`] what is shown of its words; [`totals`] those that have ended
 //!
 //! **Invariant:** a statement is stopped or committed, never both: `Gate::seal` comes before every commit that a statement makes by
 //! itself, and a statement that was stopped first does not get through (`a_write_that_was_stopped_leaves_nothing`).
@@ -19,6 +19,7 @@ mod registry;
 mod text;
 mod totals;
 mod watch;
+mod whose;
 
 pub(crate) use gate::Gate;
 pub(crate) use kill::{is_kill, killed_by};
@@ -27,3 +28,4 @@ pub(crate) use query::{Held, Query};
 pub(crate) use queue::Limits;
 pub(crate) use registry::{Entry, Queries, Shown};
 pub use totals::{Outcome, StatementEnd};
+pub(crate) use whose::Whose;

@@ -38,6 +38,9 @@ impl Stream for Placed {
         ready!(self.queries.poll_place(&self.query, context));
         let next = ready!(self.stream.poll_next_unpin(context));
         *self.query.turn.unread_since.lock() = Some(Instant::now());
+        if self.query.is_held() && !matches!(next, Some(Ok(_))) {
+            self.queries.give_back_place(&self.query);
+        }
         Poll::Ready(next)
     }
 }

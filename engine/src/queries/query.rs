@@ -9,8 +9,9 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::MemoryPool;
 use parking_lot::Mutex;
 
-use super::gate::{Gate, Stop, Stopped};
+use super::gate::Gate;
 use super::text::Text;
+use super::whose::Whose;
 use crate::memory::QueryPool;
 use crate::output::StatementKind;
 use crate::report::ReportCollector;
@@ -23,7 +24,7 @@ pub struct Query {
     /// From 1, within the process.
     pub id: u64,
     pub session: u64,
-    pub user: Arc<str>,
+    pub whose: Whose,
     pub text: Text,
     pub started: Instant,
     pub started_at_ms: u64,
@@ -59,6 +60,8 @@ pub(super) struct Turn {
     /// Since when nobody has asked it for the next rows; None while somebody waits for them.
     pub unread_since: Mutex<Option<Instant>>,
     pub had_place: AtomicBool,
+    /// It has ended, and gets no place any more: a task of it may still be asking for one.
+    pub has_left: AtomicBool,
     /// All that it waited.
     pub waited_ms: AtomicU64,
 }
@@ -91,13 +94,13 @@ impl State {
 }
 
 impl Query {
-    pub fn new(id: u64, session: u64, user: Arc<str>, sql: &str, timeout: Option<Duration>) -> Query {
+    pub fn new(id: u64, session: u64, whose: Whose, sql: &str, timeout: Option<Duration>) -> Query {
         // Of the highest level, so that it is there whichever lines are wanted.
-        let span = tracing::error_span!(parent: None, "statement", query_id = id, session_id = session, user = &*user);
+        let span = tracing::error_span!(parent: None, "statement", query_id = id, session_id = session, user = &**whose.name());
         Query {
             id,
             session,
-            user,
+            whose,
             text: Text::of(sql),
             started: Instant::now(),
             started_at_ms: crate::write::now_ms(),
@@ -117,7 +120,7 @@ impl Query {
 
     /// Of what is only looked at and does not run.
     pub fn unlisted() -> Arc<Query> {
-        Arc::new(Query::new(0, 0, Arc::default(), "", None))
+        Arc::new(Query::new(0, 0, Whose::process(""), "", None))
     }
 
     pub fn measure(&self, collector: &Arc<ReportCollector>, pool: &Arc<QueryPool>) {
@@ -133,6 +136,10 @@ impl Query {
         self.set_kind(kind);
         *self.turn.unread_since.lock() = Some(Instant::now());
         *self.held.lock() = Some(Arc::clone(held));
+        // Who has ended it just before this found nothing to free.
+        if self.gate.stopped().is_some() {
+            self.free();
+        }
     }
 
     /// Whether a reader outside of the statement decides when it goes on.
@@ -146,20 +153,13 @@ impl Query {
         is_query && self.turn.unread_since.lock().is_some_and(|since| now.saturating_duration_since(since) >= so_long)
     }
 
-    /// Ends it, and frees what it holds whether or not somebody reads it.
-    pub fn stop(&self, why: Stop) -> Stopped {
-        let stopped = self.gate.stop(why);
-        if stopped == Stopped::Now {
-            self.free();
-        }
-        stopped
-    }
-
-    pub fn free(&self) {
-        let held = self.held.lock().take();
+    /// Whether it had a result, which somebody reads or not.
+    pub fn free(&self) -> bool {
+        let Some(held) = self.held.lock().take() else { return false };
         // Outside of the lock: streams end their tasks when they are dropped.
-        let stream = held.and_then(|held| held.0.lock().take());
+        let stream = held.0.lock().take();
         drop(stream);
+        true
     }
 
     pub fn returned(&self, rows: u64, bytes: u64) {

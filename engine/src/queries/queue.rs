@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::query::Query;
+use super::whose::Whose;
 
 /// A result that was not read for so long gives its place to one that waits.
 const UNREAD_MAX: Duration = Duration::from_secs(1);
@@ -39,7 +40,7 @@ pub struct Queue {
 struct State {
     placed: HashMap<u64, Arc<Query>>,
     /// Users that have statements waiting; the first one's turn is next. None of them is empty.
-    users: VecDeque<(Arc<str>, VecDeque<Arc<Query>>)>,
+    users: VecDeque<(Whose, VecDeque<Arc<Query>>)>,
 }
 
 impl Queue {
@@ -57,8 +58,8 @@ impl Queue {
         if state.placed.contains_key(&query.id) {
             return Poll::Ready(());
         }
-        if query.gate.stopped().is_some() {
-            // Nobody is to wait for a statement that will never leave.
+        if query.gate.stopped().is_some() || query.turn.has_left.load(Ordering::Relaxed) {
+            // What it would get here nobody would give back.
             return Poll::Pending;
         }
         let waits = query.turn.waiting_since.lock().is_some();
@@ -73,14 +74,28 @@ impl Queue {
         Poll::Pending
     }
 
-    /// The statement has ended, or is not to go on.
+    /// The statement has ended, or is not to go on. Also of one that takes no place: it may have had one before that was known.
     pub fn leave(&self, query: &Arc<Query>) {
-        if self.limits.queries_max.is_none() || query.is_exempt() {
+        if self.limits.queries_max.is_none() {
             return;
         }
         let wakers = {
             let mut state = self.state.lock();
+            query.turn.has_left.store(true, Ordering::Relaxed);
             state.forget(query);
+            self.give(&mut state)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// The statement has no more rows to make, and only its answer was not read yet.
+    pub fn give_back_place(&self, query: &Arc<Query>) {
+        if self.limits.queries_max.is_none() {
+            return;
+        }
+        let wakers = {
+            let mut state = self.state.lock();
+            state.placed.remove(&query.id);
             self.give(&mut state)
         };
         wakers.into_iter().for_each(Waker::wake);
@@ -148,10 +163,10 @@ impl State {
         *query.turn.waiting_since.lock() = Some(Instant::now());
         // One that was running already goes on before those that have not begun: it holds memory.
         let goes_on = query.turn.had_place.load(Ordering::Relaxed);
-        match self.users.iter_mut().find(|(user, _)| *user == query.user) {
+        match self.users.iter_mut().find(|(user, _)| *user == query.whose) {
             Some((_, waiting)) if goes_on => waiting.push_front(Arc::clone(query)),
             Some((_, waiting)) => waiting.push_back(Arc::clone(query)),
-            None => self.users.push_back((Arc::clone(&query.user), VecDeque::from([Arc::clone(query)]))),
+            None => self.users.push_back((query.whose.clone(), VecDeque::from([Arc::clone(query)]))),
         }
     }
 
@@ -178,80 +193,4 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn query(id: u64, user: &str) -> Arc<Query> {
-        Arc::new(Query::new(id, 1, user.into(), "", None))
-    }
-
-    fn asks(queue: &Queue, query: &Arc<Query>) -> bool {
-        queue.poll_place(query, &mut Context::from_waker(Waker::noop())).is_ready()
-    }
-
-    fn queue(queries_max: usize) -> Queue {
-        Queue::new(Limits { queries_max: Some(queries_max), queue_timeout_ms: Some(1_000) })
-    }
-
-    #[test]
-    fn users_take_turns_and_each_of_them_first_come_first_served() {
-        let queue = queue(1);
-        let running = query(1, "ann");
-        assert!(asks(&queue, &running));
-        let waiting: Vec<_> = [(2, "ann"), (3, "ann"), (4, "ann"), (5, "bob"), (6, "eve"), (7, "bob")].map(|(id, user)| query(id, user)).into();
-        assert!(waiting.iter().all(|query| !asks(&queue, query)));
-        assert_eq!(queue.order(), [2, 5, 6, 3, 7, 4]);
-        let mut left = running;
-        let mut turns = Vec::new();
-        while turns.len() < waiting.len() {
-            queue.leave(&left);
-            left = Arc::clone(waiting.iter().find(|query| !turns.contains(&query.id) && asks(&queue, query)).unwrap());
-            turns.push(left.id);
-        }
-        assert_eq!(turns, [2, 5, 6, 3, 7, 4]);
-    }
-
-    #[test]
-    fn one_that_leaves_while_it_waits_takes_no_place() {
-        let queue = queue(1);
-        let [one, two, three] = [1, 2, 3].map(|id| query(id, ""));
-        assert!(asks(&queue, &one) && !asks(&queue, &two) && !asks(&queue, &three));
-        queue.leave(&two);
-        assert_eq!(queue.order(), [3]);
-        queue.leave(&one);
-        assert!(asks(&queue, &three));
-    }
-
-    #[test]
-    fn a_system_query_takes_no_place() {
-        let queue = queue(1);
-        let [one, two] = [1, 2].map(|id| query(id, ""));
-        two.exempt();
-        assert!(asks(&queue, &one) && asks(&queue, &two));
-    }
-
-    #[test]
-    fn who_waited_for_too_long_is_found() {
-        let queue = queue(1);
-        let [one, two] = [1, 2].map(|id| query(id, ""));
-        assert!(asks(&queue, &one) && !asks(&queue, &two));
-        assert!(queue.overdue(Instant::now()).is_empty());
-        let overdue = queue.overdue(Instant::now() + Duration::from_secs(2));
-        assert_eq!(overdue.iter().map(|(query, limit_ms)| (query.id, *limit_ms)).collect::<Vec<_>>(), [(2, 1_000)]);
-    }
-
-    #[test]
-    fn a_result_that_nobody_reads_gives_its_place_to_one_that_waits() {
-        let queue = queue(1);
-        let [one, two] = [1, 2].map(|id| query(id, ""));
-        one.hold(crate::output::StatementKind::Query, &Arc::default());
-        assert!(asks(&queue, &one) && !asks(&queue, &two));
-        assert!(queue.give_unread_places(Instant::now()).is_some());
-        assert_eq!(queue.order(), [2]);
-        assert!(queue.give_unread_places(Instant::now() + UNREAD_MAX).is_none());
-        assert!(asks(&queue, &two));
-        // And it waits for another when it is read on.
-        assert!(!asks(&queue, &one));
-        assert_eq!(queue.order(), [1]);
-    }
-}
+mod tests;

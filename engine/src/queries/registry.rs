@@ -15,6 +15,7 @@ use super::queue::{LOOK_EVERY, Limits, Queue};
 use super::text::hides_something;
 use super::totals::{Outcome, StatementEnd};
 use super::watch::Alarm;
+use super::whose::Whose;
 use crate::audit::Audited;
 use crate::error::EngineError;
 use crate::output::{QueryOutput, StatementKind};
@@ -71,13 +72,13 @@ impl Queries {
     pub fn enter(
         self: &Arc<Queries>,
         session: u64,
-        user: &Arc<str>,
+        whose: &Whose,
         sql: &str,
         timeout: Option<Duration>,
         audited: Option<Audited>,
     ) -> Entry {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let query = Arc::new(Query::new(id, session, Arc::clone(user), sql, timeout));
+        let query = Arc::new(Query::new(id, session, whose.clone(), sql, timeout));
         self.running.lock().insert(id, Arc::clone(&query));
         if let Some(deadline) = query.deadline() {
             self.alarm.set(self, deadline);
@@ -112,6 +113,11 @@ impl Queries {
         polled
     }
 
+    /// Of a result that has no more rows.
+    pub fn give_back_place(&self, query: &Arc<Query>) {
+        self.queue.give_back_place(query);
+    }
+
     /// Ends those whose time is over; when there is something to do next.
     pub(super) fn look(self: &Arc<Queries>, now: Instant) -> Option<Instant> {
         let running: Vec<Arc<Query>> = self.running.lock().values().cloned().collect();
@@ -138,11 +144,11 @@ impl Queries {
 
     /// Ends a statement, whose place is free at once.
     pub(super) fn stop(&self, query: &Arc<Query>, why: Stop) -> Stopped {
-        let is_held = query.is_held();
-        let stopped = query.stop(why);
+        let stopped = query.gate.stop(why);
         if stopped == Stopped::Now {
+            let had_result = query.free();
             self.queue.leave(query);
-            if is_held {
+            if had_result {
                 // Nothing is left of it but a reader who will be told.
                 self.running.lock().remove(&query.id);
             }
@@ -155,14 +161,14 @@ impl Queries {
         query.free();
         self.queue.leave(query);
         let elapsed_ms = query.started.elapsed().as_secs_f64() * 1e3;
-        query.span.in_scope(|| tracing::debug!(outcome = outcome.name(), elapsed_ms, "ended: {}", query.text.shown()));
+        query.span.in_scope(|| tracing::debug!(outcome = outcome.name(), elapsed_ms, "ended: {}", query.text));
         let Some(observer) = self.observer.get() else { return };
         let (_, peak_memory_bytes) = query.memory_bytes();
         observer(&StatementEnd {
             query_id: query.id,
             session_id: query.session,
-            user: &query.user,
-            text: &query.text.shown(),
+            user: query.whose.name(),
+            text: &query.text,
             kind: query.kind(),
             outcome,
             elapsed_ms,

@@ -1,13 +1,16 @@
 //! What is shown of a statement's text: its beginning, and no passwords.
 
+use std::fmt;
+
 use crate::access::{HIDDEN, redacted};
 
+/// More of a text is not kept.
+const KEPT_BYTES_MAX: usize = 10_000;
 /// Of a longer text the beginning says which statement it is.
 const SHOWN_CHARS_MAX: usize = 2_000;
 
 /// Passwords are looked for when somebody wants to see the text: most are never looked at, and finding that there is none
 /// takes a part of the time of a small insert.
-#[derive(Debug)]
 pub struct Text {
     beginning: String,
     is_cut: bool,
@@ -15,21 +18,45 @@ pub struct Text {
 
 impl Text {
     pub fn of(sql: &str) -> Text {
-        // Few are long, and the number of bytes says which are not.
-        let end = match sql.len() {
-            ..=SHOWN_CHARS_MAX => sql.len(),
-            _ => sql.char_indices().nth(SHOWN_CHARS_MAX).map_or(sql.len(), |(end, _)| end),
-        };
-        Text { beginning: sql[..end].to_string(), is_cut: end < sql.len() }
+        let beginning = &sql[..sql.floor_char_boundary(KEPT_BYTES_MAX)];
+        Text { beginning: beginning.to_string(), is_cut: beginning.len() < sql.len() }
     }
 
     /// Cut, and without passwords.
     pub fn shown(&self) -> String {
-        let mut shown = redacted(&self.beginning).into_owned();
-        if self.is_cut {
+        // Few are long, and the number of bytes says which are not.
+        let end = match self.beginning.len() {
+            ..=SHOWN_CHARS_MAX => None,
+            _ => self.beginning.char_indices().nth(SHOWN_CHARS_MAX),
+        };
+        self.redacted_until(end.map_or(self.beginning.len(), |(end, _)| end))
+    }
+
+    /// As much of it as is kept, without passwords.
+    pub fn kept(&self) -> String {
+        self.redacted_until(self.beginning.len())
+    }
+
+    /// What is cut says so.
+    fn redacted_until(&self, end: usize) -> String {
+        let mut shown = redacted(&self.beginning[..end]).into_owned();
+        if self.is_cut || end < self.beginning.len() {
             shown.push('…');
         }
         shown
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+/// No log has a password because something around it is printed.
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
@@ -50,6 +77,19 @@ mod tests {
         let long = Text::of(&format!("ALTER USER ann PASSWORD '{}'", "x".repeat(10_000))).shown();
         assert_eq!(long, "ALTER USER ann PASSWORD ***…");
         assert!(hides_something(&long));
+        let long = Text::of(&format!("ALTER USER ann PASSWORD '{}'", "x".repeat(20_000)));
+        assert_eq!((long.kept().as_str(), format!("{long:?}").as_str()), ("ALTER USER ann PASSWORD ***…", "ALTER USER ann PASSWORD ***…"));
         assert_eq!(Text::of("SELECT 'ü'").shown(), "SELECT 'ü'");
+    }
+
+    #[test]
+    fn more_is_kept_than_is_shown_and_what_is_cut_says_so() {
+        let whole = format!("SELECT '{}'", "x".repeat(KEPT_BYTES_MAX - 9));
+        assert_eq!(Text::of(&whole).kept(), whole);
+        let longer = Text::of(&format!("{whole};")).kept();
+        assert_eq!(longer, format!("{whole}…"));
+        // No character is cut in two.
+        let kept = Text::of(&format!("x{}", "ü".repeat(KEPT_BYTES_MAX))).kept();
+        assert_eq!(kept, format!("x{}…", "ü".repeat(KEPT_BYTES_MAX / 2 - 1)));
     }
 }

@@ -1,5 +1,6 @@
 //! What is told of a statement that has ended: to those who count, and to the log if it was slow.
 
+use super::text::Text;
 use crate::error::EngineError;
 use crate::error_kind::ErrorKind;
 use crate::output::StatementKind;
@@ -43,8 +44,8 @@ pub struct StatementEnd<'a> {
     pub query_id: u64,
     pub session_id: u64,
     pub user: &'a str,
-    /// As `system.queries` shows it.
-    pub text: &'a str,
+    /// Printed, it is what `system.queries` shows.
+    pub text: &'a Text,
     /// None where it was not known before it ended.
     pub kind: Option<StatementKind>,
     pub outcome: Outcome,

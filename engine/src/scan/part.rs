@@ -152,14 +152,7 @@ impl Part {
     }
 
     pub fn summary(&self, column: usize) -> Option<&ColumnSummary> {
-        let column = match &self.sources {
-            None => column,
-            Some(sources) => match sources.get(column)? {
-                Source::Same(column) | Source::Widened(column) => *column,
-                Source::Constant(_) => return None,
-            },
-        };
-        Some(self.segment()?.statistics().summary(column))
+        Some(self.segment()?.statistics().summary(self.place(column)?))
     }
 
     /// The one value that a column has in all rows, if it was added later.
@@ -174,14 +167,18 @@ impl Part {
     /// them is not in it.
     pub fn places(&self, columns: &[usize]) -> Option<Vec<usize>> {
         self.segment()?;
-        let place = |column: &usize| match &self.sources {
-            None => Some(*column),
-            Some(sources) => match sources.get(*column)? {
+        columns.iter().map(|column| self.place(*column)).collect()
+    }
+
+    /// Where a column lies, perhaps in a narrower type. None if it was added later.
+    fn place(&self, column: usize) -> Option<usize> {
+        match &self.sources {
+            None => Some(column),
+            Some(sources) => match sources.get(column)? {
                 Source::Same(place) | Source::Widened(place) => Some(*place),
                 Source::Constant(_) => None,
             },
-        };
-        columns.iter().map(place).collect()
+        }
     }
 
     fn same(&self, column: usize) -> Option<usize> {
@@ -249,13 +246,7 @@ impl Part {
     }
 
     pub fn touched_bytes(&self, batch: usize, column: usize, rows: usize) -> usize {
-        let place = match &self.sources {
-            None => column,
-            Some(sources) => match &sources[column] {
-                Source::Same(place) | Source::Widened(place) => *place,
-                Source::Constant(_) => return 0,
-            },
-        };
+        let Some(place) = self.place(column) else { return 0 };
         match &self.rows {
             Rows::Segment(segment) => segment.touched_bytes(batch, place, rows),
             // An even share, as records do not keep columns apart.

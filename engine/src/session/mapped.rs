@@ -74,10 +74,13 @@ impl Session {
         let snapshot = self.catalog.snapshot();
         let found = snapshot.table(schema, table);
         let version = snapshot.version();
-        if let Ok(Some(stored)) = &found {
-            self.catalog.check(|permit| permit.table(Privilege::Select, stored.record()))?;
-        }
+        let checked = match &found {
+            Ok(Some(stored)) => self.catalog.check(|permit| permit.table(Privilege::Select, stored.record())),
+            _ => Ok(()),
+        };
+        // Whatever is said of it, the session holds no files between two statements.
         self.catalog.rest();
+        checked?;
         let Some(stored) = found? else {
             let hint = Some("views, external tables and system tables lie in no segments: read them by a query");
             return Err(EngineError::unsupported(format!("mapping \"{schema}.{table}\", which is no table of the store,"), hint));

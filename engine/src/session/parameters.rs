@@ -53,7 +53,14 @@ impl Session {
     pub async fn describe(&self, sql: &str) -> Result<Description, EngineError> {
         let query = Query::unlisted();
         let running = self.begin(sql, &query)?;
-        let described = deep(self.described(&running)).await;
+        let described = deep(self.described(&running));
+        let described = match self.statement_timeout() {
+            None => described.await,
+            Some(limit) => match tokio::time::timeout(limit, described).await {
+                Ok(described) => described,
+                Err(_) => Err(EngineError::TimedOut { limit_ms: limit.as_millis() as u64 }),
+            },
+        };
         self.catalog.rest();
         described
     }
@@ -87,13 +94,13 @@ impl Session {
             let running = self.begin(sql, query)?;
             let done = query.gate.until_stopped(deep(self.run_with(&running, values.clone()))).await;
             self.catalog.rest();
-            match done {
-                Err(error) if retry.after(&error).await => {}
-                Err(error) => {
-                    self.transaction.fail();
-                    return Err(error);
-                }
-                done => return done,
+            let error = match done {
+                Ok(output) => return Ok(output),
+                Err(error) => error,
+            };
+            if !query.gate.until_stopped(async { Ok(retry.after(&error).await) }).await? {
+                self.transaction.fail();
+                return Err(error);
             }
         }
     }

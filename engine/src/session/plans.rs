@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::logical_expr::{Deallocate, LogicalPlan, Statement as PlanStatement};
+use datafusion::logical_expr::{DdlStatement, Deallocate, LogicalPlan, Statement as PlanStatement};
+use pmem_store::StoreError;
 
 use super::{Running, Session, config};
 use crate::error::EngineError;
@@ -15,6 +16,7 @@ impl Session {
     pub(super) async fn run_plan(&self, running: &Running, plan: LogicalPlan) -> Result<QueryOutput, EngineError> {
         match plan {
             LogicalPlan::Ddl(ddl) => {
+                self.check_not_made_anew(&ddl)?;
                 sql::run_ddl(running, ddl)?;
                 Ok(running.nothing(StatementKind::Ddl))
             }
@@ -51,6 +53,23 @@ impl Session {
                 Err(EngineError::unsupported(other.name().to_string(), Some("run it as a statement of its own")))
             }
             plan => running.query(&plan).await,
+        }
+    }
+
+    /// What is granted on a schema is granted on its name. A commit takes it away with the name: one that has dropped
+    /// the schema and made another of that name does not, and who was let into the old one would be in the new one.
+    fn check_not_made_anew(&self, ddl: &DdlStatement) -> Result<(), EngineError> {
+        let DdlStatement::CreateCatalogSchema(command) = ddl else { return Ok(()) };
+        let (Some(base), Some(now)) = (self.transaction.base(), self.transaction.snapshot()) else { return Ok(()) };
+        let name = command.schema_name.split_once('.').map_or(command.schema_name.as_str(), |(_, name)| name);
+        let was_dropped = base.has_namespace(name) && !now.has_namespace(name);
+        match was_dropped && self.engine.store.access().principals().next().is_some() {
+            true => {
+                let what = "this transaction has dropped a schema of that name, and what was granted on it would be granted on the new one: \
+                            end the transaction before";
+                Err(StoreError::Refused(what.into()).into())
+            }
+            false => Ok(()),
         }
     }
 

@@ -39,7 +39,7 @@ impl Session {
 
     async fn run_rows(&self, query: &Arc<Query>, sql: &str, parameters: &RecordBatch) -> Result<u64, EngineError> {
         let running = self.begin(sql, query)?;
-        let rows = deep(self.plain_insert(&running, parameters)).await;
+        let rows = query.gate.until_stopped(deep(self.plain_insert(&running, parameters))).await;
         self.catalog.rest();
         match rows {
             Ok(None) => {}
@@ -61,12 +61,15 @@ impl Session {
             return Ok(changed);
         }
         self.execute("BEGIN").await?;
-        // Also where nobody waits for the end any more.
+        // Also where nobody waits for the end any more, and where somebody ends the COMMIT.
         let unfinished = Unfinished(self);
         let changed = self.each_row(query, sql, parameters).await?;
         query.gate.seal()?;
+        if let Err(error) = self.execute("COMMIT").await {
+            query.gate.unseal();
+            return Err(error);
+        }
         std::mem::forget(unfinished);
-        self.execute("COMMIT").await?;
         Ok(changed)
     }
 
@@ -136,7 +139,7 @@ struct Unfinished<'a>(&'a Session);
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         // Fails where none is open any more, which is as good.
-        let _ = self.0.transaction.rollback();
+        let _ = self.0.roll_back();
     }
 }
 

@@ -1,9 +1,13 @@
 //! BEGIN, COMMIT, ROLLBACK and savepoints.
 
+use std::sync::Arc;
+
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, TransactionAccessMode, TransactionIsolationLevel, TransactionMode};
+use pmem_store::{Author, TableId};
 
 use super::{Running, Session};
+use crate::access::SessionAccess;
 use crate::error::EngineError;
 use crate::output::{QueryOutput, StatementKind};
 use crate::write::state_error;
@@ -19,15 +23,21 @@ impl Session {
             ast::Statement::StartTransaction { modes, modifier: None, statements, exception: None, .. } if statements.is_empty() => {
                 let read_only = read_only(modes)?;
                 self.transaction.begin(&self.engine.store, read_only || self.engine.store.is_read_only())?;
+                self.forget_used_privileges();
             }
             ast::Statement::StartTransaction { .. } => {
                 return Err(EngineError::unsupported("this kind of BEGIN", Some("use BEGIN, and COMMIT or ROLLBACK")));
             }
             ast::Statement::Commit { chain: false, modifier: None, .. } => {
-                self.transaction.commit()?;
+                // Who ends it comes before all of it, or too late.
+                running.gate().seal()?;
+                if let Err(error) = self.commit() {
+                    running.gate().unseal();
+                    return Err(error);
+                }
                 self.engine.maintenance.wake();
             }
-            ast::Statement::Rollback { chain: false, savepoint: None } => self.transaction.rollback()?,
+            ast::Statement::Rollback { chain: false, savepoint: None } => self.roll_back()?,
             ast::Statement::Rollback { chain: false, savepoint: Some(name) } => self.transaction.rollback_to(&name.value)?,
             ast::Statement::Savepoint { name } => self.transaction.savepoint(&name.value)?,
             ast::Statement::ReleaseSavepoint { name } => self.transaction.release(&name.value)?,
@@ -37,6 +47,42 @@ impl Session {
             _ => return Ok(None),
         }
         Ok(Some(running.nothing(StatementKind::Transaction)))
+    }
+
+    /// What was revoked since the transaction has made use of it is not committed.
+    fn commit(&self) -> Result<(), EngineError> {
+        if let Err(error) = self.check_used_privileges() {
+            self.roll_back()?;
+            return Err(error);
+        }
+        let committed = self.transaction.commit();
+        self.forget_used_privileges();
+        committed
+    }
+
+    pub(super) fn roll_back(&self) -> Result<(), EngineError> {
+        self.forget_used_privileges();
+        self.transaction.rollback()
+    }
+
+    fn forget_used_privileges(&self) {
+        if let Some(access) = &self.access {
+            access.used.forget();
+        }
+    }
+
+    /// A commit of the catalog looks again, while nobody changes users and grants; one of a few rows is no more than a
+    /// record of a log, and this is all that looks.
+    fn check_used_privileges(&self) -> Result<(), EngineError> {
+        let has_used = |access: &&Arc<SessionAccess>| !access.used.is_empty() && !self.transaction.has_failed();
+        let Some(access) = self.access.as_ref().filter(has_used) else { return Ok(()) };
+        let (Some(base), Some(now)) = (self.transaction.base(), self.transaction.snapshot()) else { return Ok(()) };
+        let last = self.engine.store.snapshot()?;
+        // What others have dropped meanwhile is a conflict, and has no privileges any more that could be asked for.
+        let is_changed = |id: &TableId| now.changed_version(*id) != base.changed_version(*id) && last.changed_version(*id).is_some();
+        let changed = access.used.tables().into_iter().filter(is_changed).collect();
+        let hint = "ask an owner or an admin for it, and run the transaction again from BEGIN".to_string();
+        access.check_changes(&changed).map_err(|message| EngineError::Denied { message, hint })
     }
 
     /// Whether a statement is about transactions.

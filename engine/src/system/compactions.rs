@@ -27,7 +27,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     if let Some(source) = source {
         rows.extend(source.engine.maintenance.runs().all().into_iter().map(of_run));
         // Of a table that is gone only those know who know of all.
-        let sees = |row: &Row| source.snapshot.table(&row.schema, &row.table).is_ok_and(|table| table.is_some());
+        let sees = |row: &Row| source.snapshot.table(&row.schema, &row.table).is_ok_and(|table| table.is_some_and(|table| source.reads(&table)));
         rows.retain(|row| source.is_for_all() || sees(row));
         rows.extend(due(source)?);
     }
@@ -74,7 +74,7 @@ fn of_run(run: RunInfo) -> Row {
 /// What is left to do, a row for each table that has some; also of compactions that run.
 fn due(source: &Source<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for table in source.tables()? {
+    for table in source.read_tables()? {
         let (segments, bytes) = source.engine.maintenance.backlog(&table)?;
         if segments > 0 {
             rows.push(Row {

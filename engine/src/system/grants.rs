@@ -29,13 +29,15 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
 pub fn grant_rows(access: &Access, snapshot: &Snapshot, permit: Option<&Permit>) -> Result<Vec<GrantRow>, StoreError> {
     let mut rows = Vec::new();
     for (grantee, object, privileges) in access.grants() {
+        // Of what the statement does not see there is nothing to tell.
         let (schema, name) = match object {
             GrantObject::Store => (None, None),
+            GrantObject::Schema(schema) if !snapshot.has_namespace(schema) => continue,
             GrantObject::Schema(schema) => (Some(schema.clone()), None),
+            GrantObject::View(schema, name) if snapshot.view(schema, name)?.is_none() => continue,
             GrantObject::View(schema, name) => (Some(schema.clone()), Some(name.clone())),
             GrantObject::Table(id) => match snapshot.table_by_id(*id)? {
                 Some(table) => (Some(table.record().namespace.clone()), Some(table.record().name.clone())),
-                // Of a table that the statement does not see.
                 None => continue,
             },
         };

@@ -10,12 +10,12 @@ use crate::queries::{Query, Shown};
 pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     let mut rows: Vec<Shown> = source.map(|source| source.engine.queries.shown()).unwrap_or_default();
     // Of others' statements only administrators know.
-    rows.retain(|row| source.is_some_and(|source| source.knows(&row.query.user)));
+    rows.retain(|row| source.is_some_and(|source| source.runs(&row.query)));
     let number = |value: fn(&Query) -> u64| numbers(rows.iter().map(|row| Some(value(&row.query))));
     batch(vec![
         ("query_id", number(|query| query.id), REQUIRED),
         ("session_id", number(|query| query.session), REQUIRED),
-        ("user_name", texts(rows.iter().map(|row| Some(&*row.query.user))), REQUIRED),
+        ("user_name", texts(rows.iter().map(|row| Some(row.query.whose.name()))), REQUIRED),
         ("kind", texts(rows.iter().map(|row| row.query.kind().map(|kind| kind.name()))), OPTIONAL),
         ("state", texts(rows.iter().map(|row| Some(row.state.name()))), REQUIRED),
         ("queue_position", numbers(rows.iter().map(|row| row.queue_position)), OPTIONAL),

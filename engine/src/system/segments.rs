@@ -18,7 +18,8 @@ struct Row<'a> {
 }
 
 pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
-    let tables = source.map(Source::tables).transpose()?.unwrap_or_default();
+    let tables = source.map(Source::read_tables).transpose()?.unwrap_or_default();
+    let knows_files = source.is_some_and(Source::knows_files);
     let rows: Vec<Row<'_>> = tables.iter().flat_map(of_table).collect();
     let number = |value: fn(&Row<'_>) -> u64| numbers(rows.iter().map(|row| Some(value(row))));
     let of_sealed = |value: fn(&TableSegment) -> u64| numbers(rows.iter().map(|row| row.sealed.map(value)));
@@ -35,7 +36,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         ("added_version", of_sealed(|segment| segment.record().added_version), OPTIONAL),
         ("schema_version", of_sealed(|segment| u64::from(segment.record().schema_version)), OPTIONAL),
         ("is_sorted", booleans(rows.iter().map(|row| row.sealed.map(|segment| segment.record().sorted))), OPTIONAL),
-        ("path", texts(rows.iter().map(|row| row.sealed.map(|segment| segment.path().display().to_string()))), OPTIONAL),
+        ("path", texts(rows.iter().map(|row| row.sealed.filter(|_| knows_files).map(|segment| segment.path().display().to_string()))), OPTIONAL),
     ])
 }
 

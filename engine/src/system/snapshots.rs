@@ -6,16 +6,18 @@ use arrow::array::RecordBatch;
 use datafusion::common::Result;
 use pmem_store::VersionInfo;
 
-use super::build::{REQUIRED, batch, instants, lists, numbers, texts};
+use super::build::{OPTIONAL, REQUIRED, batch, instants, lists, numbers, texts};
 use super::source::Source;
 use crate::error::store_error;
 
 pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     let mut versions: Vec<VersionInfo> = Vec::new();
     let mut names: HashMap<u64, Vec<String>> = HashMap::new();
+    // What is kept is of tables of all.
+    let is_for_all = source.is_some_and(Source::is_for_all);
     if let Some(source) = source {
         versions = source.engine.store.versions().map_err(store_error)?;
-        if !source.is_for_all() {
+        if !is_for_all {
             let seen: Vec<String> = source.tables()?.iter().map(|table| format!("{}.{}", table.record().namespace, table.record().name)).collect();
             versions.iter_mut().for_each(|info| info.tables.retain(|name| seen.contains(name)));
         }
@@ -29,7 +31,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         ("committed_at", instants(versions.iter().map(|info| Some(info.committed_at_ms))), REQUIRED),
         ("operation", texts(versions.iter().map(|info| Some(&info.operation))), REQUIRED),
         ("tables", lists(versions.iter().map(|info| info.tables.as_slice())), REQUIRED),
-        ("kept_bytes", numbers(versions.iter().map(|info| Some(info.kept_bytes))), REQUIRED),
+        ("kept_bytes", numbers(versions.iter().map(|info| is_for_all.then_some(info.kept_bytes))), OPTIONAL),
         ("names", lists(names), REQUIRED),
     ])
 }

@@ -6,9 +6,10 @@ use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use pmem_store::{Snapshot, TableSnapshot};
 
-use crate::access::Permit;
+use crate::access::{Permit, Privilege};
 use crate::engine::EngineShared;
 use crate::error::store_error;
+use crate::queries::Query;
 use crate::write::TransactionSlot;
 
 pub struct Source<'a> {
@@ -32,7 +33,30 @@ impl Source<'_> {
         self.permit.is_none_or(|permit| permit.is_admin() || permit.has_name(name))
     }
 
-    /// Every stored table, by schema and name.
+    /// Whether a statement is one of who asks.
+    pub fn runs(&self, query: &Query) -> bool {
+        self.permit.is_none_or(|permit| permit.is_admin() || query.whose.is_user(permit.user()))
+    }
+
+    /// Whether who asks may read the rows of a table, and so how many there are and how they lie.
+    pub fn reads(&self, table: &TableSnapshot) -> bool {
+        let record = table.record();
+        self.permit.is_none_or(|permit| permit.on_table(record.id, &record.namespace).has(Privilege::Select))
+    }
+
+    /// Whether who asks may know where files of this machine lie.
+    pub fn knows_files(&self) -> bool {
+        self.permit.is_none_or(Permit::has_files)
+    }
+
+    /// Stored tables that may be read.
+    pub fn read_tables(&self) -> Result<Vec<TableSnapshot>> {
+        let mut tables = self.tables()?;
+        tables.retain(|table| self.reads(table));
+        Ok(tables)
+    }
+
+    /// Every stored table that is seen, by schema and name.
     pub fn tables(&self) -> Result<Vec<TableSnapshot>> {
         let mut tables = Vec::new();
         for record in self.snapshot.tables().map_err(store_error)? {

@@ -29,7 +29,7 @@ struct Row {
 pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     let mut rows = Vec::new();
     if let Some(source) = source {
-        rows.extend(source.tables()?.iter().map(of_table));
+        rows.extend(source.tables()?.iter().map(|table| of_table(table, source.reads(table))));
         rows.extend(source.snapshot.views().map_err(store_error)?.into_iter().map(of_view));
         rows.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
     }
@@ -49,7 +49,8 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     ])
 }
 
-fn of_table(table: &TableSnapshot) -> Row {
+/// Who may not read the rows does not see how many there are.
+fn of_table(table: &TableSnapshot, is_read: bool) -> Row {
     let record = table.record();
     let sealed = table.segments().iter().filter_map(|segment| segment.deletions());
     let deleted = sealed.chain(table.tails().iter().filter_map(|tail| tail.deletions())).map(|deletions| deletions.len());
@@ -58,10 +59,10 @@ fn of_table(table: &TableSnapshot) -> Row {
         name: record.name.clone(),
         kind: "table".to_string(),
         table_id: Some(record.id),
-        rows: Some(table.row_count()),
-        deleted_rows: Some(deleted.sum()),
-        segments: Some(table.segments().len() as u64),
-        size_bytes: Some(table.size_bytes()),
+        rows: is_read.then(|| table.row_count()),
+        deleted_rows: is_read.then(|| deleted.sum()),
+        segments: is_read.then(|| table.segments().len() as u64),
+        size_bytes: is_read.then(|| table.size_bytes()),
         cluster_key: (!record.cluster_key.is_empty()).then(|| key_text(&record.cluster_key)),
         created_version: Some(record.created_version),
         changed_version: Some(record.changed_version),

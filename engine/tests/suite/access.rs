@@ -12,6 +12,8 @@ mod passwords;
 mod reading;
 mod running;
 mod sessions;
+mod system;
+mod transactions;
 mod users;
 mod writing;
 

@@ -60,3 +60,13 @@ fn an_offset_counts_what_a_filter_leaves_and_the_order_of_a_sort() {
     let twice = db.rows("SELECT id FROM (SELECT id FROM t LIMIT 20 OFFSET 100) LIMIT 3 OFFSET 18");
     assert_eq!(twice, db.rows("SELECT id FROM t LIMIT 2 OFFSET 118"));
 }
+
+#[test]
+fn an_offset_that_reads_what_is_before_gives_the_same_rows() {
+    let db = table();
+    let sql = "SELECT id, s FROM t LIMIT 9000 OFFSET 20000";
+    let skipped = db.rows(sql);
+    db.run("SET quiver.skip_rows = false");
+    assert!(db.run(&format!("EXPLAIN {sql}")).text().contains("GlobalLimitExec"));
+    assert_eq!(db.rows(sql), skipped);
+}

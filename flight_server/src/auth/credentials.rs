@@ -1,14 +1,13 @@
 //! What a call shows of who it comes from. Nothing of it is believed here.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use tonic::metadata::MetadataMap;
-use tonic::transport::CertificateDer;
 use tonic::{Request, Status};
 
 use super::base64;
 use super::certificate::common_name;
+use crate::listen::Peer;
 
 pub enum Secret {
     Nothing,
@@ -19,19 +18,20 @@ pub enum Secret {
 pub struct Credentials {
     pub secret: Secret,
     pub peer: Option<SocketAddr>,
-    /// Verified against the authority of client certificates; the client's own comes first.
-    certificates: Option<Arc<Vec<CertificateDer<'static>>>>,
+    /// The other end of the connection.
+    shown: Option<Peer>,
 }
 
 impl Credentials {
     pub fn of<T>(request: &Request<T>) -> Result<Credentials, Status> {
         let secret = Secret::of(request.metadata())?;
-        Ok(Credentials { secret, peer: request.remote_addr(), certificates: request.peer_certs() })
+        let shown = request.extensions().get::<Peer>().cloned();
+        Ok(Credentials { secret, peer: shown.as_ref().map(|peer| peer.address), shown })
     }
 
     /// The user that the client's certificate names, if it has shown one.
     pub fn certificate_user(&self) -> Option<Result<String, Status>> {
-        let own = self.certificates.as_ref()?.first()?;
+        let own = self.shown.as_ref()?.certificates.as_ref()?.first()?;
         Some(common_name(own))
     }
 }

@@ -1,16 +1,18 @@
 //! Whether who calls is who he says.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use engine::{Engine, ErrorKind, Identity};
 use tokio::sync::Semaphore;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::attempts::{Attempt, Attempts};
 use super::credentials::{Credentials, Secret};
 use super::owner::Owner;
+use super::remembered::{Guess, Remembered};
 use super::token::Token;
 use crate::error::status;
 
@@ -33,9 +35,26 @@ pub struct Logins {
     options: LoginOptions,
     key: OnceLock<[u8; 32]>,
     attempts: Attempts,
+    remembered: Remembered,
     hashing: Arc<Semaphore>,
     /// Stays set when the last user goes: nobody gets in without a name because of that.
     had_users: AtomicBool,
+}
+
+/// Who wanted to be whom, and what is answered.
+struct Refused {
+    user: String,
+    status: Status,
+}
+
+impl Refused {
+    fn of(user: &str, status: Status) -> Refused {
+        Refused { user: user.to_string(), status }
+    }
+}
+
+fn needed() -> Status {
+    Status::unauthenticated("this server has users: log in with a name and a password, or send a token")
 }
 
 /// Of a name from outside, in a log line.
@@ -45,7 +64,7 @@ impl Logins {
     pub fn new(engine: &Engine, options: LoginOptions) -> Logins {
         let hashing = Arc::new(Semaphore::new(options.hashes_max.max(1)));
         let (key, attempts, had_users) = (OnceLock::new(), Attempts::default(), AtomicBool::new(engine.has_users()));
-        Logins { engine: engine.clone(), options, key, attempts, hashing, had_users }
+        Logins { engine: engine.clone(), options, key, attempts, remembered: Remembered::new(), hashing, had_users }
     }
 
     /// Whether this server asks who calls.
@@ -61,15 +80,15 @@ impl Logins {
         if !self.are_needed() {
             return Ok(None);
         }
+        let peer = credentials.peer.map(|peer| peer.ip().to_canonical());
         let identity = match &credentials.secret {
-            Secret::Bearer(token) => self.of_token(token)?,
-            Secret::Basic { user, password } => {
-                let peer = credentials.peer.map(|peer| peer.ip().to_canonical());
-                self.of_password(Attempt { user, peer }, password).await?
-            }
-            Secret::Nothing => self.of_certificate(credentials)?,
+            Secret::Bearer(token) => self.of_token(token).map_err(|refused| self.refused(refused, peer)),
+            Secret::Basic { user, password } => self.of_password(Attempt { user, peer }, password).await,
+            // Who does not say a word about himself has not tried to log in.
+            Secret::Nothing if credentials.certificate_user().is_none() => Err(needed()),
+            Secret::Nothing => self.of_certificate(credentials).map_err(|refused| self.refused(refused, peer)),
         };
-        Ok(Some(identity))
+        identity.map(Some)
     }
 
     /// For who has just logged in.
@@ -82,48 +101,96 @@ impl Logins {
         owner.user().is_none_or(|user| Owner::of(self.engine.identity(user).as_ref()) == *owner)
     }
 
-    fn of_token(&self, text: &str) -> Result<Identity, Status> {
-        let again = |what: &str| Status::unauthenticated(format!("{what}: log in again"));
-        let token = Token::verified(text, self.key()?).ok_or_else(|| again("the token is none of this server"))?;
-        if token.is_expired() {
-            return Err(again("the token expired"));
+    /// Leaves a row for who looks at the audit.
+    fn refused(&self, Refused { user, status }: Refused, peer: Option<IpAddr>) -> Status {
+        let peer = peer.map_or_else(|| "an unknown address".to_string(), |peer| peer.to_string());
+        // What the server could not find out is no word about the user.
+        if matches!(status.code(), Code::Unauthenticated | Code::ResourceExhausted) {
+            self.engine.audit_refused_login(&user, &peer, status.message());
         }
-        let identity = self.engine.identity(&token.user).filter(|identity| identity.epoch() == token.epoch);
-        identity.ok_or_else(|| again("the token is not good any more, the password or the user was changed since"))
+        status
     }
 
-    /// **Invariant:** no more than `hashes_max` passwords are hashed at once, also when clients leave meanwhile.
+    fn of_token(&self, text: &str) -> Result<Identity, Refused> {
+        let again = |user: &str, what: &str| Refused::of(user, Status::unauthenticated(format!("{what}: log in again")));
+        let key = self.key().map_err(|status| Refused::of("", status))?;
+        let token = Token::verified(text, key).ok_or_else(|| again("", "the token is none of this server"))?;
+        if token.is_expired() {
+            return Err(again(&token.user, "the token expired"));
+        }
+        let identity = self.engine.identity(&token.user).filter(|identity| identity.epoch() == token.epoch);
+        identity.ok_or_else(|| again(&token.user, "the token is not good any more, the password or the user was changed since"))
+    }
+
     async fn of_password(&self, attempt: Attempt<'_>, password: &str) -> Result<Identity, Status> {
+        let checked = self.checked(attempt, password).await;
+        checked.map_err(|status| self.refused(Refused::of(attempt.user, status), attempt.peer))
+    }
+
+    /// **Invariant:** no more than `hashes_max` passwords are hashed at once, also when clients leave meanwhile. A password that is
+    /// remembered is no way around the wait after wrong ones: those are counted before they are hashed where they are known to be wrong.
+    async fn checked(&self, attempt: Attempt<'_>, password: &str) -> Result<Identity, Status> {
+        self.check_wait(attempt)?;
+        let is_wrong = match self.remembered(attempt, password) {
+            (Some(identity), Guess::Right) => return Ok(identity),
+            (_, guess) => guess == Guess::Wrong,
+        };
+        if is_wrong {
+            self.failed(attempt);
+        }
         // After the wait for a turn: of many at once, those after the first few wrong ones are not looked at.
         let turn = Arc::clone(&self.hashing).acquire_owned().await.map_err(|_| Status::unavailable("the server ends"))?;
-        if let Some(wait) = self.attempts.wait(attempt) {
-            let wait_s = wait.as_secs_f64().ceil();
-            return Err(Status::resource_exhausted(format!("too many wrong passwords for this user or from this address; try again in {wait_s} s")));
+        if !is_wrong {
+            self.check_wait(attempt)?;
+            // Of many calls at once the first has found it out for all.
+            if let (Some(identity), Guess::Right) = self.remembered(attempt, password) {
+                return Ok(identity);
+            }
         }
-        let (engine, user, password) = (self.engine.clone(), attempt.user.to_string(), password.to_string());
+        // Also what is known to be wrong: the time it takes tells nobody who is logged in.
+        let (engine, user, hashed) = (self.engine.clone(), attempt.user.to_string(), password.to_string());
         let hashed = tokio::task::spawn_blocking(move || {
-            let login = engine.login(&user, &password);
+            let login = engine.login(&user, &hashed);
             drop(turn);
             login
         });
         let login = hashed.await.map_err(|_| Status::internal("looking at the password failed; please report it"))?;
         match &login {
-            Ok(_) => self.attempts.succeeded(attempt),
-            Err(error) if error.kind() == ErrorKind::Unauthenticated => {
-                self.attempts.failed(attempt);
-                let user: String = attempt.user.chars().take(NAME_CHARS_MAX).collect();
-                tracing::warn!(?user, peer = ?attempt.peer, "a login failed: no such user, or a wrong password");
+            Ok(identity) => {
+                self.attempts.succeeded(attempt);
+                self.remembered.keep(identity, password);
             }
+            Err(error) if error.kind() == ErrorKind::Unauthenticated && !is_wrong => self.failed(attempt),
             Err(_) => {}
         }
         login.map_err(status)
     }
 
-    fn of_certificate(&self, credentials: &Credentials) -> Result<Identity, Status> {
-        let missing = || Status::unauthenticated("this server has users: log in with a name and a password, or send a token");
-        let user = credentials.certificate_user().ok_or_else(missing)??;
+    /// Whether this one is looked at now.
+    fn check_wait(&self, attempt: Attempt<'_>) -> Result<(), Status> {
+        let Some(wait) = self.attempts.wait(attempt) else { return Ok(()) };
+        let wait_s = wait.as_secs_f64().ceil();
+        Err(Status::resource_exhausted(format!("too many wrong passwords for this user or from this address; try again in {wait_s} s")))
+    }
+
+    /// The user as of now, and whether the password is right as far as is known.
+    fn remembered(&self, attempt: Attempt<'_>, password: &str) -> (Option<Identity>, Guess) {
+        let identity = self.engine.identity(attempt.user);
+        let guess = identity.as_ref().map_or(Guess::Unknown, |identity| self.remembered.guess(identity, password));
+        (identity, guess)
+    }
+
+    fn failed(&self, attempt: Attempt<'_>) {
+        self.attempts.failed(attempt);
+        let user: String = attempt.user.chars().take(NAME_CHARS_MAX).collect();
+        tracing::warn!(?user, peer = ?attempt.peer, "a login failed: no such user, or a wrong password");
+    }
+
+    fn of_certificate(&self, credentials: &Credentials) -> Result<Identity, Refused> {
+        let user = credentials.certificate_user().ok_or_else(|| Refused::of("", needed()))?;
+        let user = user.map_err(|status| Refused::of("", status))?;
         let unknown = || Status::unauthenticated(format!("the client certificate is for \"{user}\", who is no user of this server"));
-        self.engine.identity(&user).ok_or_else(unknown)
+        self.engine.identity(&user).ok_or_else(|| Refused::of(&user, unknown()))
     }
 
     fn key(&self) -> Result<&[u8; 32], Status> {
@@ -132,5 +199,49 @@ impl Logins {
         }
         let key = self.engine.token_key().map_err(status)?;
         Ok(self.key.get_or_init(|| key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::EngineOptions;
+    use tonic::Request;
+
+    use super::*;
+
+    /// ada, with the password "secret".
+    async fn logins() -> (Engine, Logins) {
+        let engine = Engine::open_temporary(EngineOptions::default()).unwrap();
+        run(&engine, "CREATE USER ada PASSWORD 'secret' ADMIN").await;
+        let logins = Logins::new(&engine, LoginOptions::default());
+        (engine, logins)
+    }
+
+    async fn run(engine: &Engine, sql: &str) {
+        engine.session().unwrap().execute(sql).await.unwrap().collect().await.unwrap();
+    }
+
+    /// By the header `Basic`: ada:secret, or ada:wrong.
+    async fn login(logins: &Logins, basic: &str) -> Result<Option<Identity>, Code> {
+        let mut request = Request::new(());
+        request.metadata_mut().insert("authorization", format!("Basic {basic}").parse().unwrap());
+        let credentials = Credentials::of(&request).unwrap();
+        logins.identity(&credentials).await.map_err(|status| status.code())
+    }
+
+    const RIGHT: &str = "YWRhOnNlY3JldA==";
+    const WRONG: &str = "YWRhOndyb25n";
+
+    #[tokio::test]
+    async fn a_password_that_was_right_is_not_hashed_again() {
+        let (engine, logins) = logins().await;
+        assert_eq!(login(&logins, WRONG).await.unwrap_err(), Code::Unauthenticated);
+        assert_eq!(login(&logins, RIGHT).await.unwrap().unwrap().name(), "ada");
+        // Nothing is hashed from here on: whatever has to be fails.
+        logins.hashing.close();
+        assert_eq!(login(&logins, RIGHT).await.unwrap().unwrap().name(), "ada");
+        assert_eq!(login(&logins, WRONG).await.unwrap_err(), Code::Unavailable);
+        run(&engine, "ALTER USER ada PASSWORD 'secret'").await;
+        assert_eq!(login(&logins, RIGHT).await.unwrap_err(), Code::Unavailable);
     }
 }

@@ -1,7 +1,7 @@
 //! Who calls: a name and password, a token of ours, or a client certificate.
 //!
 //! - [`credentials`] — what a call shows of itself; `certificate` the name in a certificate, `base64` the words of `Basic`
-//! - [`logins`] — whether that is true; `attempts` how often it may be wrong
+//! - [`logins`] — whether that is true; `attempts` how often it may be wrong; `remembered` what was right a moment ago
 //! - [`token`] — signed words that stand for a user for a while
 //! - [`owner`] — whose a handle is
 
@@ -11,6 +11,7 @@ mod certificate;
 mod credentials;
 mod logins;
 mod owner;
+mod remembered;
 mod token;
 
 pub use base64::decode as decode_base64;

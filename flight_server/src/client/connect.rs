@@ -22,6 +22,8 @@ const KEEPALIVE_WAIT: Duration = Duration::from_secs(20);
 /// What may be on its way before it is read: results wait at the server, not here.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
+/// Of what the server sends; in the 16 KiB that are usual a long result would be very many.
+const FRAME_BYTES: u32 = 256 << 10;
 
 /// Connected, logged in, and with a session of its own.
 pub async fn connect(options: &ConnectOptions) -> Result<Link, RemoteError> {
@@ -49,7 +51,8 @@ async fn channel(options: &ConnectOptions) -> Result<Channel, RemoteError> {
         .http2_keep_alive_interval(KEEPALIVE_EVERY)
         .keep_alive_timeout(KEEPALIVE_WAIT)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_frame_size(FRAME_BYTES);
     let endpoint = match options.address.is_tls {
         true => endpoint.tls_config(tls(&options.tls)?).map_err(failed)?,
         false if options.tls.ca.is_some() || options.tls.identity.is_some() => {

@@ -4,6 +4,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tonic::codegen::http::Uri;
+
 use super::Config;
 use super::units::{parse_size, parse_time, size_text, time_text};
 use crate::options::HandOff;
@@ -29,6 +31,8 @@ pub enum Field {
     /// None is 0.
     MillisecondsOrAny(At<Option<u64>>),
     Path(At<Option<PathBuf>>),
+    /// Of a server that is spoken to by gRPC.
+    UrlOrNone(At<Option<String>>),
     /// One of the words.
     Word(&'static [&'static str], At<String>),
     Text(At<String>),
@@ -43,6 +47,7 @@ pub enum Kind {
     Size,
     Time,
     Path,
+    Url,
     Text,
 }
 
@@ -55,6 +60,7 @@ impl Kind {
             Kind::Size => "size",
             Kind::Time => "time",
             Kind::Path => "path",
+            Kind::Url => "URL",
             Kind::Text => "text",
         }
     }
@@ -68,6 +74,7 @@ impl Kind {
             Kind::Size => "SIZE",
             Kind::Time => "TIME",
             Kind::Path => "PATH",
+            Kind::Url => "URL",
             Kind::Text => "TEXT",
         }
     }
@@ -82,6 +89,7 @@ impl Field {
             Field::Size(_) | Field::Size64(_) | Field::SizeOrNone(_) => Kind::Size,
             Field::Time(_) | Field::MillisecondsOrAny(_) => Kind::Time,
             Field::Path(_) => Kind::Path,
+            Field::UrlOrNone(_) => Kind::Url,
             Field::Word(..) | Field::Text(_) | Field::HandOff(_) => Kind::Text,
         }
     }
@@ -96,6 +104,7 @@ impl Field {
             Kind::Size => "a size such as \"512MB\"".to_string(),
             Kind::Time => "a time such as \"30s\", \"5min\" or \"12h\"".to_string(),
             Kind::Path => "a path".to_string(),
+            Kind::Url => "a URL such as \"http://127.0.0.1:4317\"".to_string(),
             Kind::Text => match self {
                 Field::Word(words, _) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
                 _ => "a text".to_string(),
@@ -122,6 +131,7 @@ impl Field {
                 *at(config) = (time_ms > 0).then_some(time_ms);
             }
             Field::Path(at) => *at(config) = Some(text).filter(|text| !text.is_empty()).map(PathBuf::from),
+            Field::UrlOrNone(at) => *at(config) = if text.is_empty() { None } else { Some(url(text)?) },
             Field::Word(words, at) => {
                 let word = words.iter().find(|word| **word == text)?;
                 *at(config) = (*word).to_string();
@@ -147,6 +157,7 @@ impl Field {
             Field::Time(at) => Some(time_text(*at(config))),
             Field::MillisecondsOrAny(at) => Some(time_text(Duration::from_millis(at(config).unwrap_or(0)))),
             Field::Path(at) => at(config).as_ref().map(|path| path.display().to_string()),
+            Field::UrlOrNone(at) => at(config).clone(),
             Field::Word(_, at) | Field::Text(at) => Some(at(config).clone()),
         }
     }
@@ -155,6 +166,13 @@ impl Field {
 /// Names such as localhost are looked up.
 fn address(text: &str) -> Option<SocketAddr> {
     text.to_socket_addrs().ok()?.next()
+}
+
+/// A scheme and an authority: gRPC has a path of its own.
+fn url(text: &str) -> Option<String> {
+    let url: Uri = text.parse().ok()?;
+    let is_known = matches!(url.scheme_str(), Some("http" | "https")) && url.host().is_some_and(|host| !host.is_empty());
+    (is_known && url.path() == "/" && url.query().is_none()).then(|| text.to_string())
 }
 
 fn count(text: &str) -> Option<usize> {

@@ -54,7 +54,7 @@ fn fitting(kind: Kind, value: &DeValue<'_>) -> Option<String> {
         (Kind::Count | Kind::Size, DeValue::Integer(number)) if number.radix() == 10 => Some(number.as_str().to_string()),
         (Kind::Time, DeValue::Integer(number)) if number.as_str() == "0" => Some("0".to_string()),
         (Kind::Switch, DeValue::Boolean(switch)) => Some(switch.to_string()),
-        (Kind::Address | Kind::Size | Kind::Time | Kind::Path | Kind::Text, DeValue::String(text)) => Some(text.to_string()),
+        (Kind::Address | Kind::Size | Kind::Time | Kind::Path | Kind::Url | Kind::Text, DeValue::String(text)) => Some(text.to_string()),
         _ => None,
     }
 }

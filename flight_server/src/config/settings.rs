@@ -61,6 +61,10 @@ pub const SETTINGS: &[Setting] = &[
         unset: "off",
         ..setting("http", Field::AddressOrNone(|c| &mut c.server.http), "where to answer /health and /metrics over HTTP; an address of this machine alone")
     },
+    Setting {
+        unset: "off",
+        ..setting("otlp_endpoint", Field::UrlOrNone(|c| &mut c.server.otlp_endpoint), "the collector of OpenTelemetry that traces are sent to, by gRPC")
+    },
     setting("log", Field::Text(|c| &mut c.log.level), "what to log to standard error: error, warn, info, debug or trace"),
     setting("log_format", Field::Word(&["text", "json"], |c| &mut c.log.format), "how log lines are written: text or json"),
     setting("slow_query", Field::MillisecondsOrAny(|c| &mut c.server.slow_query_ms), "log statements that take so long; 0: none"),

@@ -5,7 +5,7 @@ use tonic::Status;
 
 use super::command::{TableCommand, is_json, quoted};
 use crate::connection::Connection;
-use crate::statements::run;
+use crate::error::status_in;
 
 /// Name and description.
 pub const ACTIONS: [(&str, &str); 6] = [
@@ -16,6 +16,9 @@ pub const ACTIONS: [(&str, &str); 6] = [
     ("release_lease", "Ends a lease; what it held may be removed.\nRequest: the lease\nResponse: none"),
     ("stats", "What the server has open.\nRequest: empty\nResponse: JSON"),
 ];
+
+/// Longer than any name.
+const NAME_BYTES_MAX: usize = 1 << 20;
 
 /// `stats` is answered by the service, which alone knows.
 pub async fn act(connection: &Connection, name: &str, body: &Bytes) -> Result<(), Status> {
@@ -30,7 +33,7 @@ pub async fn act(connection: &Connection, name: &str, body: &Bytes) -> Result<()
             return Err(Status::unimplemented(format!("there is no action \"{other}\"; ListActions lists those there are")));
         }
     };
-    run(connection, &sql, None).await.map(|_| ())
+    connection.turn().await?.run(&sql).await.map_err(|error| status_in(error, &sql))
 }
 
 /// The body of an action about a table.
@@ -39,7 +42,7 @@ pub fn table(body: &Bytes) -> Result<TableCommand, Status> {
         return TableCommand::of_json(body);
     }
     match std::str::from_utf8(body) {
-        Ok(name) if !name.is_empty() => TableCommand::of_path(&[name.to_string()]),
+        Ok(name) if !name.is_empty() && name.len() <= NAME_BYTES_MAX => TableCommand::of_path(&[name.to_string()]),
         _ => Err(Status::invalid_argument("the body of the action is to be the name of a table, or JSON")),
     }
 }

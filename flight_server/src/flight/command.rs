@@ -15,6 +15,8 @@ use engine::import::{IfExists, IfMissing, IngestTarget};
 /// Of a command; a list of columns fits in with ease.
 const JSON_BYTES_MAX: usize = 1 << 20;
 
+const ROWS_MAX: u64 = i64::MAX as u64;
+
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableCommand {
@@ -75,6 +77,9 @@ impl TableCommand {
         if command.lease.is_some() && command.version.is_some() {
             return Err(Status::invalid_argument("a lease holds one version; leave out one of the two"));
         }
+        if command.columns.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Status::invalid_argument("the list of columns is empty; name some, or leave it out for all"));
+        }
         Ok(command)
     }
 
@@ -97,6 +102,8 @@ impl TableCommand {
             sql.push_str(&format!(" FOR VERSION AS OF {version}"));
         }
         if let Some((from, to)) = self.rows {
+            // More than SQL can count there are not.
+            let (from, to) = (from.min(ROWS_MAX), to.min(ROWS_MAX));
             sql.push_str(&format!(" LIMIT {} OFFSET {from}", to.saturating_sub(from)));
         }
         sql
@@ -163,8 +170,14 @@ mod tests {
     }
 
     #[test]
+    fn more_rows_than_there_can_be_are_all_the_rows() {
+        let command = TableCommand::of_json(br#"{"table": "t", "rows": [7, 18446744073709551615]}"#).unwrap();
+        assert_eq!(command.to_sql(), format!("SELECT * FROM \"main\".\"t\" LIMIT {} OFFSET 7", i64::MAX - 7));
+    }
+
+    #[test]
     fn what_is_not_understood_is_refused() {
-        for json in [r#"{"table": "t", "rows": [7, 5]}"#, r#"{"table": "t", "colums": []}"#, "{", "{}", r#"{"table": 7}"#] {
+        for json in [r#"{"table": "t", "rows": [7, 5]}"#, r#"{"table": "t", "columns": []}"#, r#"{"table": "t", "colums": []}"#, "{", "{}", r#"{"table": 7}"#] {
             assert_eq!(TableCommand::of_json(json.as_bytes()).unwrap_err().code(), tonic::Code::InvalidArgument, "{json}");
         }
         assert!(TableCommand::of_path(&[]).is_err());

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::{MappedPart, MappedTable};
+use engine::{MappedPart, MappedTable, QueryOutput};
 use futures::StreamExt;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use tonic::{Code, Status};
 
 use super::command::TableCommand;
 use crate::auth::Owner;
-use crate::connection::Connection;
+use crate::connection::{Connection, Turn};
 use crate::error::{status, status_in};
 use crate::handles::{Handle, Handles};
 use crate::options::{HandOff, ServerOptions};
@@ -34,7 +34,7 @@ const VIEWS: WireTypes = WireTypes { views: true, jdbc: false };
 
 /// **Invariant:** a lease is an open transaction, so the store keeps every file of the version that it sees.
 pub struct Lease {
-    pub connection: Arc<Connection>,
+    connection: Arc<Connection>,
     stop: CancellationToken,
 }
 
@@ -46,6 +46,20 @@ pub struct Leases {
 }
 
 impl Lease {
+    /// A query of what the lease holds. Where one fails, also later while it is read, the others go on.
+    pub async fn execute(&self, sql: &str) -> Result<QueryOutput, Status> {
+        let turn = self.connection.turn().await?;
+        begin_again(&turn).await?;
+        match turn.execute(sql).await {
+            // Perhaps not by itself: one that is being read may have failed in between.
+            Err(error) if error.code() == Code::InvalidArgument => {
+                begin_again(&turn).await?;
+                turn.execute(sql).await
+            }
+            done => done,
+        }
+    }
+
     /// Messages that are made under it, until it is cancelled.
     pub fn guarded(&self, messages: FlightStream) -> FlightStream {
         let (stop, stopped) = (self.stop.clone(), self.stop.clone().cancelled_owned());
@@ -78,6 +92,24 @@ struct BatchTold {
     rows: Vec<(u64, u64)>,
 }
 
+/// Where the transaction of a lease goes back to when a query of it has failed.
+const HELD: &str = "held";
+
+/// From here on the transaction keeps the version that it sees.
+pub async fn hold(turn: &Turn<'_>) -> Result<(), Status> {
+    // Rows of a ticket are counted in the order in which they lie, and one reader at a time keeps to it.
+    turn.run("SET threads = 1").await.map_err(status)?;
+    turn.run(&format!("SAVEPOINT {HELD}")).await.map_err(status)
+}
+
+/// A transaction in which a query has failed takes no other until it goes back.
+async fn begin_again(turn: &Turn<'_>) -> Result<(), Status> {
+    match turn.session().is_transaction_failed() {
+        true => turn.run(&format!("ROLLBACK TO SAVEPOINT {HELD}")).await.map_err(status),
+        false => Ok(()),
+    }
+}
+
 impl Leases {
     pub fn new(options: &ServerOptions, stop: CancellationToken) -> Leases {
         let open = Handles::new("lease", LEASES_MAX, options.limits.of_user(LEASES_MAX), options.lease_idle);
@@ -107,8 +139,7 @@ impl Leases {
         }
         let mapped = {
             let turn = connection.turn().await?;
-            // Rows of a ticket are counted in the order in which they lie, and one reader at a time keeps to it.
-            turn.run("SET threads = 1").await.map_err(status)?;
+            hold(&turn).await?;
             let sql = command.to_sql();
             // Says what is wrong with the names, and whether they may be read.
             turn.session().describe(&sql).await.map_err(|error| status_in(error, &sql))?;

@@ -9,7 +9,7 @@ use engine::TableListing;
 use tonic::Status;
 
 use super::command::{TableCommand, is_json};
-use super::lease::Leases;
+use super::lease::{Leases, hold};
 use crate::connection::Connection;
 use crate::error::status;
 use crate::options::ServerOptions;
@@ -40,29 +40,32 @@ pub async fn endpoints(
     command: &TableCommand,
     options: &ServerOptions,
 ) -> Result<Option<(Vec<FlightEndpoint>, u64)>, Status> {
-    let tables = {
+    let listed = {
         let turn = connection.turn().await?;
-        // Rows are counted in the order in which they lie, and one reader at a time keeps to it.
-        turn.run("SET threads = 1").await.map_err(status)?;
+        hold(&turn).await?;
         // As of the version that is held from now on.
-        turn.session().tables().map_err(status)?
+        turn.session().table(&command.schema, &command.table).map_err(status)?
     };
-    let listed = tables.into_iter().find(|listed| listed.schema == command.schema && listed.name == command.table);
-    let (Some(listed), Ok(handle)) = (listed, leases.keep(caller, connection)) else { return Ok(None) };
+    let Some(listed) = listed else { return Ok(None) };
+    let Ok(handle) = leases.keep(caller, connection) else { return Ok(None) };
     let rows = listed.rows.unwrap_or(0);
-    let part_rows = rows.div_ceil(count(&listed, options).max(1)).next_multiple_of(ZONE_ROWS);
     let lease = String::from_utf8_lossy(&handle).into_owned();
     let expires = SystemTime::now() + leases.idle();
     let since_epoch = expires.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let part = |from: u64| {
-        let rows = Some((from, rows.min(from + part_rows)));
-        let command = TableCommand { rows, lease: Some(lease.clone()), ..command.clone() };
+    let part = |rows: (u64, u64)| {
+        let command = TableCommand { rows: Some(rows), lease: Some(lease.clone()), ..command.clone() };
         let mut endpoint = FlightEndpoint::new().with_ticket(Ticket::new(command.to_json()));
         endpoint.expiration_time.get_or_insert_default().seconds = i64::try_from(since_epoch.as_secs()).unwrap_or(i64::MAX);
         endpoint
     };
-    let step = usize::try_from(part_rows).unwrap_or(usize::MAX);
-    Ok(Some(((0..rows.max(1)).step_by(step).map(part).collect(), rows)))
+    Ok(Some((ranges(rows, count(&listed, options)).map(part).collect(), rows)))
+}
+
+/// All rows in at most so many ranges of whole zones. The table may have been emptied since it was found to be large: then
+/// there is one range, of no rows.
+fn ranges(rows: u64, parts: u64) -> impl Iterator<Item = (u64, u64)> {
+    let part_rows = rows.div_ceil(parts.max(1)).next_multiple_of(ZONE_ROWS).max(ZONE_ROWS);
+    (0..rows.div_ceil(part_rows).max(1)).map(move |part| (part * part_rows, rows.min((part + 1) * part_rows)))
 }
 
 /// The lease that a ticket of a part names.
@@ -71,4 +74,29 @@ pub fn lease_of(ticket: &[u8]) -> Option<String> {
         return None;
     }
     TableCommand::of_json(ticket).ok()?.lease
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_follow_each_other_and_have_all_rows() {
+        for rows in [1, ZONE_ROWS - 1, ZONE_ROWS, ZONE_ROWS + 1, 60_000, 1_000_000_007] {
+            for parts in [0, 1, 2, 3, 7, PARTS_MAX] {
+                let ranges: Vec<(u64, u64)> = ranges(rows, parts).collect();
+                assert!(ranges.len() as u64 <= parts.max(1), "{rows} rows in {parts} parts: {ranges:?}");
+                assert_eq!((ranges[0].0, ranges[ranges.len() - 1].1), (0, rows));
+                assert!(ranges.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].1 % ZONE_ROWS == 0), "{ranges:?}");
+                assert!(ranges.iter().all(|(from, to)| from < to), "{ranges:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_without_rows_is_one_range_of_none() {
+        for parts in [0, 1, PARTS_MAX] {
+            assert_eq!(ranges(0, parts).collect::<Vec<_>>(), [(0, 0)]);
+        }
+    }
 }

@@ -28,9 +28,8 @@ pub async fn info(
 ) -> Result<FlightInfo, Status> {
     let connection = sessions.connection(caller)?;
     let schema = schema_of(&connection, command, caller.wishes).await?;
-    let tables = connection.turn().await?.session().tables().map_err(status)?;
-    let listed = tables.iter().find(|listed| listed.schema == command.schema && listed.name == command.table);
-    if let Some(listed) = listed.filter(|listed| parts::are_for(listed, command, options))
+    let listed = connection.turn().await?.session().table(&command.schema, &command.table).map_err(status)?;
+    if let Some(listed) = listed.as_ref().filter(|listed| parts::are_for(listed, command, options))
         && let Some((endpoint, rows)) = parts::endpoints(leases, caller, sessions.transaction(caller)?, command, options).await?
     {
         return Ok(FlightInfo {
@@ -44,7 +43,7 @@ pub async fn info(
             ..FlightInfo::new()
         });
     }
-    let rows = listed.and_then(|listed| listed.rows).filter(|_| command.version.is_none());
+    let rows = listed.as_ref().and_then(|listed| listed.rows).filter(|_| command.version.is_none());
     let rows = match (rows, command.rows) {
         (Some(rows), Some((from, to))) => Some(rows.min(to).saturating_sub(from)),
         (rows, _) => rows,
@@ -87,7 +86,7 @@ pub async fn read(
     tickets.check_room(&caller.owner)?;
     if let Some(lease) = &command.lease {
         let lease = leases.get(caller, lease)?;
-        let output = lease.connection.turn().await?.execute(&command.to_sql()).await?;
+        let output = lease.execute(&command.to_sql()).await?;
         return Ok(lease.guarded(tickets.read(&caller.owner, output, caller.wishes, Arc::clone(&lease))?));
     }
     let session = sessions.another(caller)?;

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `CommandGetCatalogs` | [`catalogs::schema`]`()` | [`catalogs::batch`]`(session, &command)` |
 //! | `CommandGetDbSchemas` | [`db_schemas::schema`]`()` | [`db_schemas::batch`]`(session, &command)` |
-//! | `CommandGetTables` | [`tables::schema`]`(command.include_schema)` | [`tables::batch`]`(session, &command).await` |
+//! | `CommandGetTables` | [`tables::schema`]`(command.include_schema)` | [`tables::batch`]`(session, &command, types).await` |
 //! | `CommandGetTableTypes` | [`table_types::schema`]`()` | [`table_types::batch`]`(session, &command)` |
 //! | `CommandGetPrimaryKeys` | [`primary_keys::schema`]`()` | [`primary_keys::batch`]`(session, &command).await` |
 //! | `…ExportedKeys`, `…ImportedKeys`, `…CrossReference` | [`foreign_keys::schema`]`()` | [`foreign_keys::batch`]`()` |

@@ -31,6 +31,8 @@ fn parts(pattern: &str) -> Vec<Part> {
     let mut chars = pattern.chars().peekable();
     while let Some(char) = chars.next() {
         parts.push(match char {
+            // Several mean the same as one, and would be walked through for every name.
+            '%' if parts.last() == Some(&Part::Any) => continue,
             '%' => Part::Any,
             '_' => Part::One,
             // In front of anything else it is a character like others: names may hold it.

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
@@ -32,15 +33,15 @@ pub fn schema(include_schema: bool) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// By schema, name and type.
-pub async fn batch(session: &Session, command: &CommandGetTables) -> Result<RecordBatch, EngineError> {
+/// By schema, name and type. Columns have the types in which the client gets their values.
+pub async fn batch(session: &Session, command: &CommandGetTables, types: WireTypes) -> Result<RecordBatch, EngineError> {
     let mut tables = listed(session)?;
     let (schemas, names) = (
         Pattern::new(command.db_schema_filter_pattern.as_deref()),
         Pattern::new(command.table_name_filter_pattern.as_deref()),
     );
-    let types = &command.table_types;
-    let has_type = |table: &Listed| types.is_empty() || types.iter().any(|kind| kind == table.table_type);
+    let asked: HashSet<&str> = command.table_types.iter().map(String::as_str).collect();
+    let has_type = |table: &Listed| asked.is_empty() || asked.contains(table.table_type);
     tables.retain(|table| {
         is_in_catalog(command.catalog.as_deref()) && schemas.fits(&table.schema) && names.fits(&table.name) && has_type(table)
     });
@@ -49,7 +50,7 @@ pub async fn batch(session: &Session, command: &CommandGetTables) -> Result<Reco
     }
     let (mut shown, mut messages) = (Vec::with_capacity(tables.len()), Vec::with_capacity(tables.len()));
     for table in tables {
-        if let Some(columns) = columns_of(session, &table).await? {
+        if let Some(columns) = columns_of(session, &table, types).await? {
             messages.push(message(&columns)?);
             shown.push(table);
         }
@@ -66,7 +67,7 @@ fn columns(tables: &[Listed]) -> Vec<ArrayRef> {
 
 /// As clients get them; None if the table is gone meanwhile. A view that cannot be used has none, and so has an
 /// external table whose files are gone: they hide no other table.
-async fn columns_of(session: &Session, table: &Listed) -> Result<Option<Schema>, EngineError> {
+async fn columns_of(session: &Session, table: &Listed, types: WireTypes) -> Result<Option<Schema>, EngineError> {
     let origin = Origin {
         catalog: CATALOG.to_string(),
         schema: table.schema.clone(),
@@ -75,7 +76,7 @@ async fn columns_of(session: &Session, table: &Listed) -> Result<Option<Schema>,
     };
     // What cannot be planned fails no transaction here, as it would if it ran.
     match session.describe(&format!("SELECT * FROM {}.{}", name(&table.schema), name(&table.name))).await {
-        Ok(described) => Ok(Some(annotated(&wire_schema(&described.schema, WireTypes::default()), Some(&origin)))),
+        Ok(described) => Ok(Some(annotated(&wire_schema(&described.schema, types), Some(&origin)))),
         Err(_) if matches!(table.table_type, VIEW | EXTERNAL_TABLE) => Ok(Some(Schema::empty())),
         Err(error) if listed(session)?.contains(table) => Err(error),
         Err(_) => Ok(None),

@@ -14,6 +14,8 @@ use engine::{Engine, EngineError, EngineOptions, MaintenanceOptions, Session};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
+use crate::stream::WireTypes;
+
 use super::{
     CATALOG, ServerFacts, catalogs, db_schemas, foreign_keys, primary_keys, sql_info, table_types, tables, xdbc_types,
 };
@@ -143,8 +145,8 @@ fn every_answer_has_the_columns_that_were_announced() {
     let answers: [(SchemaRef, RecordBatch); 11] = [
         (catalogs::schema(), catalogs::batch(session, &CommandGetCatalogs {}).unwrap()),
         (db_schemas::schema(), db_schemas::batch(session, &CommandGetDbSchemas::default()).unwrap()),
-        (tables::schema(false), db.wait(tables::batch(session, &of_tables(false))).unwrap()),
-        (tables::schema(true), db.wait(tables::batch(session, &of_tables(true))).unwrap()),
+        (tables::schema(false), db.wait(tables::batch(session, &of_tables(false), WireTypes::default())).unwrap()),
+        (tables::schema(true), db.wait(tables::batch(session, &of_tables(true), WireTypes::default())).unwrap()),
         (table_types::schema(), table_types::batch(session, &CommandGetTableTypes {}).unwrap()),
         (primary_keys::schema(), db.wait(primary_keys::batch(session, &keys("t"))).unwrap()),
         (primary_keys::schema(), db.wait(primary_keys::batch(session, &keys("none"))).unwrap()),

@@ -1,25 +1,36 @@
-//! What operators see of a server: whether it takes statements, and numbers.
+//! What operators see of a server: whether it takes statements, numbers, and traces.
 //!
-//! - [`health`] — one word and why; [`statements`] what is counted of every statement that ends; [`now`] what is looked up when
-//!   somebody asks
+//! - [`health`] — one word and why; [`statements`] what is counted of every statement that ends; [`connections`] of connections;
+//!   [`now`] what is looked up when somebody asks
+//! - [`traces`] — spans of calls and statements for a collector
 //! - [`drain`] — whether the server is leaving
 
+mod connections;
 mod drain;
 mod health;
 mod now;
 mod statements;
+#[cfg(feature = "otlp")]
+mod traces;
+#[cfg(not(feature = "otlp"))]
+#[path = "no_traces.rs"]
+mod traces;
 
-use std::sync::{Arc, Weak};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use engine::Engine;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
+use crate::server::ServerError;
 use crate::service::Service;
 
+pub use connections::{Connections, Refusal};
 pub use drain::Drain;
 pub use health::Health;
+pub use traces::{Traces, traced};
 
 /// Of one server.
 pub struct Monitor {
@@ -27,19 +38,27 @@ pub struct Monitor {
     drain: Drain,
     started: Instant,
     metrics: Registry,
+    pub connections: Connections,
+    /// None where no collector was named.
+    pub traces: Option<Traces>,
 }
 
 impl Monitor {
-    /// Counts from here on. Statements of an engine are counted by the first server on it.
-    pub fn new(engine: &Engine, service: Weak<Service>, drain: Drain, slow_query_ms: Option<u64>) -> Arc<Monitor> {
+    /// Counts from here on, for the server at `address`. Statements of an engine are counted by the first server on it.
+    pub fn new(engine: &Engine, service: &Arc<Service>, address: SocketAddr) -> Result<Arc<Monitor>, ServerError> {
         let (mut metrics, started) = (Registry::with_prefix("quiver"), Instant::now());
+        let (options, drain) = (&service.options, service.drain.clone());
         let statements = statements::Statements::registered(&mut metrics);
+        let connections = Connections::registered(&mut metrics);
+        let traces = Traces::of(options.otlp_endpoint.as_deref(), address, &mut metrics)?;
+        let (told, slow_query_ms) = (traces.clone(), options.slow_query_ms);
         engine.on_statement_end(move |end| {
             statements.count(end);
             statements::log_if_slow(end, slow_query_ms);
+            told.iter().for_each(|traces| traces.ended(end));
         });
-        metrics.register_collector(Box::new(now::Now { engine: engine.clone(), service, started }));
-        Arc::new(Monitor { engine: engine.clone(), drain, started, metrics })
+        metrics.register_collector(Box::new(now::Now { engine: engine.clone(), service: Arc::downgrade(service), started }));
+        Ok(Arc::new(Monitor { engine: engine.clone(), drain, started, metrics, connections, traces }))
     }
 
     pub fn health(&self) -> Health {

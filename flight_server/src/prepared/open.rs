@@ -13,14 +13,18 @@ use crate::auth::Owner;
 use crate::budget::{Budget, Share};
 use crate::connection::Connection;
 use crate::error::status_in;
+use crate::guard::guarded;
 use crate::handles::{Handle, Handles};
 use crate::options::ServerOptions;
 use crate::sessions::Caller;
 use crate::statements::{Started, Values, start};
 use crate::stream::{Batches, batch_bytes, parameter_schema, wire_schema};
+use crate::transactions::Beside;
 
 /// A statement that is no plain INSERT runs for each of them.
 const PARAMETER_ROWS_MAX: usize = 1_000_000;
+/// What a column of the result or a parameter takes, about, with all that is said of it.
+const FIELD_BYTES: usize = 1 << 10;
 
 pub struct PreparedStatements {
     open: Handles<Prepared>,
@@ -38,7 +42,15 @@ pub struct Prepared {
     pub schema: SchemaRef,
     pub parameters: SchemaRef,
     bound: Mutex<Bound>,
-    _share: Share,
+    /// For its words and its columns.
+    _shares: [Share; 2],
+}
+
+/// Rows of parameters as they came, and what they take.
+#[derive(Default)]
+pub struct Received {
+    pub rows: Vec<RecordBatch>,
+    bytes: usize,
 }
 
 /// Rows of parameters.
@@ -62,15 +74,16 @@ impl PreparedStatements {
         caller: &Caller,
         sql: String,
     ) -> Result<(Handle, Arc<Prepared>), Status> {
-        let share = self.budget.take(sql.len())?;
+        let words = self.budget.take(sql.len())?;
         let turn = connection.turn().await?;
         let described = turn.session().describe(&sql).await.map_err(|error| status_in(error, &sql))?;
         drop(turn);
         let schema = wire_schema(&described.schema, caller.wishes.types);
         let parameters = parameter_schema(&described.parameters, caller.wishes.types);
+        let columns = self.budget.take(FIELD_BYTES * (schema.fields().len() + parameters.fields().len()))?;
         let kind = described.kind;
         let session = caller.session.as_ref().map(|(handle, _)| handle.clone());
-        let prepared = Arc::new(Prepared { sql, kind, connection, session, schema, parameters, bound: Mutex::default(), _share: share });
+        let prepared = Arc::new(Prepared { sql, kind, connection, session, schema, parameters, bound: Mutex::default(), _shares: [words, columns] });
         Ok((self.open.insert_arc(&caller.owner, Arc::clone(&prepared))?, prepared))
     }
 
@@ -100,8 +113,8 @@ impl PreparedStatements {
     }
 
     /// What was bound before is forgotten.
-    pub fn bind(&self, prepared: &Prepared, rows: Vec<RecordBatch>) -> Result<(), Status> {
-        let bytes = rows.iter().map(batch_bytes).sum();
+    pub fn bind(&self, prepared: &Prepared, received: Option<Received>) -> Result<(), Status> {
+        let Received { rows, bytes } = received.unwrap_or_default();
         // First: both at once may be more than there is.
         *prepared.bound.lock() = Bound::default();
         let share = self.budget.take(bytes)?;
@@ -110,7 +123,7 @@ impl PreparedStatements {
     }
 
     /// The rows of parameters that a client sends; empty batches are left out.
-    pub async fn received(&self, batches: Option<Batches>) -> Result<Option<Vec<RecordBatch>>, Status> {
+    pub async fn received(&self, batches: Option<Batches>) -> Result<Option<Received>, Status> {
         let Some(mut batches) = batches else { return Ok(None) };
         if batches.schema().fields().is_empty() {
             return Ok(None);
@@ -118,7 +131,7 @@ impl PreparedStatements {
         let (mut rows, mut bytes, mut row_count) = (Vec::new(), 0usize, 0usize);
         while let Some(batch) = batches.next().await {
             let batch = batch?;
-            bytes = bytes.saturating_add(batch_bytes(&batch));
+            bytes = bytes.saturating_add(guarded(|| batch_bytes(&batch))?);
             row_count = row_count.saturating_add(batch.num_rows());
             if row_count > PARAMETER_ROWS_MAX {
                 return Err(Status::resource_exhausted(format!(
@@ -126,16 +139,17 @@ impl PreparedStatements {
                      CommandStatementIngest"
                 )));
             }
-            if bytes > self.parameter_bytes_max {
+            if bytes.max(batches.bytes()) > self.parameter_bytes_max {
                 let max = self.parameter_bytes_max;
                 return Err(Status::resource_exhausted(format!(
                     "the parameters have more than {max} bytes; bind fewer rows at a time, or send them by CommandStatementIngest"
                 )));
             }
-            rows.push(batch);
+            if batch.num_rows() > 0 {
+                rows.push(batch);
+            }
         }
-        rows.retain(|batch| batch.num_rows() > 0);
-        Ok(Some(rows))
+        Ok(Some(Received { rows, bytes: bytes.max(batches.bytes()) }))
     }
 }
 
@@ -150,11 +164,11 @@ impl Prepared {
     }
 
     /// Plans it, if it is a query, with the row that is bound.
-    pub async fn start(&self) -> Result<Started, Status> {
+    pub async fn start(&self, beside: Beside<'_>) -> Result<Started, Status> {
         let bound = self.bound();
         match bound.as_slice() {
-            [] => start(&self.connection, &self.sql, None).await,
-            [batch] if batch.num_rows() == 1 => start(&self.connection, &self.sql, Some(Values { batch, row: 0 })).await,
+            [] => start(&self.connection, &self.sql, None, beside).await,
+            [batch] if batch.num_rows() == 1 => start(&self.connection, &self.sql, Some(Values { batch, row: 0 }), beside).await,
             more => {
                 let rows: usize = more.iter().map(RecordBatch::num_rows).sum();
                 Err(Status::invalid_argument(format!(

@@ -4,27 +4,29 @@ use arrow::array::RecordBatch;
 use engine::StatementKind;
 use tonic::Status;
 
-use super::Prepared;
+use super::{Prepared, Received};
 use crate::connection::Turn;
 use crate::error::{status, status_in};
 use crate::sessions::{Caller, Sessions};
 use crate::statements::{Values, run_in};
+use crate::transactions::Beside;
 
 /// The rows that came with the call, or else those that were bound before; the number of rows changed.
 pub async fn update(
     prepared: &Prepared,
-    received: Option<Vec<RecordBatch>>,
+    received: Option<Received>,
     sessions: &Sessions,
     caller: &Caller,
+    beside: Beside<'_>,
 ) -> Result<i64, Status> {
     let is_given = received.is_some();
-    let rows = received.unwrap_or_else(|| prepared.bound());
+    let rows = received.map_or_else(|| prepared.bound(), |received| received.rows);
     let turn = prepared.connection.turn().await?;
     match rows.as_slice() {
         // No row of parameters is nothing to do, unless none were asked for.
         [] if is_given && !prepared.parameters.fields().is_empty() => Ok(0),
-        [] => run_in(&turn, &prepared.sql, None).await,
-        [batch] if batch.num_rows() == 1 => run_in(&turn, &prepared.sql, Some(Values { batch, row: 0 })).await,
+        [] => run_in(&turn, &prepared.sql, None, beside).await,
+        [batch] if batch.num_rows() == 1 => run_in(&turn, &prepared.sql, Some(Values { batch, row: 0 }), beside).await,
         _ if prepared.kind != StatementKind::Write => Err(Status::invalid_argument(
             "several rows of parameters were given, and only a statement that changes rows takes more than one; run it for one at a time",
         )),

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use prost::Message;
 use tonic::{Response, Status};
 
+use super::bounds::{check_info, check_length};
 use super::commands::{decode, no_substrait};
 use super::{Answers, Service, one};
 use crate::error::protobuf_status;
@@ -57,7 +58,8 @@ impl Service {
             "CreatePreparedSubstraitPlan" => Err(no_substrait()),
             "BeginTransaction" => {
                 let _: ActionBeginTransactionRequest = packed(body)?;
-                let transaction_id = self.transactions.begin(&caller.owner, self.sessions.transaction(caller)?)?;
+                let session = caller.session.as_ref().map(|(_, connection)| connection.as_ref());
+                let transaction_id = self.transactions.begin(&caller.owner, self.sessions.transaction(caller)?, session).await?;
                 answer(ActionBeginTransactionResult { transaction_id }.as_any())
             }
             "EndTransaction" => {
@@ -77,15 +79,18 @@ impl Service {
             }
             "CancelQuery" => {
                 let request: ActionCancelQueryRequest = packed(body)?;
+                check_info(&request.info, &[])?;
                 let info = FlightInfo::decode(request.info).map_err(|_| protobuf_status("FlightInfo"))?;
                 answer(ActionCancelQueryResult { result: self.cancel(caller, info)? as i32 }.as_any())
             }
             "CancelFlightInfo" => {
+                check_info(body, &[1])?;
                 let request = CancelFlightInfoRequest::decode(body.clone()).map_err(|_| protobuf_status("request"))?;
                 let info = request.info.ok_or_else(|| protobuf_status("request"))?;
                 answer(CancelFlightInfoResult::new(self.cancel(caller, info)?))
             }
             "RenewFlightEndpoint" => {
+                check_length(body, "request")?;
                 let request = RenewFlightEndpointRequest::decode(body.clone()).map_err(|_| protobuf_status("request"))?;
                 let endpoint = request.endpoint.ok_or_else(|| protobuf_status("request"))?;
                 let ticket = endpoint.ticket.as_ref().map(|ticket| &ticket.ticket);
@@ -166,6 +171,9 @@ fn handle_of(ticket: Option<&Bytes>) -> Option<Bytes> {
 }
 
 fn packed<M: ProstMessageExt>(body: &Bytes) -> Result<M, Status> {
+    if ![ActionCreatePreparedStatementRequest::type_url(), ActionCancelQueryRequest::type_url()].contains(&M::type_url()) {
+        check_length(body, "body of the action")?;
+    }
     let any = Any::decode(body.clone()).map_err(|_| protobuf_status("body of the action"))?;
     any.unpack().ok().flatten().ok_or_else(|| protobuf_status("body of the action"))
 }

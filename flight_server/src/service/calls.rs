@@ -7,25 +7,34 @@ use arrow_flight::{
     Action, ActionType, Criteria, Empty, FlightData, FlightDescriptor, FlightInfo, HandshakeRequest, HandshakeResponse, PollInfo,
     PutResult, SchemaResult, Ticket,
 };
-use tonic::{Code, Request, Response, Status, Streaming};
+use futures::StreamExt;
+use tonic::{Request, Response, Status, Streaming};
 
 use super::{Answers, Service, actions, one};
 use crate::auth::Credentials;
+use crate::error::told;
 use crate::flight;
 use crate::stream::{FlightStream, schema_bytes};
 
 #[derive(Clone)]
 pub struct Calls(pub Arc<Service>);
 
+impl Calls {
+    pub async fn download(&self, request: Request<Ticket>) -> Result<FlightStream, Status> {
+        let caller = self.0.caller(&request).await?;
+        logged("DoGet", self.0.get(&caller, request.into_inner()).await)
+    }
+}
+
 #[tonic::async_trait]
 impl FlightService for Calls {
     type HandshakeStream = Answers<HandshakeResponse>;
     type ListFlightsStream = Answers<FlightInfo>;
-    type DoGetStream = FlightStream;
+    type DoGetStream = Answers<FlightData>;
     type DoPutStream = Answers<PutResult>;
     type DoActionStream = Answers<arrow_flight::Result>;
     type ListActionsStream = Answers<ActionType>;
-    type DoExchangeStream = FlightStream;
+    type DoExchangeStream = Answers<FlightData>;
 
     async fn handshake(&self, request: Request<Streaming<HandshakeRequest>>) -> Result<Response<Self::HandshakeStream>, Status> {
         let credentials = Credentials::of(&request)?;
@@ -36,7 +45,7 @@ impl FlightService for Calls {
         self.0.drain.check()?;
         let caller = self.0.caller(&request).await?;
         let connection = self.0.sessions.connection(&caller)?;
-        Ok(Response::new(flight::list(connection, request.get_ref(), caller.wishes).await?))
+        logged("ListFlights", flight::list(connection, request.get_ref(), caller.wishes).await.map(Response::new))
     }
 
     async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<FlightInfo>, Status> {
@@ -49,7 +58,7 @@ impl FlightService for Calls {
     async fn poll_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<PollInfo>, Status> {
         self.0.drain.check()?;
         let caller = self.0.caller(&request).await?;
-        let info = self.0.info(&caller, request.into_inner()).await?;
+        let info = logged("PollFlightInfo", self.0.info(&caller, request.into_inner()).await)?;
         Ok(Response::new(PollInfo { info: Some(info), progress: Some(1.0), ..PollInfo::new() }))
     }
 
@@ -60,9 +69,10 @@ impl FlightService for Calls {
         Ok(Response::new(SchemaResult { schema: schema_bytes(&schema)? }))
     }
 
+    /// As [`super::Downloads`] answers it before tonic comes to it, which copies less.
     async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
-        let caller = self.0.caller(&request).await?;
-        logged("DoGet", self.0.get(&caller, request.into_inner()).await.map(Response::new))
+        let messages = self.download(request).await?;
+        Ok(Response::new(Box::pin(messages.map(|message| message.map(FlightData::from)))))
     }
 
     async fn do_put(&self, request: Request<Streaming<FlightData>>) -> Result<Response<Self::DoPutStream>, Status> {
@@ -88,15 +98,6 @@ impl FlightService for Calls {
     }
 }
 
-/// What is the client's to mend is worth a line to who looks for it, and a bug of ours to everybody.
 fn logged<T>(call: &str, answer: Result<T, Status>) -> Result<T, Status> {
-    if let Err(status) = &answer {
-        match status.code() {
-            Code::Internal | Code::DataLoss | Code::Unavailable | Code::Unknown => {
-                tracing::error!(call, code = ?status.code(), "{}", status.message());
-            }
-            code => tracing::info!(call, ?code, "{}", status.message()),
-        }
-    }
-    answer
+    answer.map_err(|error| told(call, error))
 }

@@ -2,20 +2,27 @@
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use arrow_flight::sql::{Any, Command};
+use arrow_flight::sql::{Any, Command, CommandStatementQuery, CommandStatementSubstraitPlan, CommandStatementUpdate};
 use engine::Engine;
 use prost::Message;
 use tonic::Status;
 
+use super::bounds::check_length;
 use crate::connection::Connection;
 use crate::error::{protobuf_status, status};
 use crate::metadata::{
     ServerFacts, catalogs, db_schemas, foreign_keys, primary_keys, sql_info, table_types, tables, xdbc_types,
 };
 use crate::options::ServerOptions;
+use crate::stream::WireTypes;
 
 pub fn decode(bytes: &[u8], what: &str) -> Result<Command, Status> {
     let any = Any::decode(bytes).map_err(|_| protobuf_status(what))?;
+    // The engine has a limit for statements.
+    let is_statement = any.is::<CommandStatementQuery>() || any.is::<CommandStatementUpdate>() || any.is::<CommandStatementSubstraitPlan>();
+    if !is_statement {
+        check_length(&any.value, what)?;
+    }
     Command::try_from(any).map_err(|_| protobuf_status(what))
 }
 
@@ -47,13 +54,18 @@ pub fn metadata_schema(command: &Command) -> Option<SchemaRef> {
 }
 
 /// What [`metadata_schema`] knows the columns of.
-pub async fn metadata_rows(connection: &Connection, command: &Command, facts: &ServerFacts) -> Result<RecordBatch, Status> {
+pub async fn metadata_rows(
+    connection: &Connection,
+    command: &Command,
+    facts: &ServerFacts,
+    types: WireTypes,
+) -> Result<RecordBatch, Status> {
     let turn = connection.turn().await?;
     let session = turn.session();
     let rows = match command {
         Command::CommandGetCatalogs(asked) => catalogs::batch(session, asked),
         Command::CommandGetDbSchemas(asked) => db_schemas::batch(session, asked),
-        Command::CommandGetTables(asked) => tables::batch(session, asked).await,
+        Command::CommandGetTables(asked) => tables::batch(session, asked, types).await,
         Command::CommandGetTableTypes(asked) => table_types::batch(session, asked),
         Command::CommandGetPrimaryKeys(asked) => primary_keys::batch(session, asked).await,
         Command::CommandGetExportedKeys(_) | Command::CommandGetImportedKeys(_) | Command::CommandGetCrossReference(_) => {

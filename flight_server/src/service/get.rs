@@ -24,7 +24,7 @@ impl Service {
             command => {
                 let schema = metadata_schema(&command).ok_or_else(|| unknown(&command, "DoGet"))?;
                 let connection = self.sessions.connection(caller)?;
-                let rows = metadata_rows(&connection, &command, &self.facts).await?;
+                let rows = metadata_rows(&connection, &command, &self.facts, caller.wishes.types).await?;
                 of_batches(&schema, vec![rows], caller.wishes)
             }
         }

@@ -26,12 +26,12 @@ impl Service {
         match decode(&descriptor.cmd, "command")? {
             Command::CommandStatementQuery(query) => {
                 let connection = self.connection(caller, query.transaction_id.as_deref())?;
-                let started = start(&connection, &query.query, None).await?;
+                let started = start(&connection, &query.query, None, self.beside(caller)).await?;
                 told(self.tickets.keep(started, caller, connection, query.query.len())?, descriptor)
             }
             Command::CommandPreparedStatementQuery(query) => {
                 let prepared = self.prepared.get(&caller.owner, &query.prepared_statement_handle)?;
-                let started = prepared.start().await?;
+                let started = prepared.start(self.beside(caller)).await?;
                 told(self.tickets.keep(started, caller, Arc::clone(&prepared.connection), prepared.words_bytes())?, descriptor)
             }
             Command::CommandStatementSubstraitPlan(_) => Err(no_substrait()),

@@ -2,13 +2,16 @@
 //! SQL, a path, or JSON for plain Flight; nothing else is guessed at.
 
 mod actions;
+mod bounds;
 mod calls;
 mod commands;
+mod download;
 mod get;
 mod info;
 mod put;
 mod session_actions;
 mod upkeep;
+mod whole;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -31,9 +34,10 @@ use crate::running::Running;
 use crate::sessions::{Caller, Sessions, cookie};
 use crate::statements::Tickets;
 use crate::stream::Wishes;
-use crate::transactions::Transactions;
+use crate::transactions::{Beside, Transactions};
 
 pub use calls::Calls;
+pub use download::Downloads;
 pub use upkeep::Counts;
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -87,6 +91,10 @@ impl Service {
             Some(id) => self.transactions.connection(&caller.owner, id),
             None => self.sessions.connection(caller),
         }
+    }
+
+    fn beside<'a>(&'a self, caller: &'a Caller) -> Beside<'a> {
+        self.transactions.beside(caller.session.as_ref().map(|(handle, _)| handle))
     }
 }
 

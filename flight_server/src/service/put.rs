@@ -36,7 +36,7 @@ impl Service {
         match decode(&descriptor.cmd, "command")? {
             Command::CommandStatementUpdate(command) => {
                 let connection = self.connection(caller, command.transaction_id.as_deref())?;
-                run(&connection, &command.query, None).await.map(updated)
+                run(&connection, &command.query, None, self.beside(caller)).await.map(updated)
             }
             Command::CommandStatementIngest(command) => {
                 let target = target(&command)?;
@@ -48,7 +48,7 @@ impl Service {
             Command::CommandPreparedStatementUpdate(command) => {
                 let prepared = self.prepared.get(&caller.owner, &command.prepared_statement_handle)?;
                 let rows = self.prepared.received(self.batches(messages).await?).await?;
-                update(&prepared, rows, &self.sessions, caller).await.map(updated)
+                update(&prepared, rows, &self.sessions, caller, self.beside(caller)).await.map(updated)
             }
             Command::CommandStatementSubstraitPlan(_) => Err(no_substrait()),
             command => Err(unknown(&command, "DoPut")),
@@ -58,7 +58,7 @@ impl Service {
     async fn bind(&self, caller: &Caller, command: CommandPreparedStatementQuery, messages: Messages) -> Result<Bytes, Status> {
         let prepared = self.prepared.get(&caller.owner, &command.prepared_statement_handle)?;
         let rows = self.prepared.received(self.batches(messages).await?).await?;
-        self.prepared.bind(&prepared, rows.unwrap_or_default())?;
+        self.prepared.bind(&prepared, rows)?;
         let handle = Some(command.prepared_statement_handle);
         Ok(DoPutPreparedStatementResult { prepared_statement_handle: handle }.encode_to_vec().into())
     }

@@ -7,6 +7,7 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::{Response, Status};
 
 use super::actions::answer;
+use super::bounds::check_length;
 use super::{Answers, Service, one};
 use crate::auth::{Credentials, Secret};
 use crate::error::protobuf_status;
@@ -31,6 +32,7 @@ impl Service {
 
     /// Begins a session where there is none, and names it by a cookie.
     pub async fn set_session_options(&self, caller: &Caller, body: &Bytes) -> Acted {
+        check_length(body, "request")?;
         let request = SetSessionOptionsRequest::decode(body.clone()).map_err(|_| protobuf_status("request"))?;
         match &caller.session {
             Some((_, connection)) => answer(set_options(connection, request).await?),

@@ -17,7 +17,14 @@ use crate::metadata::CATALOG;
 /// JDBC drivers set it from their URL. There is one catalog.
 const CATALOG_OPTION: &str = "catalog";
 
+/// Each is two statements.
+const OPTIONS_MAX: usize = 1_000;
+
 pub async fn set_options(connection: &Connection, request: SetSessionOptionsRequest) -> Result<SetSessionOptionsResult, Status> {
+    let count = request.session_options.len();
+    if count > OPTIONS_MAX {
+        return Err(Status::invalid_argument(format!("{count} options are set at once, and {OPTIONS_MAX} are taken; there are not that many")));
+    }
     let turn = connection.turn().await?;
     let mut errors = HashMap::new();
     for (name, value) in request.session_options {

@@ -10,6 +10,7 @@ use tonic::Status;
 
 use crate::connection::{Connection, Turn};
 use crate::error::{status, status_in};
+use crate::transactions::Beside;
 
 pub use tickets::{Tickets, Told};
 
@@ -36,9 +37,9 @@ pub struct Done {
 }
 
 /// Plans a query; runs everything else, once.
-pub async fn start(connection: &Connection, sql: &str, values: Option<Values<'_>>) -> Result<Started, Status> {
+pub async fn start(connection: &Connection, sql: &str, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<Started, Status> {
     let turn = connection.turn().await?;
-    let output = begin(&turn, sql, values).await?;
+    let output = begin(&turn, sql, values, beside).await?;
     match output.kind() {
         StatementKind::Query => Ok(Started::Query(output)),
         _ => finish(output).await.map(Started::Done),
@@ -46,13 +47,13 @@ pub async fn start(connection: &Connection, sql: &str, values: Option<Values<'_>
 }
 
 /// Runs a statement to its end; the number of rows it changed, 0 where it changes none, -1 for a query.
-pub async fn run(connection: &Connection, sql: &str, values: Option<Values<'_>>) -> Result<i64, Status> {
+pub async fn run(connection: &Connection, sql: &str, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<i64, Status> {
     let turn = connection.turn().await?;
-    run_in(&turn, sql, values).await
+    run_in(&turn, sql, values, beside).await
 }
 
-pub async fn run_in(turn: &Turn<'_>, sql: &str, values: Option<Values<'_>>) -> Result<i64, Status> {
-    let mut output = begin(turn, sql, values).await?;
+pub async fn run_in(turn: &Turn<'_>, sql: &str, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<i64, Status> {
+    let mut output = begin(turn, sql, values, beside).await?;
     if output.kind() != StatementKind::Query {
         return finish(output).await.map(|done| done.rows);
     }
@@ -63,10 +64,24 @@ pub async fn run_in(turn: &Turn<'_>, sql: &str, values: Option<Values<'_>>) -> R
     Ok(-1)
 }
 
-async fn begin(turn: &Turn<'_>, sql: &str, values: Option<Values<'_>>) -> Result<QueryOutput, Status> {
-    let Some(Values { batch, row }) = values else { return turn.execute(sql).await };
-    let output = turn.session().execute_with(sql, batch, row).await.map_err(|error| status_in(error, sql))?;
-    turn.settle(&output)?;
+async fn begin(turn: &Turn<'_>, sql: &str, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<QueryOutput, Status> {
+    let was_in_transaction = turn.session().is_in_transaction();
+    let output = match values {
+        None => turn.execute(sql).await?,
+        Some(Values { batch, row }) => {
+            let output = turn.session().execute_with(sql, batch, row).await.map_err(|error| status_in(error, sql))?;
+            turn.settle(&output)?;
+            output
+        }
+    };
+    // What a statement is about is known once it was read, and nobody else has had the session since.
+    if !was_in_transaction
+        && turn.session().is_in_transaction()
+        && let Err(refused) = beside.check()
+    {
+        turn.run("ROLLBACK").await.map_err(status)?;
+        return Err(refused);
+    }
     Ok(output)
 }
 

@@ -11,6 +11,9 @@ use tonic::Status;
 const ROWS_MAX: i64 = 1 << 28;
 
 pub fn check(message: &FlightData, unpacked_bytes_max: u64) -> Result<(), Status> {
+    if message.data_header.is_empty() {
+        return Err(refused("it has bytes and no header that says what they are"));
+    }
     let header = root_as_message(&message.data_header).map_err(|_| refused("its header is damaged"))?;
     let batch = match header.header_type() {
         MessageHeader::RecordBatch => header.header_as_record_batch(),

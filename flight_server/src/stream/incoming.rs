@@ -1,7 +1,9 @@
 //! Messages from a client as record batches, checked before they are believed.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -16,10 +18,21 @@ use crate::error::foreign_status;
 use crate::guard::guarded;
 use crate::options::ServerOptions;
 
+/// Columns, with those inside of others. Each is looked for by its name among all of them.
+const FIELDS_MAX: usize = 20_000;
+/// What is handed on at once: a message of few bytes may have very many rows of nothing, and a table gives each its columns.
+const ROWS_AT_ONCE: usize = 131_072;
+
 /// What a client sends: its schema, then batches.
 pub struct Batches {
     schema: SchemaRef,
     decoder: Option<FlightDataDecoder>,
+    /// Of the last message.
+    left: Option<RecordBatch>,
+    /// Of all messages until now.
+    bytes: Arc<AtomicUsize>,
+    /// What was wrong: whoever asks again is told again, and takes it for no end.
+    broken: Option<Status>,
 }
 
 /// None where a client sends no Arrow data at all, only the command.
@@ -28,10 +41,14 @@ where
     S: Stream<Item = Result<FlightData, Status>> + Send + 'static,
 {
     let unpacked_bytes_max = options.unpacked_bytes_max;
+    let bytes = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&bytes);
     let checked = messages.filter_map(move |message| {
+        let message_bytes = message.as_ref().map_or(0, |message| message.data_header.len() + message.data_body.len());
+        counted.fetch_add(message_bytes, Ordering::Relaxed);
         futures::future::ready(match message {
             // The command alone, or metadata: nothing to decode.
-            Ok(message) if message.data_header.is_empty() => None,
+            Ok(message) if message.data_header.is_empty() && message.data_body.is_empty() => None,
             Ok(message) => Some(check(&message, unpacked_bytes_max).map(|()| message).map_err(FlightError::from)),
             Err(status) => Some(Err(FlightError::from(status))),
         })
@@ -40,7 +57,13 @@ where
     match futures::future::poll_fn(|context| decoded(&mut decoder, context)).await.map(payload) {
         None => Ok(None),
         Some(Err(error)) => Err(error),
-        Some(Ok(DecodedPayload::Schema(schema))) => Ok(Some(Batches { schema, decoder })),
+        Some(Ok(DecodedPayload::Schema(schema))) => {
+            let fields = schema.flattened_fields().len();
+            if fields > FIELDS_MAX {
+                return Err(Status::resource_exhausted(format!("the rows have {fields} columns, and {FIELDS_MAX} are taken; send fewer")));
+            }
+            Ok(Some(Batches { schema, decoder, left: None, bytes, broken: None }))
+        }
         Some(Ok(_)) => Err(Status::invalid_argument("rows came before their schema; send the schema first")),
     }
 }
@@ -49,6 +72,11 @@ impl Batches {
     pub fn schema(&self) -> SchemaRef {
         SchemaRef::clone(&self.schema)
     }
+
+    /// What has come until now: a batch may hold on to a message that is longer than its rows.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
 }
 
 impl Stream for Batches {
@@ -56,17 +84,25 @@ impl Stream for Batches {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            return match decoded(&mut self.decoder, context).map(|next| next.map(payload)) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(None) => Poll::Ready(None),
-                Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(error))),
-                Poll::Ready(Some(Ok(DecodedPayload::RecordBatch(batch)))) => Poll::Ready(Some(Ok(batch))),
-                Poll::Ready(Some(Ok(DecodedPayload::None))) => continue,
-                Poll::Ready(Some(Ok(DecodedPayload::Schema(_)))) => {
-                    self.decoder = None;
-                    Poll::Ready(Some(Err(Status::invalid_argument("a second schema came among the rows; send one table at a time"))))
+            if let Some(broken) = &self.broken {
+                return Poll::Ready(Some(Err(broken.clone())));
+            }
+            if let Some(batch) = self.left.take() {
+                let rows = batch.num_rows().min(ROWS_AT_ONCE);
+                if rows < batch.num_rows() {
+                    self.left = Some(batch.slice(rows, batch.num_rows() - rows));
                 }
-            };
+                return Poll::Ready(Some(Ok(batch.slice(0, rows))));
+            }
+            match ready!(decoded(&mut self.decoder, context)).map(payload) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => self.broken = Some(error),
+                Some(Ok(DecodedPayload::RecordBatch(batch))) => self.left = Some(batch),
+                Some(Ok(DecodedPayload::None)) => {}
+                Some(Ok(DecodedPayload::Schema(_))) => {
+                    self.broken = Some(Status::invalid_argument("a second schema came among the rows; send one table at a time"));
+                }
+            }
         }
     }
 }
@@ -88,4 +124,53 @@ pub fn decoded(decoder: &mut Option<FlightDataDecoder>, context: &mut Context<'_
     };
     *decoder = None;
     Poll::Ready(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array, NullArray};
+    use arrow_flight::encode::FlightDataEncoderBuilder;
+    use futures::TryStreamExt;
+    use tonic::Code;
+
+    use super::*;
+
+    async fn messages(column: ArrayRef) -> Vec<Result<FlightData, Status>> {
+        let rows = RecordBatch::try_from_iter_with_nullable([("a", column, true)]).unwrap();
+        let encoder = FlightDataEncoderBuilder::new().with_max_flight_data_size(usize::MAX).build(futures::stream::iter([Ok(rows)]));
+        encoder.map(|message| message.map_err(foreign_status)).collect().await
+    }
+
+    async fn received(messages: Vec<Result<FlightData, Status>>) -> Batches {
+        incoming(futures::stream::iter(messages), &ServerOptions::default()).await.unwrap().unwrap()
+    }
+
+    #[tokio::test]
+    async fn many_rows_of_nothing_are_handed_on_in_pieces() {
+        let batches: Vec<RecordBatch> = received(messages(Arc::new(NullArray::new(1_000_000))).await).await.try_collect().await.unwrap();
+        assert!(batches.iter().all(|batch| batch.num_rows() <= ROWS_AT_ONCE));
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 1_000_000);
+    }
+
+    #[tokio::test]
+    async fn what_was_broken_once_never_ends_well() {
+        let mut messages = messages(Arc::new(Int64Array::from_iter_values(0..10))).await;
+        messages.push(Err(Status::aborted("gone")));
+        let mut batches = received(messages).await;
+        assert_eq!(batches.next().await.unwrap().unwrap().num_rows(), 10);
+        for _ in 0..3 {
+            assert_eq!(batches.next().await.unwrap().unwrap_err().code(), Code::Aborted);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_whole_messages_count_and_not_what_is_used_of_them() {
+        let mut messages = messages(Arc::new(Int64Array::from_iter_values(0..10))).await;
+        if let Ok(message) = &mut messages[1] {
+            message.data_body = [&message.data_body[..], &[0; 100_000][..]].concat().into();
+        }
+        let mut batches = received(messages).await;
+        batches.next().await.unwrap().unwrap();
+        assert!(batches.bytes() > 100_000);
+    }
 }

@@ -1,6 +1,6 @@
 //! Record batches to Flight messages and back.
 //!
-//! - [`outgoing`] — a result as messages, while it is made; `pieces` cuts batches to size, `plain` gives them
+//! - [`outgoing`] — a result as messages, while it is made; [`message`] is one, whose rows stay where they lie; `pieces` cuts batches to size, `plain` gives them
 //!   the types a client reads, `jdbc` those that the JDBC driver reads and binds
 //! - [`incoming`] — messages as batches; `check` holds every length in them against what is there
 //! - [`report`] — what a query did, as JSON
@@ -9,6 +9,7 @@
 mod check;
 mod incoming;
 mod jdbc;
+mod message;
 mod outgoing;
 mod pieces;
 mod plain;
@@ -17,6 +18,7 @@ mod wishes;
 
 pub use check::check;
 pub use incoming::{Batches, decoded, incoming};
+pub use message::Message;
 pub use outgoing::{Cancel, FlightStream, Outgoing, for_wire, of_batches};
 pub use pieces::batch_bytes;
 pub use plain::{parameter_schema, wire_schema};

@@ -10,10 +10,6 @@ use std::task::{Context, Poll};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use arrow_flight::FlightData;
-use arrow_flight::encode::{FlightDataEncoder, FlightDataEncoderBuilder};
-use arrow_flight::error::FlightError;
-use arrow_flight::utils::batches_to_flight_data;
 use bytes::Bytes;
 use engine::{EngineError, QueryOutput};
 use futures::{Stream, StreamExt};
@@ -21,13 +17,14 @@ use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
+use super::message::{Encoder, Message};
 use super::pieces::{batch_bytes, pieces};
 use super::plain::{to_wire, wire_schema};
 use super::report::report_json;
 use super::wishes::Wishes;
 use crate::error::{arrow_status, status};
 
-pub type FlightStream = Pin<Box<dyn Stream<Item = Result<FlightData, Status>> + Send>>;
+pub type FlightStream = Pin<Box<dyn Stream<Item = Result<Message, Status>> + Send>>;
 
 /// What a message is to have at most. gRPC clients commonly take 4 MiB, those of Flight 16 MiB or more.
 const MESSAGE_BYTES: usize = 2 << 20;
@@ -75,26 +72,29 @@ impl Outgoing {
     /// stream: the engine's session among other things.
     pub fn into_stream(self, kept: impl Send + 'static) -> Result<FlightStream, Status> {
         let Outgoing { output, wire, wishes, stop } = self;
-        let report = Arc::new(Mutex::new(None));
-        let rows = Rows {
+        let encoder = encoder(&wire, wishes)?;
+        let schema = encoder.schema();
+        Ok(Box::pin(Rows {
+            next: Next::Schema(schema),
+            encoder,
             output,
-            is_over: false,
-            wire: Arc::clone(&wire),
+            wire,
             left: VecDeque::new(),
             stopped: Box::pin(stop.cancelled_owned()),
-            report: Arc::clone(&report),
+            report: None,
             _kept: Box::new(kept),
-        };
-        Ok(Box::pin(Sent { encoder: Some(encoder(rows, &wire, wishes)?), wire, report }))
+        }))
     }
 }
 
 /// Batches that are there already, as messages of just this schema: clients compare that of metadata field by
 /// field. Without a report.
 pub fn of_batches(schema: &SchemaRef, batches: Vec<RecordBatch>, wishes: Wishes) -> Result<FlightStream, Status> {
-    let pieces = batches.into_iter().flat_map(|batch| pieces(batch, MESSAGE_BYTES)).map(Ok);
-    let pieces = futures::stream::iter(pieces.collect::<Vec<_>>());
-    Ok(Box::pin(encoder(pieces, schema, wishes)?.map(|message| message.map_err(ours))))
+    let mut encoder = encoder(schema, wishes)?;
+    let mut messages = vec![Ok(encoder.schema())];
+    let pieces = batches.into_iter().flat_map(|batch| pieces(batch, MESSAGE_BYTES));
+    messages.extend(pieces.map(|piece| encoder.batch(&piece).map_err(arrow_status)));
+    Ok(Box::pin(futures::stream::iter(messages)))
 }
 
 /// A batch in pieces that each fit into a message, in the types of the wire.
@@ -102,51 +102,53 @@ pub fn for_wire(batch: RecordBatch, wire: &SchemaRef) -> Vec<Result<RecordBatch,
     pieces(batch, MESSAGE_BYTES).iter().map(|piece| to_wire(piece, wire)).collect()
 }
 
-/// The encoder divides nothing: it would count the whole buffers that a slice is of.
-fn encoder<S>(batches: S, wire: &SchemaRef, wishes: Wishes) -> Result<FlightDataEncoder, Status>
-where
-    S: Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static,
-{
-    let builder = FlightDataEncoderBuilder::new().with_schema(Arc::clone(wire)).with_max_flight_data_size(usize::MAX);
-    Ok(builder.with_options(wishes.write_options()?).build(batches))
+fn encoder(wire: &SchemaRef, wishes: Wishes) -> Result<Encoder, Status> {
+    Encoder::new(wire, wishes.write_options()?).map_err(arrow_status)
 }
 
-fn ours(error: FlightError) -> Status {
-    match error {
-        FlightError::Tonic(status) => *status,
-        FlightError::Arrow(error) => arrow_status(error),
-        other => Status::internal(format!("the result cannot be sent: {other}; please report it")),
-    }
-}
-
-/// The batches of a query, cut and in the types of the wire.
+/// The batches of a query, cut and in the types of the wire, between the schema and the message with the report.
 struct Rows {
+    next: Next,
+    encoder: Encoder,
     output: Running,
-    is_over: bool,
     wire: SchemaRef,
     left: VecDeque<RecordBatch>,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
-    report: Arc<Mutex<Option<Bytes>>>,
+    report: Option<Bytes>,
     _kept: Box<dyn Send>,
 }
 
+enum Next {
+    Schema(Message),
+    Rows,
+    Report,
+    Nothing,
+}
+
 impl Rows {
-    fn failed(&mut self, error: Status) -> Poll<Option<Result<RecordBatch, FlightError>>> {
-        self.is_over = true;
+    fn failed(&mut self, error: Status) -> Poll<Option<Result<Message, Status>>> {
+        self.next = Next::Nothing;
         self.left.clear();
         let output = self.output.lock().take();
         drop(output);
-        Poll::Ready(Some(Err(error.into())))
+        Poll::Ready(Some(Err(error)))
     }
 
-    fn sized(&self, piece: &RecordBatch) -> Result<RecordBatch, Status> {
+    fn message(&mut self, piece: &RecordBatch) -> Result<Message, Status> {
         let bytes = batch_bytes(piece);
         if bytes > PIECE_BYTES_MAX {
             return Err(Status::resource_exhausted(format!(
                 "a row of the result has {bytes} bytes, and one message holds at most {PIECE_BYTES_MAX}; select fewer columns or parts of the values"
             )));
         }
-        to_wire(piece, &self.wire).map_err(arrow_status)
+        let batch = to_wire(piece, &self.wire).map_err(arrow_status)?;
+        self.encoder.batch(&batch).map_err(arrow_status)
+    }
+
+    /// Without rows, with the report.
+    fn last(&mut self) -> Result<Message, Status> {
+        let report = self.report.take().unwrap_or_default();
+        Ok(self.encoder.empty().map_err(arrow_status)?.with_metadata(report))
     }
 
     /// None where the query was cancelled meanwhile.
@@ -155,26 +157,19 @@ impl Rows {
         let running = output.as_mut()?;
         let polled = running.poll_next_unpin(context);
         if let Poll::Ready(None) = polled {
-            *self.report.lock() = Some(report_json(&running.report(), running.kind()));
+            self.report = Some(report_json(&running.report(), running.kind()));
             *output = None;
         }
         Some(polled)
     }
-}
 
-impl Stream for Rows {
-    type Item = Result<RecordBatch, FlightError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_rows(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Message, Status>>> {
         loop {
             if let Some(piece) = self.left.pop_front() {
-                return match self.sized(&piece) {
-                    Ok(batch) => Poll::Ready(Some(Ok(batch))),
+                return match self.message(&piece) {
+                    Ok(message) => Poll::Ready(Some(Ok(message))),
                     Err(error) => self.failed(error),
                 };
-            }
-            if self.is_over {
-                return Poll::Ready(None);
             }
             if self.stopped.as_mut().poll(context).is_ready() {
                 return self.failed(cancelled());
@@ -184,48 +179,36 @@ impl Stream for Rows {
                 Some(Poll::Pending) => return Poll::Pending,
                 Some(Poll::Ready(Some(Ok(batch)))) => self.left.extend(pieces(batch, MESSAGE_BYTES)),
                 Some(Poll::Ready(Some(Err(error)))) => return self.failed(status(error)),
-                Some(Poll::Ready(None)) => self.is_over = true,
+                Some(Poll::Ready(None)) => {
+                    self.next = Next::Report;
+                    return Poll::Ready(None);
+                }
             }
+        }
+    }
+}
+
+impl Stream for Rows {
+    type Item = Result<Message, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Next::Rows = self.next {
+            match self.poll_rows(context) {
+                Poll::Ready(None) => {}
+                polled => return polled,
+            }
+        }
+        match std::mem::replace(&mut self.next, Next::Nothing) {
+            Next::Schema(schema) => {
+                self.next = Next::Rows;
+                Poll::Ready(Some(Ok(schema)))
+            }
+            Next::Report => Poll::Ready(Some(self.last())),
+            Next::Rows | Next::Nothing => Poll::Ready(None),
         }
     }
 }
 
 fn cancelled() -> Status {
     Status::cancelled("the query was cancelled: by CancelFlightInfo, because its result was not read for long, or because the server ends")
-}
-
-/// The messages, and after them, unless there was an error, the one with the report.
-struct Sent {
-    encoder: Option<FlightDataEncoder>,
-    wire: SchemaRef,
-    report: Arc<Mutex<Option<Bytes>>>,
-}
-
-impl Sent {
-    fn last(&self) -> Option<Result<FlightData, Status>> {
-        let report = self.report.lock().take()?;
-        let empty = vec![RecordBatch::new_empty(Arc::clone(&self.wire))];
-        let messages = batches_to_flight_data(&self.wire, empty).map_err(arrow_status);
-        messages.map(|messages| messages.into_iter().last().map(|last| last.with_app_metadata(report))).transpose()
-    }
-}
-
-impl Stream for Sent {
-    type Item = Result<FlightData, Status>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(encoder) = &mut self.encoder else { return Poll::Ready(None) };
-        match encoder.poll_next_unpin(context) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Some(Ok(message))) => Poll::Ready(Some(Ok(message))),
-            Poll::Ready(Some(Err(error))) => {
-                self.encoder = None;
-                Poll::Ready(Some(Err(ours(error))))
-            }
-            Poll::Ready(None) => {
-                self.encoder = None;
-                Poll::Ready(self.last())
-            }
-        }
-    }
 }

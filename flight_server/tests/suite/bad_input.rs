@@ -1,11 +1,16 @@
 //! Bytes that no client would send are refused, and the server goes on.
 
 use arrow::array::{ArrayRef, StringArray, StringViewArray};
+use arrow::datatypes::{DataType, Field, Schema};
 use arrow_flight::encode::FlightDataEncoderBuilder;
-use arrow_flight::sql::{CommandStatementIngest, ProstMessageExt, TableDefinitionOptions, TableExistsOption, TableNotExistOption};
-use arrow_flight::{Action, FlightData, FlightDescriptor, Ticket};
+use arrow_flight::sql::{
+    ActionCancelQueryRequest, CommandGetTables, CommandStatementIngest, ProstMessageExt, TableDefinitionOptions, TableExistsOption,
+    TableNotExistOption,
+};
+use arrow_flight::{Action, CancelFlightInfoRequest, FlightData, FlightDescriptor, FlightEndpoint, FlightInfo, Ticket};
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::IpcWriteOptions;
+use bytes::Bytes;
 use flight_server::ServerOptions;
 use futures::TryStreamExt;
 use prost::Message;
@@ -112,6 +117,64 @@ fn garbage_for_descriptors_tickets_and_actions_is_refused() {
 }
 
 #[test]
+fn requests_that_would_be_very_many_things_are_refused() {
+    let served = Served::new();
+    let tables = |table_types: Vec<String>| CommandGetTables { table_types, ..Default::default() }.as_any().encode_to_vec();
+    let many = tables(vec![String::new(); 1 << 20]);
+    let refused = wait(served.flight().get_flight_info(FlightDescriptor::new_cmd(many.clone()))).unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert_eq!(wait(served.flight().do_get(Ticket::new(many))).map(|_| ()).unwrap_err().code(), Code::InvalidArgument);
+    wait(served.flight().do_get(Ticket::new(tables(vec![String::new(); 1_000])))).unwrap();
+    let places = |count| FlightInfo { endpoint: vec![FlightEndpoint::new(); count], ..FlightInfo::new() };
+    for (count, code) in [(100_000, Code::InvalidArgument), (1_000, Code::NotFound)] {
+        let request = CancelFlightInfoRequest::new(places(count));
+        assert_eq!(served.act("CancelFlightInfo", request.encode_to_vec()).unwrap_err().code(), code);
+        let query = ActionCancelQueryRequest { info: places(count).encode_to_vec().into() };
+        assert_eq!(served.act("CancelQuery", query.as_any().encode_to_vec()).unwrap_err().code(), code);
+    }
+    // In the map of the request, an option with an empty name and no value.
+    let options = [0x0a, 0x00].repeat(1 << 20);
+    assert_eq!(served.act("SetSessionOptions", options).unwrap_err().code(), Code::InvalidArgument);
+    assert_eq!(served.rows("SELECT 1"), ["1"]);
+}
+
+#[test]
+fn an_error_that_repeats_what_was_sent_is_short() {
+    let served = Served::new();
+    let name = "n".repeat(500_000);
+    let json = format!("{{\"table\": \"t\", \"{name}\": 1}}");
+    let refused = wait(served.flight().do_get(Ticket::new(json))).map(|_| ()).unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert!((100..6_000).contains(&refused.message().len()), "{}", refused.message().len());
+    let catalog = CommandStatementIngest { catalog: Some(name), table: "t".into(), ..Default::default() };
+    let message = FlightData::new().with_descriptor(FlightDescriptor::new_cmd(catalog.as_any().encode_to_vec()));
+    let refused = put(&served, vec![message]).unwrap_err();
+    assert_eq!(refused.code(), Code::NotFound);
+    assert!((100..6_000).contains(&refused.message().len()), "{}", refused.message().len());
+}
+
+#[test]
+fn more_columns_than_any_table_has_are_refused() {
+    let served = Served::new();
+    let fields: Vec<Field> = (0..30_000).map(|column| Field::new(format!("c{column}"), DataType::Int8, true)).collect();
+    let encoder = FlightDataEncoderBuilder::new()
+        .with_flight_descriptor(Some(FlightDescriptor::new_cmd(r#"{"table": "t", "mode": "create"}"#)))
+        .with_schema(Arc::new(Schema::new(fields)))
+        .build(futures::stream::empty());
+    let refused = put(&served, wait(encoder.try_collect()).unwrap()).unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+}
+
+#[test]
+fn bytes_without_a_header_are_refused() {
+    let served = Served::new();
+    let mut messages = messages(None);
+    messages[1].data_header = Bytes::new();
+    assert_eq!(put(&served, messages).unwrap_err().code(), Code::InvalidArgument);
+    assert!(served.try_rows("SELECT * FROM t").is_err());
+}
+
+#[test]
 fn a_put_without_a_command_is_refused() {
     let served = Served::new();
     assert_eq!(put(&served, Vec::new()).unwrap_err().code(), Code::InvalidArgument);
@@ -129,6 +192,16 @@ fn a_message_over_the_limit_is_refused() {
     let refused = served.try_rows(&sql);
     assert_eq!(crate::helpers::code(refused), Code::OutOfRange);
     assert_eq!(served.rows("SELECT 1"), ["1"]);
+}
+
+#[test]
+fn a_request_that_brings_no_rows_is_shorter_than_a_message_that_does() {
+    let served = Served::new();
+    let path = FlightDescriptor::new_path(vec!["x".repeat(67 << 20)]);
+    assert_eq!(wait(served.flight().get_flight_info(path.clone())).unwrap_err().code(), Code::OutOfRange);
+    assert_eq!(wait(served.flight().do_get(Ticket::new(vec![0; 67 << 20]))).map(|_| ()).unwrap_err().code(), Code::OutOfRange);
+    // It is read, and names no table.
+    assert_eq!(put(&served, vec![FlightData::new().with_descriptor(path)]).unwrap_err().code(), Code::InvalidArgument);
 }
 
 #[test]

@@ -66,6 +66,9 @@ fn a_value_of_another_type_is_an_error_with_its_line_and_what_was_expected() {
         ("maintenance = \"no\"", "maintenance is the text \"no\", and true or false is expected"),
         ("log_format = \"xml\"", "log_format is \"xml\", and \"text\" or \"json\" is expected"),
         ("store = [\"a\"]", "store is a list, and a path is expected"),
+        ("otlp_endpoint = 4317", "otlp_endpoint is the number 4317, and a URL such as \"http://127.0.0.1:4317\" is expected"),
+        ("otlp_endpoint = \"127.0.0.1:4317\"", "otlp_endpoint is \"127.0.0.1:4317\", and a URL such as \"http://127.0.0.1:4317\" is expected"),
+        ("otlp_endpoint = \"http://a/v1/traces\"", "otlp_endpoint is \"http://a/v1/traces\", and a URL such as \"http://127.0.0.1:4317\" is expected"),
     ] {
         assert_eq!(error(&format!("\n{text}\n")), format!("FILE:2: {expected}"), "{text}");
     }
@@ -123,7 +126,7 @@ fn a_setting_keeps_the_value_that_it_shows() {
 }
 
 /// One of them is a value of any setting, and not its default.
-const CANDIDATES: [&str; 9] = ["17", "17KiB", "17s", "127.0.0.1:17", "true", "false", "json", "optional", "seventeen"];
+const CANDIDATES: [&str; 10] = ["17", "17KiB", "17s", "127.0.0.1:17", "http://127.0.0.1:17", "true", "false", "json", "optional", "seventeen"];
 
 fn changed_to(setting: &Setting, other: &'static str) -> Option<(Config, &'static str)> {
     let mut config = Config::default();

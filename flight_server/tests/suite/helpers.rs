@@ -15,7 +15,7 @@ use arrow_flight::sql::client::FlightSqlServiceClient;
 use arrow_flight::{Action, FlightInfo, Ticket};
 use bytes::Bytes;
 use engine::{Engine, EngineOptions, MaintenanceOptions};
-use flight_server::{Server, ServerError, ServerOptions};
+use flight_server::{Certificates, Server, ServerError, ServerOptions};
 use futures::TryStreamExt;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -41,6 +41,7 @@ pub struct Served {
     pub engine: Engine,
     pub channel: Channel,
     pub http: Option<SocketAddr>,
+    pub certificates: Option<Certificates>,
     leave: Option<oneshot::Sender<()>>,
     pub serving: Option<JoinHandle<Result<bool, ServerError>>>,
     pub address: SocketAddr,
@@ -94,11 +95,11 @@ impl Served {
             let http = server.http_address();
             (server, http, channel)
         });
-        let address = server.address();
+        let (address, certificates) = (server.address(), server.certificates());
         let serving = RUNTIME.spawn(server.serve(async move {
             let _ = left.await;
         }));
-        Served { engine, channel, http, address, leave: Some(leave), serving: Some(serving), dir }
+        Served { engine, channel, http, certificates, address, leave: Some(leave), serving: Some(serving), dir }
     }
 
     /// Ends it, and gives the directory back for another server on the same store.

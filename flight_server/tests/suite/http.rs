@@ -41,7 +41,7 @@ fn get(served: &Served, path: &str) -> Answer {
 }
 
 /// The value of the line that begins so.
-fn metric(served: &Served, name: &str) -> f64 {
+pub fn metric(served: &Served, name: &str) -> f64 {
     let body = get(served, "/metrics").body;
     let line = body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("{name} is not in\n{body}")).parse().unwrap()

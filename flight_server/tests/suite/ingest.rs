@@ -7,7 +7,7 @@ use futures::StreamExt;
 use std::time::Duration;
 use tonic::Code;
 
-use crate::helpers::{Served, batch, code, numbers, status, wait};
+use crate::helpers::{Served, batch, code, eventually, numbers, status, wait};
 
 fn command(missing: TableNotExistOption, exists: TableExistsOption) -> CommandStatementIngest {
     let options = TableDefinitionOptions { if_not_exist: missing as i32, if_exists: exists as i32 };
@@ -58,6 +58,39 @@ fn a_stream_that_breaks_off_leaves_nothing() {
     ingest(&served, append(), vec![rows(0..1)]).unwrap();
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(served.count("t"), 1);
+}
+
+#[test]
+fn whenever_a_client_leaves_nothing_of_its_rows_is_kept() {
+    let served = Served::new();
+    served.update("CREATE TABLE t (a BIGINT)");
+    for round in 0..40u64 {
+        let parts = futures::stream::iter((0..3).map(|part| Ok(rows(part * 10..(part + 1) * 10)))).chain(futures::stream::pending());
+        let mut client = served.client();
+        // Dropped, the call is reset: sooner than its rows are there, while they are read, or when all of them have come.
+        let left = wait(async { tokio::time::timeout(Duration::from_millis(round), client.execute_ingest(append(), parts)).await });
+        assert!(left.is_err(), "it ended by itself");
+    }
+    eventually("no ingest runs", || served.rows("SELECT count(*) FROM system.queries WHERE statement LIKE 'INGEST%'") == ["0"]);
+    assert_eq!(served.count("t"), 0);
+}
+
+#[test]
+fn a_client_whose_connection_breaks_leaves_nothing() {
+    let served = Served::new();
+    served.update("CREATE TABLE t (a BIGINT)");
+    let parts = futures::stream::iter((0..3).map(|part| Ok(rows(part * 10..(part + 1) * 10)))).chain(futures::stream::pending());
+    // On threads of its own, which take the connection with them.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let address = served.address;
+    runtime.spawn(async move {
+        let channel = tonic::transport::Channel::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
+        arrow_flight::sql::client::FlightSqlServiceClient::new(channel).execute_ingest(append(), parts).await
+    });
+    eventually("the ingest runs", || served.rows("SELECT count(*) FROM system.queries WHERE statement LIKE 'INGEST%'") == ["1"]);
+    runtime.shutdown_background();
+    eventually("the ingest is over", || served.rows("SELECT count(*) FROM system.queries WHERE statement LIKE 'INGEST%'") == ["0"]);
+    assert_eq!(served.count("t"), 0);
 }
 
 #[test]

@@ -13,7 +13,7 @@ static LINES: LazyLock<Arc<Mutex<Vec<u8>>>> = LazyLock::new(|| {
     let lines = Arc::<Mutex<Vec<u8>>>::default();
     let written = Arc::clone(&lines);
     let writer = move || Lines(Arc::clone(&written));
-    tracing_subscriber::fmt().json().with_env_filter("warn,engine=debug").with_writer(writer).init();
+    tracing_subscriber::fmt().json().with_env_filter("warn,engine=debug,flight_server=info").with_writer(writer).init();
     lines
 });
 
@@ -46,6 +46,15 @@ fn lines_of_a_statement_are_marked_with_its_number_session_and_user() {
     let span = &failed["span"];
     assert_eq!(span["name"], "statement");
     assert!(span["query_id"].is_u64() && span["session_id"].is_u64() && span["user"].is_string(), "{failed}");
+}
+
+#[test]
+fn what_goes_wrong_while_a_result_is_read_is_logged() {
+    LazyLock::force(&LINES);
+    let served = Served::new();
+    assert!(served.try_rows("SELECT CAST('x4714' || value AS BIGINT) FROM generate_series(1, 3) AS t (value)").is_err());
+    let told = |line: &Value| line["fields"]["call"] == "DoGet" && line["fields"]["message"].as_str().is_some_and(|text| text.contains("x4714"));
+    eventually("the line is there", || lines_about("x4714").iter().any(told));
 }
 
 #[test]

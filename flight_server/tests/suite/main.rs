@@ -5,6 +5,7 @@ mod cancelling;
 mod certificates;
 mod client;
 mod config;
+mod connections;
 mod errors;
 mod hand_off;
 mod helpers;
@@ -23,5 +24,7 @@ mod statements;
 mod streaming;
 mod tickets;
 mod tls;
+#[cfg(feature = "otlp")]
+mod traces;
 mod transactions;
 mod users;

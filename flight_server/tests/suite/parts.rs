@@ -5,7 +5,7 @@ use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
 use arrow_flight::{CancelFlightInfoRequest, FlightDescriptor, FlightEndpoint, FlightInfo, RenewFlightEndpointRequest, Ticket};
 use flight_server::ServerOptions;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use prost::Message;
 use std::time::Duration;
 use tonic::{Code, Status};
@@ -112,6 +112,44 @@ fn cancelling_the_flight_ends_all_its_parts() {
     served.act("CancelFlightInfo", CancelFlightInfoRequest::new(info.clone()).encode_to_vec()).unwrap();
     assert_eq!(served.stat("leases"), 0);
     assert_eq!(wait(get(&served, &info.endpoint[1])).unwrap_err().code(), Code::NotFound);
+}
+
+#[test]
+fn a_ticket_that_fails_takes_no_other_with_it() {
+    let served = table(in_parts());
+    let info = info(&served);
+    let before = in_order(&served);
+    let lease = serde_json::from_slice::<serde_json::Value>(&info.endpoint[0].ticket.as_ref().unwrap().ticket).unwrap()["lease"].clone();
+    let wrong = serde_json::json!({ "table": "t", "columns": ["missing"], "lease": lease }).to_string();
+    let wrong = FlightEndpoint::new().with_ticket(Ticket::new(wrong));
+    for endpoint in &info.endpoint {
+        assert_eq!(wait(get(&served, &wrong)).unwrap_err().code(), Code::InvalidArgument);
+        wait(get(&served, endpoint)).unwrap();
+    }
+    assert!(all(&served, &info) == before, "other rows, or another order");
+}
+
+#[test]
+fn a_ticket_that_fails_while_it_is_read_takes_no_other_with_it_and_can_be_fetched_again() {
+    let served = Served::with(in_parts());
+    served.update("CREATE TABLE t AS SELECT value AS a, repeat('long ', 400) || value AS b FROM generate_series(1, 30000) AS t (value)");
+    let info = info(&served);
+    assert!(info.endpoint.len() > 1, "{} parts", info.endpoint.len());
+    let mut messages = wait(served.flight().do_get(info.endpoint[0].ticket.clone().unwrap())).unwrap().into_inner();
+    wait(messages.next()).unwrap().unwrap();
+    let id = served.rows("SELECT query_id FROM system.queries WHERE statement LIKE 'SELECT * FROM \"main\"%'").remove(0);
+    served.update(&format!("KILL {id}"));
+    let ended: Result<Vec<_>, Status> = wait(messages.try_collect());
+    assert_eq!(ended.unwrap_err().code(), Code::Cancelled);
+    assert_eq!(all(&served, &info).len(), 30_000);
+}
+
+#[test]
+fn a_table_that_is_emptied_meanwhile_is_parts_of_nothing() {
+    let served = table(in_parts());
+    served.update("DELETE FROM t");
+    let info = info(&served);
+    assert_eq!((info.total_records, all(&served, &info).len()), (0, 0));
 }
 
 #[test]

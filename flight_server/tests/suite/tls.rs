@@ -123,3 +123,63 @@ fn a_file_that_will_not_do_is_named() {
     assert!(half.contains("--tls-cert FILE and --tls-key FILE"), "{half}");
     assert!(key(&other_key).contains("other.key cannot be used together"), "{}", key(&other_key));
 }
+
+/// Puts another certificate where the server has its own.
+fn replace(tls: &TlsOptions, with: &Issued) {
+    std::fs::write(tls.cert.as_ref().unwrap(), &with.certificate).unwrap();
+    std::fs::write(tls.key.as_ref().unwrap(), &with.key).unwrap();
+}
+
+#[test]
+fn certificates_that_are_read_again_are_for_new_connections() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let tls = authority.tls();
+    let served = served(tls.clone(), &[]);
+    let certificates = served.certificates.clone().unwrap();
+    let mut before = client(&authority, &served, None);
+    assert_eq!(answer(&mut before), ["7"]);
+    replace(&tls, &other.server());
+    assert_eq!(answer(&mut client(&authority, &served, None)), ["7"]);
+    certificates.reload().unwrap();
+    assert_eq!(answer(&mut client(&other, &served, None)), ["7"]);
+    assert!(is_cut_off(&wait(query(&mut client(&authority, &served, None), "SELECT 7", None))));
+    // Its connection has not ended: with a new one it would not trust the server.
+    assert_eq!(answer(&mut before), ["7"]);
+}
+
+#[test]
+fn with_a_file_that_will_not_do_the_certificates_stay_as_they_were() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let tls = authority.mutual("optional");
+    let served = served(tls.clone(), &[]);
+    let certificates = served.certificates.clone().unwrap();
+    let refused = |path: &Option<std::path::PathBuf>, text: &str| {
+        let path = path.as_ref().unwrap();
+        let good = std::fs::read_to_string(path).unwrap();
+        std::fs::write(path, text).unwrap();
+        let refused = certificates.reload().unwrap_err().to_string();
+        assert_eq!(answer(&mut client(&authority, &served, None)), ["7"]);
+        std::fs::write(path, good).unwrap();
+        refused
+    };
+    assert!(refused(&tls.cert, "garbage").contains("server.crt has no certificate"));
+    assert!(refused(&tls.key, "").contains("server.key has no private key"));
+    assert!(refused(&tls.key, &other.server().key).contains("server.key cannot be used together"));
+    assert!(refused(&tls.client_ca, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").contains("ca.crt has a certificate that cannot be read"));
+    certificates.reload().unwrap();
+    assert_eq!(answer(&mut client(&authority, &served, None)), ["7"]);
+}
+
+#[test]
+fn authorities_of_clients_are_read_again_too() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let tls = authority.mutual("required");
+    let served = served(tls.clone(), &["ada"]);
+    let (old, new) = (authority.client("ada"), other.client("ada"));
+    assert_eq!(answer(&mut client(&authority, &served, Some(&old))), ["7"]);
+    assert!(is_cut_off(&wait(query(&mut client(&authority, &served, Some(&new)), "SELECT 7", None))));
+    std::fs::write(tls.client_ca.as_ref().unwrap(), other.pem()).unwrap();
+    served.certificates.as_ref().unwrap().reload().unwrap();
+    assert_eq!(answer(&mut client(&authority, &served, Some(&new))), ["7"]);
+    assert!(is_cut_off(&wait(query(&mut client(&authority, &served, Some(&old)), "SELECT 7", None))));
+}

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use arrow_flight::error::FlightError;
 use arrow_flight::sql::{
     ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionEndSavepointRequest, Any, EndTransaction, ProstMessageExt,
 };
@@ -111,6 +112,58 @@ fn begin_in_sql_without_a_session_is_refused() {
     let refused = status(served.try_update("BEGIN"));
     assert_eq!(refused.code(), Code::FailedPrecondition);
     assert!(refused.message().contains("BeginTransaction"), "{}", refused.message());
+}
+
+fn in_session(served: &Served) -> Client {
+    let mut client = served.client();
+    wait(client.handshake("anybody", "")).unwrap();
+    client
+}
+
+fn in_sql(client: &mut Client, sql: &str) -> Result<i64, FlightError> {
+    wait(client.execute_update(sql.to_string(), None))
+}
+
+#[test]
+fn a_session_has_one_transaction_when_sql_was_first() {
+    let served = table();
+    let mut client = in_session(&served);
+    in_sql(&mut client, "BEGIN").unwrap();
+    in_sql(&mut client, "INSERT INTO t VALUES (1)").unwrap();
+    let refused = status(wait(client.begin_transaction()));
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    assert!(refused.message().contains("COMMIT or ROLLBACK"), "{}", refused.message());
+    // Another session has nothing to do with it.
+    begin(&mut in_session(&served));
+    in_sql(&mut client, "COMMIT").unwrap();
+    let transaction = begin(&mut client);
+    update(&mut client, "INSERT INTO t VALUES (2)", &transaction);
+    wait(client.end_transaction(transaction, EndTransaction::Commit)).unwrap();
+    assert_eq!(served.rows("SELECT a FROM t ORDER BY a"), ["1", "2"]);
+}
+
+#[test]
+fn a_session_has_one_transaction_when_begin_transaction_was_first() {
+    let served = table();
+    let mut client = in_session(&served);
+    let transaction = begin(&mut client);
+    let mut prepared = wait(client.prepare("BEGIN".into(), None)).unwrap();
+    for is_used in [false, true] {
+        if is_used {
+            update(&mut client, "INSERT INTO t VALUES (1)", &transaction);
+        }
+        for refused in [in_sql(&mut client, "BEGIN"), wait(prepared.execute_update())] {
+            let refused = status(refused);
+            assert_eq!(refused.code(), Code::FailedPrecondition);
+            assert!(refused.message().contains("EndTransaction"), "{}", refused.message());
+        }
+    }
+    // What was refused has begun nothing, so this is at once.
+    in_sql(&mut client, "INSERT INTO t VALUES (2)").unwrap();
+    assert_eq!(served.rows("SELECT a FROM t"), ["2"]);
+    wait(client.end_transaction(transaction, EndTransaction::Rollback)).unwrap();
+    in_sql(&mut client, "BEGIN").unwrap();
+    in_sql(&mut client, "ROLLBACK").unwrap();
 }
 
 #[test]

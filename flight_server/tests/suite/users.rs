@@ -184,3 +184,72 @@ fn after_some_wrong_passwords_the_next_has_to_wait() {
     assert_eq!(seven(&mut with_token(&served, &token)).unwrap(), ["7"]);
     eventually("the wait is over", || wait(served.client().handshake("bob", "secret")).is_ok());
 }
+
+/// Who calls with a name and a password each time.
+fn listed(served: &Served, user: &str, password: &str) -> Code {
+    let basic = format!("Basic {}", encoded(&format!("{user}:{password}")));
+    let listed = wait(served.flight().list_actions(with(Empty {}, "authorization", &basic)));
+    listed.map_or_else(|status| status.code(), |_| Code::Ok)
+}
+
+/// As base64.
+fn encoded(text: &str) -> String {
+    const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let sextets = |chunk: &[u8]| {
+        let bits = chunk.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+        (0..4).map(move |at| (bits >> (18 - 6 * at) & 63) as usize).take(chunk.len() + 1).collect::<Vec<_>>()
+    };
+    let letters: String = text.as_bytes().chunks(3).flat_map(sextets).map(|at| char::from(LETTERS[at])).collect();
+    let padding = "=".repeat((4 - letters.len() % 4) % 4);
+    letters + &padding
+}
+
+#[test]
+fn a_password_that_is_remembered_ends_with_the_password_and_with_the_user() {
+    let served = served();
+    assert_eq!((listed(&served, "bob", "secret"), listed(&served, "bob", "secret")), (Code::Ok, Code::Ok));
+    served.embedded("ALTER USER bob PASSWORD 'another'");
+    assert_eq!(listed(&served, "bob", "secret"), Code::Unauthenticated);
+    assert_eq!((listed(&served, "bob", "another"), listed(&served, "bob", "another")), (Code::Ok, Code::Ok));
+    served.embedded("DROP USER bob");
+    assert_eq!(listed(&served, "bob", "another"), Code::Unauthenticated);
+    served.embedded("CREATE USER bob PASSWORD 'a third one'");
+    assert_eq!(listed(&served, "bob", "another"), Code::Unauthenticated);
+    assert_eq!(listed(&served, "bob", "a third one"), Code::Ok);
+}
+
+#[test]
+fn guessing_at_a_password_that_is_remembered_has_to_wait_as_well() {
+    let served = served();
+    assert_eq!(listed(&served, "bob", "secret"), Code::Ok);
+    for _ in 0..5 {
+        assert_eq!(listed(&served, "bob", "guess"), Code::Unauthenticated);
+    }
+    // Also the right one: who may ask while others wait would try them all.
+    assert_eq!(listed(&served, "bob", "secret"), Code::ResourceExhausted);
+    eventually("the wait is over", || listed(&served, "bob", "secret") == Code::Ok);
+}
+
+#[test]
+fn a_login_that_is_refused_leaves_a_row_in_the_audit() {
+    let served = served();
+    let expired = token_for(&served.engine, "ada", Duration::ZERO).unwrap();
+    wait(served.client().handshake("bob", "guess")).unwrap_err();
+    wait(served.client().handshake("nobody", "guess")).unwrap_err();
+    seven(&mut with_token(&served, &expired)).unwrap_err();
+    seven(&mut with_token(&served, "garbage")).unwrap_err();
+    // Nobody has said a name here, and these are right.
+    seven(&mut served.client()).unwrap_err();
+    assert_eq!((listed(&served, "bob", "secret"), listed(&served, "bob", "secret")), (Code::Ok, Code::Ok));
+    let rows = || {
+        let batch = served.embedded("SELECT user_name, outcome, message FROM system.audit WHERE kind = 'login' ORDER BY user_name");
+        shown(&[batch])
+    };
+    eventually("all rows are there", || rows().len() == 4);
+    let rows = rows();
+    assert!(rows[0].starts_with(" unauthenticated the token is none of this server"), "{rows:?}");
+    assert!(rows[1].starts_with("ada unauthenticated the token expired"), "{rows:?}");
+    assert!(rows[2].starts_with("bob unauthenticated the user name or the password is wrong"), "{rows:?}");
+    assert!(rows[3].starts_with("nobody unauthenticated the user name or the password is wrong"), "{rows:?}");
+    assert!(rows.iter().all(|row| row.contains("from 127.0.0.1") && !row.contains("guess")), "{rows:?}");
+}

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
-use pmem_store::{Access, Author, GrantObject, OWNERSHIP, PrincipalRecord, Store, StoreError, ViewRecord, Visibility};
-use pmem_store::{TableRecord, restore_backup};
+use pmem_store::{Access, Author, GrantObject, OWNERSHIP, PrincipalRecord, Store, StoreError, TableId, ViewRecord, Visibility};
+use pmem_store::{TableAlteration, TableRecord, restore_backup};
 
+use super::child::{in_child, limit_file_size, rerun};
 use super::helpers::{create_table, fresh, new_table, open, open_read_only};
 
 fn principal(name: &str, password_hash: Option<&str>) -> PrincipalRecord {
@@ -44,6 +45,7 @@ fn schema() -> Schema {
 #[derive(Debug)]
 struct Bob {
     may_drop: bool,
+    may_change: bool,
 }
 
 impl Author for Bob {
@@ -54,10 +56,14 @@ impl Author for Bob {
     fn check_drop(&self, object: &GrantObject, _: &str, name: &str) -> Result<(), String> {
         if self.may_drop { Ok(()) } else { Err(format!("{name} stays: {object:?}")) }
     }
+
+    fn check_changes(&self, tables: &BTreeSet<TableId>) -> Result<(), String> {
+        if self.may_change || tables.is_empty() { Ok(()) } else { Err(format!("these stay as they are: {tables:?}")) }
+    }
 }
 
 fn bob(may_drop: bool) -> Arc<dyn Author> {
-    Arc::new(Bob { may_drop })
+    Arc::new(Bob { may_drop, may_change: true })
 }
 
 #[test]
@@ -131,7 +137,7 @@ fn grants_go_with_what_they_are_on_and_stay_with_its_other_names() {
         objects.iter().for_each(|object| access.grant("bob", object.clone(), words(&["SELECT"])));
     });
     let mut transaction = store.begin().unwrap();
-    let renamed = pmem_store::TableAlteration { name: Some("u".into()), ..Default::default() };
+    let renamed = TableAlteration { name: Some("u".into()), ..Default::default() };
     transaction.alter_table("main", "t", renamed).unwrap();
     transaction.commit("ALTER").unwrap();
     assert_eq!(granted(&store, "bob"), objects);
@@ -201,6 +207,58 @@ fn a_table_that_came_by_the_name_meanwhile_is_not_replaced_either() {
     let id = create_table(&store, "t", &schema());
     assert!(matches!(transaction.commit("CREATE").unwrap_err(), StoreError::Denied(_)));
     assert_eq!(store.snapshot().unwrap().table("main", "t").unwrap().unwrap().record().id, id);
+}
+
+#[test]
+fn a_commit_changes_no_table_that_its_author_may_not_change_by_then() {
+    let (_dir, store) = fresh();
+    let (changed, other) = (create_table(&store, "t", &schema()), create_table(&store, "other", &schema()));
+    let nobody: Arc<dyn Author> = Arc::new(Bob { may_drop: true, may_change: false });
+    let mut transaction = store.begin().unwrap();
+    transaction.set_author(&nobody);
+    let options = Some([("durability".to_string(), "async".to_string())].into());
+    transaction.alter_table("main", "t", TableAlteration { options, ..Default::default() }).unwrap();
+    let error = transaction.commit("ALTER").unwrap_err().to_string();
+    assert!(error.contains(&changed.to_string()) && !error.contains(&other.to_string()), "{error}");
+    let mut transaction = store.begin().unwrap();
+    transaction.set_author(&nobody);
+    transaction.create_namespace("s").unwrap();
+    transaction.commit("CREATE").unwrap();
+}
+
+const STORE: &str = "QUIVER_TEST_STORE";
+
+/// The limit on the size of files fails like a disk that breaks: what redb has to write lies behind it.
+#[test]
+fn a_change_of_users_that_may_be_in_the_file_or_not_is_the_last_thing_written() {
+    let test = "access::a_change_of_users_that_may_be_in_the_file_or_not_is_the_last_thing_written";
+    if in_child() {
+        let store = open(std::path::Path::new(&std::env::var(STORE).unwrap()));
+        let id = store.snapshot().unwrap().table("main", "t").unwrap().unwrap().record().id;
+        // So that there is room in the file, and nothing fails before the commit does.
+        let names = || (0..200).map(|number| format!("{number}{}", "x".repeat(1_000)));
+        change(&store, |access| names().for_each(|name| access.put(principal(&name, None))));
+        change(&store, |access| names().for_each(|name| access.remove(&name)));
+        change(&store, |access| access.put(principal("team", None)));
+        limit_file_size(8_192);
+        let failed = store.change_access(|access| {
+            access.put(principal("bob", Some("hash")));
+            Ok::<(), StoreError>(())
+        });
+        assert!(failed.is_err());
+        assert!(!store.access().has_users(), "{failed:?}");
+        assert!(store.poisoned().is_some_and(|why| why.contains("users and grants")), "{:?} {failed:?}", store.poisoned());
+        assert!(store.begin().is_err() && store.appender(id, Arc::new(schema())).is_err());
+        assert!(store.change_access(|_| Ok::<(), StoreError>(())).is_err());
+        return;
+    }
+    let (dir, store) = fresh();
+    create_table(&store, "t", &schema());
+    drop(store);
+    assert!(rerun(test, &[(STORE, dir.path().to_str().unwrap())]).success());
+    let store = open(dir.path());
+    change(&store, |access| access.put(principal("ann", Some("hash"))));
+    assert!(store.access().principal("ann").is_some());
 }
 
 #[derive(Debug)]

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from ..errors import InterfaceError, OperationalError
+from ..errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from ..sources import Imported, ImportOptions
 from . import files, messages
-from .calls import interruptible
+from .calls import Process, interruptible
 from .failures import told
 from .hand_off import MappedSource
 from .rows import RemoteSource
+from .sending import Sending, put
 from .session import Cookies
+from .transaction import IS_OPEN, Transaction
 
 T = TypeVar("T")
 VIEWS = (b"x-quiver-view-types", b"true")
@@ -36,8 +38,8 @@ class RemoteBackend:
         self.uri = location
         self._hand_off = hand_off
         self._credentials, self._tls = credentials, tls
-        self._process = os.getpid()
-        self._transaction: bytes | None = None
+        self._process = Process()
+        self._last_transaction = Transaction()
         self._cookies = Cookies()
         self._results: weakref.WeakSet[RemoteSource] = weakref.WeakSet()
         self.is_closed = False
@@ -58,22 +60,36 @@ class RemoteBackend:
         return headers
 
     def execute(self, sql: str, parameters: pa.RecordBatch | None) -> RemoteSource:
+        transaction = self._transaction.handle
+
         def run() -> RemoteSource:
             if parameters is None:
-                return self._started(messages.query(sql, self._transaction))
-            handle = self._prepare(sql)
+                return self._started(messages.query(sql, transaction))
+            handle, _ = self._prepared(sql, transaction)
             try:
                 bound = self._put(messages.prepared_query(handle), parameters)
                 return self._started(messages.prepared_query(messages.text(bound, 1) or handle))
             finally:
                 self._act("ClosePreparedStatement", messages.close_prepared(handle))
 
-        return self._call(run)
+        kind = None
+        try:
+            source = self._call(run)
+            kind = source.kind
+            return source
+        finally:
+            if kind in (None, "transaction"):
+                self._last_transaction.doubt()
 
     def execute_rows(self, sql: str, parameters: pa.RecordBatch) -> int:
+        transaction = self._transaction.handle
+
         def run() -> int:
-            handle = self._prepare(sql)
+            handle, has_rows = self._prepared(sql, transaction)
             try:
+                if has_rows:
+                    what = "rows of parameters for what changes no rows is not supported"
+                    raise NotSupportedError(what, hint="run it with one row at a time")
                 return messages.number(self._put(messages.prepared_update(handle), parameters), 1)
             finally:
                 self._act("ClosePreparedStatement", messages.close_prepared(handle))
@@ -82,17 +98,18 @@ class RemoteBackend:
 
     def ingest(self, data: Any, schema: str, table: str, mode: str) -> int:
         """In a transaction in any case: a stream that the client has to end early looks like a whole one."""
-        if self._transaction is not None:
-            command = messages.ingest(schema, table, mode, self._transaction)
-            return self._call(lambda: self._written(command, data))
-        self.begin()
+        rows, known = Sending(data), self._transaction
+        is_own = not known.is_open
+        transaction = self._begun() if is_own else known.handle
+        command = messages.ingest(schema, table, mode, transaction or b"")
         try:
-            command = messages.ingest(schema, table, mode, self._transaction or b"")
-            written = self._call(lambda: self._written(command, data))
+            written = self._call(lambda: messages.number(self._sent(command, rows.schema, rows), 1))
         except BaseException:
-            self.rollback()
+            rows.stop()
+            self._abandon(transaction) if is_own else self._fail(transaction)
             raise
-        self.commit()
+        if is_own:
+            self._end(transaction, commit=True)
         return written
 
     def import_files(self, paths: Sequence[str], schema: str, table: str, options: ImportOptions) -> Imported:
@@ -101,31 +118,49 @@ class RemoteBackend:
 
     def mapped(self, schema: str, table: str, columns: Sequence[str] | None) -> MappedSource | None:
         """The rows of the last version, which are not those that a transaction sees."""
-        if not self._hand_off or self.in_transaction:
+        if not self._hand_off or self._transaction.is_open:
             return None
         return self._call(lambda: MappedSource(self._answers, self._fetched, schema, table, columns))
 
     def begin(self) -> None:
-        if self._transaction is not None:
-            raise OperationalError("a transaction is open already", hint="end it with COMMIT or ROLLBACK")
-        begun = self._call(lambda: self._act("BeginTransaction", messages.begin()))
-        self._transaction = messages.text(messages.text(begun, 2), 1)
+        self._transaction.check_none()
+        self._last_transaction.handle = self._begun()
 
     def commit(self) -> None:
-        self._end(commit=True)
+        self._end(self._transaction.take(), commit=True)
 
     def rollback(self) -> None:
-        self._end(commit=False)
+        self._end(self._transaction.take(), commit=False)
 
-    def _end(self, *, commit: bool) -> None:
-        if self._transaction is None:
-            raise OperationalError("no transaction is open", hint="begin one with BEGIN")
-        transaction, self._transaction = self._transaction, None
-        self._call(lambda: self._act("EndTransaction", messages.end(transaction, commit=commit)))
+    def _begun(self) -> bytes:
+        begun = self._call(lambda: self._act("BeginTransaction", messages.begin()))
+        return messages.text(messages.text(begun, 2), 1)
+
+    def _end(self, transaction: bytes | None, *, commit: bool) -> None:
+        if transaction is not None:
+            self._call(lambda: self._act("EndTransaction", messages.end(transaction, commit=commit)))
+        else:
+            self._call(lambda: self._started(messages.query("COMMIT" if commit else "ROLLBACK", None)))
+
+    def _abandon(self, transaction: bytes | None) -> None:
+        """Where it cannot be rolled back, nobody commits it either: its handle is forgotten."""
+        with suppress(Error):
+            self._end(transaction, commit=False)
+
+    def _fail(self, transaction: bytes | None) -> None:
+        """The open transaction may have some of the rows that broke off. In process it has failed then, and can only be rolled
+        back; so it does here, by a statement that fails."""
+        try:
+            self._call(lambda: self._started(messages.query('RELEASE SAVEPOINT "rows that broke off"', transaction)))
+        except ProgrammingError:
+            pass
+        except BaseException:
+            # Nobody may commit these rows.
+            self.close()
 
     @property
     def in_transaction(self) -> bool:
-        return self._transaction is not None
+        return not self.is_closed and self._transaction.is_open
 
     def another(self) -> RemoteBackend:
         self._check_open()
@@ -133,7 +168,7 @@ class RemoteBackend:
 
     def close(self) -> None:
         self.is_closed = True
-        if self._process != os.getpid():
+        if not self._process.is_here:
             return
         for source in list(self._results):
             source.close()
@@ -153,9 +188,7 @@ class RemoteBackend:
     def _check_open(self) -> None:
         if self.is_closed:
             raise InterfaceError("the connection is closed", hint="open it again")
-        if self._process != os.getpid():
-            message = f"the connection was opened by process {self._process}, which this one was forked from"
-            raise InterfaceError(message, hint="connect in this process")
+        self._process.check()
 
     @property
     def _options(self) -> flight.FlightCallOptions:
@@ -167,9 +200,31 @@ class RemoteBackend:
         self._results.add(source)
         return source
 
-    def _prepare(self, sql: str) -> bytes:
-        made = self._act("CreatePreparedStatement", messages.prepare(sql, self._transaction))
-        return messages.text(messages.text(made, 2), 1)
+    @property
+    def _transaction(self) -> Transaction:
+        """As it is now."""
+        self._check_open()
+        known = self._last_transaction
+        if not known.is_known:
+            transaction = known.handle
+            known.learn(self._is_open(transaction))
+            if transaction is not None and known.handle is None:
+                # SQL has ended it, and the server keeps its handle until it is told.
+                self._abandon(transaction)
+        return known
+
+    def _is_open(self, transaction: bytes | None) -> bool:
+        asked = messages.query(IS_OPEN, transaction)
+        try:
+            return self._call(lambda: self._started(asked).read_all(None)).num_rows > 0
+        except ProgrammingError as error:
+            # One that has failed answers nothing, but it is there.
+            return error.kind != "not_found"
+
+    def _prepared(self, sql: str, transaction: bytes | None) -> tuple[bytes, bool]:
+        """The handle, and whether it is a query."""
+        made = messages.text(self._act("CreatePreparedStatement", messages.prepare(sql, transaction)), 2)
+        return messages.text(made, 1), bool(messages.text(made, 2))
 
     def _act(self, name: str, body: bytes) -> bytes:
         return next(iter(self._answers(name, body)), b"")
@@ -183,15 +238,5 @@ class RemoteBackend:
     def _put(self, command: bytes, batch: pa.RecordBatch) -> bytes:
         return self._sent(command, batch.schema, [batch])
 
-    def _written(self, command: bytes, data: Any) -> int:
-        reader = pa.RecordBatchReader.from_stream(data)
-        return messages.number(self._sent(command, reader.schema, reader), 1)
-
     def _sent(self, command: bytes, schema: pa.Schema, batches: Any) -> bytes:
-        writer, answers = self._client.do_put(flight.FlightDescriptor.for_command(command), schema, self._options)
-        with writer:
-            for batch in batches:
-                writer.write_batch(batch)
-            writer.done_writing()
-            answer = answers.read()
-        return b"" if answer is None else answer.to_pybytes()
+        return put(self._client, self._options, command, schema, batches)

@@ -6,13 +6,34 @@ that one, where Python sees signals at once.
 
 from __future__ import annotations
 
+import _thread
+import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+from ..errors import InterfaceError
+
 T = TypeVar("T")
 TICK_S = 0.05
+RETURN_S = 0.02
+
+
+class Process:
+    """The one that made something: a process that was forked from it has neither its threads nor its connections."""
+
+    def __init__(self) -> None:
+        self.number = os.getpid()
+
+    @property
+    def is_here(self) -> bool:
+        return self.number == os.getpid()
+
+    def check(self) -> None:
+        if not self.is_here:
+            message = f"the connection was opened by process {self.number}, which this one was forked from"
+            raise InterfaceError(message, hint="connect in this process")
 
 
 def interruptible(call: Callable[[], T]) -> T:
@@ -33,6 +54,22 @@ def interruptible(call: Callable[[], T]) -> T:
     raise value
 
 
+def pulled(next_batch: Callable[[], T | None]) -> Iterator[T]:
+    """Batches for a library that pulls them in C, where exceptions of Python are errors like others: so the signal of a
+    Ctrl-C is raised once more, when that library has come back."""
+
+    def pull() -> T | None:
+        try:
+            return next_batch()
+        except KeyboardInterrupt:
+            again = threading.Timer(RETURN_S, _thread.interrupt_main)
+            again.daemon = True
+            again.start()
+            raise
+
+    return iter(pull, None)
+
+
 def _next(queue: SimpleQueue[Any]) -> Any:
     """Looks for signals between short waits: other libraries leave handlers behind that do not end a wait."""
     while True:
@@ -43,7 +80,9 @@ def _next(queue: SimpleQueue[Any]) -> Any:
 
 
 class Pump:
-    """Reads a stream on a thread of its own, a few pieces ahead."""
+    """Reads a stream on a thread of its own, a few pieces ahead.
+
+    One that broke off, or was stopped, says so whenever it is asked: it never looks like one that came to its end."""
 
     AHEAD = 4
 
@@ -51,6 +90,8 @@ class Pump:
         self._pieces: SimpleQueue[tuple[str, Any]] = SimpleQueue()
         self._room = threading.Semaphore(self.AHEAD)
         self._cancel, self._stopped = cancel, threading.Event()
+        self._process = Process()
+        self._end: tuple[str, Any] | None = None
         threading.Thread(target=self._run, args=[next_piece], name="quiver-rows", daemon=True).start()
 
     def _run(self, next_piece: Callable[[], Any]) -> None:
@@ -67,19 +108,31 @@ class Pump:
 
     def next(self) -> Any:
         """Raises StopIteration at the end. Whoever is interrupted here has cancelled the stream."""
-        try:
-            kind, value = _next(self._pieces)
-        except BaseException:
-            self.stop()
-            raise
-        self._room.release()
-        if kind == "piece":
-            return value
-        self._pieces.put((kind, value))  # the next one who asks is told the same
-        raise StopIteration if kind == "end" else value
+        self._process.check()
+        if self._end is None:
+            try:
+                kind, value = _next(self._pieces)
+            except BaseException:
+                self.stop()
+                raise
+            if self._stopped.is_set():
+                kind, value = "error", InterfaceError("the result is closed", hint="run the query again")
+            if kind == "piece":
+                self._room.release()
+                return value
+            self._end = (kind, value)
+            # Others may be waiting for it.
+            self._pieces.put(self._end)
+        self.check()
+        raise StopIteration
+
+    def check(self) -> None:
+        """Raises what broke the stream off."""
+        if self._end is not None and self._end[0] == "error":
+            raise self._end[1]
 
     def stop(self) -> None:
-        if not self._stopped.is_set():
+        if self._process.is_here and not self._stopped.is_set():
             self._stopped.set()
             self._cancel()
             self._pieces.put(("end", None))

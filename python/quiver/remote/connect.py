@@ -52,10 +52,14 @@ def connect(
 
 def _location(uri: str) -> tuple[str, Any]:
     parts = urlsplit(uri)
-    if parts.scheme not in SCHEMES or not parts.hostname or not parts.port:
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    if parts.scheme not in SCHEMES or not parts.hostname or not port:
         raise ProgrammingError(f'"{uri}" names no server', hint="write grpc://host:port, or grpc+tls://host:port")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    location = flight.Location(f"{SCHEMES[parts.scheme]}://{host}:{parts.port}")
+    location = flight.Location(f"{SCHEMES[parts.scheme]}://{host}:{port}")
     return location.uri.decode(), parts
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -25,16 +27,32 @@ _KINDS = {
     "data loss": "damaged",
     "unavailable": "unavailable",
     "unauthenticated": "unauthenticated",
-    "unauthorized": "permission_denied",
-    "permission denied": "permission_denied",
+    "unauthorized": "denied",
+    "permission denied": "denied",
     "internal": "internal",
     "out of range": "invalid",
+    "out-of-range": "invalid",
     "timeout": "timed_out",
     "deadline exceeded": "timed_out",
 }
-_ERROR = re.compile(r"(?:\w+: )?(?:Flight|gRPC) returned (?P<code>[\w ]+?) error, with message: (?P<message>.*)", re.DOTALL)
+_ERROR = re.compile(
+    r"(?:\w+: )?(?:Flight|gRPC) (?:returned (?P<code>[\w -]+?) error|cancelled call), with message: (?P<message>.*)", re.DOTALL
+)
 _TAIL = re.compile(r"\. gRPC client debug context: .*|\. Client context: .*", re.DOTALL)
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
+
+DETAILS = "x-quiver-error-bin"
+_hints: deque[str] = deque(maxlen=100)
+
+
+def note(details: bytes | str) -> None:
+    """What came beside an error, before pyarrow raises it. Its hint is also the end of the message, where it is found again."""
+    try:
+        hint = json.loads(details).get("hint")
+    except ValueError:
+        return
+    if hint and hint not in _hints:
+        _hints.append(hint)
 
 
 @contextmanager
@@ -47,11 +65,15 @@ def told() -> Iterator[None]:
 
 def translated(error: BaseException) -> Error:
     found = _ERROR.match(str(error))
-    code, message = (found["code"], found["message"]) if found else ("", str(error))
+    code, message = (found["code"] or "cancelled", found["message"]) if found else ("", str(error))
     message = _TAIL.sub("", message)
     place = _PLACE.search(message)
     at = (int(place[1]), int(place[2])) if place else None
-    return of_kind(_kind(code, error), _PLACE.sub("", message), place=at)
+    message = _PLACE.sub("", message)
+    hint = max((hint for hint in _hints.copy() if message.endswith(f"; {hint}")), key=len, default=None)
+    if hint is not None:
+        message = message.removesuffix(f"; {hint}")
+    return of_kind(_kind(code, error), message, hint=hint, place=at)
 
 
 def _kind(code: str, error: BaseException) -> str:
@@ -60,5 +82,5 @@ def _kind(code: str, error: BaseException) -> str:
     if isinstance(error, flight.FlightUnauthenticatedError):
         return "unauthenticated"
     if isinstance(error, flight.FlightUnauthorizedError):
-        return "permission_denied"
+        return "denied"
     return "operational"

@@ -44,6 +44,8 @@ def _format(found: list[str], options: ImportOptions) -> object:
 
     suffixes = {Path(name).suffix.lstrip(".").lower() for name in found}
     name = options.format or (suffixes.pop() if len(suffixes) == 1 else "")
+    if options.format and name not in _FORMATS:
+        raise ProgrammingError(f'"{name}" is not a file format', hint="use parquet, csv, json or arrow")
     if name not in _FORMATS:
         raise ProgrammingError("these files do not say what they are", hint="say it with format=: parquet, csv, json or arrow")
     if _FORMATS[name] != "csv":

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.flight as flight
 
-from ..errors import InterfaceError
+from ..errors import InterfaceError, OperationalError
 from ..sources import Look
 from ..stats import Stats
+from .calls import Process, interruptible, pulled
 from .failures import told
 
 Act = Callable[[str, bytes], list[bytes]]
@@ -18,7 +23,9 @@ Fetch = Callable[[bytes], pa.Table]
 
 
 class MappedSource:
-    """The lease holds the version of the store until the rows were read; what is mapped then stays."""
+    """The lease holds the version of the store until the rows were read; what is mapped then stays.
+
+    Where a file cannot be mapped, or the lease is gone, the table has broken off, and says so from then on."""
 
     is_query = True
     rows_changed = None
@@ -33,6 +40,9 @@ class MappedSource:
         self.schema = pa.ipc.read_schema(pa.py_buffer(described))
         self._batches = self._all_batches()
         self._rows = self._bytes = 0
+        self._process = Process()
+        self._lock = threading.RLock()
+        self._failure: Exception | None = None
         self._is_held = True
         self._is_closed = False
 
@@ -42,36 +52,50 @@ class MappedSource:
         return Stats(rows_returned=self._rows, bytes_returned=self._bytes)
 
     def read_all(self, look: Look | None) -> pa.Table:
-        return pa.Table.from_batches(self._remaining(), self.schema)
+        return pa.Table.from_batches(iter(self.next_batch, None), self.schema)
 
     def next_batch(self) -> pa.RecordBatch | None:
-        return next(self._remaining(), None)
+        self._process.check()
+        with self._lock:
+            self.check()
+            try:
+                with told():
+                    batch = next(self._batches, None)
+            except BaseException as error:
+                interrupted = InterfaceError("reading this table was interrupted", hint="read it again")
+                self._failure = error if isinstance(error, Exception) else interrupted
+                self._release()
+                raise
+            if batch is None:
+                self._release()
+                return None
+            self._rows += batch.num_rows
+            self._bytes += batch.nbytes
+            return batch
 
     def reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self.schema, self._remaining())
+        return pa.RecordBatchReader.from_batches(self.schema, pulled(self.next_batch))
+
+    def check(self) -> None:
+        self._process.check()
+        if self._failure is not None:
+            raise self._failure
+        if self._is_closed:
+            raise InterfaceError("the result is closed", hint="read the table again")
 
     def close(self) -> None:
         self._is_closed = True
         self._release()
 
-    def _remaining(self) -> Iterator[pa.RecordBatch]:
-        while True:
-            if self._is_closed:
-                raise InterfaceError("the result is closed", hint="read the table again")
-            with told():
-                batch = next(self._batches, None)
-            if batch is None:
-                return self._release()
-            self._rows += batch.num_rows
-            self._bytes += batch.nbytes
-            yield batch
-
     def _all_batches(self) -> Iterator[pa.RecordBatch]:
+        # All at once: a lease that ends while rows are read slowly takes none of them away.
+        files = {part["file"]: _mapped(part) for part in self._lease["parts"] if "file" in part}
         for part in self._lease["parts"]:
             if "ticket" in part:
-                yield from self._fetch(part["ticket"].encode()).cast(self.schema).to_batches()
+                rows = interruptible(partial(self._fetch, part["ticket"].encode()))
+                yield from rows.cast(self.schema).to_batches()
                 continue
-            file = pa.ipc.open_file(pa.memory_map(part["file"]))
+            file = pa.ipc.open_file(files[part["file"]])
             for place in part["batches"]:
                 batch = self._fitted(file.get_batch(place["index"]).select(part["columns"]))
                 yield from (batch.slice(start, end - start) for start, end in place["rows"])
@@ -82,6 +106,16 @@ class MappedSource:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _release(self) -> None:
-        if self._is_held:
+        """One that cannot be released ends by itself."""
+        if self._is_held and self._process.is_here:
             self._is_held = False
-            self._act("release_lease", self._lease["lease"].encode())
+            with suppress(pa.ArrowException, flight.FlightError, OSError):
+                interruptible(lambda: self._act("release_lease", self._lease["lease"].encode()))
+
+
+def _mapped(part: dict[str, Any]) -> pa.MemoryMappedFile:
+    file = pa.memory_map(part["file"])
+    if file.size() != part["size_bytes"]:
+        hint = "connect without hand_off if the server runs on another machine"
+        raise OperationalError(f'"{part["file"]}" is not the file that the server means', hint=hint)
+    return file

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from ..errors import InterfaceError
+from ..errors import Error, InterfaceError
 from ..sources import Look
 from ..stats import Stats
-from .calls import Pump
+from .calls import Process, Pump, pulled
 from .failures import told
 
 
@@ -22,10 +21,12 @@ class RemoteSource:
 
     def __init__(self, client: flight.FlightClient, info: flight.FlightInfo, options: flight.FlightCallOptions):
         self._stream = _Stream(client, info.endpoints, options)
-        self.schema = _without_annotations(info.schema)
-        self.is_query = len(info.schema) > 0
-        self.rows_changed = None if self.is_query else info.total_records
         self._report = _report(info.app_metadata)
+        self.kind = str(self._report.get("statement"))
+        self.schema = _without_annotations(info.schema)
+        self.is_query = self.kind == "query"
+        self.rows_changed = info.total_records if self.kind == "write" else None
+        self._process = Process()
         self._pump: Pump | None = None
         self._is_closed = False
 
@@ -34,35 +35,48 @@ class RemoteSource:
         return Stats.of(self._report)
 
     def read_all(self, look: Look | None) -> pa.Table:
-        return pa.Table.from_batches(self._batches(), self.schema)
+        return pa.Table.from_batches(iter(self.next_batch, None), self.schema)
 
     def next_batch(self) -> pa.RecordBatch | None:
-        return next(self._batches(), None)
+        try:
+            return self._next_batch()
+        except Error:
+            raise
+        except BaseException:
+            # What came while the reader was interrupted is lost.
+            self.close()
+            raise
 
     def reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self.schema, self._batches())
+        return pa.RecordBatchReader.from_batches(self.schema, pulled(self.next_batch))
+
+    def check(self) -> None:
+        self._process.check()
+        with told():
+            if self._pump is not None:
+                self._pump.check()
+        if self._is_closed:
+            raise InterfaceError("the result is closed", hint="run the query again")
 
     def close(self) -> None:
         self._is_closed = True
-        if self._pump:
+        if self._pump is not None:
             self._pump.stop()
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        if not self.is_query:
-            return
-        pump = self._started()
+    def _next_batch(self) -> pa.RecordBatch | None:
         while True:
-            if self._is_closed:
-                raise InterfaceError("the result is closed", hint="run the query again")
+            self.check()
+            if not self.is_query:
+                return None
             try:
                 with told():
-                    piece = pump.next()
+                    piece = self._started().next()
             except StopIteration:
-                return
+                return None
             if piece.app_metadata is not None:
                 self._report = _report(piece.app_metadata.to_pybytes())
             if piece.data is not None and piece.data.num_rows:
-                yield pa.RecordBatch.from_arrays(piece.data.columns, schema=self.schema)
+                return pa.RecordBatch.from_arrays(piece.data.columns, schema=self.schema)
 
     def _started(self) -> Pump:
         if self._pump is None:
@@ -101,7 +115,7 @@ class _Stream:
             reader.cancel()
 
 
-def _report(metadata: bytes) -> dict[str, float]:
+def _report(metadata: bytes) -> dict[str, Any]:
     return json.loads(metadata) if metadata else {}
 
 

@@ -1,8 +1,10 @@
-"""The cookie that names a session, sent back with each call."""
+"""What calls have in their headers: the cookie that names a session, sent back with each, and what belongs to errors."""
 
 from __future__ import annotations
 
 import pyarrow.flight as flight
+
+from . import failures
 
 
 class Cookies(flight.ClientMiddlewareFactory):
@@ -26,9 +28,11 @@ class _Exchange(flight.ClientMiddleware):
 
     def received_headers(self, headers: dict[str, list[str]]) -> None:
         for name, values in headers.items():
-            if name.lower() == "set-cookie":
-                for value in values:
+            for value in values:
+                if name.lower() == "set-cookie":
                     self._note(value)
+                elif name.lower() == failures.DETAILS:
+                    failures.note(value)
 
     def _note(self, cookie: str) -> None:
         pair, *attributes = cookie.split(";")

@@ -6,13 +6,19 @@ from typing import Any
 
 from sqlalchemy import exc, pool
 from sqlalchemy.engine import URL, default
-from sqlalchemy.engine.reflection import cache
+from sqlalchemy.engine import reflection as engine_reflection
 
 from .. import dbapi
 from . import reflection
 from .compiler import QuiverCompiler, QuiverDDLCompiler, QuiverTypeCompiler
 
 LEVELS: list[Any] = ["REPEATABLE READ", "AUTOCOMMIT"]
+
+
+def cache(function: Any) -> Any:
+    """SQLAlchemy 1.4 cannot compile a function anew whose annotations are texts."""
+    function.__annotations__ = {}
+    return engine_reflection.cache(function)
 
 
 class QuiverDialect(default.DefaultDialect):
@@ -23,7 +29,7 @@ class QuiverDialect(default.DefaultDialect):
     default_paramstyle = "qmark"
     statement_compiler = QuiverCompiler
     ddl_compiler = QuiverDDLCompiler
-    type_compiler_cls = QuiverTypeCompiler
+    type_compiler = type_compiler_cls = QuiverTypeCompiler
     max_identifier_length = 255
     default_schema_name = "main"
     default_isolation_level = LEVELS[0]
@@ -46,6 +52,9 @@ class QuiverDialect(default.DefaultDialect):
     def import_dbapi(cls) -> Any:
         return dbapi
 
+    if not hasattr(default.DefaultDialect, "import_dbapi"):  # SQLAlchemy 1.4
+        dbapi = import_dbapi
+
     @classmethod
     def get_pool_class(cls, url: URL) -> type[pool.Pool]:
         # A store without a path is another one for each connection.
@@ -56,9 +65,10 @@ class QuiverDialect(default.DefaultDialect):
         for name in ("user", "host", "port"):
             if getattr(url, "username" if name == "user" else name):
                 raise exc.ArgumentError(f"{url!r} names a {name}; write quiver:///path, or quiver+flight://host:port")
-        if "read_only" in options:
-            options["read_only"] = _is_true(options["read_only"])
+        _with_truths(options, "read_only", "autocommit")
         if "threads" in options:
+            if not str(options["threads"]).isdigit():
+                raise exc.ArgumentError(f'"{options["threads"]}" is no number of threads')
             options["threads"] = int(options["threads"])
         return [url.database or None], options
 
@@ -78,7 +88,9 @@ class QuiverDialect(default.DefaultDialect):
         dbapi_connection.autocommit = level == LEVELS[1]
 
     def is_disconnect(self, e: Exception, connection: Any, cursor: Any) -> bool:
-        return isinstance(e, dbapi.InterfaceError) or (isinstance(e, dbapi.OperationalError) and "connect again" in str(e))
+        """A server that is gone, or has forgotten the session: another connection may do better."""
+        is_closed = connection is not None and getattr(connection, "quiver", None) is not None and connection.quiver.is_closed
+        return is_closed or getattr(e, "kind", "") in ("unavailable", "unauthenticated")
 
     @cache
     def get_schema_names(self, connection: Any, **kw: Any) -> list[str]:
@@ -140,6 +152,7 @@ class FlightDialect(QuiverDialect):
 
     def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
         options: dict[str, Any] = dict(url.query)
+        _with_truths(options, "autocommit", "hand_off")
         tls = _is_true(options.pop("tls", "false")) or "tls_ca" in options
         if not url.host or not url.port:
             raise exc.ArgumentError(f"{url!r} names no server; write quiver+flight://host:port")
@@ -147,6 +160,11 @@ class FlightDialect(QuiverDialect):
             options |= {"user": url.username, "password": url.password}
         host = f"[{url.host}]" if ":" in url.host else url.host
         return [f"grpc{'+tls' if tls else ''}://{host}:{url.port}"], options
+
+
+def _with_truths(options: dict[str, Any], *names: str) -> None:
+    """In a URL everything is text, of which "false" is as true as any."""
+    options.update({name: _is_true(options[name]) for name in names if name in options})
 
 
 def _is_true(text: Any) -> bool:

@@ -18,13 +18,14 @@ _SIMPLE: dict[str, Any] = {
     "INTEGER UNSIGNED": types.BigInteger,
     "BIGINT UNSIGNED": types.Numeric,
     "REAL": types.REAL,
-    "DOUBLE": types.Double,
+    "DOUBLE": getattr(types, "Double", types.Float),
     "VARCHAR": types.String,
     "BYTEA": types.LargeBinary,
     "DATE": types.Date,
     "TIME": types.Time,
     "TIMESTAMP WITH TIME ZONE": lambda: types.DateTime(timezone=True),
-    "INTERVAL": types.Interval,
+    # SQLAlchemy's own is an offset from 1970 where a database has none, and months are no timedelta.
+    "INTERVAL": lambda: QuiverType("INTERVAL"),
 }
 _CONSTRAINT = re.compile(r'^\s*CONSTRAINT (?P<name>"(?:[^"]|"")+"|\S+) (?P<kind>PRIMARY KEY|UNIQUE|CHECK) \((?P<inside>.*)\),?$')
 _NAME = re.compile(r'"((?:[^"]|"")+)"|([^",\s]+)')

@@ -3,17 +3,17 @@
 use arrow::array::RecordBatch;
 
 use super::object::{owned_object, words_of};
-use super::principals::Change;
+use super::run::Change;
 use super::statement::{On, Wanted};
 use crate::access::{PUBLIC, all_roles, principal};
 use crate::error::EngineError;
 use crate::session::Running;
 use crate::system::{GrantRow, grant_rows, grants_batch};
 
-pub fn grant(running: &Running, privileges: &Wanted, on: &On, to: Vec<String>) -> Result<Change, EngineError> {
-    let object = owned_object(running, on)?;
-    let words = words_of(privileges, &object)?;
-    Ok(Box::new(move |access| {
+pub fn grant(privileges: Wanted, on: On, to: Vec<String>) -> Change {
+    Box::new(move |now, access| {
+        let object = owned_object(now, &on)?;
+        let words = words_of(&privileges, &object)?;
         for name in &to {
             if name != PUBLIC {
                 principal(access, name)?;
@@ -21,13 +21,13 @@ pub fn grant(running: &Running, privileges: &Wanted, on: &On, to: Vec<String>) -
             access.grant(name, object.clone(), words.iter().cloned());
         }
         Ok(())
-    }))
+    })
 }
 
-pub fn revoke(running: &Running, privileges: &Wanted, on: &On, from: Vec<String>) -> Result<Change, EngineError> {
-    let object = owned_object(running, on)?;
-    let words = words_of(privileges, &object)?;
-    Ok(Box::new(move |access| {
+pub fn revoke(privileges: Wanted, on: On, from: Vec<String>) -> Change {
+    Box::new(move |now, access| {
+        let object = owned_object(now, &on)?;
+        let words = words_of(&privileges, &object)?;
         for name in &from {
             if name != PUBLIC {
                 principal(access, name)?;
@@ -35,7 +35,7 @@ pub fn revoke(running: &Running, privileges: &Wanted, on: &On, from: Vec<String>
             access.revoke(name, &object, &words);
         }
         Ok(())
-    }))
+    })
 }
 
 /// Those of a name, with what it has by its roles; of who asks without one. A session of the process itself has no

@@ -11,6 +11,7 @@
 //! ```
 
 mod grants;
+mod now;
 mod object;
 mod parse;
 mod principals;

@@ -6,39 +6,38 @@ use datafusion::common::TableReference;
 use pmem_store::{GrantObject, StoreError};
 
 use super::super::ddl::resolve;
+use super::now::Now;
 use super::statement::{On, Wanted};
 use crate::access::Privilege;
 use crate::error::EngineError;
-use crate::session::Running;
 use crate::system::SYSTEM;
 
 /// The object, as the statement's user sees it, who must own it.
-pub fn owned_object(running: &Running, on: &On) -> Result<GrantObject, EngineError> {
+pub fn owned_object(now: &Now, on: &On) -> Result<GrantObject, EngineError> {
     match on {
         On::Store => {
-            running.catalog.check(|permit| permit.admin("grant on the store"))?;
+            now.check(|permit| permit.admin("grant on the store"))?;
             Ok(GrantObject::Store)
         }
         On::Schema(name) => {
-            if name == SYSTEM || !running.catalog.snapshot().has_namespace(name) {
+            if name == SYSTEM || !now.snapshot().has_namespace(name) {
                 return Err(StoreError::DoesNotExist { kind: "schema", name: name.clone() }.into());
             }
-            running.catalog.check(|permit| permit.schema(Privilege::Ownership, name))?;
+            now.check(|permit| permit.schema(Privilege::Ownership, name))?;
             Ok(GrantObject::Schema(name.clone()))
         }
-        On::Table(name) => table_or_view(running, name),
+        On::Table(name) => table_or_view(now, name),
     }
 }
 
-fn table_or_view(running: &Running, name: &TableReference) -> Result<GrantObject, EngineError> {
+fn table_or_view(now: &Now, name: &TableReference) -> Result<GrantObject, EngineError> {
     let (namespace, name) = resolve(name)?;
-    let snapshot = running.catalog.snapshot();
-    if let Some(table) = snapshot.table(&namespace, &name)? {
-        running.catalog.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
+    if let Some(table) = now.snapshot().table(&namespace, &name)? {
+        now.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
         return Ok(GrantObject::Table(table.record().id));
     }
-    if let Some(view) = snapshot.view(&namespace, &name)? {
-        running.catalog.check(|permit| permit.view(Privilege::Ownership, &view))?;
+    if let Some(view) = now.snapshot().view(&namespace, &name)? {
+        now.check(|permit| permit.view(Privilege::Ownership, &view))?;
         return Ok(GrantObject::View(namespace, name));
     }
     Err(StoreError::DoesNotExist { kind: "table", name }.into())

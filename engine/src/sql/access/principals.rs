@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use pmem_store::{Access, PrincipalRecord, StoreError};
 
+use super::run::Change;
 use super::statement::UserChange;
 use crate::access::{PUBLIC, Secret, all_roles, check_admins_left, hashed, principal, random_epoch};
 use crate::error::EngineError;
@@ -11,22 +12,30 @@ use crate::write::now_ms;
 
 const NAME_BYTES_MAX: usize = 128;
 
-/// A change of users and roles; it runs while nobody else changes them.
-pub type Change = Box<dyn FnOnce(&mut Access) -> Result<(), EngineError> + Send>;
+/// What only admins do with them.
+pub const MANAGE: &str = "manage users and roles";
+
+/// Admins alone change users and roles: as of when it is done, because this is what takes that away, too.
+fn managed(change: impl FnOnce(&mut Access) -> Result<(), EngineError> + Send + 'static) -> Change {
+    Box::new(move |now, access| {
+        now.check(|permit| permit.admin(MANAGE))?;
+        change(access)
+    })
+}
 
 /// Takes as long as a hash of the password does.
 pub fn create_user(name: String, password: &Secret, is_admin: bool, if_not_exists: bool) -> Result<Change, EngineError> {
     check_name(&name)?;
     let (password_hash, epoch) = (Some(hashed(password)?), random_epoch()?);
     let record = PrincipalRecord { name, password_hash, epoch, is_admin, member_of: BTreeSet::new(), created_at_ms: now_ms() };
-    Ok(Box::new(move |access| create(access, record, if_not_exists)))
+    Ok(managed(move |access| create(access, record, if_not_exists)))
 }
 
 pub fn create_role(name: String, if_not_exists: bool) -> Result<Change, EngineError> {
     check_name(&name)?;
     let member_of = BTreeSet::new();
     let record = PrincipalRecord { name, password_hash: None, epoch: random_epoch()?, is_admin: false, member_of, created_at_ms: now_ms() };
-    Ok(Box::new(move |access| create(access, record, if_not_exists)))
+    Ok(managed(move |access| create(access, record, if_not_exists)))
 }
 
 fn create(access: &mut Access, record: PrincipalRecord, if_not_exists: bool) -> Result<(), EngineError> {
@@ -44,7 +53,7 @@ pub fn alter_user(name: String, change: UserChange) -> Result<Change, EngineErro
         UserChange::Password(password) => Some((hashed(password)?, random_epoch()?)),
         UserChange::Admin(_) => None,
     };
-    Ok(Box::new(move |access| {
+    Ok(managed(move |access| {
         let mut record = existing(access, &name, true)?;
         match (change, new_password) {
             (UserChange::Admin(is_admin), _) => record.is_admin = is_admin,
@@ -58,7 +67,7 @@ pub fn alter_user(name: String, change: UserChange) -> Result<Change, EngineErro
 }
 
 pub fn drop_principal(name: String, is_user: bool, if_exists: bool) -> Change {
-    Box::new(move |access| {
+    managed(move |access| {
         if if_exists && access.principal(&name).is_none() {
             return Ok(());
         }
@@ -70,7 +79,7 @@ pub fn drop_principal(name: String, is_user: bool, if_exists: bool) -> Change {
 }
 
 pub fn grant_roles(roles: Vec<String>, to: Vec<String>) -> Change {
-    Box::new(move |access| {
+    managed(move |access| {
         for role in &roles {
             existing(access, role, false)?;
             for name in &to {
@@ -88,7 +97,7 @@ pub fn grant_roles(roles: Vec<String>, to: Vec<String>) -> Change {
 }
 
 pub fn revoke_roles(roles: Vec<String>, from: Vec<String>) -> Change {
-    Box::new(move |access| {
+    managed(move |access| {
         for name in &from {
             let mut record = principal(access, name)?.as_ref().clone();
             for role in &roles {

@@ -3,12 +3,17 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use pmem_store::Access;
 
+use super::now::Now;
 use super::statement::AccessStatement;
 use super::{grants, principals};
 use crate::error::EngineError;
 use crate::session::Running;
 use crate::write::{blocking, state_error};
+
+/// A change of users, roles and grants; it runs while nobody else changes them, nor anything that they are about.
+pub type Change = Box<dyn FnOnce(&Now, &mut Access) -> Result<(), EngineError> + Send>;
 
 /// The rows of SHOW GRANTS.
 pub async fn run_access(running: &Running, statement: AccessStatement) -> Result<Option<RecordBatch>, EngineError> {
@@ -20,26 +25,29 @@ pub async fn run_access(running: &Running, statement: AccessStatement) -> Result
         return Err(state_error(message, "end the transaction first"));
     }
     running.catalog.write_scope().check_writable()?;
-    let store = Arc::clone(&running.engine.store);
-    match statement {
-        AccessStatement::Grant { privileges, on, to } => {
-            let change = grants::grant(running, &privileges, &on, to)?;
-            blocking(move || store.change_access(change)).await?;
-        }
-        AccessStatement::Revoke { privileges, on, from } => {
-            let change = grants::revoke(running, &privileges, &on, from)?;
-            blocking(move || store.change_access(change)).await?;
-        }
-        statement => {
-            running.catalog.check(|permit| permit.admin("manage users and roles"))?;
-            // A hash takes tens of milliseconds, and the commit a flush.
-            blocking(move || store.change_access(of_principals(statement)?)).await?;
-        }
+    if !matches!(statement, AccessStatement::Grant { .. } | AccessStatement::Revoke { .. }) {
+        // Before a password is hashed for nothing.
+        running.catalog.check(|permit| permit.admin(principals::MANAGE))?;
     }
+    let (store, access, gate) = (Arc::clone(&running.engine.store), running.access.clone(), Arc::clone(running.gate()));
+    // A hash takes tens of milliseconds, and the commit a flush.
+    blocking(move || {
+        let change = change_of(statement)?;
+        let changed = store.change_access(|users| {
+            change(&Now::of(&store, access.as_deref())?, users)?;
+            // Who ends the statement comes before this, or too late.
+            gate.seal()
+        });
+        if changed.is_err() {
+            gate.unseal();
+        }
+        changed
+    })
+    .await?;
     Ok(None)
 }
 
-fn of_principals(statement: AccessStatement) -> Result<principals::Change, EngineError> {
+fn change_of(statement: AccessStatement) -> Result<Change, EngineError> {
     Ok(match statement {
         AccessStatement::CreateUser { name, password, is_admin, if_not_exists } => {
             principals::create_user(name, &password, is_admin, if_not_exists)?
@@ -50,8 +58,8 @@ fn of_principals(statement: AccessStatement) -> Result<principals::Change, Engin
         AccessStatement::DropRole { name, if_exists } => principals::drop_principal(name, false, if_exists),
         AccessStatement::GrantRoles { roles, to } => principals::grant_roles(roles, to),
         AccessStatement::RevokeRoles { roles, from } => principals::revoke_roles(roles, from),
-        AccessStatement::Grant { .. } | AccessStatement::Revoke { .. } | AccessStatement::ShowGrants { .. } => {
-            return Err(EngineError::internal("the statement is about no user or role"));
-        }
+        AccessStatement::Grant { privileges, on, to } => grants::grant(privileges, on, to),
+        AccessStatement::Revoke { privileges, on, from } => grants::revoke(privileges, on, from),
+        AccessStatement::ShowGrants { .. } => return Err(EngineError::internal("SHOW GRANTS changes nothing")),
     })
 }

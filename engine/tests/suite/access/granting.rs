@@ -3,6 +3,7 @@
 use engine::ErrorKind;
 
 use super::house;
+use crate::helpers::{run, wait};
 
 #[test]
 fn grants_are_shown_with_what_comes_by_roles() {
@@ -64,4 +65,40 @@ fn grants_stay_when_the_store_is_closed() {
     db.run("REVOKE FILES FROM bob");
     let db = db.reopened();
     assert_eq!(db.rows("SHOW GRANTS FOR bob"), ["bob|SELECT|table|main|t"]);
+}
+
+#[test]
+fn a_transaction_sees_no_grants_on_what_others_have_made_since_it_began() {
+    let db = house(&["bob", "ann"]);
+    let bob = db.as_user("bob");
+    bob.run("BEGIN");
+    db.script("CREATE SCHEMA hidden; CREATE VIEW hidden.v AS SELECT 1 AS a; GRANT SELECT ON SCHEMA hidden TO ann; GRANT SELECT ON hidden.v TO ann");
+    for sql in ["SELECT * FROM system.grants", "SHOW GRANTS"] {
+        assert!(bob.rows(sql).is_empty(), "{sql}");
+    }
+    bob.run("ROLLBACK");
+    assert!(bob.rows("SELECT * FROM system.grants").is_empty());
+}
+
+/// Who grants finds out what is there while nobody commits, so that no grant is left of what is gone.
+#[test]
+fn a_grant_on_a_table_that_is_dropped_meanwhile_is_left_nowhere() {
+    let db = house(&["bob"]);
+    let (session, rounds) = (db.engine.session().unwrap(), 100);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..rounds {
+                db.script("CREATE TABLE t (a INT); CREATE SCHEMA s; DROP TABLE t; DROP SCHEMA s");
+            }
+        });
+        for _ in 0..rounds {
+            for sql in ["GRANT SELECT ON t TO bob", "GRANT SELECT ON SCHEMA s TO bob"] {
+                if let Err(error) = wait(run(&session, sql)) {
+                    assert_eq!(error.kind(), ErrorKind::NotFound, "{sql}: {error}");
+                }
+            }
+        }
+    });
+    assert_eq!(db.engine.store().access().grants().count(), 0);
+    assert!(db.rows("SHOW GRANTS FOR bob").is_empty());
 }

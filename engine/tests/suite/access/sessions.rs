@@ -1,8 +1,10 @@
 //! What changes for sessions that are open.
 
 use engine::ErrorKind;
+use engine::import::{FileScan, LoadMode, LoadOptions, ReadOptions};
 
 use super::house;
+use crate::helpers::{numbers, soon, wait};
 
 #[test]
 fn a_dropped_user_can_do_nothing_more_in_sessions_that_are_open() {
@@ -55,6 +57,23 @@ fn an_admin_that_is_one_no_more_is_so_at_once() {
     db.run("ALTER USER bob NOT ADMIN");
     bob.unseen("SELECT * FROM t");
     bob.denied("CHECKPOINT");
+}
+
+/// Files go with the last snapshot that has them.
+#[test]
+fn what_was_refused_to_a_session_is_not_kept_by_it() {
+    let db = house(&["bob"]);
+    db.load("t", &[], &numbers(0, 1_000));
+    db.run("GRANT INSERT ON t TO bob");
+    let bob = db.as_user("bob");
+    assert_eq!(bob.session.mapped_table("main", "t", None, None).unwrap_err().kind(), ErrorKind::Denied);
+    let csv = db.file("rows.csv");
+    std::fs::write(&csv, "id,k,r,s\n").unwrap();
+    let scan = FileScan::open(&[csv], ReadOptions::default()).unwrap();
+    let load = LoadOptions { namespace: "main".into(), table: "t".into(), order_by: vec![], mode: LoadMode::Append };
+    assert_eq!(wait(bob.session.import(load, scan)).unwrap_err().kind(), ErrorKind::Denied);
+    db.run("DROP TABLE t");
+    assert!(soon(|| db.segment_files().is_empty()), "{:?}", db.segment_files());
 }
 
 #[test]

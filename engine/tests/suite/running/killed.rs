@@ -92,6 +92,22 @@ fn a_transaction_whose_statement_was_killed_can_only_be_rolled_back() {
     assert_eq!(db.value("SELECT count(*) FROM sink"), "0");
 }
 
+/// A session that goes on holds no files of a statement that nobody waits for any more.
+#[test]
+fn a_statement_that_is_dropped_while_it_runs_keeps_no_files() {
+    let db = Db::new();
+    db.load("t", &[], &numbers(0, 100_000));
+    db.run("CREATE TABLE sink (a BIGINT)");
+    let session = session(&db.engine);
+    let sql = "DELETE FROM t WHERE id IN (SELECT a.r + b.r FROM t a JOIN t b ON a.k = b.k)";
+    let task = spawned(&session, sql);
+    in_state(&db, sql, "running");
+    task.abort();
+    assert!(soon(|| listed(&db) == 0));
+    db.run("DROP TABLE t");
+    assert!(soon(|| db.segment_files().is_empty()), "{:?}", db.segment_files());
+}
+
 #[test]
 fn kill_works_in_a_transaction_that_has_failed() {
     let db = Db::new();

@@ -1,10 +1,12 @@
 //! So many statements at once, and those that wait for their turn.
 
+use std::time::Duration;
+
 use engine::ErrorKind;
 use futures::StreamExt;
 
 use super::{ENDLESS, SILENT, ended, in_state, listed, session, spawned, with};
-use crate::helpers::{Db, wait};
+use crate::helpers::{Db, Random, soon, wait};
 
 fn one_at_once() -> Db {
     with(|options| options.queries_max = Some(1))
@@ -136,6 +138,66 @@ fn writes_wait_for_their_turn_too() {
     assert!(ended(running).is_err());
     ended(waiting).unwrap();
     assert_eq!(db.value("SELECT count(*) FROM t"), "10");
+}
+
+#[test]
+fn a_copy_that_waits_and_is_dropped_keeps_nobody_waiting() {
+    let db = one_at_once();
+    let running = spawned(&session(&db.engine), SILENT);
+    let id = in_state(&db, SILENT, "running");
+    let copy = format!("COPY ({}) TO '{}'", sql(1), db.file("out.csv"));
+    let dropped = spawned(&session(&db.engine), &copy);
+    in_state(&db, &copy[..20], "queued");
+    let behind = spawned(&session(&db.engine), &sql(2));
+    in_state(&db, &sql(2), "queued");
+    dropped.abort();
+    assert!(soon(|| listed(&db) == 2));
+    db.run(&format!("KILL {id}"));
+    assert!(ended(running).is_err());
+    assert_eq!(ended(behind).unwrap().rows(), ["12"]);
+    assert!(!std::path::Path::new(&db.file("out.csv")).exists());
+}
+
+#[test]
+fn a_copy_whose_answer_nobody_takes_holds_no_place() {
+    let db = one_at_once();
+    let session = session(&db.engine);
+    let path = db.file("out.csv");
+    let mut output = wait(session.execute(&format!("COPY ({}) TO '{path}'", sql(1)))).unwrap();
+    // It begins when it is asked for the first time, and needs nobody from then on.
+    wait(async { assert!(futures::poll!(output.next()).is_pending()) });
+    assert!(soon(|| std::fs::read_to_string(&path).is_ok_and(|text| text.contains("11"))));
+    assert_eq!(db.value(&sql(2)), "12");
+    assert_eq!(wait(output.next()).unwrap().unwrap().num_rows(), 1);
+}
+
+/// Whenever a statement is dropped, also while a task of it is just asking for a place, what it had is there for others.
+#[test]
+fn statements_that_are_dropped_at_any_moment_leave_all_places() {
+    let db = with(|options| options.queries_max = Some(2));
+    let mut random = Random(7);
+    for number in 0..300 {
+        let query = sql(number);
+        let text = match number % 3 {
+            0 => query,
+            1 => format!("COPY ({query}) TO '{}'", db.file(&format!("{number}.csv"))),
+            _ => format!("CREATE TABLE t{number} AS {}", query.replace("SELECT", "SELECT 1 AS a, ")),
+        };
+        let task = spawned(&session(&db.engine), &text);
+        std::thread::sleep(Duration::from_micros(random.below(3_000) as u64));
+        task.abort();
+    }
+    assert!(soon(|| listed(&db) == 0), "{:?}", db.rows("SELECT state, statement FROM system.queries"));
+    let tasks = [1, 2].map(|number| spawned(&session(&db.engine), &sql(number)));
+    assert_eq!(tasks.map(|task| ended(task).unwrap().rows()), [["11"], ["12"]]);
+    // Both places, at the same time.
+    let held = [SILENT, SILENT].map(|silent| spawned(&session(&db.engine), silent));
+    let running = "SELECT query_id FROM system.queries WHERE statement LIKE 'SELECT count(*) FROM generate_series%' AND state = 'running'";
+    assert!(soon(|| db.rows(running).len() == 2), "{:?}", db.rows("SELECT state, statement FROM system.queries"));
+    for id in db.rows(running) {
+        db.run(&format!("KILL {id}"));
+    }
+    held.into_iter().for_each(|task| assert!(ended(task).is_err()));
 }
 
 /// Many statements of many sessions on two places: all of them come to their end.

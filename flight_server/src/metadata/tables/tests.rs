@@ -10,6 +10,7 @@ use arrow_flight::sql::CommandGetTables;
 
 use crate::metadata::tables;
 use crate::metadata::tests::{Db, rows};
+use crate::stream::{WireTypes, wire_schema};
 
 fn everything() -> CommandGetTables {
     CommandGetTables::default()
@@ -24,13 +25,17 @@ fn in_main(pattern: &str) -> CommandGetTables {
 }
 
 fn found(db: &Db, command: &CommandGetTables) -> Vec<String> {
-    rows(&db.wait(tables::batch(&db.session, command)).unwrap())
+    rows(&db.wait(tables::batch(&db.session, command, WireTypes::default())).unwrap())
 }
 
 /// The columns of one table, as a client reads them.
 fn columns(db: &Db, table: &str) -> Schema {
+    columns_for(db, table, WireTypes::default())
+}
+
+fn columns_for(db: &Db, table: &str, types: WireTypes) -> Schema {
     let command = CommandGetTables { include_schema: true, ..in_main(table) };
-    let batch = db.wait(tables::batch(&db.session, &command)).unwrap();
+    let batch = db.wait(tables::batch(&db.session, &command, types)).unwrap();
     assert_eq!(batch.num_rows(), 1, "{table}");
     try_schema_from_ipc_buffer(batch.column(4).as_binary::<i32>().value(0)).unwrap()
 }
@@ -151,10 +156,30 @@ fn columns_say_where_they_are_and_what_they_hold() {
 }
 
 #[test]
+fn a_column_has_the_type_in_which_its_values_come() {
+    let declared = "a TINYINT UNSIGNED, b SMALLINT UNSIGNED, c INTEGER UNSIGNED, d BIGINT UNSIGNED, e INTEGER, f VARCHAR";
+    let db = Db::with(&format!("CREATE TABLE t ({declared})"));
+    let select = db.wait(db.session.describe("SELECT * FROM t")).unwrap().schema;
+    for types in [WireTypes::default(), WireTypes { jdbc: true, ..WireTypes::default() }, WireTypes { views: true, ..WireTypes::default() }] {
+        let (listed, sent) = (columns_for(&db, "t", types), wire_schema(&select, types));
+        for (column, result) in listed.fields().iter().zip(sent.fields()) {
+            assert_eq!(column.data_type(), result.data_type(), "{}", column.name());
+            assert_eq!(told(column, "TYPE_NAME"), told(result, "TYPE_NAME"), "{}", column.name());
+        }
+    }
+    let names = |types| -> Vec<String> {
+        columns_for(&db, "t", types).fields().iter().map(|field| told(field, "TYPE_NAME").unwrap().to_string()).collect()
+    };
+    assert_eq!(names(WireTypes::default())[2..4], ["INTEGER UNSIGNED", "BIGINT UNSIGNED"]);
+    let jdbc = WireTypes { jdbc: true, ..WireTypes::default() };
+    assert_eq!(names(jdbc), ["SMALLINT", "INTEGER", "BIGINT", "DECIMAL", "INTEGER", "VARCHAR"]);
+}
+
+#[test]
 fn the_columns_are_a_message_that_a_stream_could_begin_with() {
     let db = Db::with("CREATE TABLE t (a INT)");
     let command = CommandGetTables { include_schema: true, ..in_main("t") };
-    let batch = db.wait(tables::batch(&db.session, &command)).unwrap();
+    let batch = db.wait(tables::batch(&db.session, &command, WireTypes::default())).unwrap();
     let mut stream = batch.column(4).as_binary::<i32>().value(0).to_vec();
     // What ends a stream.
     stream.extend([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
@@ -168,7 +193,7 @@ fn the_columns_are_a_message_that_a_stream_could_begin_with() {
 fn every_table_there_is_has_columns() {
     let db = Db::with("CREATE TABLE t (a INT)");
     let command = CommandGetTables { include_schema: true, ..everything() };
-    let batch = db.wait(tables::batch(&db.session, &command)).unwrap();
+    let batch = db.wait(tables::batch(&db.session, &command, WireTypes::default())).unwrap();
     for (message, name) in batch.column(4).as_binary::<i32>().iter().zip(rows(&batch)) {
         assert!(!try_schema_from_ipc_buffer(message.unwrap()).unwrap().fields().is_empty(), "{name}");
     }

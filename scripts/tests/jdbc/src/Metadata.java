@@ -68,6 +68,29 @@ final class Metadata extends Check {
     same(List.of("id", "price"), column(metadata.getColumns(null, "shop", "dear", null), "COLUMN_NAME"));
   }
 
+  /** JDBC has no unsigned integers, and their values come in the next type that has them all. */
+  public void columnsHaveTheTypesOfTheirValues() throws Exception {
+    execute("CREATE SCHEMA IF NOT EXISTS unsigned");
+    execute("CREATE OR REPLACE TABLE unsigned.counts (a TINYINT UNSIGNED, b SMALLINT UNSIGNED, c INTEGER UNSIGNED, d BIGINT UNSIGNED)");
+    execute("INSERT INTO unsigned.counts VALUES (1, 2, 3, 4)");
+    List<Object> listed = new ArrayList<>();
+    List<Object> names = new ArrayList<>();
+    try (ResultSet columns = metadata.getColumns(null, "unsigned", "counts", "%")) {
+      while (columns.next()) {
+        listed.add(columns.getInt("DATA_TYPE"));
+        names.add(columns.getString("TYPE_NAME"));
+      }
+    }
+    List<Object> results = new ArrayList<>();
+    try (var statement = connection.createStatement(); ResultSet rows = statement.executeQuery("SELECT * FROM unsigned.counts")) {
+      for (int column = 1; column <= rows.getMetaData().getColumnCount(); column++) {
+        results.add(rows.getMetaData().getColumnType(column));
+      }
+    }
+    same(results, listed);
+    same(List.of("SMALLINT", "INTEGER", "BIGINT", "DECIMAL"), names);
+  }
+
   public void primaryKeysInTheirOwnOrder() throws Exception {
     List<List<Object>> keys = new ArrayList<>();
     try (ResultSet result = metadata.getPrimaryKeys(null, "shop", "orders")) {

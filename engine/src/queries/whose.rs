@@ -1,0 +1,44 @@
+//! Whose a statement is.
+
+use std::sync::Arc;
+
+/// Who runs statements. The process itself goes by the name of the user of the machine, and is nobody who can log in,
+/// whatever users of that name there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whose {
+    name: Arc<str>,
+    is_process: bool,
+}
+
+impl Whose {
+    pub fn user(name: &str) -> Whose {
+        Whose { name: name.into(), is_process: false }
+    }
+
+    pub fn process(name: &str) -> Whose {
+        Whose { name: name.into(), is_process: true }
+    }
+
+    /// To be shown.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Whether it is the user of this name.
+    pub fn is_user(&self, name: &str) -> bool {
+        !self.is_process && *self.name == *name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_is_no_user_of_its_name() {
+        let (process, user) = (Whose::process("ann"), Whose::user("ann"));
+        assert_ne!(process, user);
+        assert!(user.is_user("ann") && !user.is_user("bob") && !process.is_user("ann"));
+        assert_eq!(process.name(), user.name());
+    }
+}

@@ -1,0 +1,136 @@
+//! The one message of a call: it is waited for only while it comes. Calls that send streams of messages are left alone here;
+//! [`crate::running`] waits for those.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use tokio::time::{Instant, Sleep};
+use tonic::body::Body;
+use tonic::codegen::{Service, http};
+use tonic::server::NamedService;
+use tonic::Status;
+
+/// Calls whose clients send as many messages as they like.
+const STREAMING: [&str; 3] = ["/Handshake", "/DoPut", "/DoExchange"];
+
+/// A service whose requests have to come.
+#[derive(Clone)]
+pub struct Received<S> {
+    pub service: S,
+    /// Between two pieces of a request.
+    pub silence: Duration,
+    /// For all of it.
+    pub longest: Duration,
+}
+
+impl<S: Service<http::Request<Body>>> Service<http::Request<Body>> for Received<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.service.poll_ready(context)
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> S::Future {
+        let is_streaming = STREAMING.iter().any(|call| request.uri().path().ends_with(call));
+        self.service.call(match is_streaming {
+            true => request,
+            false => request.map(|body| Body::new(Awaited::new(body, self.silence, self.longest))),
+        })
+    }
+}
+
+impl<S: NamedService> NamedService for Received<S> {
+    const NAME: &'static str = S::NAME;
+}
+
+/// A body that ends with an error when nothing more of it comes.
+struct Awaited {
+    body: Body,
+    silence: Duration,
+    until: Instant,
+    heard: Instant,
+    /// Set when there is something to wait for: most requests are there whole.
+    alarm: Option<Pin<Box<Sleep>>>,
+}
+
+impl Awaited {
+    fn new(body: Body, silence: Duration, longest: Duration) -> Awaited {
+        let now = Instant::now();
+        Awaited { body, silence, until: now + longest, heard: now, alarm: None }
+    }
+
+    fn poll_alarm(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let at = self.until.min(self.heard + self.silence);
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
+        if alarm.deadline() != at {
+            alarm.as_mut().reset(at);
+        }
+        alarm.as_mut().poll(context)
+    }
+}
+
+impl HttpBody for Awaited {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if polled.is_ready() {
+            self.heard = Instant::now();
+            return polled;
+        }
+        ready!(self.poll_alarm(context));
+        Poll::Ready(Some(Err(Status::deadline_exceeded("the request did not come whole in time; send it again"))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::{BodyExt, StreamBody};
+
+    use super::*;
+
+    fn awaited(pieces: impl futures::Stream<Item = Bytes> + Send + 'static, silence: Duration, longest: Duration) -> Awaited {
+        use futures::StreamExt;
+        let frames = pieces.map(|piece| Ok::<_, Status>(Frame::data(piece)));
+        Awaited::new(Body::new(StreamBody::new(frames)), silence, longest)
+    }
+
+    fn every(pause: Duration, count: usize) -> impl futures::Stream<Item = Bytes> + Send + 'static {
+        futures::stream::unfold(count, move |left| async move {
+            tokio::time::sleep(pause).await;
+            Some((Bytes::from_static(b"x"), left.checked_sub(1)?))
+        })
+    }
+
+    const MILLISECOND: Duration = Duration::from_millis(1);
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn what_comes_slowly_is_waited_for_and_silence_is_not() {
+        let slow = awaited(every(300 * MILLISECOND, 8), 2000 * MILLISECOND, LONG);
+        assert_eq!(slow.collect().await.unwrap().to_bytes().len(), 8);
+        let silent = awaited(every(LONG, 8), 50 * MILLISECOND, LONG);
+        assert_eq!(silent.collect().await.unwrap_err().code(), tonic::Code::DeadlineExceeded);
+    }
+
+    #[tokio::test]
+    async fn what_never_ends_is_not_waited_for() {
+        let endless = awaited(every(20 * MILLISECOND, usize::MAX), LONG, 300 * MILLISECOND);
+        assert_eq!(endless.collect().await.unwrap_err().code(), tonic::Code::DeadlineExceeded);
+    }
+}

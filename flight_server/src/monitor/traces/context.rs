@@ -1,0 +1,136 @@
+//! Which trace a span belongs to, and which one a thread is working for.
+
+use std::cell::Cell;
+
+use uuid::Uuid;
+
+/// A span, as those below it name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Context {
+    pub trace_id: [u8; 16],
+    pub span_id: [u8; 8],
+    /// Whoever began the trace may have decided that nobody is to keep it.
+    pub is_sampled: bool,
+}
+
+const SAMPLED: u8 = 1;
+
+thread_local! {
+    static CURRENT: Cell<Option<Context>> = const { Cell::new(None) };
+}
+
+impl Context {
+    /// That of the caller: the header `traceparent` of W3C. None where it is not understood, as if it were not there.
+    pub fn of_header(text: &str) -> Option<Context> {
+        let mut parts = text.trim().split('-');
+        let (version, trace_id, span_id, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        // Later versions may say more behind that.
+        let [version] = bytes(version)?;
+        if version == u8::MAX || (version == 0 && parts.next().is_some()) {
+            return None;
+        }
+        let ([flags], trace_id, span_id) = (bytes(flags)?, bytes(trace_id)?, bytes(span_id)?);
+        let is_named = trace_id != [0; 16] && span_id != [0; 8];
+        is_named.then_some(Context { trace_id, span_id, is_sampled: flags & SAMPLED != 0 })
+    }
+
+    /// Of a trace that begins here.
+    pub fn new() -> Context {
+        Context { trace_id: Uuid::new_v4().into_bytes(), span_id: span_id(), is_sampled: true }
+    }
+
+    /// A span below this one.
+    pub fn below(self) -> Context {
+        Context { span_id: span_id(), ..self }
+    }
+
+    /// That of the call which this thread is working for.
+    pub fn current() -> Option<Context> {
+        CURRENT.get()
+    }
+
+    /// Runs `work` for this span.
+    pub fn within<T>(self, work: impl FnOnce() -> T) -> T {
+        /// Also when `work` panics.
+        struct Before(Option<Context>);
+        impl Drop for Before {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let _before = Before(CURRENT.replace(Some(self)));
+        work()
+    }
+
+    /// As a span and `traceparent` have it.
+    pub fn flags(self) -> u8 {
+        if self.is_sampled { SAMPLED } else { 0 }
+    }
+}
+
+fn span_id() -> [u8; 8] {
+    let (id, _) = Uuid::new_v4().as_u64_pair();
+    id.to_be_bytes()
+}
+
+/// Of lower case hexadecimal digits, as the header has them.
+fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.as_bytes();
+    if digits.len() != 2 * N || !digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')) {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+    const SPAN: &str = "b7ad6b7169203331";
+
+    #[test]
+    fn the_caller_says_which_trace_it_is() {
+        let context = Context::of_header(&format!("00-{TRACE}-{SPAN}-01")).unwrap();
+        assert_eq!((context.trace_id[0], context.span_id[7], context.is_sampled), (0x0a, 0x31, true));
+        assert!(!Context::of_header(&format!("00-{TRACE}-{SPAN}-00")).unwrap().is_sampled);
+        assert_eq!(Context::of_header(&format!("01-{TRACE}-{SPAN}-01-more")).unwrap(), context);
+        let below = context.below();
+        assert_eq!(below.trace_id, context.trace_id);
+        assert_ne!(below.span_id, context.span_id);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_passed_over() {
+        let none = "0".repeat(32);
+        for header in [
+            String::new(),
+            "00".to_string(),
+            format!("00-{TRACE}-{SPAN}"),
+            format!("00-{TRACE}-{SPAN}-01-more"),
+            format!("ff-{TRACE}-{SPAN}-01"),
+            format!("00-{none}-{SPAN}-01"),
+            format!("00-{TRACE}-0000000000000000-01"),
+            format!("00-{}-{SPAN}-01", TRACE.to_uppercase()),
+            format!("00-{TRACE}-{SPAN}x-01"),
+            format!("00-{TRACE}ü-{SPAN}-01"),
+        ] {
+            assert_eq!(Context::of_header(&header), None, "{header}");
+        }
+    }
+
+    #[test]
+    fn a_thread_works_for_one_call_at_a_time() {
+        let (outer, inner) = (Context::new(), Context::new());
+        assert_eq!(Context::current(), None);
+        outer.within(|| {
+            inner.within(|| assert_eq!(Context::current(), Some(inner)));
+            assert_eq!(Context::current(), Some(outer));
+        });
+        assert_eq!(Context::current(), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! How long and how full a message may be before it is taken apart: what is a few bytes on the wire can be very many in memory.
+
+use bytes::Buf;
+use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
+use tonic::Status;
+
+/// Of a command or a request that holds no statement and no result.
+const BYTES_MAX: usize = 1 << 20;
+/// Of endpoints, their places and names in a path, together.
+const PARTS_MAX: usize = 10_000;
+
+pub fn check_length(bytes: &[u8], what: &str) -> Result<(), Status> {
+    match bytes.len() {
+        length if length > BYTES_MAX => Err(Status::invalid_argument(format!("the {what} has {length} bytes, and {BYTES_MAX} are taken"))),
+        _ => Ok(()),
+    }
+}
+
+/// A FlightInfo, in the fields `outer` of the message: it comes with the statement, and so may be long.
+pub fn check_info(message: &[u8], outer: &[u32]) -> Result<(), Status> {
+    // In Flight.proto: its endpoints, their places, and the path of its descriptor.
+    let parts = [&[3][..], &[3, 2], &[2, 3]].map(|path| count(message, &[outer, path].concat()));
+    match parts.iter().sum::<usize>() {
+        parts if parts > PARTS_MAX => Err(Status::invalid_argument(format!("the FlightInfo has {parts} endpoints and names, and {PARTS_MAX} are taken"))),
+        _ => Ok(()),
+    }
+}
+
+/// How often there is something at the end of the path. What is no message counts as far as it is one.
+fn count(mut message: &[u8], path: &[u32]) -> usize {
+    let Some((wanted, deeper)) = path.split_first() else { return 1 };
+    let mut found = 0;
+    while message.has_remaining() {
+        let Ok((field, wire_type)) = decode_key(&mut message) else { return found };
+        if field != *wanted || wire_type != WireType::LengthDelimited {
+            if skip_field(wire_type, field, &mut message, DecodeContext::default()).is_err() {
+                return found;
+            }
+            continue;
+        }
+        let length = decode_varint(&mut message).ok().and_then(|length| usize::try_from(length).ok());
+        let Some((inside, rest)) = length.and_then(|length| message.split_at_checked(length)) else { return found };
+        found += count(inside, deeper);
+        message = rest;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_flight::{CancelFlightInfoRequest, FlightDescriptor, FlightEndpoint, FlightInfo};
+    use prost::Message;
+
+    use super::*;
+
+    fn info(endpoints: usize, names: usize) -> FlightInfo {
+        let endpoint = FlightEndpoint::new().with_location("grpc://elsewhere");
+        let descriptor = FlightDescriptor::new_path(vec![String::new(); names]);
+        FlightInfo { endpoint: vec![endpoint; endpoints], ..FlightInfo::new().with_descriptor(descriptor) }
+    }
+
+    #[test]
+    fn what_would_be_many_parts_is_counted_before_it_is_built() {
+        check_info(&info(4_000, 1_000).encode_to_vec(), &[]).unwrap();
+        for (endpoints, names) in [(6_000, 0), (0, 10_001)] {
+            let info = info(endpoints, names);
+            assert!(check_info(&info.encode_to_vec(), &[]).is_err());
+            assert!(check_info(&CancelFlightInfoRequest::new(info).encode_to_vec(), &[1]).is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_has_no_parts() {
+        for garbage in [&b"\x1a\xff\xff\xff\xff\x7f"[..], b"\xff\xff\xff", b"\x1a", b""] {
+            check_info(garbage, &[]).unwrap();
+            check_info(garbage, &[1]).unwrap();
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! DoGet on the wire. tonic's own way copies a message twice before the socket sees it; here the body of the response is made of the
+//! buffers themselves, of which small ones are put together. All other calls are tonic's.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use arrow_flight::Ticket;
+use arrow_flight::flight_service_server::FlightServiceServer;
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use prost::Message as _;
+use tonic::body::Body;
+use tonic::codec::{DecodeBuf, Decoder, Streaming};
+use tonic::codegen::{Service as HttpService, http};
+use tonic::server::NamedService;
+use tonic::{Request, Status};
+
+use super::Calls;
+use super::whole::whole;
+use crate::stream::FlightStream;
+
+const DO_GET: &str = "/arrow.flight.protocol.FlightService/DoGet";
+const DO_PUT: &str = "/arrow.flight.protocol.FlightService/DoPut";
+/// Of a call that brings no rows: the longest statement, and what is around it. It is taken apart before anybody has asked who
+/// sends it, and a list of empty names takes twelve times its bytes.
+const REQUEST_BYTES_MAX: usize = 66 << 20;
+const GRPC: http::HeaderValue = http::HeaderValue::from_static("application/grpc");
+
+/// The service with its DoGet before it.
+#[derive(Clone)]
+pub struct Downloads {
+    calls: Calls,
+    puts: FlightServiceServer<Calls>,
+    others: FlightServiceServer<Calls>,
+    request_bytes_max: usize,
+}
+
+impl Downloads {
+    pub fn new(calls: Calls, message_bytes_max: usize) -> Downloads {
+        let request_bytes_max = message_bytes_max.min(REQUEST_BYTES_MAX);
+        let of_at_most = |bytes_max| FlightServiceServer::new(calls.clone()).max_decoding_message_size(bytes_max);
+        let (puts, others) = (of_at_most(message_bytes_max), of_at_most(request_bytes_max));
+        Downloads { calls, puts, others, request_bytes_max }
+    }
+}
+
+impl NamedService for Downloads {
+    const NAME: &'static str = <FlightServiceServer<Calls> as NamedService>::NAME;
+}
+
+impl HttpService<http::Request<Body>> for Downloads {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        match request.uri().path() {
+            DO_GET => {}
+            DO_PUT => return self.puts.call(whole(request)),
+            _ => return self.others.call(whole(request)),
+        }
+        let (calls, request_bytes_max) = (self.calls.clone(), self.request_bytes_max);
+        Box::pin(async move {
+            let messages = match ticket(request, request_bytes_max).await {
+                Ok(request) => calls.download(request).await,
+                Err(status) => Err(status),
+            };
+            Ok(match messages {
+                Ok(messages) => response(messages),
+                Err(status) => status.into_http(),
+            })
+        })
+    }
+}
+
+async fn ticket(request: http::Request<Body>, bytes_max: usize) -> Result<Request<Ticket>, Status> {
+    let (parts, body) = request.into_parts();
+    let mut messages = Streaming::new_request(Tickets, body, None, Some(bytes_max));
+    let ticket = messages.message().await?.ok_or_else(|| Status::invalid_argument("DoGet needs a ticket"))?;
+    Ok(Request::from_http(http::Request::from_parts(parts, ticket)))
+}
+
+struct Tickets;
+
+impl Decoder for Tickets {
+    type Item = Ticket;
+    type Error = Status;
+
+    fn decode(&mut self, bytes: &mut DecodeBuf<'_>) -> Result<Option<Ticket>, Status> {
+        let ticket = Ticket::decode(bytes).map_err(|error| Status::invalid_argument(format!("the ticket makes no sense: {error}")))?;
+        Ok(Some(ticket))
+    }
+}
+
+fn response(messages: FlightStream) -> http::Response<Body> {
+    let mut response = http::Response::new(Body::new(StreamBody::new(frames(messages))));
+    response.headers_mut().insert(http::header::CONTENT_TYPE, GRPC);
+    response
+}
+
+/// The bytes of the messages, and how it ended. The stream is dropped before that is said.
+fn frames(messages: FlightStream) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Send {
+    let begun = (Some(messages), VecDeque::<Bytes>::new());
+    futures::stream::unfold(begun, |(mut messages, mut left)| async move {
+        loop {
+            if let Some(piece) = left.pop_front() {
+                return Some((Ok(Frame::data(piece)), (messages, left)));
+            }
+            match messages.as_mut()?.next().await {
+                Some(Ok(message)) => left = message.into_wire(),
+                Some(Err(status)) => return Some((Ok(trailers(&status)), (None, left))),
+                None => return Some((Ok(trailers(&Status::ok(""))), (None, left))),
+            }
+        }
+    })
+}
+
+fn trailers(status: &Status) -> Frame<Bytes> {
+    let mut headers = http::HeaderMap::new();
+    if status.add_header(&mut headers).is_err() {
+        // Its metadata is nothing that a header can hold.
+        headers.clear();
+        headers.insert("grpc-status", http::HeaderValue::from(status.code() as i32));
+    }
+    Frame::trailers(headers)
+}

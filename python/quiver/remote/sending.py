@@ -1,0 +1,71 @@
+"""Rows on their way to the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.flight as flight
+
+from .. import types
+from ..errors import InterfaceError, ProgrammingError
+
+PIECE_BYTES = 32 << 20
+"""A message is not to have much more: the server takes 256 MiB at once."""
+
+
+class Sending:
+    """The rows of a stream of Arrow, in pieces that fit into a message.
+
+    Views are sent as plain text and bytes: a slice of them would take along all that they point into."""
+
+    def __init__(self, data: Any):
+        try:
+            self._reader = pa.RecordBatchReader.from_stream(data)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise ProgrammingError(f"the rows cannot be read: {error}") from None
+        self.schema = types.schema_without_views(self._reader.schema, large=True)
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Nobody waits for it any more: the thread that sends is to leave off."""
+        self._is_stopped = True
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while (batch := self._next_batch()) is not None:
+            for piece in pieces(batch):
+                if self._is_stopped:
+                    raise InterfaceError("writing these rows was interrupted", hint="write them again")
+                yield piece
+
+    def _next_batch(self) -> pa.RecordBatch | None:
+        try:
+            batch = self._reader.read_next_batch()
+        except StopIteration:
+            return None
+        except Exception as error:
+            raise ProgrammingError(f"the rows cannot be read: {error}") from error
+        return batch if batch.schema.equals(self.schema) else batch.cast(self.schema)
+
+
+def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Halves of it, and their halves, as long as that makes them smaller: a dictionary stays as large as it is."""
+    size, half = batch.nbytes, batch.num_rows // 2
+    parts = [batch.slice(0, half), batch.slice(half)]
+    if size <= PIECE_BYTES or half == 0 or max(part.nbytes for part in parts) > 0.95 * size:
+        yield batch
+        return
+    for part in parts:
+        yield from pieces(part)
+
+
+def put(client: flight.FlightClient, options: flight.FlightCallOptions, command: bytes, schema: pa.Schema, batches: Any) -> bytes:
+    """The answer of the server. Rows that end by an error here look whole to it."""
+    writer, answers = client.do_put(flight.FlightDescriptor.for_command(command), schema, options)
+    with writer:
+        for batch in batches:
+            writer.write_batch(batch)
+        writer.done_writing()
+        answer = answers.read()
+    return b"" if answer is None else answer.to_pybytes()

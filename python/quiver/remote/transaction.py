@@ -1,0 +1,48 @@
+"""The transaction that the statements of a connection are in."""
+
+from __future__ import annotations
+
+from ..errors import ProgrammingError
+
+IS_OPEN = "SELECT transaction_id FROM system.transactions WHERE is_own"
+"""Has a row in a transaction that is open."""
+
+
+class Transaction:
+    """One that `begin` has begun has a handle, which statements name; one begun in SQL is the session's, and has none.
+
+    SQL ends either. So after such a statement, and after one of which nothing came back, the server has to be asked."""
+
+    def __init__(self) -> None:
+        self.handle: bytes | None = None
+        self.is_of_session = False
+        self.is_known = True
+
+    @property
+    def is_open(self) -> bool:
+        return self.handle is not None or self.is_of_session
+
+    def doubt(self) -> None:
+        """A statement may have begun or ended one."""
+        self.is_known = False
+
+    def learn(self, is_open: bool) -> None:
+        """What the server says of the one that has the handle, or of the session's where there is none."""
+        self.is_known = True
+        if self.handle is None:
+            self.is_of_session = is_open
+        elif not is_open:
+            self.handle = None
+
+    def check_none(self) -> None:
+        if self.is_open:
+            raise ProgrammingError("a transaction is open already", hint="end it with COMMIT or ROLLBACK first")
+
+    def take(self) -> bytes | None:
+        """To be ended: whatever comes of that, it is over. None where it is the session's."""
+        if not self.is_open:
+            raise ProgrammingError("no transaction is open", hint="begin one with BEGIN")
+        if self.is_of_session:
+            self.doubt()
+        handle, self.handle = self.handle, None
+        return handle
