@@ -139,13 +139,22 @@ impl Session {
             let done = query.gate.until_stopped(deep(self.run(&running))).await;
             self.catalog.rest();
             if let Err(error) = &done {
-                if query.gate.until_stopped(async { Ok(retry.after(error).await) }).await? {
+                if self.is_tried_again(query, &mut retry, error).await? {
                     continue;
                 }
-                self.transaction.fail();
             }
             return done;
         }
+    }
+
+    /// Whether a statement that failed is run once more. Where it is not, also because it was ended meanwhile, its transaction
+    /// has failed.
+    pub(crate) async fn is_tried_again(&self, query: &Query, retry: &mut Retry, error: &EngineError) -> Result<bool, EngineError> {
+        let again = query.gate.until_stopped(async { Ok(retry.after(error).await) }).await;
+        if !matches!(again, Ok(true)) {
+            self.transaction.fail();
+        }
+        again
     }
 
     pub(crate) fn begin(&self, sql: &str, query: &Arc<Query>) -> Result<Running, EngineError> {

@@ -62,16 +62,25 @@ impl Connection {
         self.begun_in.as_deref() == Some(session)
     }
 
+    /// Whether a transaction is open in it. Takes no turn.
+    pub fn is_in_transaction(&self) -> bool {
+        self.session.is_in_transaction()
+    }
+
+    /// Of a transaction: whether COMMIT or ROLLBACK was said in it.
+    pub fn is_ended(&self) -> bool {
+        self.is_begun.load(Ordering::Acquire) && !self.session.is_in_transaction()
+    }
+
     /// Waits until no other statement of this session is being started.
     pub async fn turn(&self) -> Result<Turn<'_>, Status> {
         let turn = Turn { connection: self, _guard: self.turn.lock().await };
-        if self.lifetime == Lifetime::Transaction {
-            if !self.is_begun.load(Ordering::Acquire) {
-                turn.run("BEGIN").await.map_err(status)?;
-                self.is_begun.store(true, Ordering::Release);
-            } else if !self.session.is_in_transaction() {
-                return Err(ended());
-            }
+        if self.is_ended() {
+            return Err(ended());
+        }
+        if self.lifetime == Lifetime::Transaction && !self.is_begun.load(Ordering::Acquire) {
+            turn.run("BEGIN").await.map_err(status)?;
+            self.is_begun.store(true, Ordering::Release);
         }
         Ok(turn)
     }

@@ -140,6 +140,12 @@ impl<T> Handles<T> {
         self.entries.lock().by_handle.values().any(|entry| is_so(&entry.value))
     }
 
+    /// Those of which this is so. It does not count as a use.
+    pub fn all_of(&self, is_so: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
+        let entries = self.entries.lock();
+        entries.by_handle.values().filter(|entry| is_so(&entry.value)).map(|entry| Arc::clone(&entry.value)).collect()
+    }
+
     fn extract(&self, mut take: impl FnMut(&Entry<T>) -> bool) -> Vec<Entry<T>> {
         let mut entries = self.entries.lock();
         let gone: Vec<Handle> = entries.by_handle.iter().filter(|(_, entry)| take(entry)).map(|(handle, _)| handle.clone()).collect();

@@ -14,6 +14,7 @@ use tonic::Status;
 use crate::auth::Owner;
 use crate::error::told;
 use crate::handles::{Handle, Handles, new_handle};
+use crate::monitor::OfCall;
 use crate::options::ServerOptions;
 use crate::stream::{Cancel, FlightStream, Message};
 
@@ -27,6 +28,13 @@ struct Get {
     cancel: Cancel,
     /// Since when a message lies ready that the client has not asked for. None while it waits for us.
     ready_since: Mutex<Option<Instant>>,
+    call: OfCall,
+}
+
+impl Get {
+    fn end(&self) {
+        self.call.within(|| self.cancel.cancel());
+    }
 }
 
 impl Running {
@@ -46,7 +54,7 @@ impl Running {
 
     /// `messages` with a place among those that are read, which can be cancelled by the handle.
     pub fn get(self: &Arc<Running>, owner: &Owner, handle: Handle, cancel: Cancel, messages: FlightStream) -> Result<FlightStream, Status> {
-        let get = Arc::new(Get { cancel, ready_since: Mutex::new(Some(Instant::now())) });
+        let get = Arc::new(Get { cancel, ready_since: Mutex::new(Some(Instant::now())), call: OfCall::current() });
         self.gets.put(owner, handle.clone(), Arc::clone(&get))?;
         let place = Place { running: Arc::downgrade(self), owner: owner.clone(), handle, is_get: true };
         Ok(Box::pin(Watched { messages, get, _place: place }))
@@ -63,7 +71,7 @@ impl Running {
     pub fn cancel(&self, owner: &Owner, handle: &[u8]) -> bool {
         let get = self.gets.get(owner, handle);
         get.is_ok_and(|get| {
-            get.cancel.cancel();
+            get.end();
             true
         })
     }
@@ -73,14 +81,14 @@ impl Running {
         let is_left = |get: &Get| get.ready_since.lock().is_some_and(|since| since.elapsed() >= self.idle);
         for get in self.gets.remove_if(|_, get| is_left(get)) {
             tracing::info!("a result is ended: its client has not read on for {} s", self.idle.as_secs());
-            get.cancel.cancel();
+            get.end();
         }
     }
 
     /// Ends those of owners that are not kept.
     pub fn retain(&self, keep: impl Fn(&Owner) -> bool) {
         for get in self.gets.remove_if(|owner, _| !keep(owner)) {
-            get.cancel.cancel();
+            get.end();
         }
     }
 

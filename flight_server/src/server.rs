@@ -112,7 +112,7 @@ impl Server {
         let watched = http.map(|http| tokio::spawn(http.serve()));
         let leaving = CancellationToken::new();
         let ServerOptions { message_bytes_max, limits, .. } = &service.options;
-        let calls = Downloads::new(Calls(Arc::clone(&service)), *message_bytes_max);
+        let calls = Downloads::new(Calls(Arc::clone(&service)), *message_bytes_max, certificates.is_none());
         let calls = Received { service: calls, silence: limits.silence.request, longest: limits.silence.whole_request };
         let calls = traced(calls, monitor.traces.clone());
         let (connections_max, greeting, counts) = (limits.connections_max, limits.silence.greeting, monitor.connections.clone());

@@ -34,8 +34,12 @@ impl Beside<'_> {
     pub fn check(&self) -> Result<(), Status> {
         let Some(session) = self.session else { return Ok(()) };
         let Transactions { fresh, open, .. } = self.transactions;
-        let _moving = self.transactions.moving.lock();
-        if fresh.any(|transaction| transaction.is_begun_in(session)) || open.any(|transaction| transaction.is_begun_in(session)) {
+        let (is_any_fresh, begun) = {
+            let _moving = self.transactions.moving.lock();
+            (fresh.any(|transaction| transaction.is_begun_in(session)), open.all_of(|transaction| transaction.is_begun_in(session)))
+        };
+        // Outside of the locks: one that is being written to answers when that is done.
+        if is_any_fresh || begun.iter().any(|transaction| !transaction.is_ended()) {
             return Err(Status::failed_precondition(
                 "a transaction of BeginTransaction is open in this session; name it with the statement, or end it with EndTransaction before BEGIN",
             ));
@@ -67,18 +71,25 @@ impl Transactions {
 
     /// Where there are too many in which nothing was done yet, the oldest of them is forgotten: nothing is lost with it.
     /// `session` is that of the caller, if he has one, in which no transaction of SQL may be open: of two at once somebody
-    /// would commit the wrong one.
-    pub async fn begin(&self, owner: &Owner, transaction: Arc<Connection>, session: Option<&Connection>) -> Result<Handle, Status> {
-        let turn = match session {
-            Some(session) => Some(session.turn().await?),
-            None => None,
-        };
-        if turn.as_ref().is_some_and(|turn| turn.session().is_in_transaction()) {
-            return Err(Status::failed_precondition(
+    /// would commit the wrong one. Does not wait for the session's turn, which rows that are being sent have for long.
+    pub fn begin(&self, owner: &Owner, transaction: Arc<Connection>, session: Option<&Connection>) -> Result<Handle, Status> {
+        let is_taken = || session.is_some_and(Connection::is_in_transaction);
+        let taken = || {
+            Status::failed_precondition(
                 "a transaction that was begun with BEGIN is open in this session; end it with COMMIT or ROLLBACK before BeginTransaction",
-            ));
+            )
+        };
+        // First: for what is refused no other gives way.
+        if is_taken() {
+            return Err(taken());
         }
-        self.fresh.insert_over_oldest(owner, transaction)
+        let handle = self.fresh.insert_over_oldest(owner, transaction)?;
+        // Again: BEGIN looks for this one when it has run, so of the two at once one sees the other.
+        if is_taken() {
+            self.fresh.remove(owner, &handle);
+            return Err(taken());
+        }
+        Ok(handle)
     }
 
     /// What BEGIN in SQL has to ask in this session.

@@ -105,7 +105,8 @@ impl Access {
     /// After a commit: its author owns what it has made, and nothing is granted on what it has dropped. None where
     /// nothing changes.
     pub(crate) fn following(&self, before: &CatalogState, after: &CatalogState, author: Option<&str>) -> Option<Access> {
-        if self.principals.is_empty() {
+        // PUBLIC has grants without there being anybody yet.
+        if self.principals.is_empty() && self.grants.is_empty() {
             return None;
         }
         let author = author.filter(|author| self.principals.contains_key(*author));
@@ -152,7 +153,7 @@ impl Access {
 
 /// An error where a commit for somebody would change what they may not change any more, or take away what they may not
 /// drop: by its name, in whose place another thing may be by now, or with the schema that it is in. The commits are locked.
-pub(crate) fn check_drops(author: &dyn Author, before: &CatalogState, after: &CatalogState) -> Result<()> {
+pub(crate) fn check_author(author: &dyn Author, before: &CatalogState, after: &CatalogState) -> Result<()> {
     let changed = after.tables.changed_since(&before.tables).map(|table| table.record.id).collect();
     author.check_changes(&changed).map_err(StoreError::Denied)?;
     let mut gone = objects_missing_in(after, before);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,8 @@ from sqlalchemy import types
 from superset.constants import TimeGrain
 from superset.db_engine_specs.base import BaseEngineSpec
 from superset.utils.core import GenericDataType
+
+from .errors import Error
 
 
 class QuiverEngineSpec(BaseEngineSpec):
@@ -64,3 +67,27 @@ class QuiverEngineSpec(BaseEngineSpec):
     def fetch_data(cls, cursor: Any, limit: int | None = None) -> list[tuple[Any, ...]]:
         """Superset asks for the rows of statements that are no queries, too."""
         return super().fetch_data(cursor, limit) if cursor.description else []
+
+    @classmethod
+    def _extract_error_message(cls, ex: Exception) -> str:
+        """With the hint and the place in the statement, which `ex.message` has not."""
+        cause = getattr(ex, "orig", None) or ex
+        return str(cause) if isinstance(cause, Error) else super()._extract_error_message(ex)
+
+    @classmethod
+    def get_cancel_query_id(cls, cursor: Any, query: Any) -> str | None:
+        """The session's number: the statement that is to be ended has none yet, and comes in the same session."""
+        cursor.execute(f"SELECT session_id FROM system.queries WHERE statement LIKE '%{uuid.uuid4().hex}%'")
+        row = cursor.fetchone()
+        return str(row[0]) if row else None
+
+    @classmethod
+    def cancel_query(cls, cursor: Any, query: Any, cancel_query_id: str) -> bool:
+        cursor.execute(f"SELECT query_id FROM system.queries WHERE session_id = {int(cancel_query_id)}")
+        statements = [row[0] for row in cursor.fetchall()]
+        try:
+            for statement in statements:
+                cursor.execute(f"KILL {statement}")
+        except Error:  # it has ended by itself, or its commit has begun
+            return False
+        return bool(statements)

@@ -74,7 +74,7 @@ impl SessionAccess {
         Ok(access)
     }
 
-    fn rights(&self) -> Result<Arc<Rights>, EngineError> {
+    pub fn rights(&self) -> Result<Arc<Rights>, EngineError> {
         let now = self.store.access();
         let mut known = self.known.lock();
         if let Some((access, rights)) = &*known
@@ -123,6 +123,6 @@ impl Author for SessionAccess {
             return Ok(());
         }
         let rights = self.rights().map_err(|error| error.to_string())?;
-        self.used.check(&rights, tables)
+        self.used.check(&rights, |object| !matches!(object, GrantObject::Table(id) if !tables.contains(id)))
     }
 }

@@ -1,9 +1,7 @@
 //! The privileges that an open transaction has made use of: it commits only if they are there still.
 
-use std::collections::BTreeSet;
-
 use parking_lot::Mutex;
-use pmem_store::{GrantObject, TableId};
+use pmem_store::GrantObject;
 
 use super::privilege::{Privilege, Privileges};
 use super::rights::Rights;
@@ -38,18 +36,10 @@ impl UsedPrivileges {
         self.0.lock().is_empty()
     }
 
-    /// The tables among what they are on.
-    pub fn tables(&self) -> BTreeSet<TableId> {
+    /// The sentence of one that `rights` does not have any more, of those on objects with which something `is_done`.
+    pub fn check(&self, rights: &Rights, is_done: impl Fn(&GrantObject) -> bool) -> Result<(), String> {
         let used = self.0.lock();
-        used.iter().filter_map(|used| if let GrantObject::Table(id) = used.object { Some(id) } else { None }).collect()
-    }
-
-    /// The sentence of one that `rights` does not have any more. On tables that are not among the `changed` ones nothing was
-    /// done with it.
-    pub fn check(&self, rights: &Rights, changed: &BTreeSet<TableId>) -> Result<(), String> {
-        let is_about_it = |used: &&Used| !matches!(used.object, GrantObject::Table(id) if !changed.contains(&id));
-        let used = self.0.lock();
-        match used.iter().filter(is_about_it).find(|used| !used.among(rights).has(used.privilege)) {
+        match used.iter().filter(|used| is_done(&used.object)).find(|used| !used.among(rights).has(used.privilege)) {
             Some(used) => Err(used.sentence()),
             None => Ok(()),
         }

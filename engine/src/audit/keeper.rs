@@ -139,7 +139,11 @@ impl Inner {
         let excess = self.rows.len().saturating_sub(WAITING_MAX);
         if excess > 0 {
             self.rows.drain(..excess);
-            self.trouble.get_or_insert_default().lost += excess as u64;
+            let trouble = self.trouble.get_or_insert_default();
+            if trouble.lost == 0 {
+                tracing::error!("more rows of the audit wait than {WAITING_MAX}: the oldest are lost");
+            }
+            trouble.lost += excess as u64;
         }
     }
 }
@@ -260,17 +264,24 @@ mod tests {
     #[test]
     fn rows_that_wait_because_of_trouble_wake_nobody_and_its_end_does() {
         let waiting = Arc::new(waiting());
-        waiting.failed(rows(2 * TOGETHER_MAX), &StoreError::TableGone);
+        for _ in 0..10 {
+            waiting.failed(rows(TOGETHER_MAX), &StoreError::TableGone);
+        }
         let started = Instant::now();
         let other = Arc::clone(&waiting);
-        let thread = std::thread::spawn(move || other.wait());
+        let (begun, begins) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            begun.send(()).unwrap();
+            other.wait()
+        });
+        begins.recv().unwrap();
         std::thread::sleep(Duration::from_millis(200));
         waiting.woken.notify_all();
         std::thread::sleep(Duration::from_millis(200));
         assert!(!thread.is_finished());
         waiting.done();
         assert!(!thread.join().unwrap());
-        assert!(started.elapsed() < Duration::from_millis(1_900), "{:?}", started.elapsed());
+        assert!(started.elapsed() < WAIT_IN_TROUBLE_MAX / 2, "{:?}", started.elapsed());
         assert_eq!(waiting.inner.lock().trouble, None);
     }
 

@@ -99,8 +99,9 @@ impl Worker<'_> {
             places: Vec::new(),
         });
         let replacement = replacement(table, removed.collect());
-        let store = Arc::clone(self.store);
-        on_a_thread(self.owns_thread, move || settle(run, commit(&store, replacement))).await
+        let (store, stop) = (Arc::clone(self.store), Arc::clone(&self.stop));
+        let work = move || if stop.is_set() { Err(EngineError::Cancelled) } else { commit(&store, replacement) };
+        on_a_thread(self.owns_thread, move || settle(run, work())).await
     }
 
     async fn rewrite(&mut self, table: &TableSnapshot, job: &Job, reading: Reading, run: OpenRun) -> Result<Outcome, EngineError> {

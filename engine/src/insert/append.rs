@@ -47,8 +47,7 @@ impl Session {
                 Err(error) => error,
             };
             query.gate.unseal();
-            if !query.gate.until_stopped(async { Ok(retry.after(&error).await) }).await? {
-                self.transaction.fail();
+            if !self.is_tried_again(query, &mut retry, &error).await? {
                 return Err(error);
             }
         }

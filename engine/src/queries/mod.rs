@@ -21,7 +21,7 @@ mod totals;
 mod watch;
 mod whose;
 
-pub(crate) use gate::Gate;
+pub(crate) use gate::{Gate, Stop};
 pub(crate) use kill::{is_kill, killed_by};
 pub(crate) use placed::{Placed, reads_system_alone};
 pub(crate) use query::{Held, Query};

@@ -98,8 +98,7 @@ impl Session {
                 Ok(output) => return Ok(output),
                 Err(error) => error,
             };
-            if !query.gate.until_stopped(async { Ok(retry.after(&error).await) }).await? {
-                self.transaction.fail();
+            if !self.is_tried_again(query, &mut retry, &error).await? {
                 return Err(error);
             }
         }

@@ -63,7 +63,8 @@ impl Session {
         let (Some(base), Some(now)) = (self.transaction.base(), self.transaction.snapshot()) else { return Ok(()) };
         let name = command.schema_name.split_once('.').map_or(command.schema_name.as_str(), |(_, name)| name);
         let was_dropped = base.has_namespace(name) && !now.has_namespace(name);
-        match was_dropped && self.engine.store.access().principals().next().is_some() {
+        let access = self.engine.store.access();
+        match was_dropped && (access.principals().next().is_some() || access.grants().next().is_some()) {
             true => {
                 let what = "this transaction has dropped a schema of that name, and what was granted on it would be granted on the new one: \
                             end the transaction before";

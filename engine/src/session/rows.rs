@@ -51,14 +51,14 @@ impl Session {
                 return Err(error);
             }
         }
-        if parameters.num_rows() == 1 {
-            return self.each_row(query, sql, parameters).await;
-        }
         if self.is_in_transaction() {
             let cut_off = CutOff(self);
             let changed = self.each_row(query, sql, parameters).await?;
             std::mem::forget(cut_off);
             return Ok(changed);
+        }
+        if parameters.num_rows() == 1 {
+            return self.each_row(query, sql, parameters).await;
         }
         self.execute("BEGIN").await?;
         // Also where nobody waits for the end any more, and where somebody ends the COMMIT.

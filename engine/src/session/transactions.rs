@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, TransactionAccessMode, TransactionIsolationLevel, TransactionMode};
-use pmem_store::{Author, TableId};
+use pmem_store::{GrantObject, TableId};
 
 use super::{Running, Session};
 use crate::access::SessionAccess;
@@ -71,8 +71,7 @@ impl Session {
         }
     }
 
-    /// A commit of the catalog looks again, while nobody changes users and grants; one of a few rows is no more than a
-    /// record of a log, and this is all that looks.
+    /// The commit looks again, while nobody changes users and grants; here it is said what to do about it.
     fn check_used_privileges(&self) -> Result<(), EngineError> {
         let has_used = |access: &&Arc<SessionAccess>| !access.used.is_empty() && !self.transaction.has_failed();
         let Some(access) = self.access.as_ref().filter(has_used) else { return Ok(()) };
@@ -80,9 +79,15 @@ impl Session {
         let last = self.engine.store.snapshot()?;
         // What others have dropped meanwhile is a conflict, and has no privileges any more that could be asked for.
         let is_changed = |id: &TableId| now.changed_version(*id) != base.changed_version(*id) && last.changed_version(*id).is_some();
-        let changed = access.used.tables().into_iter().filter(is_changed).collect();
+        let is_there = |object: &GrantObject| match object {
+            GrantObject::Table(id) => is_changed(id),
+            GrantObject::Schema(name) => last.has_namespace(name) || !base.has_namespace(name),
+            GrantObject::View(schema, name) => !matches!((last.view(schema, name), base.view(schema, name)), (Ok(None), Ok(Some(_)))),
+            GrantObject::Store => true,
+        };
         let hint = "ask an owner or an admin for it, and run the transaction again from BEGIN".to_string();
-        access.check_changes(&changed).map_err(|message| EngineError::Denied { message, hint })
+        let rights = access.rights()?;
+        access.used.check(&rights, is_there).map_err(|message| EngineError::Denied { message, hint })
     }
 
     /// Whether a statement is about transactions.

@@ -132,7 +132,10 @@ impl Logins {
     async fn checked(&self, attempt: Attempt<'_>, password: &str) -> Result<Identity, Status> {
         self.check_wait(attempt)?;
         let is_wrong = match self.remembered(attempt, password) {
-            (Some(identity), Guess::Right) => return Ok(identity),
+            (Some(identity), Guess::Right) => {
+                self.attempts.succeeded(attempt);
+                return Ok(identity);
+            }
             (_, guess) => guess == Guess::Wrong,
         };
         if is_wrong {
@@ -144,6 +147,7 @@ impl Logins {
             self.check_wait(attempt)?;
             // Of many calls at once the first has found it out for all.
             if let (Some(identity), Guess::Right) = self.remembered(attempt, password) {
+                self.attempts.succeeded(attempt);
                 return Ok(identity);
             }
         }
@@ -243,5 +247,16 @@ mod tests {
         assert_eq!(login(&logins, WRONG).await.unwrap_err(), Code::Unavailable);
         run(&engine, "ALTER USER ada PASSWORD 'secret'").await;
         assert_eq!(login(&logins, RIGHT).await.unwrap_err(), Code::Unavailable);
+    }
+
+    #[tokio::test]
+    async fn the_right_password_clears_the_count_of_wrong_ones_also_where_it_is_remembered() {
+        let (_engine, logins) = logins().await;
+        assert_eq!(login(&logins, RIGHT).await.unwrap().unwrap().name(), "ada");
+        logins.hashing.close();
+        for _ in 0..10 {
+            assert_eq!(login(&logins, WRONG).await.unwrap_err(), Code::Unavailable);
+            assert_eq!(login(&logins, RIGHT).await.unwrap().unwrap().name(), "ada");
+        }
     }
 }

@@ -49,15 +49,9 @@ impl Lease {
     /// A query of what the lease holds. Where one fails, also later while it is read, the others go on.
     pub async fn execute(&self, sql: &str) -> Result<QueryOutput, Status> {
         let turn = self.connection.turn().await?;
+        // Just before: one that is still being read may have failed a moment ago.
         begin_again(&turn).await?;
-        match turn.execute(sql).await {
-            // Perhaps not by itself: one that is being read may have failed in between.
-            Err(error) if error.code() == Code::InvalidArgument => {
-                begin_again(&turn).await?;
-                turn.execute(sql).await
-            }
-            done => done,
-        }
+        turn.execute(sql).await
     }
 
     /// Messages that are made under it, until it is cancelled.

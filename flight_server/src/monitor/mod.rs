@@ -30,7 +30,7 @@ use crate::service::Service;
 pub use connections::{Connections, Refusal};
 pub use drain::Drain;
 pub use health::Health;
-pub use traces::{Traces, traced};
+pub use traces::{OfCall, Traces, traced};
 
 /// Of one server.
 pub struct Monitor {

@@ -37,7 +37,7 @@ pub struct Prepared {
     pub(super) kind: StatementKind,
     pub connection: Arc<Connection>,
     /// The session it was made in, and ends with.
-    session: Option<Handle>,
+    pub session: Option<Handle>,
     /// As they are sent; of the result no fields where there is none.
     pub schema: SchemaRef,
     pub parameters: SchemaRef,

@@ -59,7 +59,7 @@ impl Service {
             "BeginTransaction" => {
                 let _: ActionBeginTransactionRequest = packed(body)?;
                 let session = caller.session.as_ref().map(|(_, connection)| connection.as_ref());
-                let transaction_id = self.transactions.begin(&caller.owner, self.sessions.transaction(caller)?, session).await?;
+                let transaction_id = self.transactions.begin(&caller.owner, self.sessions.transaction(caller)?, session)?;
                 answer(ActionBeginTransactionResult { transaction_id }.as_any())
             }
             "EndTransaction" => {

@@ -7,7 +7,6 @@ use arrow_flight::{
     Action, ActionType, Criteria, Empty, FlightData, FlightDescriptor, FlightInfo, HandshakeRequest, HandshakeResponse, PollInfo,
     PutResult, SchemaResult, Ticket,
 };
-use futures::StreamExt;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{Answers, Service, actions, one};
@@ -69,10 +68,9 @@ impl FlightService for Calls {
         Ok(Response::new(SchemaResult { schema: schema_bytes(&schema)? }))
     }
 
-    /// As [`super::Downloads`] answers it before tonic comes to it, which copies less.
-    async fn do_get(&self, request: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
-        let messages = self.download(request).await?;
-        Ok(Response::new(Box::pin(messages.map(|message| message.map(FlightData::from)))))
+    /// Never comes here: [`super::Downloads`] answers it.
+    async fn do_get(&self, _: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
+        Err(Status::unimplemented("DoGet is answered before tonic has it"))
     }
 
     async fn do_put(&self, request: Request<Streaming<FlightData>>) -> Result<Response<Self::DoPutStream>, Status> {

@@ -29,6 +29,7 @@ const DO_PUT: &str = "/arrow.flight.protocol.FlightService/DoPut";
 /// Of a call that brings no rows: the longest statement, and what is around it. It is taken apart before anybody has asked who
 /// sends it, and a list of empty names takes twelve times its bytes.
 const REQUEST_BYTES_MAX: usize = 66 << 20;
+const ENCODING: &str = "grpc-encoding";
 const GRPC: http::HeaderValue = http::HeaderValue::from_static("application/grpc");
 
 /// The service with its DoGet before it.
@@ -38,14 +39,16 @@ pub struct Downloads {
     puts: FlightServiceServer<Calls>,
     others: FlightServiceServer<Calls>,
     request_bytes_max: usize,
+    in_place: bool,
 }
 
 impl Downloads {
-    pub fn new(calls: Calls, message_bytes_max: usize) -> Downloads {
+    /// With `in_place`, where there is no TLS, rows are sent from where they lie.
+    pub fn new(calls: Calls, message_bytes_max: usize, in_place: bool) -> Downloads {
         let request_bytes_max = message_bytes_max.min(REQUEST_BYTES_MAX);
         let of_at_most = |bytes_max| FlightServiceServer::new(calls.clone()).max_decoding_message_size(bytes_max);
         let (puts, others) = (of_at_most(message_bytes_max), of_at_most(request_bytes_max));
-        Downloads { calls, puts, others, request_bytes_max }
+        Downloads { calls, puts, others, request_bytes_max, in_place }
     }
 }
 
@@ -69,13 +72,14 @@ impl HttpService<http::Request<Body>> for Downloads {
             _ => return self.others.call(whole(request)),
         }
         let (calls, request_bytes_max) = (self.calls.clone(), self.request_bytes_max);
+        let in_place = self.in_place;
         Box::pin(async move {
             let messages = match ticket(request, request_bytes_max).await {
                 Ok(request) => calls.download(request).await,
                 Err(status) => Err(status),
             };
             Ok(match messages {
-                Ok(messages) => response(messages),
+                Ok(messages) => response(messages, in_place),
                 Err(status) => status.into_http(),
             })
         })
@@ -84,6 +88,9 @@ impl HttpService<http::Request<Body>> for Downloads {
 
 async fn ticket(request: http::Request<Body>, bytes_max: usize) -> Result<Request<Ticket>, Status> {
     let (parts, body) = request.into_parts();
+    if parts.headers.get(ENCODING).is_some_and(|encoding| encoding != "identity") {
+        return Err(Status::unimplemented("requests are not taken compressed; send them as they are"));
+    }
     let mut messages = Streaming::new_request(Tickets, body, None, Some(bytes_max));
     let ticket = messages.message().await?.ok_or_else(|| Status::invalid_argument("DoGet needs a ticket"))?;
     Ok(Request::from_http(http::Request::from_parts(parts, ticket)))
@@ -101,22 +108,22 @@ impl Decoder for Tickets {
     }
 }
 
-fn response(messages: FlightStream) -> http::Response<Body> {
-    let mut response = http::Response::new(Body::new(StreamBody::new(frames(messages))));
+fn response(messages: FlightStream, in_place: bool) -> http::Response<Body> {
+    let mut response = http::Response::new(Body::new(StreamBody::new(frames(messages, in_place))));
     response.headers_mut().insert(http::header::CONTENT_TYPE, GRPC);
     response
 }
 
 /// The bytes of the messages, and how it ended. The stream is dropped before that is said.
-fn frames(messages: FlightStream) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Send {
+fn frames(messages: FlightStream, in_place: bool) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Send {
     let begun = (Some(messages), VecDeque::<Bytes>::new());
-    futures::stream::unfold(begun, |(mut messages, mut left)| async move {
+    futures::stream::unfold(begun, move |(mut messages, mut left)| async move {
         loop {
             if let Some(piece) = left.pop_front() {
                 return Some((Ok(Frame::data(piece)), (messages, left)));
             }
-            match messages.as_mut()?.next().await {
-                Some(Ok(message)) => left = message.into_wire(),
+            match messages.as_mut()?.next().await.map(|message| message.and_then(|message| message.into_wire(in_place))) {
+                Some(Ok(wire)) => left = wire,
                 Some(Err(status)) => return Some((Ok(trailers(&status)), (None, left))),
                 None => return Some((Ok(trailers(&Status::ok(""))), (None, left))),
             }

@@ -31,7 +31,7 @@ impl Service {
             }
             Command::CommandPreparedStatementQuery(query) => {
                 let prepared = self.prepared.get(&caller.owner, &query.prepared_statement_handle)?;
-                let started = prepared.start(self.beside(caller)).await?;
+                let started = prepared.start(self.transactions.beside(prepared.session.as_ref())).await?;
                 told(self.tickets.keep(started, caller, Arc::clone(&prepared.connection), prepared.words_bytes())?, descriptor)
             }
             Command::CommandStatementSubstraitPlan(_) => Err(no_substrait()),

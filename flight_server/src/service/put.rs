@@ -48,7 +48,8 @@ impl Service {
             Command::CommandPreparedStatementUpdate(command) => {
                 let prepared = self.prepared.get(&caller.owner, &command.prepared_statement_handle)?;
                 let rows = self.prepared.received(self.batches(messages).await?).await?;
-                update(&prepared, rows, &self.sessions, caller, self.beside(caller)).await.map(updated)
+                let beside = self.transactions.beside(prepared.session.as_ref());
+                update(&prepared, rows, &self.sessions, caller, beside).await.map(updated)
             }
             Command::CommandStatementSubstraitPlan(_) => Err(no_substrait()),
             command => Err(unknown(&command, "DoPut")),

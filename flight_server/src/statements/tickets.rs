@@ -15,6 +15,7 @@ use crate::auth::Owner;
 use crate::budget::{Budget, Share};
 use crate::connection::Connection;
 use crate::handles::{Handle, Handles, new_handle};
+use crate::monitor::OfCall;
 use crate::options::ServerOptions;
 use crate::running::Running;
 use crate::sessions::Caller;
@@ -42,7 +43,17 @@ struct Waiting {
     /// As it was asked for when it was planned: its schema was told then.
     wishes: Wishes,
     connection: Arc<Connection>,
+    /// That planned it.
+    call: OfCall,
     _share: Share,
+}
+
+impl Drop for Waiting {
+    /// Of what nobody has fetched.
+    fn drop(&mut self) {
+        let output = self.output.get_mut().take();
+        self.call.within(|| drop(output));
+    }
 }
 
 /// What is told of a result before it is fetched.
@@ -73,7 +84,7 @@ impl Tickets {
         let wishes = caller.wishes;
         let (schema, report) = (wire_schema(&output.schema(), wishes.types), report_json(&output.report(), output.kind()));
         let share = self.budget.take(words_bytes.saturating_mul(PLAN_BYTES_PER_BYTE).saturating_add(PLAN_BYTES))?;
-        let waiting = Waiting { output: Mutex::new(Some(output)), wishes, connection, _share: share };
+        let waiting = Waiting { output: Mutex::new(Some(output)), wishes, connection, call: OfCall::current(), _share: share };
         let handle = self.waiting.insert_over_oldest(&caller.owner, Arc::new(waiting))?;
         Ok(Told { handle, schema, rows: None, report })
     }

@@ -1,8 +1,9 @@
 //! A message of a result as it is sent: what `FlightData` is, with a body that stays where it lies, in the mapped file
 //! or in the batch that was computed. Large buffers stay there until the socket takes them, small ones are copied once.
 //!
-//! What is sent is read when it is written to the socket. A file that is cut short in between ends the connection, as the
-//! system refuses to read what is no more; and a query looks at its files again before it says that it has ended well.
+//! **Invariant:** nothing in place goes through TLS. What is sent from where it lies is read by the system when it is written to the
+//! socket, and of a file that was cut short since, it refuses to read what is no more: the connection ends. A cipher reads in
+//! this process, where zeros stand for what is lost, after the query has looked at its files for the last time.
 
 use std::collections::VecDeque;
 
@@ -10,11 +11,11 @@ use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use arrow_flight::FlightData;
 use arrow_ipc::root_as_message;
 use arrow_ipc::writer::{IpcWriteOptions, StreamEncoder};
 use bytes::{BufMut, Bytes, BytesMut};
-use prost::encoding::{WireType, encode_key, encode_varint};
+use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
+use tonic::Status;
 
 /// Pieces of less are put together: each piece is written to the socket by itself, which costs more than the copy.
 const COPIED_BYTES_MAX: usize = 96 << 10;
@@ -39,23 +40,27 @@ impl Message {
         Message { metadata, ..self }
     }
 
-    /// The bytes of the message on the wire, in order.
-    pub fn into_wire(self) -> VecDeque<Bytes> {
+    /// The bytes of the message on the wire, in order. With `in_place` large buffers are those of the batch.
+    pub fn into_wire(self, in_place: bool) -> Result<VecDeque<Bytes>, Status> {
         let body_bytes: usize = self.body.iter().map(Bytes::len).sum();
-        let mut fields = BytesMut::new();
-        put_bytes(&mut fields, HEADER_FIELD, &self.header);
-        put_bytes(&mut fields, METADATA_FIELD, &self.metadata);
-        if body_bytes > 0 {
-            encode_key(BODY_FIELD, WireType::LengthDelimited, &mut fields);
-            encode_varint(body_bytes as u64, &mut fields);
-        }
-        let mut small = BytesMut::with_capacity(GRPC_PREFIX_BYTES + fields.len());
+        let fields = [(HEADER_FIELD, self.header.len()), (METADATA_FIELD, self.metadata.len()), (BODY_FIELD, body_bytes)];
+        let message_bytes = fields.iter().map(|(field, length)| field_bytes(*field, *length)).sum::<usize>();
+        let message_length = u32::try_from(message_bytes)
+            .map_err(|_| Status::resource_exhausted(format!("a message of the result has {message_bytes} bytes, and 4 GiB are what one holds")))?;
+        let is_large = |piece: &Bytes| in_place && piece.len() >= COPIED_BYTES_MAX;
+        let large_bytes: usize = self.body.iter().filter(|piece| is_large(piece)).map(Bytes::len).sum();
+        // Room for all that is copied: it is divided among the pieces between the large ones.
+        let mut small = BytesMut::with_capacity(GRPC_PREFIX_BYTES + message_bytes - large_bytes);
         small.put_u8(0);
-        small.put_u32((fields.len() + body_bytes) as u32);
-        small.put(fields);
+        small.put_u32(message_length);
+        put_field(&mut small, HEADER_FIELD, self.header.len());
+        small.put(self.header);
+        put_field(&mut small, METADATA_FIELD, self.metadata.len());
+        small.put(self.metadata);
+        put_field(&mut small, BODY_FIELD, body_bytes);
         let mut wire = VecDeque::with_capacity(2 * self.body.len() + 1);
         for piece in self.body {
-            if piece.len() < COPIED_BYTES_MAX {
+            if !is_large(&piece) {
                 small.put(piece);
                 continue;
             }
@@ -67,22 +72,22 @@ impl Message {
         if !small.is_empty() {
             wire.push_back(small.freeze());
         }
-        wire
+        Ok(wire)
     }
 }
 
-fn put_bytes(fields: &mut BytesMut, field: u32, bytes: &[u8]) {
-    if !bytes.is_empty() {
-        encode_key(field, WireType::LengthDelimited, fields);
-        encode_varint(bytes.len() as u64, fields);
-        fields.put_slice(bytes);
+/// Of a field with so many bytes; one without is left out.
+fn field_bytes(field: u32, length: usize) -> usize {
+    match length {
+        0 => 0,
+        _ => key_len(field) + encoded_len_varint(length as u64) + length,
     }
 }
 
-impl From<Message> for FlightData {
-    fn from(message: Message) -> FlightData {
-        let body: Vec<u8> = message.body.iter().flat_map(|piece| piece.iter().copied()).collect();
-        FlightData::new().with_data_header(message.header).with_app_metadata(message.metadata).with_data_body(body)
+fn put_field(bytes: &mut BytesMut, field: u32, length: usize) {
+    if length > 0 {
+        encode_key(field, WireType::LengthDelimited, bytes);
+        encode_varint(length as u64, bytes);
     }
 }
 

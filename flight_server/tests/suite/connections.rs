@@ -80,7 +80,7 @@ fn connections_are_counted_as_they_come_and_go() {
 
 #[test]
 fn a_client_that_does_not_get_as_far_as_http2_is_cut_off() {
-    let served = served(greeting(300 * MILLISECOND), TlsOptions::default());
+    let served = served(greeting(2_500 * MILLISECOND), TlsOptions::default());
     let streams: Vec<TcpStream> = [0, 1, PREFACE.len() - 1].map(|length| said(&served, &PREFACE[..length])).into();
     let settled = said(&served, &[PREFACE, SETTINGS].concat());
     for stream in streams {
@@ -107,7 +107,7 @@ fn a_client_that_sends_a_byte_now_and_then_is_cut_off_all_the_same() {
 #[test]
 fn tls_that_comes_to_nothing_is_cut_off_and_counted() {
     let authority = Authority::new();
-    let served = served(greeting(500 * MILLISECOND), authority.tls());
+    let served = served(greeting(2_500 * MILLISECOND), authority.tls());
     // The beginning of a handshake of TLS, and no more of it.
     until_closed(said(&served, b"\x16\x03\x01"));
     eventually("the silent one is counted", || refused(&served, "silent") == 1.0);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use arrow_flight::Empty;
 use flight_server::{Server, ServerError, ServerOptions};
 use prost::{Message, Oneof};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tonic::body::Body;
 use tonic::codegen::{BoxFuture, Service, http};
 use tonic::server::{Grpc, NamedService, UnaryService};
@@ -151,16 +151,14 @@ impl Service<http::Request<Body>> for Collector {
 
 impl Collector {
     /// Listens from now on.
-    fn at(address: SocketAddr) -> (Collector, SocketAddr) {
+    fn on(socket: TcpSocket) -> Collector {
         let collector = Collector::default();
         let service = collector.clone();
-        let address = wait(async move {
-            let incoming = TcpIncoming::bind(address).unwrap();
-            let address = incoming.local_addr().unwrap();
+        wait(async move {
+            let incoming = TcpIncoming::from(socket.listen(1_024).unwrap());
             tokio::spawn(tonic::transport::Server::builder().add_service(service).serve_with_incoming(incoming));
-            address
         });
-        (collector, address)
+        collector
     }
 
     fn spans(&self) -> Vec<Span> {
@@ -179,13 +177,21 @@ fn anywhere() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
 
+/// An address that nobody else gets, and at which nobody listens yet.
+fn reserved() -> (TcpSocket, SocketAddr) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(anywhere()).unwrap();
+    let address = socket.local_addr().unwrap();
+    (socket, address)
+}
+
 fn sending_to(address: SocketAddr) -> ServerOptions {
     ServerOptions { otlp_endpoint: Some(format!("http://{address}")), http: Some(anywhere()), ..options() }
 }
 
 fn served() -> (Collector, Served) {
-    let (collector, address) = Collector::at(anywhere());
-    (collector, Served::with(sending_to(address)))
+    let (socket, address) = reserved();
+    (Collector::on(socket), Served::with(sending_to(address)))
 }
 
 #[test]
@@ -244,8 +250,29 @@ fn a_caller_that_names_its_trace_finds_the_spans_in_it() {
 }
 
 #[test]
+fn a_result_that_nobody_fetches_ends_in_the_trace_of_the_call_that_planned_it() {
+    const TRACE: &str = "2af7651916cd43dd8448eb211c80319c";
+    const UNWANTED: &str = "3af7651916cd43dd8448eb211c80319c";
+    let (socket, address) = reserved();
+    let collector = Collector::on(socket);
+    let served = Served::with(ServerOptions { ticket_idle: Duration::from_millis(300), ..sending_to(address) });
+    let mut client = served.client();
+    for (trace, flags) in [(UNWANTED, "00"), (TRACE, "01")] {
+        client.set_header("traceparent", format!("00-{trace}-b7ad6b7169203331-{flags}"));
+        wait(client.execute("SELECT 1".to_string(), None)).unwrap();
+    }
+    let span = collector.span("the query is there", |span| span.name == "query");
+    assert_eq!(span.of("quiver.outcome"), "cancelled");
+    let call = collector.span("its call", |call| call.span_id == span.parent_span_id);
+    assert_eq!((call.of("rpc.method"), &call.trace_id), ("GetFlightInfo".into(), &span.trace_id));
+    eventually("both are forgotten", || served.stat("results_waiting") == 0);
+    assert_eq!(collector.spans().iter().filter(|span| span.name == "query").count(), 1);
+}
+
+#[test]
 fn a_call_that_is_refused_says_how() {
-    let (collector, address) = Collector::at(anywhere());
+    let (socket, address) = reserved();
+    let collector = Collector::on(socket);
     let served = Served::with_users(sending_to(address), &["ada"]);
     wait(served.flight().list_actions(with(Empty {}, "authorization", "Bearer garbage"))).unwrap_err();
     let call = collector.span("the call", |span| span.of("rpc.method") == "ListActions");
@@ -254,12 +281,12 @@ fn a_call_that_is_refused_says_how() {
 
 #[test]
 fn spans_wait_for_a_collector_that_comes_later() {
-    let free = wait(async { TcpListener::bind(anywhere()).await.unwrap().local_addr().unwrap() });
-    let served = Served::with(sending_to(free));
+    let (socket, address) = reserved();
+    let served = Served::with(sending_to(address));
     assert_eq!(served.rows("SELECT 7"), ["7"]);
     // An attempt or two have failed by then.
     std::thread::sleep(Duration::from_millis(2_500));
-    let (collector, _) = Collector::at(free);
+    let collector = Collector::on(socket);
     collector.span("the query has arrived", |span| span.name == "query");
     eventually("it is counted", || metric(&served, "quiver_spans_sent_total") >= 3.0);
     assert_eq!(metric(&served, "quiver_spans_dropped_total"), 0.0);

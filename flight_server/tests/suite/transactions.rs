@@ -4,14 +4,18 @@ use std::time::Duration;
 
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::{
-    ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionEndSavepointRequest, Any, EndTransaction, ProstMessageExt,
+    ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult,
+    ActionEndSavepointRequest, Any, CommandPreparedStatementQuery, CommandPreparedStatementUpdate, CommandStatementIngest, EndTransaction,
+    ProstMessageExt, TableDefinitionOptions, TableExistsOption, TableNotExistOption,
 };
+use arrow_flight::{Action, FlightData, FlightDescriptor};
 use bytes::Bytes;
 use flight_server::ServerOptions;
+use futures::{FutureExt, StreamExt};
 use prost::Message;
 use tonic::Code;
 
-use crate::helpers::{Client, Served, code, eventually, options, query, shown, status, wait};
+use crate::helpers::{Client, Served, batch, code, eventually, numbers, options, query, shown, status, wait, with};
 
 fn table() -> Served {
     let served = Served::new();
@@ -164,6 +168,71 @@ fn a_session_has_one_transaction_when_begin_transaction_was_first() {
     wait(client.end_transaction(transaction, EndTransaction::Rollback)).unwrap();
     in_sql(&mut client, "BEGIN").unwrap();
     in_sql(&mut client, "ROLLBACK").unwrap();
+}
+
+#[test]
+fn a_transaction_that_ended_in_sql_is_in_the_way_of_none() {
+    let served = table();
+    let mut client = in_session(&served);
+    for end in ["COMMIT", "ROLLBACK"] {
+        let transaction = begin(&mut client);
+        update(&mut client, "INSERT INTO t VALUES (1)", &transaction);
+        update(&mut client, end, &transaction);
+        in_sql(&mut client, "BEGIN").unwrap();
+        in_sql(&mut client, "INSERT INTO t VALUES (2)").unwrap();
+        in_sql(&mut client, "COMMIT").unwrap();
+    }
+    assert_eq!(served.rows("SELECT a FROM t ORDER BY a"), ["1", "2", "2"]);
+}
+
+#[test]
+fn a_prepared_begin_is_refused_from_outside_of_its_session_too() {
+    let served = table();
+    let mut client = in_session(&served);
+    let request = ActionCreatePreparedStatementRequest { query: "BEGIN".into(), transaction_id: None };
+    let action = Action::new("CreatePreparedStatement", request.as_any().encode_to_vec());
+    let action = with(action, "authorization", &format!("Bearer {}", client.token().unwrap()));
+    let mut flight = served.flight();
+    let answer = wait(async { flight.do_action(action).await.unwrap().into_inner().message().await.unwrap().unwrap() });
+    let prepared: ActionCreatePreparedStatementResult = Any::decode(answer.body).unwrap().unpack().unwrap().unwrap();
+    let prepared_statement_handle = prepared.prepared_statement_handle;
+    let transaction = begin(&mut client);
+    let query = CommandPreparedStatementQuery { prepared_statement_handle: prepared_statement_handle.clone() };
+    let query = FlightDescriptor::new_cmd(query.as_any().encode_to_vec());
+    assert_eq!(wait(flight.get_flight_info(query)).unwrap_err().code(), Code::FailedPrecondition);
+    let update = CommandPreparedStatementUpdate { prepared_statement_handle };
+    let update = FlightData::new().with_descriptor(FlightDescriptor::new_cmd(update.as_any().encode_to_vec()));
+    let refused = wait(async { flight.do_put(futures::stream::iter([update])).await?.into_inner().message().await }).unwrap_err();
+    assert_eq!(refused.code(), Code::FailedPrecondition);
+    wait(client.end_transaction(transaction, EndTransaction::Rollback)).unwrap();
+    in_sql(&mut client, "INSERT INTO t VALUES (1)").unwrap();
+    assert_eq!(served.count("t"), 1);
+}
+
+#[test]
+fn begin_transaction_does_not_wait_for_rows_that_are_being_sent() {
+    let served = table();
+    let mut client = in_session(&served);
+    let mut other = client.clone();
+    let (go_on, rest) = tokio::sync::oneshot::channel::<()>();
+    let part = |a| Ok(batch(&[("a", numbers([a]))]));
+    let rows = futures::stream::iter([part(1)]).chain(rest.map(move |_| part(2)).into_stream());
+    let table_definition_options = Some(TableDefinitionOptions {
+        if_not_exist: TableNotExistOption::Fail as i32,
+        if_exists: TableExistsOption::Append as i32,
+    });
+    let command = CommandStatementIngest { table_definition_options, table: "t".into(), ..CommandStatementIngest::default() };
+    let (sent, begun) = wait(async {
+        let begin = async {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let begun = other.begin_transaction().await;
+            go_on.send(()).unwrap();
+            begun
+        };
+        tokio::join!(client.execute_ingest(command, rows), begin)
+    });
+    assert_eq!(sent.unwrap(), 2);
+    wait(client.end_transaction(begun.unwrap(), EndTransaction::Rollback)).unwrap();
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The publish of a transaction: by the catalog, or, for rows of one table alone, by its log.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -8,7 +9,7 @@ use super::change::Change;
 use super::materialize::{live, materialize, open_log};
 use super::persist::Persisted;
 use super::{Transaction, apply, persist};
-use crate::access::check_drops;
+use crate::access::check_author;
 use crate::catalog::{CatalogWriter, TableId};
 use crate::error::{Result, StoreError};
 use crate::log::{PreparedRecord, TailLog};
@@ -46,7 +47,7 @@ impl Transaction {
         }
         self.check(&core, &state, version)?;
         if let Some(author) = &self.author {
-            check_drops(author.as_ref(), &current.state, &state)?;
+            check_author(author.as_ref(), &current.state, &state)?;
         }
         let replaced = self.changes.iter().filter_map(|change| match change {
             Change::ReplaceSegments(replacement) => Some(Arc::clone(replacement)),
@@ -87,6 +88,9 @@ impl Transaction {
     fn append(&mut self, core: &Arc<StoreCore>, log: &Arc<TailLog>, record: &mut PreparedRecord) -> Result<Option<Acknowledgement>> {
         let current = core.publisher.state();
         let Some(table) = table_of_open_log(log, &current)? else { return Ok(None) };
+        if let Some(author) = &self.author {
+            author.check_changes(&BTreeSet::from([table.record.id])).map_err(StoreError::Denied)?;
+        }
         let durability = self.durability.unwrap_or_else(|| durability_of(&table.record));
         if !self.checks.is_empty() {
             let (mut becoming, version) = (current.clone(), core.publisher.next_version());

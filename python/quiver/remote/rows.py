@@ -12,6 +12,7 @@ import pyarrow.flight as flight
 from ..errors import Error, InterfaceError
 from ..sources import Look
 from ..stats import Stats
+from . import messages
 from .calls import Process, Pump, pulled
 from .failures import told
 
@@ -21,7 +22,7 @@ class RemoteSource:
 
     def __init__(self, client: flight.FlightClient, info: flight.FlightInfo, options: flight.FlightCallOptions):
         self._stream = _Stream(client, info.endpoints, options)
-        self._report = _report(info.app_metadata)
+        self._report = _report(_app_metadata(info))
         self.kind = str(self._report.get("statement"))
         self.schema = _without_annotations(info.schema)
         self.is_query = self.kind == "query"
@@ -113,6 +114,11 @@ class _Stream:
         self._is_cancelled = True
         if (reader := self._reader) is not None:
             reader.cancel()
+
+
+def _app_metadata(info: flight.FlightInfo) -> bytes:
+    """pyarrow 18, which Apache Superset asks for, has it in the serialized message alone."""
+    return info.app_metadata if hasattr(info, "app_metadata") else messages.text(info.serialize(), 7)
 
 
 def _report(metadata: bytes) -> dict[str, Any]:

@@ -9,6 +9,7 @@ use super::now::Now;
 use super::statement::AccessStatement;
 use super::{grants, principals};
 use crate::error::EngineError;
+use crate::queries::{Gate, Stop};
 use crate::session::Running;
 use crate::write::{blocking, state_error};
 
@@ -30,8 +31,9 @@ pub async fn run_access(running: &Running, statement: AccessStatement) -> Result
         running.catalog.check(|permit| permit.admin(principals::MANAGE))?;
     }
     let (store, access, gate) = (Arc::clone(&running.engine.store), running.access.clone(), Arc::clone(running.gate()));
+    let mut left = StopWhenLeft(Some(Arc::clone(&gate)));
     // A hash takes tens of milliseconds, and the commit a flush.
-    blocking(move || {
+    let changed = blocking(move || {
         let change = change_of(statement)?;
         let changed = store.change_access(|users| {
             change(&Now::of(&store, access.as_deref())?, users)?;
@@ -43,8 +45,20 @@ pub async fn run_access(running: &Running, statement: AccessStatement) -> Result
         }
         changed
     })
-    .await?;
-    Ok(None)
+    .await;
+    left.0 = None;
+    changed.map(|()| None)
+}
+
+/// Where nobody waits for the change any more it does not happen, unless it has begun.
+struct StopWhenLeft(Option<Arc<Gate>>);
+
+impl Drop for StopWhenLeft {
+    fn drop(&mut self) {
+        if let Some(gate) = &self.0 {
+            gate.stop(Stop::Killed);
+        }
+    }
 }
 
 fn change_of(statement: AccessStatement) -> Result<Change, EngineError> {

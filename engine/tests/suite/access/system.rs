@@ -12,6 +12,9 @@ fn who_may_not_read_a_table_is_told_its_columns_and_not_how_its_rows_lie() {
     let bob = db.as_user("bob");
     let sizes = "SELECT row_count, deleted_rows, segment_count, size_bytes FROM system.tables";
     assert_eq!(bob.rows(sizes), ["NULL|NULL|NULL|NULL"]);
+    let listed = |session: &engine::Session| session.tables().unwrap().into_iter().find(|table| table.name == "t").unwrap();
+    assert_eq!((listed(&bob.session).rows, listed(&bob.session).size_bytes), (None, None));
+    assert_eq!(listed(&db.session).rows, Some(2_000));
     assert_eq!(bob.rows("SELECT column_name FROM system.columns WHERE position = 1"), ["id"]);
     assert!(bob.rows("SELECT * FROM system.segments").is_empty());
     db.run("OPTIMIZE TABLE t");

@@ -80,16 +80,22 @@ fn a_transaction_whose_statement_was_killed_can_only_be_rolled_back() {
     db.load("t", &[], &numbers(0, 100_000));
     db.run("CREATE TABLE sink (a BIGINT)");
     let session = session(&db.engine);
-    for sql in ["BEGIN", "INSERT INTO sink VALUES (1)"] {
-        ended(spawned(&session, sql)).unwrap();
+    let insert = "INSERT INTO sink SELECT a.r FROM t a JOIN t b ON a.k = b.k";
+    let delete = "DELETE FROM sink WHERE a IN (SELECT a.r + b.r FROM t a JOIN t b ON a.k = b.k)";
+    for sql in [insert, delete] {
+        for sql in ["BEGIN", "INSERT INTO sink VALUES (1)"] {
+            ended(spawned(&session, sql)).unwrap();
+        }
+        let task = spawned(&session, sql);
+        db.run(&format!("KILL {}", in_state(&db, sql, "running")));
+        assert!(is_killed(ended(task)));
+        assert!(session.is_transaction_failed());
+        assert!(ended(spawned(&session, "COMMIT")).is_err());
+        assert_eq!(db.value("SELECT count(*) FROM sink"), "0");
+        if session.is_in_transaction() {
+            ended(spawned(&session, "ROLLBACK")).unwrap();
+        }
     }
-    let sql = "INSERT INTO sink SELECT a.r FROM t a JOIN t b ON a.k = b.k";
-    let task = spawned(&session, sql);
-    db.run(&format!("KILL {}", in_state(&db, sql, "running")));
-    assert!(is_killed(ended(task)));
-    assert!(session.is_transaction_failed());
-    assert!(ended(spawned(&session, "COMMIT")).is_err());
-    assert_eq!(db.value("SELECT count(*) FROM sink"), "0");
 }
 
 /// A session that goes on holds no files of a statement that nobody waits for any more.

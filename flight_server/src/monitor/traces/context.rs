@@ -68,6 +68,23 @@ impl Context {
     }
 }
 
+/// The call that something is made for: it ends within that one, from wherever it is ended.
+#[derive(Clone, Copy)]
+pub struct OfCall(Option<Context>);
+
+impl OfCall {
+    pub fn current() -> OfCall {
+        OfCall(Context::current())
+    }
+
+    pub fn within<T>(self, work: impl FnOnce() -> T) -> T {
+        match self.0 {
+            Some(context) => context.within(work),
+            None => work(),
+        }
+    }
+}
+
 fn span_id() -> [u8; 8] {
     let (id, _) = Uuid::new_v4().as_u64_pair();
     id.to_be_bytes()

@@ -64,7 +64,7 @@ impl Sender {
         let channel = Endpoint::from_shared(endpoint.to_string()).map_err(unusable)?.connect_timeout(PATIENCE);
         // A connection whose other end is gone without a word is noticed, and made anew.
         let mut channel = channel.http2_keep_alive_interval(PATIENCE).keep_alive_timeout(PATIENCE);
-        if endpoint.starts_with("https:") {
+        if channel.uri().scheme_str() == Some("https") {
             channel = channel.tls_config(ClientTlsConfig::new().with_native_roots()).map_err(unusable)?;
         }
         let resource = Resource {
@@ -162,10 +162,11 @@ impl Sender {
     }
 }
 
-/// As OTLP has it: these may go better the next time.
+/// As OTLP has it: these may go better the next time. RESOURCE_EXHAUSTED may do so only where the collector says after what time,
+/// which is not looked at here; without that it is for good, as of a message that is too large.
 fn is_transient(status: &Status) -> bool {
     matches!(
         status.code(),
-        Code::Cancelled | Code::DeadlineExceeded | Code::Aborted | Code::OutOfRange | Code::Unavailable | Code::DataLoss | Code::ResourceExhausted
+        Code::Cancelled | Code::DeadlineExceeded | Code::Aborted | Code::OutOfRange | Code::Unavailable | Code::DataLoss
     )
 }

@@ -8,7 +8,8 @@ use super::context::Context;
 use super::messages::{ERROR, INTERNAL, KeyValue, Span, SpanStatus};
 use super::nanoseconds;
 
-/// To be called where the statement ends, by the thread that works for its call. None where nobody wants it.
+/// To be called where the statement ends, by the thread that works for its call; one that ends outside of all calls, as those of
+/// the program that the server is part of, begins a trace. None where nobody wants it.
 pub fn span(end: &StatementEnd<'_>) -> Option<Span> {
     let parent = Context::current();
     let context = parent.map_or_else(Context::new, Context::below);

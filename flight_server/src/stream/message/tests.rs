@@ -6,6 +6,7 @@ use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Int64Array, ListArray, NullArray, StringArray, StringViewArray, StructArray,
 };
 use arrow::datatypes::{DataType, Field, Int32Type, Schema};
+use arrow_flight::FlightData;
 use arrow_flight::utils::flight_data_to_batches;
 use arrow_ipc::CompressionType;
 use prost::Message as _;
@@ -27,9 +28,11 @@ fn batch(rows: i64) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().enumerate().map(|(n, column)| (format!("c{n}"), column, true))).unwrap()
 }
 
-/// What a client makes of the bytes on the wire.
-fn received(wire: VecDeque<Bytes>) -> FlightData {
-    let bytes: Vec<u8> = wire.into_iter().flatten().collect();
+/// What a client makes of the bytes on the wire, which are the same wherever they lie.
+fn received(message: Message) -> FlightData {
+    let bytes: Vec<u8> = message.clone().into_wire(true).unwrap().into_iter().flatten().collect();
+    let copied = message.into_wire(false).unwrap();
+    assert_eq!((copied.len(), &copied[0][..]), (1, &bytes[..]));
     let (prefix, message) = bytes.split_at(GRPC_PREFIX_BYTES);
     assert_eq!(prefix[0], 0);
     assert_eq!(u32::from_be_bytes(*prefix.last_chunk().unwrap()) as usize, message.len());
@@ -47,9 +50,9 @@ fn a_client_reads_the_rows_that_were_sent() {
     for options in options() {
         let mut encoder = Encoder::new(&all.schema(), options).unwrap();
         let pieces = [all.clone(), all.slice(0, 8), all.slice(1_001, 77), all.slice(2_999, 1), all.slice(5, 0)];
-        let mut sent = vec![received(encoder.schema().into_wire())];
-        sent.extend(pieces.iter().map(|piece| received(encoder.batch(piece).unwrap().into_wire())));
-        sent.push(received(encoder.empty().unwrap().into_wire()));
+        let mut sent = vec![received(encoder.schema())];
+        sent.extend(pieces.iter().map(|piece| received(encoder.batch(piece).unwrap())));
+        sent.push(received(encoder.empty().unwrap()));
         assert_eq!(flight_data_to_batches(&sent).unwrap(), [&pieces[..], &[all.slice(0, 0)]].concat());
     }
 }
@@ -58,17 +61,20 @@ fn a_client_reads_the_rows_that_were_sent() {
 fn the_bytes_on_the_wire_are_those_of_the_message() {
     let all = batch(2_000);
     let mut encoder = Encoder::new(&all.schema(), IpcWriteOptions::default()).unwrap();
-    let message = encoder.batch(&all).unwrap().with_metadata(Bytes::from_static(b"{}"));
-    assert_eq!(received(message.clone().into_wire()), FlightData::from(message));
-    let message = encoder.schema();
-    assert_eq!(received(message.clone().into_wire()), FlightData::from(message));
+    let plain = |message: Message| {
+        let body: Vec<u8> = message.body.iter().flatten().copied().collect();
+        FlightData::new().with_data_header(message.header).with_app_metadata(message.metadata).with_data_body(body)
+    };
+    for message in [encoder.batch(&all).unwrap().with_metadata(Bytes::from_static(b"{}")), encoder.schema()] {
+        assert_eq!(received(message.clone()), plain(message));
+    }
 }
 
 #[test]
 fn large_buffers_are_sent_from_where_they_lie() {
     let all = batch(40_000);
     let mut encoder = Encoder::new(&all.schema(), IpcWriteOptions::default()).unwrap();
-    let wire = encoder.batch(&all.slice(1_000, 32_768)).unwrap().into_wire();
+    let wire = encoder.batch(&all.slice(1_000, 32_768)).unwrap().into_wire(true).unwrap();
     let numbers = all.column(0).to_data().buffers()[0].as_ptr() as usize + 8_000;
     assert!(wire.iter().any(|piece| piece.as_ptr() as usize == numbers && piece.len() == 8 * 32_768));
 }
@@ -78,6 +84,6 @@ fn a_batch_without_columns_keeps_its_rows() {
     let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(5));
     let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options).unwrap();
     let mut encoder = Encoder::new(&batch.schema(), IpcWriteOptions::default()).unwrap();
-    let sent = [received(encoder.schema().into_wire()), received(encoder.batch(&batch).unwrap().into_wire())];
+    let sent = [received(encoder.schema()), received(encoder.batch(&batch).unwrap())];
     assert_eq!(flight_data_to_batches(&sent).unwrap()[0].num_rows(), 5);
 }
