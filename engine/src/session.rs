@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
-use datafusion::common::{DataFusionError, TableReference};
+use datafusion::common::DataFusionError;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
@@ -20,7 +20,7 @@ use tracing::Instrument;
 
 use crate::access::{SessionAccess, check_kind};
 use crate::cancel;
-use crate::catalog::{self, CATALOG, CatalogHandle, StoreCatalog, TableListing};
+use crate::catalog::{self, CATALOG, CatalogHandle, StoreCatalog};
 use crate::dml::{self, Retry, RowChangePlanner};
 use crate::engine::EngineShared;
 use crate::error::EngineError;
@@ -33,12 +33,12 @@ use crate::queries::{Entry, Gate, Placed, Query, reads_system_alone};
 use crate::report::ReportCollector;
 use crate::stack::deep;
 use crate::sql::{self, Parsed, StatementText};
-use crate::system::system_listing;
 use crate::write::TransactionSlot;
 
 mod config;
 mod import;
 mod mapped;
+mod names;
 mod owner;
 mod parameters;
 mod plans;
@@ -243,62 +243,9 @@ impl Session {
         self.run_plan(running, plan).await
     }
 
-    /// Tables and views, for completion; those of the default schema without it.
-    pub fn table_names(&self) -> Vec<String> {
-        let name = |listed: TableListing| match listed.schema == pmem_store::DEFAULT_NAMESPACE {
-            true => listed.name,
-            false => format!("{}.{}", listed.schema, listed.name),
-        };
-        self.tables().map(|tables| tables.into_iter().map(name).collect()).unwrap_or_default()
-    }
-
-    /// Tables and views as of now, by schema and name.
-    pub fn tables(&self) -> Result<Vec<TableListing>, EngineError> {
-        self.catalog.refresh()?;
-        let listing = self.catalog.listing();
-        self.catalog.rest();
-        Ok(listing?)
-    }
-
-    /// A stored table as of now; None for a view, and where there is none of the name.
-    pub fn table(&self, schema: &str, name: &str) -> Result<Option<TableListing>, EngineError> {
-        self.catalog.refresh()?;
-        let listed = self.catalog.listed(schema, name);
-        self.catalog.rest();
-        Ok(listed?)
-    }
-
-    /// The tables of the schema `system`, which no other list has.
-    pub fn system_tables(&self) -> Vec<TableListing> {
-        system_listing()
-    }
-
-    pub fn schema_names(&self) -> Result<Vec<String>, EngineError> {
-        self.catalog.refresh()?;
-        let names = self.catalog.snapshot().namespaces();
-        self.catalog.rest();
-        Ok(names?)
-    }
-
-    /// The columns of a stored table; empty where there is none.
-    pub fn column_names(&self, table: &str) -> Vec<String> {
-        // With what was known before, if the store cannot be asked.
-        let _ = self.catalog.refresh();
-        let name = TableReference::parse_str(table);
-        let namespace = name.schema().unwrap_or(pmem_store::DEFAULT_NAMESPACE);
-        let table = self.catalog.snapshot().table(namespace, name.table());
-        self.catalog.rest();
-        let Ok(Some(table)) = table else { return Vec::new() };
-        table.schema().fields().iter().map(|field| field.name().clone()).collect()
-    }
-
     /// The user it works for; None where it is the process itself, which has all rights.
     pub fn user(&self) -> Option<&str> {
         self.catalog.user()
-    }
-
-    pub fn function_names(&self) -> Vec<String> {
-        sql::function_names(&self.context.state())
     }
 }
 
