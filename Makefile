@@ -15,7 +15,7 @@ THREADS ?= 2
 PYTHON := $(CACHE)/venv/bin/python
 PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test test-long build bench bench-cancel bench-log bench-open bench-server bench-switches bench-writes deps check-format lint clean clean-cache
+.PHONY: help demo test test-long build bench bench-cancel bench-log bench-open bench-pushdown bench-server bench-switches bench-writes deps check-format lint clean clean-cache
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -53,6 +53,9 @@ bench-open: deps ## how long a store with a million segments in its catalog take
 
 bench-writes: deps build $(PYTHON_READY) ## single rows, bulk and updates beside SQLite and DuckDB; ARGS='--rows 2000'
 	@$(PYTHON) bench/writes.py $(ARGS)
+
+bench-pushdown: deps build $(PYTHON_READY) ## queries on a table of another node, at each level, beside CSV and fetching; ARGS='--sizes 1000'
+	@$(PYTHON) bench/pushdown.py $(ARGS)
 
 bench-server: deps build $(PYTHON_READY) ## results, points, ingest and idle connections of the server; ARGS='--only streams'
 	@$(PYTHON) bench/server.py $(ARGS)

@@ -78,12 +78,21 @@ def strings(size_bytes: float) -> pyarrow.Table:
     return pyarrow.table({"a": texts, "b": texts})
 
 
+def mixed(size_bytes: float) -> pyarrow.Table:
+    """Of 0 to 60 bytes and NULL, so that some stand in their views and others do not."""
+    some = [(TEXT + TEXT)[: number % 61] if number % 10 else None for number in range(610)]
+    rows = int(size_bytes / 2 / (sum(len(text or "") for text in some) / len(some) + 4))
+    drawn = pyarrow.compute.multiply(pyarrow.compute.random(rows, initializer=7), len(some))
+    texts = pyarrow.array(some).take(drawn.cast(pyarrow.int32(), safe=False))
+    return pyarrow.table({"a": texts, "b": texts})
+
+
 def streams(server: Server, options: argparse.Namespace) -> None:
     client = pyarrow.flight.connect(server.uri)
     process = subprocess.Popen([sys.executable, HERE / "flight_baseline.py"], stdout=subprocess.PIPE, text=True)
     try:
         baseline = pyarrow.flight.connect(f"grpc://127.0.0.1:{process.stdout.readline().strip()}")
-        for name, make in {"fixed": fixed, "strings": strings}.items():
+        for name, make in {"fixed": fixed, "strings": strings, "mixed": mixed}.items():
             table = make(options.bytes)
             stream(name, table, client, baseline, options.rounds)
     finally:
@@ -103,7 +112,7 @@ def stream(name: str, table: pyarrow.Table, client, baseline, rounds: int) -> No
         "Quiver, the table": lambda: count(client, pyarrow.flight.Ticket(json.dumps({"table": name}).encode())),
         "Quiver, SELECT *": lambda: sum(count(client, ticket) for ticket in asked(client, f"SELECT * FROM {name}")),
     }
-    if name == "strings":
+    if name != "fixed":
         ways["Quiver, as views"] = lambda: count(client, pyarrow.flight.Ticket(json.dumps({"table": name}).encode()), views)
     times: dict[str, list[float]] = {way: [] for way in ways}
     for way, run in ways.items():

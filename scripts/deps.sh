@@ -7,7 +7,7 @@ export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH" # as in the Makefile
 cd "$(dirname "$0")/.."
 
 rust_min=1.95.0
-packages=(libpmem-dev protobuf-compiler pkg-config mold gcc libc6-dev curl ca-certificates openssl)
+packages=(libpmem-dev protobuf-compiler libprotobuf-dev pkg-config mold gcc libc6-dev curl ca-certificates openssl)
 
 say() { echo "deps: $*" >&2; }
 fail() { say "$*"; exit 1; }

@@ -92,6 +92,10 @@ pub enum Command {
     Import(ImportArgs),
     /// Write a table or the result of a query to a file
     Export(ExportArgs),
+    /// Show the Substrait plan of a query, or write it to a file for another engine
+    Plan(PlanArgs),
+    /// Run a Substrait plan, binary or as JSON
+    RunPlan(RunPlanArgs),
     /// Show the mode, size, tables and segments of a store
     Info,
     /// Verify every checksum and catalog reference; exit status 1 when something is wrong
@@ -230,6 +234,46 @@ pub struct ExportArgs {
     /// Format of the file [default: by its suffix]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<FileFormat>,
+}
+
+#[derive(Args)]
+#[command(override_usage = "quiver plan --store <DIR> -c <SQL> [-o <FILE>]\n       \
+                            quiver plan --connect <URI> …")]
+pub struct PlanArgs {
+    /// The query
+    #[arg(short = 'c', long = "command", value_name = "SQL", allow_hyphen_values = true)]
+    pub sql: String,
+    /// How the plan is written [default: by the suffix of -o, .json, .txt or else binary; without -o json]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<PlanFormat>,
+    /// Write it to this file
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Args)]
+#[command(override_usage = "quiver run-plan --store <DIR> <FILE>\n       \
+                            quiver run-plan --connect <URI> <FILE>")]
+pub struct RunPlanArgs {
+    /// The plan; - is standard input
+    #[arg(value_name = "FILE")]
+    pub file: String,
+    /// How the result is written [default: box on a terminal, else table]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Write the result to this file; its suffix decides the format unless --format does
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PlanFormat {
+    /// As protobuf writes messages in JSON
+    Json,
+    /// A line for each step, for people
+    Text,
+    /// What engines send each other
+    Binary,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -66,6 +66,8 @@ fn run(cli: Cli, sources: Vec<Source>, runtime: &Handle) -> Result<()> {
         None => commands::query::run(runtime, cli.store, cli.connect, cli.query, sources),
         Some(Command::Import(import)) => commands::import::run(runtime, cli.store, cli.connect, import, quiet),
         Some(Command::Export(export)) => commands::export::run(runtime, cli.store, cli.connect, export, quiet),
+        Some(Command::Plan(plan)) => commands::plan::run(runtime, cli.store, cli.connect, plan),
+        Some(Command::RunPlan(plan)) => commands::run_plan::run(runtime, cli.store, cli.connect, plan, quiet),
         Some(Command::Info) => commands::info::run(runtime, cli.store),
         Some(Command::Check) => commands::check::run(cli.store, quiet),
         Some(Command::Backup(backup)) => commands::backup::run(runtime, cli.store, backup, quiet),

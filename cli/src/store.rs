@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use engine::{Engine, EngineOptions, MaintenanceOptions};
+use flight_server::client::{Credentials, remote_tables};
 
 use crate::args::StoreArgs;
 use crate::errors::{CliError, Result};
@@ -56,6 +57,7 @@ pub fn options(args: &StoreArgs, read_only: bool) -> EngineOptions {
         spill_dir: args.spill_dir.clone(),
         threads: args.threads,
         maintenance,
+        remote_tables: Some(remote_tables(Credentials::of_environment())),
         ..EngineOptions::default()
     }
 }

@@ -11,7 +11,7 @@ use pmem_store::{RegionKind, Store, StoreOptions};
 
 use crate::audit::{Audit, OpenAudit};
 use crate::backup::Listener;
-use crate::catalog::StatisticsCache;
+use crate::catalog::{RemoteTables, StatisticsCache};
 use crate::compaction::Maintenance;
 use crate::constraints::KeyFilters;
 use crate::error::EngineError;
@@ -43,6 +43,7 @@ pub(crate) struct EngineShared {
     pub statement_timeout_ms: u64,
     pub partitions: usize,
     pub query_memory_limit_bytes: usize,
+    pub remote_tables: Option<Arc<dyn RemoteTables>>,
     // After the store: its files are closed when the directory goes.
     _temporary: Option<TemporaryDir>,
 }
@@ -86,6 +87,7 @@ impl Engine {
             statement_timeout_ms: options.statement_timeout_ms.unwrap_or(0),
             partitions: options.partitions(),
             query_memory_limit_bytes,
+            remote_tables: options.remote_tables.clone(),
             _temporary: temporary,
         };
         shared.maintenance.start();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use datafusion::common::{DataFusionError, SchemaError};
 use pmem_store::StoreError;
 
+use crate::error_kind::ErrorKind;
 use crate::export::ExportError;
 use crate::import::ImportError;
 use crate::sql::in_sql_words;
@@ -39,6 +40,9 @@ pub enum EngineError {
     NotOwnQuery { id: u64 },
     #[error("statement {id} has done its work: it is being committed, or only its answer was not read yet")]
     QueryDone { id: u64 },
+    /// A plan that was made elsewhere cannot be used.
+    #[error("{message}")]
+    Plan { message: String, hint: Option<String>, kind: ErrorKind },
     /// The user has not the right to it.
     #[error("{message}")]
     Denied { message: String, hint: String },
@@ -83,6 +87,7 @@ impl EngineError {
             EngineError::Sql { hint, .. } | EngineError::Execution { hint, .. } | EngineError::Unsupported { hint, .. } => {
                 hint.as_deref()
             }
+            EngineError::Plan { hint, .. } => hint.as_deref(),
             EngineError::Denied { hint, .. } => Some(hint),
             EngineError::Memory { .. } => Some("give it more with --memory-limit, or ask for less at once"),
             EngineError::TimedOut { .. } => Some("SET quiver.statement_timeout_ms changes the limit for the session, 0 takes it away"),

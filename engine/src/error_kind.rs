@@ -68,6 +68,7 @@ impl EngineError {
             EngineError::NoSuchQuery { .. } => ErrorKind::NotFound,
             EngineError::NotOwnQuery { .. } => ErrorKind::Denied,
             EngineError::QueryDone { .. } => ErrorKind::NotAllowed,
+            EngineError::Plan { kind, .. } => *kind,
             EngineError::Denied { .. } => ErrorKind::Denied,
             EngineError::Unauthenticated { .. } => ErrorKind::Unauthenticated,
             EngineError::SpillDir { .. } => ErrorKind::Unavailable,

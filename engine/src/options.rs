@@ -1,6 +1,9 @@
 //! How an engine is set up.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::catalog::RemoteTables;
 
 #[derive(Debug, Clone, Default)]
 pub struct EngineOptions {
@@ -21,6 +24,8 @@ pub struct EngineOptions {
     /// How long a statement may take where its session does not say; as long as it takes if not given.
     pub statement_timeout_ms: Option<u64>,
     pub maintenance: MaintenanceOptions,
+    /// The way to tables of other nodes; none if not given.
+    pub remote_tables: Option<Arc<dyn RemoteTables>>,
 }
 
 /// What the engine does by itself to a store it writes to; see docs/maintenance.md.

@@ -233,7 +233,7 @@ pub(crate) fn count_batch(rows: u64) -> Result<RecordBatch, EngineError> {
         .map_err(|error| EngineError::internal(error.to_string()))
 }
 
-fn spilled_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
+pub(crate) fn spilled_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     let own = plan.metrics().and_then(|metrics| metrics.spilled_bytes()).unwrap_or(0) as u64;
     own + plan.children().into_iter().map(spilled_bytes).sum::<u64>()
 }

@@ -36,6 +36,7 @@ use crate::sql::{self, Parsed, StatementText};
 use crate::write::TransactionSlot;
 
 mod config;
+mod foreign;
 mod import;
 mod mapped;
 mod names;
@@ -101,9 +102,13 @@ impl Session {
             .with_physical_optimizer_rule(Arc::new(SkipRows))
             .with_analyzer_rule(Arc::new(functions::CheckedArithmetic))
             // After the rule that changes functions.
-            .with_analyzer_rule(Arc::new(cancel::WatchedWindows))
-            .build();
-        let context = SessionContext::new_with_state(state);
+            .with_analyzer_rule(Arc::new(cancel::WatchedWindows));
+        let state = match &engine.remote_tables {
+            // After all others: what goes to another node is optimised for it.
+            Some(remote) => state.with_optimizer_rule(remote.optimizer_rule()),
+            None => state,
+        };
+        let context = SessionContext::new_with_state(state.build());
         context.register_udaf(functions::checked_sum());
         context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
@@ -291,6 +296,7 @@ impl Running {
         let (physical, reader) = cancel::interruptible(physical)?;
         self.planning_ms.lock().get_or_insert(self.started.elapsed().as_secs_f64() * 1e3);
         *self.physical.lock() = Some(Arc::clone(&physical));
+        self.query.runs(&physical);
         let task = Arc::new(TaskContext::from(&self.state).with_runtime(Arc::clone(&self.runtime)));
         if reads_system_alone(plan) {
             self.query.exempt();

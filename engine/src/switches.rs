@@ -1,6 +1,9 @@
 //! A switch for each optimisation of ours: `SET quiver.zone_pruning = false`. Results are the same
 //! either way; docs/performance.md says what each is worth.
 
+use std::fmt;
+use std::str::FromStr;
+
 use datafusion::common::config::{ConfigExtension, ConfigOptions};
 use datafusion::common::extensions_options;
 use pmem_store::Durability;
@@ -26,11 +29,13 @@ extensions_options! {
         pub durability: String, default = TABLE.to_string()
         /// Milliseconds that a statement of the session may take, from its start to the last row that is read; 0 for as many as it takes.
         pub statement_timeout_ms: u64, default = 0
+        /// What runs where a table of another node lies: `off`, `filter`, or `full` for everything that can.
+        pub pushdown: String, default = Pushdown::default().to_string()
     }
 }
 
 /// The settings as SET knows them; DataFusion lists an extension's without their prefix.
-pub const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 9] = [
     "quiver.zone_pruning",
     "quiver.integer_sets",
     "quiver.await_join_filters",
@@ -39,12 +44,15 @@ pub const NAMES: [&str; 8] = [
     "quiver.skip_rows",
     DURABILITY,
     STATEMENT_TIMEOUT,
+    PUSHDOWN,
 ];
 
 /// No switch: what a session promises of its small writes.
 pub const DURABILITY: &str = "quiver.durability";
 /// No switch either.
 pub const STATEMENT_TIMEOUT: &str = "quiver.statement_timeout_ms";
+/// Nor this: the results are the same, but for the order of rows that nobody has asked for.
+pub const PUSHDOWN: &str = "quiver.pushdown";
 const TABLE: &str = "table";
 
 impl Switches {
@@ -78,6 +86,50 @@ impl Switches {
             let hint = Some("write milliseconds as 30000, or a time as '30s', '5min' or '2h'; 0 for no limit".to_string());
             EngineError::Sql { message, position: None, hint }
         })
+    }
+}
+
+/// How much of a query runs on the node on which a table lies, where that is another one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Pushdown {
+    /// Nothing: the node hands out the whole table.
+    Off,
+    /// Filters and the choice of columns.
+    Filter,
+    /// Everything that can.
+    #[default]
+    Full,
+}
+
+impl fmt::Display for Pushdown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Pushdown::Off => "off",
+            Pushdown::Filter => "filter",
+            Pushdown::Full => "full",
+        })
+    }
+}
+
+/// The error names a value that there is not.
+impl FromStr for Pushdown {
+    type Err = EngineError;
+
+    fn from_str(value: &str) -> Result<Pushdown, EngineError> {
+        let known = [Pushdown::Off, Pushdown::Filter, Pushdown::Full];
+        let found = known.into_iter().find(|level| value.eq_ignore_ascii_case(&level.to_string()));
+        found.ok_or_else(|| {
+            let message = format!("there is no pushdown \"{value}\"");
+            let hint = Some("set it to 'off', to 'filter', or to 'full' for everything that can run where the table lies".to_string());
+            EngineError::Sql { message, position: None, hint }
+        })
+    }
+}
+
+impl Switches {
+    pub fn pushdown(&self) -> Pushdown {
+        // SET takes no other value.
+        self.pushdown.parse().unwrap_or_default()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use engine::{EngineError, QueryOutput, Session, StatementKind};
+use engine::{EngineError, QueryOutput, QueryReport, Session, StatementKind};
 use parking_lot::Mutex;
 use tokio::sync::MutexGuard;
 use tonic::Status;
@@ -65,6 +65,11 @@ impl Connection {
     /// Whether a transaction is open in it. Takes no turn.
     pub fn is_in_transaction(&self) -> bool {
         self.session.is_in_transaction()
+    }
+
+    /// How far the statement is that was begun in it last and has not ended. Takes no turn: that statement may have it.
+    pub fn progress(&self) -> Option<QueryReport> {
+        self.session.progress()
     }
 
     /// Of a transaction: whether COMMIT or ROLLBACK was said in it.

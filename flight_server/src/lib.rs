@@ -4,7 +4,7 @@
 //! - [`listen`] — where it may listen, and connections; [`tls`] their certificates; [`auth`] who calls
 //! - [`service`] — the calls of the protocol, each handed on to one of the rooms below
 //! - [`sessions`] — what a session keeps; [`connection`] one engine session and its turns
-//! - [`statements`] — SQL that runs once, and the tickets of results; [`prepared`]; [`transactions`]
+//! - [`statements`] — SQL and plans that run once, and the tickets of results; [`prepared`]; [`transactions`]
 //! - [`metadata`] — catalogs, schemas, tables, types, what the server can do
 //! - [`ingest`] — rows in; [`flight`] — tables by path, without SQL
 //! - [`stream`] — batches to messages and back

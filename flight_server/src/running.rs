@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use arrow_flight::FlightData;
+use engine::QueryReport;
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 use tonic::Status;
@@ -74,6 +75,11 @@ impl Running {
             get.end();
             true
         })
+    }
+
+    /// How far a result is that is read; None where there is none of this handle.
+    pub fn report(&self, owner: &Owner, handle: &[u8]) -> Option<QueryReport> {
+        self.gets.get(owner, handle).ok()?.cancel.report()
     }
 
     /// Ends results that nobody has read on from for too long.

@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from pathlib import PurePath
 from typing import Any
 
-from . import data, names, parameters
+from . import data, names, parameters, substrait
 from .errors import ProgrammingError
 from .result import Result
 from .sources import Backend, Imported, ImportOptions
@@ -35,6 +35,11 @@ class Connection:
         `?`, or of `$1`, `$2`, …"""
         _check_text(query)
         return Result(self, self._backend.execute(query, parameters.one_row(params)), query)
+
+    def run_substrait(self, plan: Any) -> Result:
+        """Plans a query that comes as a Substrait plan, which runs when its rows are asked for: the bytes of a `substrait.Plan`,
+        such a message, or an expression of Ibis, of which `ibis-substrait` makes one."""
+        return Result(self, self._backend.run_substrait(substrait.as_bytes(plan)), None)
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
         """Runs a statement that writes once for each row of parameters: all of them or none. The number of rows changed."""

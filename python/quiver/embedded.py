@@ -125,6 +125,9 @@ class EmbeddedBackend:
     def execute(self, sql: str, parameters: pa.RecordBatch | None) -> EmbeddedSource:
         return EmbeddedSource(self._session.execute(sql, parameters))
 
+    def run_substrait(self, plan: bytes) -> EmbeddedSource:
+        return EmbeddedSource(self._session.run_substrait(plan))
+
     def execute_rows(self, sql: str, parameters: pa.RecordBatch) -> int:
         return self._session.execute_rows(sql, parameters)
 

@@ -32,7 +32,8 @@ class Result:
     nothing but that error comes.
     """
 
-    def __init__(self, connection: Connection, source: Source, sql: str):
+    def __init__(self, connection: Connection, source: Source, sql: str | None):
+        # None of what came as a plan.
         self._connection, self._source, self.sql = connection, source, sql
         self._table: pa.Table | None = None
         self._ahead: deque[pa.RecordBatch] = deque()
@@ -127,6 +128,8 @@ class Result:
         """The plan; with `analyze`, of another run, and with what each step of it did."""
         if analyze and not self.is_query:
             raise NotSupportedError("what is no query would be run once more", hint="explain it without analyze")
+        if self.sql is None:
+            raise NotSupportedError("explaining what came as a plan", hint="`quiver plan --format text` shows plans")
         words = "EXPLAIN ANALYZE " if analyze else "EXPLAIN "
         plan = self._connection.sql(words + self.sql).fetchall()
         return "\n".join(f"{kind}:\n{text}" for kind, text in plan)
@@ -144,7 +147,7 @@ class Result:
     def __repr__(self) -> str:
         if not self.is_query:
             return f"<quiver.Result: {show.outcome(self)}>"
-        return f"<quiver.Result of {show.shortened(self.sql)!r}: {', '.join(self.columns)}>"
+        return f"<quiver.Result of {show.shortened(self.sql or 'a Substrait plan')!r}: {', '.join(self.columns)}>"
 
     def _repr_html_(self) -> str:
         return show.html(self)

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::{Engine, EngineOptions};
+use flight_server::client::{Credentials, remote_tables};
 use pyo3::prelude::*;
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -55,8 +56,15 @@ impl Database {
         spill_dir: Option<PathBuf>,
         threads: Option<usize>,
     ) -> PyResult<Database> {
-        let options =
-            EngineOptions { read_only, memory_limit_bytes, query_memory_limit_bytes, spill_dir, threads, ..EngineOptions::default() };
+        let options = EngineOptions {
+            read_only,
+            memory_limit_bytes,
+            query_memory_limit_bytes,
+            spill_dir,
+            threads,
+            remote_tables: Some(remote_tables(Credentials::of_environment())),
+            ..EngineOptions::default()
+        };
         let mut builder = Builder::new_multi_thread();
         builder.enable_all().thread_stack_size(STACK_BYTES).thread_name("quiver");
         if let Some(threads) = threads {

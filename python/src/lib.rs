@@ -5,6 +5,7 @@
 //! - [`database`] — an open store and its threads; [`session`] one connection to it
 //! - [`results`] — the rows of a statement while they are read; [`slot`] by whom, [`reader`] by another library
 //! - [`rows`] — record batches through Arrow's C interface, in both directions
+//! - [`pushdown`] — a table of a server for the package `datafusion`
 //! - [`waiting`] — waiting so that Ctrl-C is seen; [`process`] what a forked process must not touch
 //! - [`errors`] — errors of the engine as exceptions of Python
 
@@ -12,6 +13,7 @@ mod database;
 mod errors;
 mod files;
 mod process;
+mod pushdown;
 mod reader;
 mod results;
 mod rows;
@@ -26,6 +28,8 @@ use pyo3::pymodule;
 mod extension {
     #[pymodule_export]
     use crate::database::Database;
+    #[pymodule_export]
+    use crate::pushdown::RemoteTable;
     #[pymodule_export]
     use crate::results::Results;
     #[pymodule_export]

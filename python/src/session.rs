@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arrow::array::RecordBatch;
 use engine::import::{IfExists, IfMissing, IngestTarget};
-use engine::{EngineError, QueryOutput, Session, StatementKind};
+use engine::{Binding, EngineError, QueryOutput, Session, StatementKind};
 use pyo3::prelude::*;
 use tokio::runtime::Handle;
 
@@ -40,15 +40,16 @@ impl EngineSession {
     fn execute(&self, py: Python<'_>, sql: String, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Results> {
         let parameters = parameters.map(rows::only_batch).transpose()?;
         let turns = self.turns()?;
-        let shared = self.shared.get()?;
         let text = sql.clone();
-        let started = wait(py, &shared.runtime, async move { turns.start(&text, parameters).await })?;
-        let started = started.map_err(|error| errors::of_statement(&error, &sql))?;
-        let slot = Arc::new(Slot::new(started, shared.runtime.clone(), sql));
-        let mut results = shared.results.lock().unwrap_or_else(PoisonError::into_inner);
-        results.retain(|known| known.strong_count() > 0);
-        results.push(Arc::downgrade(&slot));
-        Ok(Results::new(slot))
+        let started = wait(py, &self.shared.get()?.runtime, async move { turns.start(&text, parameters).await })?;
+        self.results(started.map_err(|error| errors::of_statement(&error, &sql))?, sql)
+    }
+
+    /// The same of a serialized `substrait.Plan`.
+    fn run_substrait(&self, py: Python<'_>, plan: &[u8]) -> PyResult<Results> {
+        let (turns, plan) = (self.turns()?, plan.to_vec());
+        let started = wait(py, &self.shared.get()?.runtime, async move { turns.start_plan(&plan).await })?;
+        self.results(started.map_err(|error| errors::of_engine(&error))?, String::new())
     }
 
     /// Runs a statement that changes rows once for each row of `parameters`: all of them or none.
@@ -127,6 +128,15 @@ impl EngineSession {
         EngineSession { shared: OfProcess::new(shared) }
     }
 
+    fn results(&self, started: Started, sql: String) -> PyResult<Results> {
+        let shared = self.shared.get()?;
+        let slot = Arc::new(Slot::new(started, shared.runtime.clone(), sql));
+        let mut results = shared.results.lock().unwrap_or_else(PoisonError::into_inner);
+        results.retain(|known| known.strong_count() > 0);
+        results.push(Arc::downgrade(&slot));
+        Ok(Results::new(slot))
+    }
+
     fn turns(&self) -> PyResult<Arc<Turns>> {
         let session = self.shared.get()?.session.lock().unwrap_or_else(PoisonError::into_inner);
         session.clone().ok_or_else(errors::closed)
@@ -144,6 +154,12 @@ impl Turns {
             StatementKind::Query => Ok(Started::Query(output)),
             kind => done(kind, output).await,
         }
+    }
+
+    /// A plan only reads.
+    async fn start_plan(&self, plan: &[u8]) -> Result<Started, EngineError> {
+        let _turn = self.turn.lock().await;
+        Ok(Started::Query(substrait_plans::run(&self.session, plan, &Binding::default()).await?))
     }
 }
 

@@ -93,13 +93,6 @@ class ProgressBar(Connected, InProcess):
         self.assertIn("###############               ]  50% of 10 rows scanned, 2 s", said.getvalue())
         self.assertTrue(said.getvalue().endswith(" \r"))
 
-    def test_a_query_tells_how_far_it_is(self):
-        self.con.write("scanned", pa.table({"a": range(10_000)}), mode="replace")
-        seen = []
-        source = self.con.sql("SELECT sum(g.value * a) FROM scanned, generate_series(1, 60000) AS g (value)")._source
-        source.read_all(lambda rows_scanned, rows_total: seen.append((rows_scanned, rows_total)))
-        self.assertIn((10_000, 10_000), seen)
-
     def test_nobody_is_shown_a_bar_who_does_not_look(self):
         with redirect_stderr(io.StringIO()) as said, progress.shown(None) as look:
             self.assertIsNone(look)

@@ -41,7 +41,7 @@ class Switches(unittest.TestCase):
         names = set(re.findall(r'"(quiver\.\w+)"', source))
         self.assertTrue(names)
         # A promise and no optimisation; and one of writes, which bench/writes.py measures.
-        names -= {"quiver.durability", "quiver.direct_inserts", "quiver.statement_timeout_ms"}
+        names -= {"quiver.durability", "quiver.direct_inserts", "quiver.pushdown", "quiver.statement_timeout_ms"}
         measured = {setting.split(" = ")[0] for settings in SWITCHES.values() for setting in settings}
         self.assertEqual({name for name in measured if name.startswith("quiver.")}, names)
 

@@ -1,6 +1,7 @@
 """Real clients against the real server: ADBC's Flight SQL driver and pyarrow.flight."""
 
 import datetime
+import os
 import subprocess
 import tempfile
 import unittest
@@ -158,6 +159,29 @@ class Adbc(Served):
             self.cursor.adbc_execute_schema(f"INSERT INTO {name} VALUES (1)")
         self.assertEqual(self.rows(f"SELECT count(*) FROM {name}"), [(0,)])
 
+    def switches(self) -> list[str | Path]:
+        return []
+
+    def plan(self, sql: str) -> bytes:
+        command = [QUIVER, "plan", "--connect", self.server.uri, *self.switches(), "--format", "binary", "-c", sql]
+        return subprocess.run(command, check=True, capture_output=True, env={**os.environ, "QUIVER_PASSWORD": "secret word"}).stdout
+
+    def test_a_substrait_plan_is_run_as_bytes(self):
+        name = self.table("planned", "a BIGINT, b VARCHAR")
+        self.cursor.execute(f"INSERT INTO {name} VALUES (1, 'one'), (2, 'two')")
+        plan = self.plan(f"SELECT b, a * 10 AS ten FROM {name} ORDER BY a")
+        self.cursor.execute(plan)
+        self.assertEqual(self.cursor.fetchall(), [("one", 10), ("two", 20)])
+        self.assertEqual([column[0] for column in self.cursor.description], ["b", "ten"])
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"DELETE FROM {name} WHERE a = 1")
+            cursor.execute(plan)
+            self.assertEqual(cursor.fetchall(), [("two", 20)])
+            connection.rollback()
+        with self.assertRaisesRegex(adbc_driver_flightsql.dbapi.Error, "Substrait plan"):
+            self.cursor.execute(b"SELECT 1")
+        self.assertEqual(self.rows("SELECT 1"), [(1,)])
+
     def test_a_session_keeps_its_settings_with_cookies(self):
         cookies = {adbc_driver_flightsql.DatabaseOptions.WITH_COOKIE_MIDDLEWARE.value: "true"}
         option = adbc_driver_flightsql.ConnectionOptions.OPTION_SESSION_OPTION_PREFIX.value + "batch_size"
@@ -166,6 +190,15 @@ class Adbc(Served):
             cursor.execute("SHOW batch_size")
             self.assertEqual(cursor.fetchall(), [("batch_size", "512")])
             self.assertEqual(connection.adbc_connection.get_option(option), "512")
+
+
+def field(tag: int, value: bytes) -> bytes:
+    """A text of a message of protobuf."""
+    length, rest = bytearray(), len(value)
+    while rest > 127:
+        length.append(rest & 127 | 128)
+        rest >>= 7
+    return bytes([tag << 3 | 2, *length, rest]) + value
 
 
 class Plain(Served):
@@ -229,6 +262,19 @@ class Plain(Served):
         (stats,) = self.client.do_action(pyarrow.flight.Action("stats", b""))
         self.assertIn(b'"sessions":', stats.body.to_pybytes())
 
+    def test_a_substrait_plan_is_sent_by_hand(self):
+        self.create("by_hand", pyarrow.table({"a": [1, 2, 3]}))
+        (made,) = self.client.do_action(pyarrow.flight.Action("substrait_plan", b'{"sql": "SELECT a FROM by_hand WHERE a > 1 ORDER BY a"}'))
+        kind = b"type.googleapis.com/arrow.flight.protocol.sql.CommandStatementSubstraitPlan"
+        command = field(1, kind) + field(2, field(1, field(1, made.body.to_pybytes())))
+        descriptor = pyarrow.flight.FlightDescriptor.for_command(command)
+        self.assertEqual(self.client.get_schema(descriptor).schema.names, ["a"])
+        info = self.client.get_flight_info(descriptor)
+        self.assertEqual(self.client.do_get(info.endpoints[0].ticket).read_all().to_pydict(), {"a": [2, 3]})
+        header = (b"x-quiver-plan-binding", b'{"segments": {"main.by_hand": []}}')
+        info = self.client.get_flight_info(descriptor, pyarrow.flight.FlightCallOptions(headers=[header]))
+        self.assertEqual(self.client.do_get(info.endpoints[0].ticket).read_all().num_rows, 0)
+
     def test_a_token_of_a_handshake_is_taken(self):
         header = self.client.authenticate_basic_token("ada", "secret word")
         options = pyarrow.flight.FlightCallOptions(headers=[header])
@@ -258,6 +304,9 @@ class AdbcSecured(Secured, Adbc):
     def db_kwargs(self) -> dict[str, str]:
         roots = adbc_driver_flightsql.DatabaseOptions.TLS_ROOT_CERTS.value
         return {"username": "ada", "password": "secret word", roots: self.cert.read_text()}
+
+    def switches(self) -> list[str | Path]:
+        return ["--user", "ada", "--tls-ca", self.cert]
 
     def test_it_is_reached_over_tls(self):
         self.assertRegex(self.server.uri, r"^grpc\+tls://")

@@ -4,6 +4,9 @@
 //! after the store has been closed and opened again, the queries behind its last statement once
 //! more on one thread. What the second run sees is what was committed, not what a session held.
 //!
+//! Then every file runs in a second mode, in which each query is also run with its tables on another node, and has to
+//! give the same rows: `pushed.rs`.
+//!
 //!     cargo test --release --workspace --test conformance                  # all files
 //!     cargo test --release --workspace --test conformance -- joins prune   # names with these words
 //!     cargo test --release --workspace --test conformance -- --list
@@ -12,6 +15,10 @@
 mod database;
 #[path = "conformance/file.rs"]
 mod file;
+#[path = "conformance/node.rs"]
+mod node;
+#[path = "conformance/pushed.rs"]
+mod pushed;
 #[path = "conformance/values.rs"]
 mod values;
 
@@ -20,6 +27,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use file::FileResult;
+use pushed::Tallies;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -39,10 +47,18 @@ fn main() -> ExitCode {
         eprintln!("no file in slt/ matches {words:?}");
         return ExitCode::FAILURE;
     }
-    let (passed, failed) = files.iter().fold((0, 0), |(passed, failed), file| {
-        let result = run_and_print(file);
-        (passed + result.passed(), failed + result.failed())
-    });
+    let tally = Tallies::default();
+    let again = |path: &Path| file::run_pushed(path, &tally);
+    let modes: [&dyn Fn(&Path) -> FileResult; 2] = [&file::run, &again];
+    let (mut passed, mut failed) = (0, 0);
+    for mode in modes {
+        for file in &files {
+            let result = run_and_print(file, mode);
+            passed += result.passed();
+            failed += result.failed();
+        }
+    }
+    print!("{}", tally.lock().unwrap());
     println!("sqllogictests: {passed} passed, {failed} failed");
     if failed == 0 {
         ExitCode::SUCCESS
@@ -64,9 +80,9 @@ fn chosen_files(words: &[&str]) -> Vec<PathBuf> {
     files
 }
 
-fn run_and_print(path: &Path) -> FileResult {
+fn run_and_print(path: &Path, run: &dyn Fn(&Path) -> FileResult) -> FileResult {
     let start = Instant::now();
-    let result = file::run(path);
+    let result = run(path);
     println!(
         "{:<24} {:>4} records, {:>4} again after reopening, {:>3} failed, {:>6.0} ms",
         name(path),

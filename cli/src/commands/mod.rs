@@ -5,8 +5,10 @@ pub mod check;
 pub mod export;
 pub mod import;
 pub mod info;
+pub mod plan;
 pub mod query;
 pub mod restore;
+pub mod run_plan;
 pub mod serve;
 pub mod user;
 
@@ -16,7 +18,7 @@ use crate::errors::{CliError, Result};
 /// Of the subcommands that work on the files of a store, with what does the same on a server.
 pub fn refuse_remote(command: &Command) -> Result<()> {
     let (name, instead) = match command {
-        Command::Export(_) | Command::Import(_) => return Ok(()),
+        Command::Export(_) | Command::Import(_) | Command::Plan(_) | Command::RunPlan(_) => return Ok(()),
         Command::Info => ("info", "ask the server: quiver --connect URI -c '\\conninfo' -c '\\dt'"),
         Command::Check => ("check", "run it with --store DIR on the server's machine, when no server has the store open"),
         Command::Backup(_) => ("backup", "BACKUP TO 'directory' makes one on the server's machine"),

@@ -4,29 +4,43 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use engine::{Bytes, QueryReport};
+use futures::future::BoxFuture;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use crate::session::Session;
 use crate::units;
 
 const PATIENCE: Duration = Duration::from_millis(500);
 const TICK: Duration = Duration::from_millis(100);
+const ASK_EVERY: Duration = Duration::from_millis(250);
 const STEPS: u64 = 1_000;
 
-pub struct Progress {
+type Question<'a> = BoxFuture<'a, Option<QueryReport>>;
+
+pub struct Progress<'a> {
     enabled: bool,
+    session: &'a dyn Session,
     started: Instant,
     ticks: Option<Interval>,
     bar: Option<ProgressBar>,
+    /// To where the statement runs: of one that is not planned yet, or runs on a server, its output here does not know how far it is.
+    question: Option<Question<'a>>,
+    asked: Option<Instant>,
+    told: Option<QueryReport>,
 }
 
-impl Progress {
-    pub fn new(enabled: bool) -> Self {
+impl<'a> Progress<'a> {
+    pub fn new(enabled: bool, session: &'a dyn Session) -> Self {
         Progress {
             enabled,
+            session,
             started: Instant::now(),
             ticks: None,
             bar: None,
+            question: None,
+            asked: None,
+            told: None,
         }
     }
 
@@ -40,7 +54,14 @@ impl Progress {
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             ticks
         });
-        ticks.tick().await;
+        tokio::select! {
+            biased;
+            told = answer(&mut self.question) => {
+                self.question = None;
+                self.told = told.or(self.told.take());
+            }
+            _ = ticks.tick() => {}
+        }
     }
 
     /// Shows that something is going on until `work` is done.
@@ -60,11 +81,13 @@ impl Progress {
         if elapsed < PATIENCE {
             return;
         }
+        self.ask();
+        let report = self.known(report);
         let bar = self.bar.get_or_insert_with(new_bar);
         let mut message = format!("{:.1} s", elapsed.as_secs_f64());
-        if let Some(report) = report {
+        if let Some(report) = &report {
             message += &match report.bytes_touched {
-                // A server says what it touched when it is done; what has come is known.
+                // Where nobody says what was touched, what has come is known.
                 0 if report.rows_returned > 0 => {
                     format!(", received {}, {}", units::counted(report.rows_returned, "row"), Bytes(report.bytes_returned))
                 }
@@ -79,6 +102,29 @@ impl Progress {
         bar.tick();
     }
 
+    /// Nobody is asked about what is done soon, nor about what is not shown.
+    fn ask(&mut self) {
+        let session = self.session;
+        if self.question.is_none() && self.asked.is_none_or(|asked| asked.elapsed() >= ASK_EVERY) {
+            self.asked = Some(Instant::now());
+            self.question = Some(session.progress());
+        }
+    }
+
+    /// What is known here, and what else was told.
+    fn known(&self, report: Option<&QueryReport>) -> Option<QueryReport> {
+        let told = self.told.as_ref().filter(|told| told.rows_total > 0);
+        match (report, told) {
+            (Some(report), Some(told)) if report.rows_total == 0 => Some(QueryReport {
+                rows_returned: report.rows_returned,
+                bytes_returned: report.bytes_returned,
+                ..told.clone()
+            }),
+            (Some(report), _) => Some(report.clone()),
+            (None, told) => told.cloned(),
+        }
+    }
+
     pub fn hide(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
@@ -86,9 +132,17 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for Progress<'_> {
     fn drop(&mut self) {
         self.hide();
+    }
+}
+
+/// Of a question, once; never where none was asked.
+async fn answer(question: &mut Option<Question<'_>>) -> Option<QueryReport> {
+    match question {
+        Some(question) => question.await,
+        None => std::future::pending().await,
     }
 }
 

@@ -14,7 +14,7 @@ use super::{Console, Destination, Progress, Settings, stdout};
 use crate::errors::{CliError, Place, Result, StatementError};
 use crate::output::pager::Pager;
 use crate::output::{self, ResultWriter};
-use crate::session::{Output, Session};
+use crate::session::{self, Output, Session};
 
 /// What stopped a statement: where it ran, or the way out of the result.
 enum Failure {
@@ -42,28 +42,15 @@ impl From<io::Error> for Failure {
 
 type Outcome<T> = std::result::Result<T, Failure>;
 
+/// A statement on its way to have a result.
+type Begun<'a> = session::Outcome<'a, Box<dyn Output>>;
+
 impl Console {
     /// Runs one statement and shows its result. Ctrl-C drops the query, which cancels it.
     pub fn run_statement(&mut self, sql: &str, place: Place) -> Result<()> {
         self.last_statement = Some(sql.to_string());
-        if self.settings.interactive {
-            self.interrupts.forget();
-        }
-        let Console {
-            settings,
-            destination,
-            interrupts,
-            session,
-            runtime,
-            ..
-        } = self;
-        let outcome = runtime.block_on(async {
-            tokio::select! {
-                biased;
-                stop = interrupts.next() => Err(Failure::Output(CliError::Stopped(stop))),
-                outcome = Run::start(session.as_ref(), settings, sql, destination) => outcome,
-            }
-        });
+        let session = self.session();
+        let outcome = self.run(session.as_ref(), sql, session.execute(sql));
         outcome.map_err(|failure| match failure {
             Failure::Statement(error) => CliError::Sql {
                 error,
@@ -71,6 +58,37 @@ impl Console {
                 place,
             },
             Failure::Output(error) => error,
+        })
+    }
+
+    /// The same of a Substrait plan.
+    pub fn run_plan(&mut self, plan: &[u8]) -> Result<()> {
+        let session = self.session();
+        let outcome = self.run(session.as_ref(), "", session.run_plan(plan));
+        outcome.map_err(|failure| match failure {
+            Failure::Statement(error) => error.into(),
+            Failure::Output(error) => error,
+        })
+    }
+
+    /// `begun` in this session, shows the result of a statement.
+    fn run(&mut self, session: &dyn Session, sql: &str, begun: Begun<'_>) -> Outcome<()> {
+        if self.settings.interactive {
+            self.interrupts.forget();
+        }
+        let Console {
+            settings,
+            destination,
+            interrupts,
+            runtime,
+            ..
+        } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                biased;
+                stop = interrupts.next() => Err(Failure::Output(CliError::Stopped(stop))),
+                outcome = Run::start(session, settings, sql, begun, destination) => outcome,
+            }
         })
     }
 
@@ -113,20 +131,21 @@ struct Run<'a> {
     settings: &'a Settings,
     sql: &'a str,
     query: Box<dyn Output>,
-    progress: Progress,
+    progress: Progress<'a>,
     started: Instant,
 }
 
 impl<'a> Run<'a> {
     async fn start(
-        session: &dyn Session,
+        session: &'a dyn Session,
         settings: &'a Settings,
         sql: &'a str,
+        begun: Begun<'a>,
         destination: &mut Destination,
     ) -> Outcome<()> {
         let started = Instant::now();
-        let mut progress = Progress::new(settings.shows_progress());
-        let query = progress.during(session.execute(sql)).await?;
+        let mut progress = Progress::new(settings.shows_progress(), session);
+        let query = progress.during(begun).await?;
         let run = Run {
             settings,
             sql,

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use engine::{Bytes, Engine, QueryOutput, QueryReport, RecordBatch, SchemaRef, StatementKind, TableListing};
+use engine::{Binding, Bytes, Engine, EngineError, QueryOutput, QueryReport, RecordBatch, SchemaRef, StatementKind, TableListing};
 use futures::future::{BoxFuture, FutureExt, ready};
 use futures::{Stream, StreamExt};
 
@@ -29,6 +29,22 @@ impl Session for LocalSession {
             Ok(Box::new(LocalOutput(output)) as Box<dyn Output>)
         }
         .boxed()
+    }
+
+    fn run_plan<'a>(&'a self, plan: &'a [u8]) -> Outcome<'a, Box<dyn Output>> {
+        async move {
+            let output = substrait_plans::run(&self.session, plan, &Binding::default()).await.map_err(EngineError::from)?;
+            Ok(Box::new(LocalOutput(output)) as Box<dyn Output>)
+        }
+        .boxed()
+    }
+
+    fn plan_of<'a>(&'a self, sql: &'a str) -> Outcome<'a, Vec<u8>> {
+        async move { Ok(substrait_plans::from_sql(&self.session, sql).await.map_err(EngineError::from)?) }.boxed()
+    }
+
+    fn progress(&self) -> BoxFuture<'_, Option<QueryReport>> {
+        ready(self.session.progress()).boxed()
     }
 
     fn tables(&self) -> Outcome<'_, Vec<TableListing>> {

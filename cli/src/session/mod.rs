@@ -27,6 +27,14 @@ pub trait Session: Send + Sync {
     /// Begins one statement; a query runs while its output is polled. Dropping the future or the output cancels it.
     fn execute<'a>(&'a self, sql: &'a str) -> Outcome<'a, Box<dyn Output>>;
 
+    /// The same of a Substrait plan.
+    fn run_plan<'a>(&'a self, plan: &'a [u8]) -> Outcome<'a, Box<dyn Output>>;
+    /// The Substrait plan of a query, which does not run.
+    fn plan_of<'a>(&'a self, sql: &'a str) -> Outcome<'a, Vec<u8>>;
+
+    /// How far the statement is that runs in it, for who waits for its result; None where that is not known.
+    fn progress(&self) -> BoxFuture<'_, Option<QueryReport>>;
+
     /// Tables and views, by schema and name.
     fn tables(&self) -> Outcome<'_, Vec<TableListing>>;
     fn system_tables(&self) -> Outcome<'_, Vec<TableListing>>;

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use engine::{Bytes, QueryReport, RecordBatch, SchemaRef, StatementKind, TableListing};
+use engine::{Binding, Bytes, QueryReport, RecordBatch, SchemaRef, StatementKind, TableListing};
 use flight_server::client::{self, ConnectOptions, RemoteError, RemoteOutput};
 use futures::future::{BoxFuture, FutureExt};
 use futures::{Stream, StreamExt};
@@ -29,6 +29,22 @@ impl Session for RemoteSession {
             Ok(Box::new(Coming(output)) as Box<dyn Output>)
         }
         .boxed()
+    }
+
+    fn run_plan<'a>(&'a self, plan: &'a [u8]) -> Outcome<'a, Box<dyn Output>> {
+        async move {
+            let output = self.0.run_plan(plan.to_vec(), &Binding::default()).await?;
+            Ok(Box::new(Coming(output)) as Box<dyn Output>)
+        }
+        .boxed()
+    }
+
+    fn plan_of<'a>(&'a self, sql: &'a str) -> Outcome<'a, Vec<u8>> {
+        async move { Ok(self.0.plan_of(sql).await?.to_vec()) }.boxed()
+    }
+
+    fn progress(&self) -> BoxFuture<'_, Option<QueryReport>> {
+        self.0.progress().boxed()
     }
 
     fn tables(&self) -> Outcome<'_, Vec<TableListing>> {

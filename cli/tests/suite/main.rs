@@ -14,5 +14,6 @@ mod served;
 mod serve;
 mod shell;
 mod store;
+mod substrait;
 mod terminal;
 mod users;

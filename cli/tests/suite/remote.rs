@@ -342,6 +342,29 @@ fn ctrl_c_cancels_the_query_on_the_server_and_not_the_shell() {
     assert_eq!(terminal.ended(), 0);
 }
 
+/// Of a query, which runs while its rows are awaited, and of a change, which has run when it is answered.
+#[test]
+fn the_bar_says_what_was_touched_here_and_on_a_server() {
+    let (place, served) = (Place::new(), Served::new());
+    let table = ["-c", "create table t as select value as a from generate_series(1, 200000) as s (value)"];
+    place.quiver(&table).ok();
+    served.quiver(&table).ok();
+    let store = place.store();
+    let is_told = |shown: String| shown.contains(", touched ") && !shown.contains(", touched 0 B");
+    for args in [["--store", store.as_str()], ["--connect", served.uri.as_str()]] {
+        let mut terminal = Terminal::open(&args);
+        terminal.wait_for(PROMPT);
+        for start in ["", "create table u as "] {
+            terminal.press(&format!("{start}select count(*) as n from t a, t b where a.a * b.a % 1000003 = -1;\r"));
+            while !is_told(terminal.wait_for("Ctrl-C cancels")) {}
+            terminal.press("\u{3}");
+            terminal.wait_for("error: cancelled");
+        }
+        terminal.press("\u{4}");
+        assert_eq!(terminal.ended(), 0);
+    }
+}
+
 #[test]
 fn a_shell_outlives_its_server_and_connects_again() {
     let served = Served::new();

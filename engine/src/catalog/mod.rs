@@ -2,6 +2,7 @@
 
 mod information_schema;
 mod provider;
+mod remote;
 mod schema;
 mod statistics;
 mod table;
@@ -9,7 +10,9 @@ mod view;
 
 pub(crate) use information_schema::INFORMATION_SCHEMA;
 pub use provider::TableListing;
+pub use remote::RemoteTables;
 pub(crate) use provider::{CATALOG, CatalogHandle, StoreCatalog};
+pub(crate) use remote::{is_of_node, is_remote};
 pub(crate) use statistics::StatisticsCache;
 pub(crate) use table::{StoreTable, check_writable, not_writable};
 pub(crate) use view::{EXTERNAL, VIEW, external_provider, planning};

@@ -1,5 +1,6 @@
 //! A table of the store as a DataFusion table.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::SchemaRef;
@@ -19,9 +20,9 @@ use crate::audit::check_not_audit;
 use crate::constraints::planned_defaults;
 use crate::engine::EngineShared;
 use crate::error::{EngineError, store_error};
-use crate::scan::{StoreScan, TableStatistics};
+use crate::scan::{StoreScan, TableStatistics, statistics_of_some};
 use crate::scan::row_id::{ROW_ID, with_row_id};
-use crate::sql::table_definition;
+use crate::sql::{qualified, table_definition};
 use crate::system::SystemTable;
 use crate::write::{self, WriteScope};
 
@@ -40,6 +41,8 @@ pub struct StoreTable {
     known: OnceLock<Arc<TableStatistics>>,
     /// The table as it was: it cannot be written to, and nobody else is going to ask for its statistics.
     is_older: bool,
+    /// The segments and logs whose rows it shows; None: all of them.
+    segments: Option<Arc<HashSet<u64>>>,
     /// What the statement may do with it; None: everything.
     permit: Option<Arc<Permit>>,
 }
@@ -48,7 +51,7 @@ impl StoreTable {
     pub fn new(engine: Arc<EngineShared>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
         let schema = Arc::clone(snapshot.schema());
         let (definition, defaults, known) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        StoreTable { engine, snapshot, scope, schema, definition, defaults, known, is_older: false, permit: None }
+        StoreTable { engine, snapshot, scope, schema, definition, defaults, known, is_older: false, segments: None, permit: None }
     }
 
     /// The table at another version than the statement's.
@@ -73,9 +76,10 @@ impl StoreTable {
         if let Some(known) = self.known.get() {
             return Ok(Arc::clone(known));
         }
-        let known = match self.is_older {
-            true => statistics_of(&self.snapshot)?,
-            false => self.engine.statistics.get(&self.snapshot)?,
+        let known = match &self.segments {
+            Some(ids) => Arc::new(statistics_of_some(&self.snapshot, |id| ids.contains(&id))?),
+            None if self.is_older => statistics_of(&self.snapshot)?,
+            None => self.engine.statistics.get(&self.snapshot)?,
         };
         Ok(Arc::clone(self.known.get_or_init(|| known)))
     }
@@ -93,8 +97,25 @@ impl StoreTable {
             defaults: self.defaults.clone(),
             known: self.known.clone(),
             is_older: self.is_older,
+            segments: self.segments.clone(),
             permit: self.permit.clone(),
         }
+    }
+
+    /// The same table with the rows of these segments and logs alone. It is not written to.
+    pub fn of_segments(&self, ids: &[u64]) -> Result<StoreTable, EngineError> {
+        // What a table is made of is told to those who may read it.
+        self.check(Privilege::Select)?;
+        let segments = self.snapshot.segments().iter().map(|segment| segment.id());
+        let there: HashSet<u64> = segments.chain(self.snapshot.tails().iter().map(|tail| tail.id())).collect();
+        if let Some(id) = ids.iter().find(|id| !there.contains(id)) {
+            let (record, version) = (self.snapshot.record(), self.snapshot.version());
+            let message = format!("there is no segment {id} in {} at version {version}", qualified(&record.namespace, &record.name));
+            let hint = "system.segments lists those there are now; name the version that the segments are of, as long as it is kept";
+            return Err(EngineError::Sql { message, position: None, hint: Some(hint.into()) });
+        }
+        let segments = Some(Arc::new(ids.iter().copied().collect()));
+        Ok(StoreTable { schema: Arc::clone(&self.schema), known: OnceLock::new(), segments, ..self.with_row_ids() })
     }
 
     pub fn write_scope(&self) -> &WriteScope {

@@ -12,7 +12,10 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use pmem_store::ViewRecord;
 
 use super::provider::StoreCatalog;
+use super::remote::{is_remote, remote_provider};
+use crate::engine::EngineShared;
 use crate::sql::{explained, external_definition, kept_statement, planned, qualified};
+use crate::switches::switches;
 
 pub const VIEW: &str = "view";
 pub const EXTERNAL: &str = "external";
@@ -51,7 +54,9 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
     };
     let statement = kept_statement(&state, &record.sql).map_err(|error| broken(error.into_datafusion()))?;
     match statement {
-        Statement::CreateExternalTable(table) => external_provider(&state, table).await.map_err(broken),
+        // That the node is not there now says nothing of the table.
+        Statement::CreateExternalTable(table) if is_remote(&table) => external_provider(&catalog.engine, &state, table).await,
+        Statement::CreateExternalTable(table) => external_provider(&catalog.engine, &state, table).await.map_err(broken),
         statement => {
             let plan = DEPTH.scope(depth, Box::pin(planned(&state, statement))).await.map_err(broken)?;
             let name = qualified(&record.namespace, &record.name);
@@ -60,11 +65,19 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
     }
 }
 
-/// The files of a `CREATE EXTERNAL TABLE` as a table.
+/// The files of a `CREATE EXTERNAL TABLE` as a table, or the table of another node.
 ///
 /// Planning resolves every name in a statement, that of the table it makes too, and so would come
 /// back here: it is planned under a name that no table has.
-pub async fn external_provider(state: &SessionState, mut table: CreateExternalTable) -> Result<Arc<dyn TableProvider>> {
+pub async fn external_provider(
+    engine: &EngineShared,
+    state: &SessionState,
+    mut table: CreateExternalTable,
+) -> Result<Arc<dyn TableProvider>> {
+    if is_remote(&table) {
+        let pushdown = switches(state.config_options()).pushdown();
+        return Ok(remote_provider(engine.remote_tables.as_ref(), &table, pushdown).await?);
+    }
     let name = TableReference::parse_str(&table.name.to_string());
     let definition = external_definition(&table);
     table.name = ObjectName::from(vec![Ident::with_quote('"', "\u{1}")]);

@@ -1,20 +1,21 @@
 //! One statement while it runs.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
 
 use super::gate::Gate;
 use super::text::Text;
 use super::whose::Whose;
 use crate::memory::QueryPool;
-use crate::output::StatementKind;
-use crate::report::ReportCollector;
+use crate::output::{StatementKind, spilled_bytes};
+use crate::report::{QueryReport, ReportCollector};
 
 /// The stream of a result: also taken away by who ends the statement, because a reader that does not read frees nothing.
 #[derive(Default)]
@@ -50,6 +51,8 @@ pub struct Query {
 struct Measured {
     collector: Arc<ReportCollector>,
     pool: Arc<QueryPool>,
+    /// What runs, for its metrics. Who only looks keeps nothing of it alive.
+    plan: Option<Weak<dyn ExecutionPlan>>,
 }
 
 /// What the queue keeps of a statement.
@@ -124,7 +127,14 @@ impl Query {
     }
 
     pub fn measure(&self, collector: &Arc<ReportCollector>, pool: &Arc<QueryPool>) {
-        *self.measured.lock() = Some(Measured { collector: Arc::clone(collector), pool: Arc::clone(pool) });
+        *self.measured.lock() = Some(Measured { collector: Arc::clone(collector), pool: Arc::clone(pool), plan: None });
+    }
+
+    /// Its plan is made, and runs from here on.
+    pub fn runs(&self, plan: &Arc<dyn ExecutionPlan>) {
+        if let Some(measured) = self.measured.lock().as_mut() {
+            measured.plan = Some(Arc::downgrade(plan));
+        }
     }
 
     pub fn deadline(&self) -> Option<Instant> {
@@ -207,7 +217,38 @@ impl Query {
     }
 
     pub fn bytes_touched(&self) -> u64 {
-        self.measured.lock().as_ref().map_or(0, |measured| measured.collector.bytes_touched.load(Ordering::Relaxed))
+        self.counted(|collector| &collector.bytes_touched)
+    }
+
+    pub fn rows_scanned(&self) -> u64 {
+        self.counted(|collector| &collector.rows_scanned)
+    }
+
+    /// None before it has begun to read a table.
+    pub fn rows_total(&self) -> Option<u64> {
+        Some(self.counted(|collector| &collector.rows_total)).filter(|rows| *rows > 0)
+    }
+
+    fn counted(&self, counter: fn(&ReportCollector) -> &AtomicU64) -> u64 {
+        self.measured.lock().as_ref().map_or(0, |measured| counter(&measured.collector).load(Ordering::Relaxed))
+    }
+
+    /// As of now, for who does not read it.
+    pub fn report(&self) -> QueryReport {
+        let (_, peak_memory_bytes) = self.memory_bytes();
+        let mut report = QueryReport {
+            elapsed_ms: self.started.elapsed().as_secs_f64() * 1e3,
+            rows_returned: self.rows_returned(),
+            bytes_returned: self.bytes_returned(),
+            peak_memory_bytes,
+            ..QueryReport::default()
+        };
+        let plan = self.measured.lock().as_ref().and_then(|measured| {
+            measured.collector.fill(&mut report);
+            measured.plan.clone()
+        });
+        report.spilled_bytes = plan.and_then(|plan| plan.upgrade()).as_ref().map_or(0, spilled_bytes);
+        report
     }
 
     /// Now, and at most.

@@ -104,6 +104,11 @@ impl Queries {
         self.running.lock().get(&id).cloned()
     }
 
+    /// The one that a session began last, of those that have not ended.
+    pub fn last_of(&self, session: u64) -> Option<Arc<Query>> {
+        self.running.lock().values().rev().find(|query| query.session == session).cloned()
+    }
+
     /// Ready once the statement has a place to run in.
     pub fn poll_place(self: &Arc<Queries>, query: &Arc<Query>, context: &mut Context<'_>) -> Poll<()> {
         let polled = self.queue.poll_place(query, context);

@@ -21,4 +21,4 @@ mod tests;
 
 pub use source::StoreScan;
 pub(crate) use part::Part;
-pub(crate) use statistics::{TableStatistics, open_parts, table_statistics};
+pub(crate) use statistics::{TableStatistics, open_parts, statistics_of_some, table_statistics};

@@ -7,7 +7,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, Result, ScalarValue, Statistics};
 use pmem_store::segment::DistinctSketch;
-use pmem_store::{StoreError, TableSnapshot};
+use pmem_store::{StoreError, TableSegment, TableSnapshot, Tail};
 
 use super::ordering::in_key_order;
 use super::part::Part;
@@ -22,12 +22,28 @@ pub struct TableStatistics {
 }
 
 pub fn table_statistics(table: &TableSnapshot) -> Result<TableStatistics, StoreError> {
+    of_segments(table, &table.segments().iter().collect::<Vec<_>>())
+}
+
+/// Of the segments and the rows in no segment with these ids alone: the others are not opened.
+pub fn statistics_of_some(table: &TableSnapshot, wanted: impl Fn(u64) -> bool) -> Result<TableStatistics, StoreError> {
+    let segments: Vec<&TableSegment> = table.segments().iter().filter(|segment| wanted(segment.id())).collect();
+    let tails: Vec<&Tail> = table.tails().iter().filter(|tail| wanted(tail.id())).collect();
+    let sealed = of_segments(table, &segments)?;
+    if tails.is_empty() {
+        return Ok(sealed);
+    }
+    let rows: u64 = segments.iter().map(|segment| segment.row_count()).chain(tails.iter().map(|tail| tail.row_count())).sum();
+    sealed.with(table, &tails, rows)
+}
+
+fn of_segments(table: &TableSnapshot, segments: &[&TableSegment]) -> Result<TableStatistics, StoreError> {
     let physical = physical_schema(table.schema());
-    let parts = table.segments().iter().map(|segment| Part::open(table, segment, &physical).map(Arc::new));
+    let parts = segments.iter().map(|segment| Part::open(table, segment, &physical).map(Arc::new));
     let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
     in_key_order(table, &mut parts);
     let fields = table.schema().fields();
-    let rows = table.segments().iter().map(|segment| segment.row_count() as usize).sum();
+    let rows = segments.iter().map(|segment| segment.row_count() as usize).sum();
     let bytes = parts.iter().map(|part| part.size_bytes() as usize).sum();
     let column_statistics = (0..fields.len()).map(|column| column_statistics(&parts, column, fields[column].data_type()));
     let statistics = Statistics {
@@ -42,15 +58,20 @@ impl TableStatistics {
     /// The same with the rows that are in no segment yet. Of those nothing is known but how many they
     /// are.
     pub fn with_tails(&self, table: &TableSnapshot) -> Result<TableStatistics, StoreError> {
+        self.with(table, &table.tails().iter().collect::<Vec<_>>(), table.row_count())
+    }
+
+    /// `rows` are those of all parts together.
+    fn with(&self, table: &TableSnapshot, tails: &[&Tail], rows: u64) -> Result<TableStatistics, StoreError> {
         let physical = physical_schema(table.schema());
         let mut parts = self.parts.clone();
-        for tail in table.tails() {
+        for tail in tails {
             parts.push(Arc::new(Part::of_tail(table, tail, &physical)?));
         }
         let mut statistics = self.statistics.clone().to_inexact();
-        statistics.num_rows = Precision::Exact(table.row_count() as usize);
-        let tails: u64 = table.tails().iter().map(|tail| tail.size_bytes()).sum();
-        statistics.total_byte_size = statistics.total_byte_size.add(&Precision::Inexact(tails as usize));
+        statistics.num_rows = Precision::Exact(rows as usize);
+        let bytes: u64 = tails.iter().map(|tail| tail.size_bytes()).sum();
+        statistics.total_byte_size = statistics.total_byte_size.add(&Precision::Inexact(bytes as usize));
         Ok(TableStatistics { parts, statistics })
     }
 }

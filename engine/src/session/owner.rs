@@ -11,6 +11,7 @@ use crate::engine::EngineShared;
 use crate::error::EngineError;
 use crate::output::{QueryOutput, StatementKind};
 use crate::queries::{Entry, Whose, killed_by};
+use crate::report::QueryReport;
 use crate::switches::Switches;
 
 #[derive(Debug)]
@@ -34,6 +35,12 @@ impl Session {
     pub(crate) fn enter(&self, text: &str) -> Entry {
         let audited = self.catalog.user().map(|_| Audited::new(&self.engine.audit.0));
         self.engine.queries.enter(self.owner.number, &self.owner.whose, text, self.statement_timeout(), audited)
+    }
+
+    /// How far the statement is that this session began last, of those that have not ended; None where there is none. Whoever
+    /// asks waits for nothing and runs no statement himself.
+    pub fn progress(&self) -> Option<QueryReport> {
+        self.engine.queries.last_of(self.owner.number).map(|query| query.report())
     }
 
     pub(super) fn statement_timeout(&self) -> Option<Duration> {

@@ -17,7 +17,7 @@ use crate::dml::{Retry, is_change};
 use crate::error::EngineError;
 use crate::output::{QueryOutput, StatementKind};
 use crate::queries::{Query, is_kill};
-use crate::sql::{self, Parsed};
+use crate::sql::{self, PARAMETERS_MAX, Parsed};
 use crate::stack::deep;
 
 /// What a statement takes and gives.
@@ -36,7 +36,7 @@ impl Description {
         Description { kind, schema: Arc::clone(&none), parameters: none }
     }
 
-    fn of_rows(schema: SchemaRef) -> Description {
+    pub(super) fn of_rows(schema: SchemaRef) -> Description {
         Description { schema, ..Description::without_rows(StatementKind::Query) }
     }
 
@@ -53,16 +53,20 @@ impl Session {
     pub async fn describe(&self, sql: &str) -> Result<Description, EngineError> {
         let query = Query::unlisted();
         let running = self.begin(sql, &query)?;
-        let described = deep(self.described(&running));
-        let described = match self.statement_timeout() {
-            None => described.await,
-            Some(limit) => match tokio::time::timeout(limit, described).await {
-                Ok(described) => described,
-                Err(_) => Err(EngineError::TimedOut { limit_ms: limit.as_millis() as u64 }),
-            },
-        };
+        let described = self.in_time(deep(self.described(&running))).await;
         self.catalog.rest();
         described
+    }
+
+    /// What is only looked at, within the time that a statement may take.
+    pub(super) async fn in_time<T>(&self, work: impl Future<Output = Result<T, EngineError>>) -> Result<T, EngineError> {
+        match self.statement_timeout() {
+            None => work.await,
+            Some(limit) => match tokio::time::timeout(limit, work).await {
+                Ok(done) => done,
+                Err(_) => Err(EngineError::TimedOut { limit_ms: limit.as_millis() as u64 }),
+            },
+        }
     }
 
     /// As `execute`, with the values of a row of `parameters` for `$1`, `$2`, … in the order of its columns.
@@ -83,12 +87,7 @@ impl Session {
         parameters: &RecordBatch,
         row: usize,
     ) -> Result<QueryOutput, EngineError> {
-        if row >= parameters.num_rows() {
-            let message = format!("there is no row {} of the values: they have {}", row + 1, parameters.num_rows());
-            return Err(EngineError::Sql { message, position: None, hint: None });
-        }
-        let values = parameters.columns().iter().map(|column| ScalarValue::try_from_array(column, row));
-        let values = values.collect::<Result<Vec<_>, _>>()?;
+        let values = values_of(parameters, row)?;
         let mut retry = Retry::new(!self.transaction.is_open());
         loop {
             let running = self.begin(sql, query)?;
@@ -173,17 +172,31 @@ impl Session {
             Parsed::Statement(statement) if takes_parameters(&statement) => *statement,
             _ => return Err(EngineError::unsupported("parameters in this statement", Some("write the values into the statement"))),
         };
-        let prepared = running.prepared(statement).await?;
-        let fields = parameter_fields(&prepared)?;
-        if fields.len() != values.len() {
-            return Err(wrong_count(fields.len(), values.len()));
-        }
-        let is_query = !changes_rows(&prepared.input);
-        let values = values.into_iter().zip(&fields).map(|(value, field)| fitted(value, field, is_query));
-        let values = values.collect::<Result<Vec<_>, _>>()?;
-        let plan = Arc::unwrap_or_clone(prepared.input).replace_params_with_values(&ParamValues::from(values))?;
+        let plan = filled(running.prepared(statement).await?, values)?;
         running.query(&plan).await
     }
+}
+
+/// One row of parameters.
+pub(super) fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<ScalarValue>, EngineError> {
+    if row >= parameters.num_rows() {
+        let message = format!("there is no row {} of the values: they have {}", row + 1, parameters.num_rows());
+        return Err(EngineError::Sql { message, position: None, hint: None });
+    }
+    let values = parameters.columns().iter().map(|column| ScalarValue::try_from_array(column, row));
+    Ok(values.collect::<Result<Vec<_>, _>>()?)
+}
+
+/// The plan with values for its parameters.
+pub(super) fn filled(prepared: Prepare, values: Vec<ScalarValue>) -> Result<LogicalPlan, EngineError> {
+    let fields = parameter_fields(&prepared)?;
+    if fields.len() != values.len() {
+        return Err(wrong_count(fields.len(), values.len()));
+    }
+    let is_query = !changes_rows(&prepared.input);
+    let values = values.into_iter().zip(&fields).map(|(value, field)| fitted(value, field, is_query));
+    let values = values.collect::<Result<Vec<_>, _>>()?;
+    Ok(Arc::unwrap_or_clone(prepared.input).replace_params_with_values(&ParamValues::from(values))?)
 }
 
 impl Running {
@@ -237,7 +250,9 @@ pub(super) fn parameter_fields(prepared: &Prepare) -> Result<Vec<FieldRef>, Engi
     let mut known = prepared.input.get_parameter_fields()?;
     let mut last = 0;
     for name in known.keys() {
-        let Some(number) = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok()) else {
+        let number = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
+        // SQL was asked before; a plan from elsewhere says any number.
+        let Some(number) = number.filter(|number| (1..=PARAMETERS_MAX).contains(number)) else {
             return Err(EngineError::unsupported(format!("the parameter {name}"), Some("write $1, $2, … or ?")));
         };
         last = last.max(number);

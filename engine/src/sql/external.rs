@@ -1,4 +1,4 @@
-//! CREATE EXTERNAL TABLE: the statement is kept, its files are read where they are.
+//! CREATE EXTERNAL TABLE: the statement is kept, its files are read where they are, and so is a table of another node.
 
 use std::path::{Path, absolute};
 
@@ -8,7 +8,7 @@ use pmem_store::ViewRecord;
 
 use super::ddl::{check_new_view, commit, resolve};
 use super::definition::external_definition;
-use crate::catalog::{EXTERNAL, external_provider};
+use crate::catalog::{EXTERNAL, external_provider, is_of_node, is_remote};
 use crate::error::EngineError;
 use crate::session::Running;
 
@@ -20,11 +20,13 @@ pub async fn create_external(running: &Running, mut table: CreateExternalTable) 
         return Ok(());
     }
     refuse(&table)?;
-    for location in &mut table.locations {
-        *location = found(location)?;
+    if !is_remote(&table) {
+        for location in &mut table.locations {
+            *location = found(location)?;
+        }
     }
-    // Reads the files' schema: a table that cannot be read is refused now, not when it is queried.
-    external_provider(&running.state, table.clone()).await.map_err(EngineError::from)?;
+    // Reads the files' schema, or asks the node: a table that cannot be read is refused now, not when it is queried.
+    external_provider(&running.engine, &running.state, table.clone()).await.map_err(EngineError::from)?;
     let record =
         ViewRecord { namespace, name, created_version: 0, kind: EXTERNAL.into(), sql: external_definition(&table) };
     check_new_view(running, &record, table.or_replace)?;
@@ -50,6 +52,9 @@ fn refuse(table: &CreateExternalTable) -> Result<(), EngineError> {
 /// The location as it is found from every directory; it must be there.
 fn found(location: &str) -> Result<String, EngineError> {
     if let Some((scheme, _)) = location.split_once("://").filter(|(scheme, _)| *scheme != "file") {
+        if is_of_node(scheme) {
+            return Err(EngineError::unsupported("a file on another node", Some("a table there is STORED AS QUIVER")));
+        }
         return Err(EngineError::unsupported(format!("reading from {scheme}://"), Some("copy the files here first")));
     }
     let path = location.strip_prefix("file://").unwrap_or(location);

@@ -66,10 +66,10 @@ fn variable_query(state: &SessionState, variable: &[Ident]) -> Result<Option<Str
         words => words.join("."),
     };
     // DataFusion does not list them by these names.
-    if asked == RETENTION || NAMES.contains(&asked.as_str()) {
-        return Ok(Some(format!("SELECT name, value FROM system.settings WHERE name = '{asked}'")));
-    }
     let name = shown_name(&asked);
+    if asked == RETENTION || NAMES.contains(&name) {
+        return Ok(Some(format!("SELECT '{asked}' AS name, value FROM system.settings WHERE name = '{name}'")));
+    }
     let entries = state.config().options().entries();
     if !entries.iter().any(|entry| entry.key == name) && !name.starts_with("datafusion.runtime.") {
         let all: Vec<String> = entries.into_iter().map(|entry| entry.key).collect();

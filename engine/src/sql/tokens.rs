@@ -83,7 +83,7 @@ pub fn number_parameters(tokens: &mut [TokenWithSpan]) -> Result<(), EngineError
     }
 }
 
-const PARAMETERS_MAX: usize = 65_535;
+pub const PARAMETERS_MAX: usize = 65_535;
 
 /// Names are refused where they are planned.
 fn is_possible(name: &str) -> bool {

@@ -22,6 +22,8 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         ("started_at", instants(rows.iter().map(|row| Some(row.query.started_at_ms))), REQUIRED),
         ("elapsed_ms", number(|query| u64::try_from(query.started.elapsed().as_millis()).unwrap_or(u64::MAX)), REQUIRED),
         ("memory_bytes", number(|query| query.memory_bytes().0), REQUIRED),
+        ("rows_scanned", number(Query::rows_scanned), REQUIRED),
+        ("rows_total", numbers(rows.iter().map(|row| row.query.rows_total())), OPTIONAL),
         ("rows_returned", number(Query::rows_returned), REQUIRED),
         ("bytes_touched", number(Query::bytes_touched), REQUIRED),
         ("bytes_returned", number(Query::bytes_returned), REQUIRED),

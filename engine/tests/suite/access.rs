@@ -9,6 +9,7 @@ mod granting;
 mod kinds;
 mod owners;
 mod passwords;
+mod plans;
 mod reading;
 mod running;
 mod sessions;

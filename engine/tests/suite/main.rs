@@ -23,6 +23,7 @@ mod external;
 mod fault;
 mod filters;
 mod floats;
+mod foreign_plans;
 mod helpers;
 mod huge_sql;
 mod import;

@@ -104,6 +104,39 @@ fn what_a_running_statement_touches_and_holds_is_shown() {
 }
 
 #[test]
+fn how_far_a_statement_is_is_shown_while_it_runs() {
+    let db = Db::new();
+    db.load("t", &[], &super::helpers::numbers(0, 100_000));
+    let (session, other) = (session(&db.engine), session(&db.engine));
+    let mut output = wait(session.execute("SELECT s FROM t")).unwrap();
+    let shown = |columns: &str| db.rows(&format!("SELECT {columns} FROM system.queries WHERE statement = 'SELECT s FROM t'"));
+    assert_eq!(shown("rows_scanned, rows_total"), ["0|NULL"]);
+    let first = wait(futures::StreamExt::next(&mut output)).unwrap().unwrap();
+    assert_eq!(shown("rows_scanned > 0, rows_scanned <= rows_total, rows_total <= 100000"), ["true|true|true"]);
+    // The session tells the same of its own.
+    let progress = session.progress().unwrap();
+    assert!(progress.rows_scanned > 0 && progress.rows_scanned <= progress.rows_total, "{progress:?}");
+    assert!(progress.bytes_touched > 0 && progress.rows_returned == first.num_rows() as u64, "{progress:?}");
+    assert_eq!(other.progress(), None);
+    wait(output.collect()).unwrap();
+    assert_eq!(session.progress(), None);
+}
+
+#[test]
+fn a_session_tells_of_the_statement_that_it_began_last() {
+    let db = Db::new();
+    db.load("t", &[], &super::helpers::numbers(0, 1_000));
+    let session = session(&db.engine);
+    let held = wait(session.execute(ENDLESS)).unwrap();
+    let mut last = wait(session.execute("SELECT s FROM t")).unwrap();
+    wait(futures::StreamExt::next(&mut last)).unwrap().unwrap();
+    assert_eq!(session.progress().unwrap().rows_scanned, 1_000);
+    drop(last);
+    assert_eq!(session.progress().unwrap().rows_scanned, 0);
+    drop(held);
+}
+
+#[test]
 fn a_password_is_not_shown() {
     let db = Db::new();
     let session = session(&db.engine);

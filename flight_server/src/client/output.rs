@@ -19,7 +19,7 @@ use crate::guard::guarded;
 use crate::stream::{batch_bytes, check, decoded, report_of_json};
 
 /// Of a message that is unpacked; what is asked for is not packed.
-const UNPACKED_BYTES_MAX: u64 = 2 << 30;
+pub(super) const UNPACKED_BYTES_MAX: u64 = 2 << 30;
 
 pub struct RemoteOutput {
     shared: Arc<Shared>,
@@ -156,7 +156,7 @@ fn decoder(link: Link, tickets: Vec<Ticket>) -> FlightDataDecoder {
 }
 
 /// Without what Flight SQL says of columns: it was not in the result.
-fn plain(schema: &Schema) -> Schema {
+pub(super) fn plain(schema: &Schema) -> Schema {
     let fields = schema.fields().iter().map(|field| {
         let mut metadata = field.metadata().clone();
         metadata.retain(|key, _| !key.starts_with("ARROW:FLIGHT:SQL:"));

@@ -1,21 +1,26 @@
 //! A session on a server. When the connection breaks, the next statement connects again.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_flight::sql::CommandStatementQuery;
+use engine::QueryReport;
 use parking_lot::Mutex;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::connect::connect;
 use super::error::RemoteError;
 use super::link::Link;
 use super::options::ConnectOptions;
 use super::output::RemoteOutput;
+use crate::stream::report_of_json;
 
 pub struct RemoteSession {
     pub(super) shared: Arc<Shared>,
     /// One connects, the others wait for it.
     connecting: tokio::sync::Mutex<()>,
+    /// The server is of a version that cannot say how far a statement is.
+    tells_no_progress: AtomicBool,
 }
 
 /// Also held by results on their way: they notice a break too.
@@ -44,7 +49,7 @@ impl RemoteSession {
     pub async fn connect(options: ConnectOptions) -> Result<RemoteSession, RemoteError> {
         let link = connect(&options).await?;
         let shared = Arc::new(Shared { options, link: Mutex::new(Some(link)) });
-        Ok(RemoteSession { shared, connecting: tokio::sync::Mutex::default() })
+        Ok(RemoteSession { shared, connecting: tokio::sync::Mutex::default(), tells_no_progress: AtomicBool::new(false) })
     }
 
     pub fn options(&self) -> &ConnectOptions {
@@ -58,6 +63,22 @@ impl RemoteSession {
         let command = CommandStatementQuery { query: sql.to_string(), transaction_id: None };
         let info = link.info(command).await.map_err(|status| self.shared.failed(&status, sql))?;
         RemoteOutput::begin(&self.shared, link, info, sql)
+    }
+
+    /// How far the statement is that was begun last and has not ended; None where the server does not say. It makes no
+    /// connection, and that it fails is no news: the statement itself will tell.
+    pub async fn progress(&self) -> Option<QueryReport> {
+        if self.tells_no_progress.load(Ordering::Relaxed) {
+            return None;
+        }
+        let link = self.shared.link.lock().clone();
+        match link?.act("progress", Vec::new()).await {
+            Ok((_, answers)) => report_of_json(answers.first()?).map(|(report, _)| report),
+            Err(status) => {
+                self.tells_no_progress.fetch_or(status.code() == Code::Unimplemented, Ordering::Relaxed);
+                None
+            }
+        }
     }
 
     /// Of a session that is there, or of a new one after a break.

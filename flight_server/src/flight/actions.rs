@@ -8,19 +8,21 @@ use crate::connection::Connection;
 use crate::error::status_in;
 
 /// Name and description.
-pub const ACTIONS: [(&str, &str); 6] = [
+pub const ACTIONS: [(&str, &str); 8] = [
     ("checkpoint", "Makes everything committed durable and seals the logs of small writes.\nRequest: empty\nResponse: none"),
     ("compact", "Compacts a table.\nRequest: the name of the table, or JSON {\"schema\": …, \"table\": …}\nResponse: none"),
     ("lease", "A table as files to map, for clients of this machine.\nRequest: the name of the table, or JSON as in a ticket\nResponse: JSON, and the schema"),
     ("renew_lease", "Makes a lease last from now.\nRequest: the lease\nResponse: none"),
     ("release_lease", "Ends a lease; what it held may be removed.\nRequest: the lease\nResponse: none"),
+    ("progress", "How far a statement of yours is.\nRequest: the ticket of its result, or empty for the last one of the session\nResponse: JSON, or none if it does not run"),
     ("stats", "What the server has open.\nRequest: empty\nResponse: JSON"),
+    ("substrait_plan", "The Substrait plan of a query.\nRequest: JSON {\"sql\": …}\nResponse: substrait.Plan"),
 ];
 
 /// Longer than any name.
 const NAME_BYTES_MAX: usize = 1 << 20;
 
-/// `stats` is answered by the service, which alone knows.
+/// `stats`, `progress` and `substrait_plan` are answered by the service.
 pub async fn act(connection: &Connection, name: &str, body: &Bytes) -> Result<(), Status> {
     let sql = match name {
         "checkpoint" => "CHECKPOINT".to_string(),

@@ -30,7 +30,7 @@ use crate::stream::{FlightStream, WireTypes, schema_bytes, wire_schema};
 
 const LEASES_MAX: usize = 1_000;
 /// As they lie in files.
-const VIEWS: WireTypes = WireTypes { views: true, jdbc: false };
+const VIEWS: WireTypes = WireTypes { views: true, jdbc: false, brief: false };
 
 /// **Invariant:** a lease is an open transaction, so the store keeps every file of the version that it sees.
 pub struct Lease {

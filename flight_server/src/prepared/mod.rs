@@ -1,4 +1,4 @@
-//! Prepared statements: SQL under a handle, with the parameters that were bound to it last.
+//! Prepared statements: SQL or a plan under a handle, with the parameters that were bound to it last.
 
 mod open;
 mod update;

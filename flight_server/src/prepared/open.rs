@@ -12,12 +12,11 @@ use tonic::Status;
 use crate::auth::Owner;
 use crate::budget::{Budget, Share};
 use crate::connection::Connection;
-use crate::error::status_in;
 use crate::guard::guarded;
 use crate::handles::{Handle, Handles};
 use crate::options::ServerOptions;
 use crate::sessions::Caller;
-use crate::statements::{Started, Values, start};
+use crate::statements::{Started, Statement, Values, start};
 use crate::stream::{Batches, batch_bytes, parameter_schema, wire_schema};
 use crate::transactions::Beside;
 
@@ -33,7 +32,7 @@ pub struct PreparedStatements {
 }
 
 pub struct Prepared {
-    pub(super) sql: String,
+    pub(super) statement: Statement,
     pub(super) kind: StatementKind,
     pub connection: Arc<Connection>,
     /// The session it was made in, and ends with.
@@ -72,18 +71,18 @@ impl PreparedStatements {
         &self,
         connection: Arc<Connection>,
         caller: &Caller,
-        sql: String,
+        statement: Statement,
     ) -> Result<(Handle, Arc<Prepared>), Status> {
-        let words = self.budget.take(sql.len())?;
+        let words = self.budget.take(statement.bytes())?;
         let turn = connection.turn().await?;
-        let described = turn.session().describe(&sql).await.map_err(|error| status_in(error, &sql))?;
+        let described = statement.describe(&turn).await?;
         drop(turn);
         let schema = wire_schema(&described.schema, caller.wishes.types);
         let parameters = parameter_schema(&described.parameters, caller.wishes.types);
         let columns = self.budget.take(FIELD_BYTES * (schema.fields().len() + parameters.fields().len()))?;
         let kind = described.kind;
         let session = caller.session.as_ref().map(|(handle, _)| handle.clone());
-        let prepared = Arc::new(Prepared { sql, kind, connection, session, schema, parameters, bound: Mutex::default(), _shares: [words, columns] });
+        let prepared = Arc::new(Prepared { statement, kind, connection, session, schema, parameters, bound: Mutex::default(), _shares: [words, columns] });
         Ok((self.open.insert_arc(&caller.owner, Arc::clone(&prepared))?, prepared))
     }
 
@@ -156,7 +155,7 @@ impl PreparedStatements {
 impl Prepared {
     /// Of the statement.
     pub fn words_bytes(&self) -> usize {
-        self.sql.len()
+        self.statement.words_bytes()
     }
 
     pub(super) fn bound(&self) -> Vec<RecordBatch> {
@@ -167,8 +166,8 @@ impl Prepared {
     pub async fn start(&self, beside: Beside<'_>) -> Result<Started, Status> {
         let bound = self.bound();
         match bound.as_slice() {
-            [] => start(&self.connection, &self.sql, None, beside).await,
-            [batch] if batch.num_rows() == 1 => start(&self.connection, &self.sql, Some(Values { batch, row: 0 }), beside).await,
+            [] => start(&self.connection, &self.statement, None, beside).await,
+            [batch] if batch.num_rows() == 1 => start(&self.connection, &self.statement, Some(Values { batch, row: 0 }), beside).await,
             more => {
                 let rows: usize = more.iter().map(RecordBatch::num_rows).sum();
                 Err(Status::invalid_argument(format!(

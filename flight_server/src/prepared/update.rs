@@ -8,7 +8,7 @@ use super::{Prepared, Received};
 use crate::connection::Turn;
 use crate::error::{status, status_in};
 use crate::sessions::{Caller, Sessions};
-use crate::statements::{Values, run_in};
+use crate::statements::{Statement, Values, run_in};
 use crate::transactions::Beside;
 
 /// The rows that came with the call, or else those that were bound before; the number of rows changed.
@@ -25,24 +25,25 @@ pub async fn update(
     match rows.as_slice() {
         // No row of parameters is nothing to do, unless none were asked for.
         [] if is_given && !prepared.parameters.fields().is_empty() => Ok(0),
-        [] => run_in(&turn, &prepared.sql, None, beside).await,
-        [batch] if batch.num_rows() == 1 => run_in(&turn, &prepared.sql, Some(Values { batch, row: 0 }), beside).await,
+        [] => run_in(&turn, &prepared.statement, None, beside).await,
+        [batch] if batch.num_rows() == 1 => run_in(&turn, &prepared.statement, Some(Values { batch, row: 0 }), beside).await,
         _ if prepared.kind != StatementKind::Write => Err(Status::invalid_argument(
             "several rows of parameters were given, and only a statement that changes rows takes more than one; run it for one at a time",
         )),
-        many if turn.session().is_in_transaction() => run_all(&turn, &prepared.sql, many).await,
+        many if turn.session().is_in_transaction() => run_all(&turn, &prepared.statement, many).await,
         many => {
             // Dropped before its end, by an error or because the client left, it rolls back.
             let transaction = sessions.transaction(caller)?;
             let turn = transaction.turn().await?;
-            let changed = run_all(&turn, &prepared.sql, many).await?;
+            let changed = run_all(&turn, &prepared.statement, many).await?;
             turn.run("COMMIT").await.map_err(status)?;
             Ok(changed)
         }
     }
 }
 
-async fn run_all(turn: &Turn<'_>, sql: &str, batches: &[RecordBatch]) -> Result<i64, Status> {
+async fn run_all(turn: &Turn<'_>, statement: &Statement, batches: &[RecordBatch]) -> Result<i64, Status> {
+    let Statement::Sql(sql) = statement else { return Err(Status::internal("a plan changes no rows; please report it")) };
     let mut changed = 0i64;
     for batch in batches {
         let rows = turn.session().execute_rows(sql, batch).await.map_err(|error| status_in(error, sql))?;

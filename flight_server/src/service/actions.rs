@@ -3,22 +3,24 @@
 use arrow_flight::sql::{
     ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionBeginTransactionRequest, ActionBeginTransactionResult,
     ActionCancelQueryRequest, ActionCancelQueryResult, ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest,
-    ActionCreatePreparedStatementResult, ActionEndSavepointRequest, ActionEndTransactionRequest, Any, Command, ProstMessageExt,
+    ActionCreatePreparedStatementResult, ActionCreatePreparedSubstraitPlanRequest, ActionEndSavepointRequest, ActionEndTransactionRequest, Any, Command, ProstMessageExt,
 };
 use arrow_flight::{
     Action, ActionType, CancelFlightInfoRequest, CancelFlightInfoResult, CancelStatus, FlightInfo, RenewFlightEndpointRequest,
 };
 use bytes::Bytes;
 use prost::Message;
+use serde::Deserialize;
 use tonic::{Response, Status};
 
 use super::bounds::{check_info, check_length};
-use super::commands::{decode, no_substrait};
+use super::commands::decode;
 use super::{Answers, Service, one};
 use crate::error::protobuf_status;
 use crate::flight::{ACTIONS, act, lease_of, table_named};
 use crate::sessions::Caller;
-use crate::stream::schema_bytes;
+use crate::statements::{Statement, plan_of};
+use crate::stream::{progress_json, schema_bytes};
 
 /// Of Flight SQL and of Flight: name, and the messages of proto that it takes and gives.
 const STANDARD: [(&str, &str); 13] = [
@@ -34,12 +36,19 @@ const STANDARD: [(&str, &str); 13] = [
     ("SetSessionOptions", "Request: SetSessionOptionsRequest\nResponse: SetSessionOptionsResult"),
     ("GetSessionOptions", "Request: GetSessionOptionsRequest\nResponse: GetSessionOptionsResult"),
     ("CloseSession", "Request: CloseSessionRequest\nResponse: CloseSessionResult"),
-    ("CreatePreparedSubstraitPlan", "Refused: Substrait plans are not taken yet"),
+    ("CreatePreparedSubstraitPlan", "Request: ActionCreatePreparedSubstraitPlanRequest\nResponse: ActionCreatePreparedStatementResult"),
 ];
 
 pub fn list() -> Vec<ActionType> {
     let action = |(name, text): &(&str, &str)| ActionType { r#type: (*name).to_string(), description: (*text).to_string() };
     STANDARD.iter().chain(&ACTIONS).map(action).collect()
+}
+
+/// The body of `substrait_plan`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Query {
+    sql: String,
 }
 
 type Acted = Result<Response<Answers<arrow_flight::Result>>, Status>;
@@ -48,14 +57,14 @@ impl Service {
     pub async fn action(&self, caller: &Caller, action: Action) -> Acted {
         let body = &action.body;
         match action.r#type.as_str() {
-            "CreatePreparedStatement" | "BeginTransaction" if self.drain.has_begun() => Err(self.drain.refusal()),
-            "CreatePreparedStatement" => answer(self.prepare(caller, packed(body)?).await?.as_any()),
+            "CreatePreparedStatement" | "CreatePreparedSubstraitPlan" | "BeginTransaction" if self.drain.has_begun() => Err(self.drain.refusal()),
+            "CreatePreparedStatement" => self.prepare_sql(caller, packed(body)?).await,
+            "CreatePreparedSubstraitPlan" => self.prepare_plan(caller, packed(body)?).await,
             "ClosePreparedStatement" => {
                 let request: ActionClosePreparedStatementRequest = packed(body)?;
                 self.prepared.close(&caller.owner, &request.prepared_statement_handle);
                 nothing()
             }
-            "CreatePreparedSubstraitPlan" => Err(no_substrait()),
             "BeginTransaction" => {
                 let _: ActionBeginTransactionRequest = packed(body)?;
                 let session = caller.session.as_ref().map(|(_, connection)| connection.as_ref());
@@ -111,7 +120,9 @@ impl Service {
             }
             "renew_lease" => self.leases.renew(caller, body).and_then(|()| nothing()),
             "release_lease" => self.leases.release(caller, body).and_then(|()| nothing()),
+            "progress" => self.progress(caller, body),
             "stats" => answered(self.stats()),
+            "substrait_plan" => self.substrait_plan(caller, body).await,
             name => {
                 self.drain.check()?;
                 act(&*self.sessions.connection(caller)?, name, body).await?;
@@ -120,20 +131,34 @@ impl Service {
         }
     }
 
-    async fn prepare(
-        &self,
-        caller: &Caller,
-        request: ActionCreatePreparedStatementRequest,
-    ) -> Result<ActionCreatePreparedStatementResult, Status> {
-        let connection = self.connection(caller, request.transaction_id.as_deref())?;
-        let (handle, prepared) = self.prepared.prepare(connection, caller, request.query).await?;
+    async fn prepare_sql(&self, caller: &Caller, request: ActionCreatePreparedStatementRequest) -> Acted {
+        self.prepare(caller, Statement::Sql(request.query), request.transaction_id).await
+    }
+
+    async fn prepare_plan(&self, caller: &Caller, request: ActionCreatePreparedSubstraitPlanRequest) -> Acted {
+        self.prepare(caller, Statement::of_plan(request.plan, &caller.binding)?, request.transaction_id).await
+    }
+
+    async fn prepare(&self, caller: &Caller, statement: Statement, transaction: Option<Bytes>) -> Acted {
+        let connection = self.connection(caller, transaction.as_deref())?;
+        let (handle, prepared) = self.prepared.prepare(connection, caller, statement).await?;
         // No schema at all says that there is no result; JDBC takes such a statement for an update.
         let dataset_schema = match prepared.schema.fields().is_empty() {
             true => Bytes::new(),
             false => schema_bytes(&prepared.schema)?,
         };
         let parameter_schema = schema_bytes(&prepared.parameters)?;
-        Ok(ActionCreatePreparedStatementResult { prepared_statement_handle: handle, dataset_schema, parameter_schema })
+        answer(ActionCreatePreparedStatementResult { prepared_statement_handle: handle, dataset_schema, parameter_schema }.as_any())
+    }
+
+    /// The plan of a query that is sent as JSON.
+    async fn substrait_plan(&self, caller: &Caller, body: &Bytes) -> Acted {
+        self.drain.check()?;
+        let wanted = |error| Status::invalid_argument(format!("the body of the action is to be JSON, such as {{\"sql\": \"SELECT 1\"}}: {error}"));
+        let query: Query = serde_json::from_slice(body).map_err(wanted)?;
+        let connection = self.sessions.connection(caller)?;
+        let turn = connection.turn().await?;
+        answered(plan_of(&turn, &query.sql).await?)
     }
 
     /// Every result of the FlightInfo.
@@ -146,6 +171,22 @@ impl Service {
         let cancelled: Vec<_> = cancelled.collect();
         let unknown = || Status::not_found("this FlightInfo has no result that waits or runs: it was fetched to its end, or cancelled before");
         cancelled.first().copied().ok_or_else(unknown)
+    }
+
+    /// How far a statement of the caller is: that of a ticket, or the last one of his session. It is looked up and not asked for in
+    /// SQL, so that it comes while the statement has the session's turn and while all places to run in are taken. What does not
+    /// run, or is somebody else's, has no answer and is no error: who asks now and then is often late.
+    fn progress(&self, caller: &Caller, body: &Bytes) -> Acted {
+        let report = match (body.is_empty(), &caller.session) {
+            (true, Some((_, connection))) => connection.progress(),
+            (true, None) => return Err(Status::failed_precondition("this call has no session whose statement it could mean; send the ticket of a result")),
+            (false, _) => {
+                let handle = handle_of(Some(body));
+                let handle = handle.ok_or_else(|| Status::invalid_argument("the body of the action is to be the ticket of a statement's result, or empty"))?;
+                self.tickets.progress(&caller.owner, &handle)
+            }
+        };
+        report.map_or_else(nothing, |report| answered(progress_json(&report)))
     }
 
     fn stats(&self) -> Bytes {
@@ -171,7 +212,12 @@ fn handle_of(ticket: Option<&Bytes>) -> Option<Bytes> {
 }
 
 fn packed<M: ProstMessageExt>(body: &Bytes) -> Result<M, Status> {
-    if ![ActionCreatePreparedStatementRequest::type_url(), ActionCancelQueryRequest::type_url()].contains(&M::type_url()) {
+    let long = [
+        ActionCreatePreparedStatementRequest::type_url(),
+        ActionCreatePreparedSubstraitPlanRequest::type_url(),
+        ActionCancelQueryRequest::type_url(),
+    ];
+    if !long.contains(&M::type_url()) {
         check_length(body, "body of the action")?;
     }
     let any = Any::decode(body.clone()).map_err(|_| protobuf_status("body of the action"))?;

@@ -18,7 +18,7 @@ use crate::stream::WireTypes;
 
 pub fn decode(bytes: &[u8], what: &str) -> Result<Command, Status> {
     let any = Any::decode(bytes).map_err(|_| protobuf_status(what))?;
-    // The engine has a limit for statements.
+    // Those who read statements and plans have limits of their own.
     let is_statement = any.is::<CommandStatementQuery>() || any.is::<CommandStatementUpdate>() || any.is::<CommandStatementSubstraitPlan>();
     if !is_statement {
         check_length(&any.value, what)?;
@@ -30,10 +30,6 @@ pub fn unknown(command: &Command, call: &str) -> Status {
     let name = command.type_url().rsplit(['/', '.']).next().unwrap_or_default();
     let name: String = name.chars().take(60).collect();
     Status::unimplemented(format!("{call} of \"{name}\" is not answered; docs/flight-sql.md lists what is"))
-}
-
-pub fn no_substrait() -> Status {
-    Status::unimplemented("Substrait plans are not taken yet; send the query as SQL")
 }
 
 /// None where the command is not about metadata.

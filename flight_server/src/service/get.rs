@@ -1,13 +1,14 @@
-//! DoGet: a result that was promised, an answer about metadata, or a table.
+//! DoGet: a result that was promised, an answer about metadata, a table, or the rows of a plan.
 
 use arrow_flight::Ticket;
-use arrow_flight::sql::Command;
+use arrow_flight::sql::{Command, CommandStatementSubstraitPlan};
 use tonic::Status;
 
 use super::Service;
 use super::commands::{decode, metadata_rows, metadata_schema, unknown};
 use crate::flight::{self, TableCommand, is_json};
 use crate::sessions::Caller;
+use crate::statements::{Started, Statement, start};
 use crate::stream::{FlightStream, of_batches};
 
 impl Service {
@@ -18,6 +19,7 @@ impl Service {
         }
         match decode(&ticket.ticket, "ticket")? {
             Command::TicketStatementQuery(ticket) => self.tickets.fetch(&caller.owner, &ticket.statement_handle, caller.wishes),
+            Command::CommandStatementSubstraitPlan(asked) => self.run_plan(caller, asked).await,
             Command::CommandStatementQuery(_) | Command::CommandPreparedStatementQuery(_) => Err(Status::invalid_argument(
                 "a statement is no ticket, so that nothing runs twice; take the ticket that GetFlightInfo gives",
             )),
@@ -27,6 +29,18 @@ impl Service {
                 let rows = metadata_rows(&connection, &command, &self.facts, caller.wishes.types).await?;
                 of_batches(&schema, vec![rows], caller.wishes)
             }
+        }
+    }
+
+    /// A plan reads and does nothing else, and so may be its own ticket, which spares a call and the way of the plan back: it does not
+    /// matter how often it runs.
+    async fn run_plan(&self, caller: &Caller, asked: CommandStatementSubstraitPlan) -> Result<FlightStream, Status> {
+        self.tickets.check_room(&caller.owner)?;
+        let statement = Statement::of_plan(asked.plan, &caller.binding)?;
+        let connection = self.connection(caller, asked.transaction_id.as_deref())?;
+        match start(&connection, &statement, None, self.beside(caller)).await? {
+            Started::Query(output) => self.tickets.read(&caller.owner, output, caller.wishes, connection),
+            Started::Done(_) => Err(Status::invalid_argument("a plan may only read")),
         }
     }
 }

@@ -9,12 +9,12 @@ use arrow_flight::{FlightDescriptor, FlightEndpoint, FlightInfo, Ticket};
 use prost::Message;
 use tonic::Status;
 
-use super::commands::{decode, metadata_schema, no_substrait, unknown};
+use super::commands::{decode, metadata_schema, unknown};
 use super::Service;
-use crate::error::status_in;
+use crate::connection::Connection;
 use crate::flight::{self, TableCommand, is_json};
 use crate::sessions::Caller;
-use crate::statements::{Told, start};
+use crate::statements::{Statement, Told, start};
 use crate::stream::{schema_bytes, wire_schema};
 
 impl Service {
@@ -26,20 +26,34 @@ impl Service {
         match decode(&descriptor.cmd, "command")? {
             Command::CommandStatementQuery(query) => {
                 let connection = self.connection(caller, query.transaction_id.as_deref())?;
-                let started = start(&connection, &query.query, None, self.beside(caller)).await?;
-                told(self.tickets.keep(started, caller, connection, query.query.len())?, descriptor)
+                self.planned(caller, connection, Statement::Sql(query.query), descriptor).await
             }
             Command::CommandPreparedStatementQuery(query) => {
                 let prepared = self.prepared.get(&caller.owner, &query.prepared_statement_handle)?;
                 let started = prepared.start(self.transactions.beside(prepared.session.as_ref())).await?;
                 told(self.tickets.keep(started, caller, Arc::clone(&prepared.connection), prepared.words_bytes())?, descriptor)
             }
-            Command::CommandStatementSubstraitPlan(_) => Err(no_substrait()),
+            Command::CommandStatementSubstraitPlan(asked) => {
+                let statement = Statement::of_plan(asked.plan, &caller.binding)?;
+                let connection = self.connection(caller, asked.transaction_id.as_deref())?;
+                self.planned(caller, connection, statement, descriptor).await
+            }
             command => {
                 let schema = metadata_schema(&command).ok_or_else(|| unknown(&command, "GetFlightInfo"))?;
                 metadata(&schema, descriptor)
             }
         }
+    }
+
+    async fn planned(
+        &self,
+        caller: &Caller,
+        connection: Arc<Connection>,
+        statement: Statement,
+        descriptor: FlightDescriptor,
+    ) -> Result<FlightInfo, Status> {
+        let started = start(&connection, &statement, None, self.beside(caller)).await?;
+        told(self.tickets.keep(started, caller, connection, statement.words_bytes())?, descriptor)
     }
 
     pub async fn schema(&self, caller: &Caller, descriptor: FlightDescriptor) -> Result<SchemaRef, Status> {
@@ -51,16 +65,23 @@ impl Service {
         match decode(&descriptor.cmd, "command")? {
             Command::CommandStatementQuery(query) => {
                 let connection = self.connection(caller, query.transaction_id.as_deref())?;
-                let turn = connection.turn().await?;
-                let described = turn.session().describe(&query.query).await.map_err(|error| status_in(error, &query.query))?;
-                Ok(wire_schema(&described.schema, caller.wishes.types))
+                self.described(caller, &connection, &Statement::Sql(query.query)).await
             }
             Command::CommandPreparedStatementQuery(query) => {
                 Ok(Arc::clone(&self.prepared.get(&caller.owner, &query.prepared_statement_handle)?.schema))
             }
-            Command::CommandStatementSubstraitPlan(_) => Err(no_substrait()),
+            Command::CommandStatementSubstraitPlan(asked) => {
+                let statement = Statement::of_plan(asked.plan, &caller.binding)?;
+                let connection = self.connection(caller, asked.transaction_id.as_deref())?;
+                self.described(caller, &connection, &statement).await
+            }
             command => metadata_schema(&command).ok_or_else(|| unknown(&command, "GetSchema")),
         }
+    }
+
+    async fn described(&self, caller: &Caller, connection: &Connection, statement: &Statement) -> Result<SchemaRef, Status> {
+        let described = statement.describe(&connection.turn().await?).await?;
+        Ok(wire_schema(&described.schema, caller.wishes.types))
     }
 }
 

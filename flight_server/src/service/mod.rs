@@ -32,7 +32,7 @@ use crate::options::ServerOptions;
 use crate::prepared::PreparedStatements;
 use crate::running::Running;
 use crate::sessions::{Caller, Sessions, cookie};
-use crate::statements::Tickets;
+use crate::statements::{Tickets, binding};
 use crate::stream::Wishes;
 use crate::transactions::{Beside, Transactions};
 
@@ -77,11 +77,11 @@ impl Service {
     fn caller<'a, T>(&'a self, request: &Request<T>) -> impl Future<Output = Result<Caller, Status>> + Send + use<'a, T> {
         let headers = request.metadata();
         // What a request carries may not be waited beside.
-        let shown = Credentials::of(request).and_then(|credentials| Ok((credentials, cookie(headers)?, Wishes::of(headers)?)));
+        let shown = Credentials::of(request).and_then(|credentials| Ok((credentials, cookie(headers)?, (Wishes::of(headers)?, binding(headers)?))));
         async move {
-            let (credentials, session, wishes) = shown?;
+            let (credentials, session, asked) = shown?;
             let identity = self.logins.identity(&credentials).await?;
-            self.sessions.caller(identity, session, credentials, wishes)
+            self.sessions.caller(identity, session, credentials, asked)
         }
     }
 

@@ -12,14 +12,14 @@ use prost::Message;
 use tonic::{Status, Streaming};
 
 use super::Service;
-use super::commands::{decode, no_substrait, unknown};
+use super::commands::{decode, unknown};
 use super::info::is_plain;
 use crate::flight::PutCommand;
 use crate::ingest::{ingest, target};
 use crate::prepared::update;
 use crate::running::{self, patient};
 use crate::sessions::Caller;
-use crate::statements::run;
+use crate::statements::{Statement, run};
 use crate::stream::{Batches, incoming};
 
 type Messages = Peekable<running::Messages>;
@@ -36,7 +36,7 @@ impl Service {
         match decode(&descriptor.cmd, "command")? {
             Command::CommandStatementUpdate(command) => {
                 let connection = self.connection(caller, command.transaction_id.as_deref())?;
-                run(&connection, &command.query, None, self.beside(caller)).await.map(updated)
+                run(&connection, &Statement::Sql(command.query), None, self.beside(caller)).await.map(updated)
             }
             Command::CommandStatementIngest(command) => {
                 let target = target(&command)?;
@@ -51,7 +51,11 @@ impl Service {
                 let beside = self.transactions.beside(prepared.session.as_ref());
                 update(&prepared, rows, &self.sessions, caller, beside).await.map(updated)
             }
-            Command::CommandStatementSubstraitPlan(_) => Err(no_substrait()),
+            Command::CommandStatementSubstraitPlan(command) => {
+                let statement = Statement::of_plan(command.plan, &caller.binding)?;
+                let connection = self.connection(caller, command.transaction_id.as_deref())?;
+                run(&connection, &statement, None, self.beside(caller)).await.map(updated)
+            }
             command => Err(unknown(&command, "DoPut")),
         }
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::{Engine, Identity};
+use engine::{Binding, Engine, Identity};
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 
@@ -24,13 +24,15 @@ pub struct Sessions {
     budget: Arc<Budget>,
 }
 
-/// Who calls, in which session, and how he wants his answers.
+/// Who calls, in which session, what about, and how he wants his answers.
 pub struct Caller {
     /// None where the server has no users.
     pub identity: Option<Identity>,
     pub owner: Owner,
     pub session: Option<(Handle, Arc<Connection>)>,
     pub wishes: Wishes,
+    /// What a plan is about that the call brings.
+    pub binding: Binding,
     /// From where the call came.
     pub peer: Option<SocketAddr>,
 }
@@ -44,14 +46,20 @@ impl Sessions {
 
     /// **Invariant:** a session belongs to who began it. Where the server has users a token says who calls and nothing
     /// else, and the session is the cookie's; where it has none, the token of a handshake names a session as well.
-    pub fn caller(&self, identity: Option<Identity>, session: Option<Handle>, shown: Credentials, wishes: Wishes) -> Result<Caller, Status> {
+    pub fn caller(
+        &self,
+        identity: Option<Identity>,
+        session: Option<Handle>,
+        shown: Credentials,
+        (wishes, binding): (Wishes, Binding),
+    ) -> Result<Caller, Status> {
         let owner = Owner::of(identity.as_ref());
         let session = match (session, shown.secret) {
             (None, Secret::Bearer(token)) if identity.is_none() => Some(Bytes::from(token)),
             (session, _) => session,
         };
         let session = session.map(|handle| self.find(&owner, &handle).map(|found| (handle, found))).transpose()?;
-        Ok(Caller { identity, owner, session, wishes, peer: shown.peer })
+        Ok(Caller { identity, owner, session, wishes, binding, peer: shown.peer })
     }
 
     /// A session that is gone is never replaced in silence: what was set in it would be lost unnoticed.

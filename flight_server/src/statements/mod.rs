@@ -1,5 +1,7 @@
-//! SQL of a client, run once; and the results that wait to be fetched.
+//! What a client asks for, run once; and the results that wait to be fetched.
 
+mod binding;
+mod statement;
 mod tickets;
 
 use arrow::array::{AsArray, RecordBatch};
@@ -9,9 +11,11 @@ use futures::StreamExt;
 use tonic::Status;
 
 use crate::connection::{Connection, Turn};
-use crate::error::{status, status_in};
+use crate::error::status;
 use crate::transactions::Beside;
 
+pub use binding::{PLAN_BINDING, binding, binding_header};
+pub use statement::{Statement, plan_of};
 pub use tickets::{Tickets, Told};
 
 /// A row of bound parameters.
@@ -37,9 +41,9 @@ pub struct Done {
 }
 
 /// Plans a query; runs everything else, once.
-pub async fn start(connection: &Connection, sql: &str, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<Started, Status> {
+pub async fn start(connection: &Connection, statement: &Statement, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<Started, Status> {
     let turn = connection.turn().await?;
-    let output = begin(&turn, sql, values, beside).await?;
+    let output = begin(&turn, statement, values, beside).await?;
     match output.kind() {
         StatementKind::Query => Ok(Started::Query(output)),
         _ => finish(output).await.map(Started::Done),
@@ -47,13 +51,13 @@ pub async fn start(connection: &Connection, sql: &str, values: Option<Values<'_>
 }
 
 /// Runs a statement to its end; the number of rows it changed, 0 where it changes none, -1 for a query.
-pub async fn run(connection: &Connection, sql: &str, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<i64, Status> {
+pub async fn run(connection: &Connection, statement: &Statement, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<i64, Status> {
     let turn = connection.turn().await?;
-    run_in(&turn, sql, values, beside).await
+    run_in(&turn, statement, values, beside).await
 }
 
-pub async fn run_in(turn: &Turn<'_>, sql: &str, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<i64, Status> {
-    let mut output = begin(turn, sql, values, beside).await?;
+pub async fn run_in(turn: &Turn<'_>, statement: &Statement, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<i64, Status> {
+    let mut output = begin(turn, statement, values, beside).await?;
     if output.kind() != StatementKind::Query {
         return finish(output).await.map(|done| done.rows);
     }
@@ -64,16 +68,9 @@ pub async fn run_in(turn: &Turn<'_>, sql: &str, values: Option<Values<'_>>, besi
     Ok(-1)
 }
 
-async fn begin(turn: &Turn<'_>, sql: &str, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<QueryOutput, Status> {
+async fn begin(turn: &Turn<'_>, statement: &Statement, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<QueryOutput, Status> {
     let was_in_transaction = turn.session().is_in_transaction();
-    let output = match values {
-        None => turn.execute(sql).await?,
-        Some(Values { batch, row }) => {
-            let output = turn.session().execute_with(sql, batch, row).await.map_err(|error| status_in(error, sql))?;
-            turn.settle(&output)?;
-            output
-        }
-    };
+    let output = statement.begin(turn, values).await?;
     // What a statement is about is known once it was read, and nobody else has had the session since.
     if !was_in_transaction
         && turn.session().is_in_transaction()

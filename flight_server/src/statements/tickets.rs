@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow_flight::CancelStatus;
 use bytes::Bytes;
-use engine::QueryOutput;
+use engine::{QueryOutput, QueryReport};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
@@ -122,6 +122,11 @@ impl Tickets {
     pub fn cancel(&self, owner: &Owner, handle: &[u8]) -> Option<CancelStatus> {
         let is_there = self.waiting.remove(owner, handle) || self.running.cancel(owner, handle);
         is_there.then_some(CancelStatus::Cancelled)
+    }
+
+    /// How far a result is; None before it is read, when nothing of it runs, and after its end.
+    pub fn progress(&self, owner: &Owner, handle: &[u8]) -> Option<QueryReport> {
+        self.running.report(owner, handle)
     }
 
     /// Begins its idle time anew.

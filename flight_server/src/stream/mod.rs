@@ -1,7 +1,7 @@
 //! Record batches to Flight messages and back.
 //!
 //! - [`outgoing`] — a result as messages, while it is made; [`message`] is one, whose rows stay where they lie; `pieces` cuts batches to size, `plain` gives them
-//!   the types a client reads, `jdbc` those that the JDBC driver reads and binds
+//!   the types a client reads, with the texts that `views` makes, and `jdbc` those that the JDBC driver reads and binds
 //! - [`incoming`] — messages as batches; `check` holds every length in them against what is there
 //! - [`report`] — what a query did, as JSON
 //! - [`wishes`] — the headers by which a client asks for something else
@@ -14,6 +14,7 @@ mod outgoing;
 mod pieces;
 mod plain;
 mod report;
+mod views;
 mod wishes;
 
 pub use check::check;
@@ -22,8 +23,8 @@ pub use message::Message;
 pub use outgoing::{Cancel, FlightStream, Outgoing, for_wire, of_batches};
 pub use pieces::batch_bytes;
 pub use plain::{parameter_schema, wire_schema};
-pub use report::{report_json, report_of_json};
-pub use wishes::{VIEW_TYPES, WireTypes, Wishes};
+pub use report::{progress_json, report_json, report_of_json};
+pub use wishes::{BRIEF, VIEW_TYPES, WireTypes, Wishes};
 
 use arrow::datatypes::Schema;
 use arrow_flight::{IpcMessage, SchemaAsIpc};

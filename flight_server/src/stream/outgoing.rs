@@ -11,7 +11,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use bytes::Bytes;
-use engine::{EngineError, QueryOutput};
+use engine::{EngineError, QueryOutput, QueryReport};
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -20,7 +20,7 @@ use tonic::Status;
 use super::message::{Encoder, Message};
 use super::pieces::{batch_bytes, pieces};
 use super::plain::{to_wire, wire_schema};
-use super::report::report_json;
+use super::report::{brief_report_json, report_json};
 use super::wishes::Wishes;
 use crate::error::{arrow_status, status};
 
@@ -55,6 +55,11 @@ impl Cancel {
         let output = self.output.lock().take();
         drop(output);
     }
+
+    /// How far the query is. None where it has ended, or is being asked for rows at just this moment: nobody waits here.
+    pub fn report(&self) -> Option<QueryReport> {
+        self.output.try_lock()?.as_ref().map(QueryOutput::report)
+    }
 }
 
 impl Outgoing {
@@ -82,6 +87,7 @@ impl Outgoing {
             left: VecDeque::new(),
             stopped: Box::pin(stop.cancelled_owned()),
             report: None,
+            is_brief: wishes.types.brief,
             _kept: Box::new(kept),
         }))
     }
@@ -115,6 +121,7 @@ struct Rows {
     left: VecDeque<RecordBatch>,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
     report: Option<Bytes>,
+    is_brief: bool,
     _kept: Box<dyn Send>,
 }
 
@@ -135,7 +142,8 @@ impl Rows {
     }
 
     fn message(&mut self, piece: &RecordBatch) -> Result<Message, Status> {
-        let bytes = batch_bytes(piece);
+        // A piece of more rows has no more bytes than a message, see `pieces`: not all its texts are looked at again.
+        let bytes = if piece.num_rows() > 1 { 0 } else { batch_bytes(piece) };
         if bytes > PIECE_BYTES_MAX {
             return Err(Status::resource_exhausted(format!(
                 "a row of the result has {bytes} bytes, and one message holds at most {PIECE_BYTES_MAX}; select fewer columns or parts of the values"
@@ -148,6 +156,9 @@ impl Rows {
     /// Without rows, with the report.
     fn last(&mut self) -> Result<Message, Status> {
         let report = self.report.take().unwrap_or_default();
+        if self.is_brief {
+            return Ok(Message::default().with_metadata(report));
+        }
         Ok(self.encoder.empty().map_err(arrow_status)?.with_metadata(report))
     }
 
@@ -157,7 +168,8 @@ impl Rows {
         let running = output.as_mut()?;
         let polled = running.poll_next_unpin(context);
         if let Poll::Ready(None) = polled {
-            self.report = Some(report_json(&running.report(), running.kind()));
+            let report = running.report();
+            self.report = Some(if self.is_brief { brief_report_json(&report) } else { report_json(&report, running.kind()) });
             *output = None;
         }
         Some(polled)

@@ -4,29 +4,34 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow::compute::{cast, take};
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow::datatypes::{
+    BinaryType, BinaryViewType, DataType, Field, FieldRef, Fields, Schema, SchemaRef, StringViewType, Utf8Type,
+};
 use arrow::error::ArrowError;
 
 use super::jdbc;
+use super::views::{compact, plain};
 use super::wishes::WireTypes;
 use crate::metadata::annotated;
 
 /// The schema under which batches of `schema` are sent, with what JDBC and ADBC read of each column.
 pub fn wire_schema(schema: &Schema, types: WireTypes) -> SchemaRef {
-    wire(schema, |field| wire_field(field, types))
+    let wire = wire(schema, |field| wire_field(field, types));
+    if types.brief { Arc::new(wire) } else { Arc::new(annotated(&wire, None)) }
 }
 
 /// The schema in which a client is told of parameters.
 pub fn parameter_schema(schema: &Schema, types: WireTypes) -> SchemaRef {
-    wire(schema, |field| {
+    let wire = wire(schema, |field| {
         let plain = plain_type(field.data_type(), false);
         retyped(field, if types.jdbc { jdbc::parameter_type(&plain) } else { plain })
-    })
+    });
+    Arc::new(annotated(&wire, None))
 }
 
-fn wire(schema: &Schema, field: impl Fn(&FieldRef) -> FieldRef) -> SchemaRef {
+fn wire(schema: &Schema, field: impl Fn(&FieldRef) -> FieldRef) -> Schema {
     let fields: Fields = schema.fields().iter().map(field).collect();
-    Arc::new(annotated(&Schema::new_with_metadata(fields, schema.metadata().clone()), None))
+    Schema::new_with_metadata(fields, schema.metadata().clone())
 }
 
 /// Views stay for those who ask for them, in columns of their own: inside of others they become plain.
@@ -72,19 +77,19 @@ pub fn to_wire(batch: &RecordBatch, wire: &SchemaRef) -> Result<RecordBatch, Arr
 }
 
 fn wire_array(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowError> {
-    match array.data_type() {
-        // A slice of views would be sent with all the bytes its whole columns point into.
-        DataType::Utf8View if wanted == array.data_type() => Ok(Arc::new(array.as_string_view().gc())),
-        DataType::BinaryView if wanted == array.data_type() => Ok(Arc::new(array.as_binary_view().gc())),
-        same if same == wanted => Ok(Arc::clone(array)),
-        DataType::Utf8View | DataType::BinaryView => cast(array, wanted),
-        flat if flat.is_unsigned_integer() => cast(array, wanted),
+    match (array.data_type(), wanted) {
+        (DataType::Utf8View, DataType::Utf8View) => Ok(compact(array.as_string_view())),
+        (DataType::BinaryView, DataType::BinaryView) => Ok(compact(array.as_binary_view())),
+        (DataType::Utf8View, DataType::Utf8) => plain::<StringViewType, Utf8Type>(array.as_string_view()),
+        (DataType::BinaryView, DataType::Binary) => plain::<BinaryViewType, BinaryType>(array.as_binary_view()),
+        (same, _) if same == wanted => Ok(Arc::clone(array)),
+        (flat, _) if flat.is_unsigned_integer() => cast(array, wanted),
         // Casting what is nested casts all values, those outside of the slice too.
-        _ => cast(&compacted(array)?, wanted),
+        _ => cast(&gathered(array)?, wanted),
     }
 }
 
-fn compacted(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+fn gathered(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let rows = UInt64Array::from_iter_values(0..array.len() as u64);
     take(array, &rows, None)
 }
@@ -96,8 +101,8 @@ mod tests {
 
     use super::*;
 
-    const VIEWS: WireTypes = WireTypes { views: true, jdbc: false };
-    const JDBC: WireTypes = WireTypes { views: false, jdbc: true };
+    const VIEWS: WireTypes = WireTypes { views: true, jdbc: false, brief: false };
+    const JDBC: WireTypes = WireTypes { views: false, jdbc: true, brief: false };
 
     fn wired(array: ArrayRef, types: WireTypes) -> ArrayRef {
         let batch = RecordBatch::try_from_iter_with_nullable([("c", array, true)]).unwrap();

@@ -1,5 +1,5 @@
-//! What a query did, as JSON: in `app_metadata` of FlightInfo and of the last message of a result. The fields
-//! are listed in docs/flight-sql.md; later versions may add some.
+//! What a query did, as JSON: in `app_metadata` of FlightInfo and of the last message of a result; and while it runs, what
+//! it has done so far. The fields are listed in docs/flight-sql.md; later versions may add some.
 
 use bytes::Bytes;
 use engine::{QueryReport, StatementKind};
@@ -29,6 +29,32 @@ pub fn report_json(report: &QueryReport, kind: StatementKind) -> Bytes {
         "spilled_bytes": report.spilled_bytes,
         "peak_memory_bytes": report.peak_memory_bytes,
         "planning_ms": rounded(report.planning_ms),
+        "elapsed_ms": rounded(report.elapsed_ms),
+    });
+    Bytes::from(value.to_string())
+}
+
+/// Of the report, what crossed the boundaries of the engine: for whoever counts bytes, and does not want to add many.
+pub fn brief_report_json(report: &QueryReport) -> Bytes {
+    let value = json!({
+        "bytes_touched": report.bytes_touched,
+        "bytes_returned": report.bytes_returned,
+        "elapsed_ms": rounded(report.elapsed_ms),
+    });
+    Bytes::from(value.to_string())
+}
+
+/// How far a statement is: of its report, what is known while it runs.
+pub fn progress_json(report: &QueryReport) -> Bytes {
+    let value = json!({
+        "rows_scanned": report.rows_scanned,
+        // Not known before it has begun to read a table.
+        "rows_total": (report.rows_total > 0).then_some(report.rows_total),
+        "rows_returned": report.rows_returned,
+        "bytes_touched": report.bytes_touched,
+        "bytes_returned": report.bytes_returned,
+        "spilled_bytes": report.spilled_bytes,
+        "peak_memory_bytes": report.peak_memory_bytes,
         "elapsed_ms": rounded(report.elapsed_ms),
     });
     Bytes::from(value.to_string())
@@ -68,10 +94,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_brief_report_has_the_bytes() {
+        let report = QueryReport { bytes_touched: 7, bytes_returned: 3, elapsed_ms: 1.5, ..QueryReport::default() };
+        let brief = brief_report_json(&report);
+        assert_eq!(report_of_json(&brief), Some((report, None)));
+        assert!(brief.len() < 100, "{}", String::from_utf8_lossy(&brief));
+    }
+
+    #[test]
     fn a_report_is_read_as_it_was_written() {
         let report = QueryReport { bytes_touched: 7, zones_pruned: 3, elapsed_ms: 1.5, spilled_bytes: 9, ..QueryReport::default() };
         assert_eq!(report_of_json(&report_json(&report, StatementKind::Write)), Some((report, Some(StatementKind::Write))));
         assert_eq!(report_of_json(b"{}"), Some((QueryReport::default(), None)));
         assert_eq!(report_of_json(b"rows"), None);
+        let report = QueryReport { rows_scanned: 7, rows_total: 9, bytes_touched: 5, elapsed_ms: 1.5, ..QueryReport::default() };
+        assert_eq!(report_of_json(&progress_json(&report)), Some((report, None)));
+        assert_eq!(report_of_json(&progress_json(&QueryReport::default())), Some((QueryReport::default(), None)));
     }
 }

@@ -10,6 +10,7 @@ use crate::error::arrow_status;
 pub const VIEW_TYPES: &str = "x-quiver-view-types";
 pub const JDBC_TYPES: &str = "x-quiver-jdbc-types";
 pub const COMPRESSION: &str = "x-quiver-compression";
+pub const BRIEF: &str = "x-quiver-brief";
 /// The JDBC driver has no name of its own on the wire but that of its library.
 const JAVA: &str = "grpc-java";
 
@@ -26,19 +27,23 @@ pub struct WireTypes {
     pub views: bool,
     /// As the JDBC driver needs them: `jdbc.rs`.
     pub jdbc: bool,
+    /// Without what Flight SQL says of columns beside their types, and with a short report in a message that has nothing else: of a
+    /// result of one row these are most.
+    pub brief: bool,
 }
 
 impl Wishes {
     pub fn of(headers: &MetadataMap) -> Result<Wishes, Status> {
         let views = flag(headers, VIEW_TYPES)?.unwrap_or(false);
         let jdbc = flag(headers, JDBC_TYPES)?.unwrap_or_else(|| is_java(headers));
+        let brief = flag(headers, BRIEF)?.unwrap_or(false);
         let compression = match text(headers, COMPRESSION)? {
             None | Some("none") => None,
             Some("lz4") => Some(CompressionType::LZ4_FRAME),
             Some("zstd") => Some(CompressionType::ZSTD),
             Some(other) => return Err(refused(COMPRESSION, other, "lz4, zstd or none")),
         };
-        Ok(Wishes { types: WireTypes { views, jdbc }, compression })
+        Ok(Wishes { types: WireTypes { views, jdbc, brief }, compression })
     }
 
     /// With the types that were decided before.

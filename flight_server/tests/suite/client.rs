@@ -13,6 +13,8 @@ use crate::helpers::{Served, eventually, options, shown, wait};
 
 /// Gives no row for hours.
 const SILENT: &str = "SELECT count(*) FROM generate_series(1, 1000000000) AS a (x), generate_series(1, 1000000000) AS b (y) WHERE x * y = 7";
+/// Reads a table twice, and then works for long.
+const LONG: &str = "SELECT count(*) AS n FROM t AS one, t AS other WHERE one.a * other.a % 1000003 = -1";
 const ENDLESS: &str = "SELECT value FROM generate_series(1, 1000000000000) AS t (value)";
 
 fn connected(served: &Served) -> RemoteSession {
@@ -108,6 +110,36 @@ fn a_change_is_cancelled_where_nobody_waits_for_it() {
     });
     // Waits for its turn, and so for the end of the other.
     assert_eq!(rows(&session, "SELECT count(*) FROM t"), ["0"]);
+}
+
+#[test]
+fn a_session_tells_how_far_its_statement_is() {
+    let served = Served::new();
+    let session = connected(&served);
+    assert!(wait(session.progress()).is_none());
+    rows(&session, "CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 100000) AS s (value)");
+    // A query runs while it is fetched, and anything else before there is a ticket.
+    for sql in [LONG.to_string(), format!("CREATE TABLE u AS {LONG}")] {
+        let asked = async {
+            loop {
+                if let Some(report) = session.progress().await
+                    && report.rows_scanned > 0
+                {
+                    return report;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let run = async { session.execute(&sql).await?.collect().await };
+        let report = wait(async {
+            tokio::select! {
+                report = asked => report,
+                done = run => panic!("it has ended: {done:?}"),
+            }
+        });
+        assert!(report.rows_scanned <= report.rows_total, "{report:?}");
+        eventually("nothing runs any more", || wait(session.progress()).is_none());
+    }
 }
 
 #[test]

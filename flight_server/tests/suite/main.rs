@@ -16,12 +16,15 @@ mod parts;
 mod limits;
 mod others;
 mod logs;
+mod nodes;
 mod plain_flight;
 mod prepared;
+mod progress;
 mod running;
 mod sessions;
 mod statements;
 mod streaming;
+mod substrait;
 mod tickets;
 mod tls;
 #[cfg(feature = "otlp")]

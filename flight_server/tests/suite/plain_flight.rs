@@ -140,7 +140,7 @@ fn actions_are_listed_and_do_what_they_say() {
         let actions = served.flight().list_actions(Empty {}).await.unwrap().into_inner();
         actions.map_ok(|action| action.r#type).try_collect().await.unwrap()
     });
-    for name in ["checkpoint", "compact", "stats", "CreatePreparedStatement", "CancelFlightInfo", "SetSessionOptions"] {
+    for name in ["checkpoint", "compact", "progress", "stats", "CreatePreparedStatement", "CancelFlightInfo", "SetSessionOptions"] {
         assert!(names.iter().any(|listed| listed == name), "{name}");
     }
     served.act("checkpoint", "").unwrap();

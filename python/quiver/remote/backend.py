@@ -81,6 +81,14 @@ class RemoteBackend:
             if kind in (None, "transaction"):
                 self._last_transaction.doubt()
 
+    def run_substrait(self, plan: bytes) -> RemoteSource:
+        transaction = self._transaction.handle
+        try:
+            return self._call(lambda: self._started(messages.substrait(plan, transaction)))
+        except BaseException:
+            self._last_transaction.doubt()
+            raise
+
     def execute_rows(self, sql: str, parameters: pa.RecordBatch) -> int:
         transaction = self._transaction.handle
 
@@ -196,7 +204,7 @@ class RemoteBackend:
 
     def _started(self, command: bytes) -> RemoteSource:
         info = self._client.get_flight_info(flight.FlightDescriptor.for_command(command), self._options)
-        source = RemoteSource(self._client, info, self._options)
+        source = RemoteSource(self._client, info, self._headers)
         self._results.add(source)
         return source
 

@@ -70,13 +70,14 @@ def pulled(next_batch: Callable[[], T | None]) -> Iterator[T]:
     return iter(pull, None)
 
 
-def _next(queue: SimpleQueue[Any]) -> Any:
+def _next(queue: SimpleQueue[Any], meanwhile: Callable[[], None] | None = None) -> Any:
     """Looks for signals between short waits: other libraries leave handlers behind that do not end a wait."""
     while True:
         try:
             return queue.get(timeout=TICK_S)
         except Empty:
-            pass
+            if meanwhile is not None:
+                meanwhile()
 
 
 class Pump:
@@ -106,12 +107,13 @@ class Pump:
             except BaseException as error:
                 return self._pieces.put(("error", error))
 
-    def next(self) -> Any:
-        """Raises StopIteration at the end. Whoever is interrupted here has cancelled the stream."""
+    def next(self, meanwhile: Callable[[], None] | None = None) -> Any:
+        """Raises StopIteration at the end. Whoever is interrupted here has cancelled the stream. `meanwhile` is called while
+        there is none yet."""
         self._process.check()
         if self._end is None:
             try:
-                kind, value = _next(self._pieces)
+                kind, value = _next(self._pieces, meanwhile)
             except BaseException:
                 self.stop()
                 raise

@@ -70,6 +70,10 @@ def query(sql: str, transaction: bytes | None) -> bytes:
     return any_of("CommandStatementQuery", field(1, sql) + field(2, transaction))
 
 
+def substrait(plan: bytes, transaction: bytes | None) -> bytes:
+    return any_of("CommandStatementSubstraitPlan", field(1, field(1, plan)) + field(2, transaction))
+
+
 def prepare(sql: str, transaction: bytes | None) -> bytes:
     return any_of("ActionCreatePreparedStatementRequest", field(1, sql) + field(2, transaction))
 

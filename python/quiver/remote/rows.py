@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import weakref
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +14,7 @@ import pyarrow.flight as flight
 from ..errors import Error, InterfaceError
 from ..sources import Look
 from ..stats import Stats
-from . import messages
+from . import messages, progress
 from .calls import Process, Pump, pulled
 from .failures import told
 
@@ -20,8 +22,11 @@ from .failures import told
 class RemoteSource:
     """Nothing of a query runs before its rows are asked for. Endpoints are read one after the other."""
 
-    def __init__(self, client: flight.FlightClient, info: flight.FlightInfo, options: flight.FlightCallOptions):
-        self._stream = _Stream(client, info.endpoints, options)
+    def __init__(self, client: flight.FlightClient, info: flight.FlightInfo, headers: list[tuple[bytes, bytes]]):
+        endpoints = info.endpoints
+        self._stream = _Stream(client, endpoints, flight.FlightCallOptions(headers=headers))
+        # A query has one.
+        self._question = progress.Question(client, headers, endpoints[0].ticket.ticket) if endpoints else None
         self._report = _report(_app_metadata(info))
         self.kind = str(self._report.get("statement"))
         self.schema = _without_annotations(info.schema)
@@ -36,11 +41,14 @@ class RemoteSource:
         return Stats.of(self._report)
 
     def read_all(self, look: Look | None) -> pa.Table:
-        return pa.Table.from_batches(iter(self.next_batch, None), self.schema)
+        if look is None or self._question is None:
+            return pa.Table.from_batches(iter(self.next_batch, None), self.schema)
+        with progress.watched(self._question, look) as tick:
+            return pa.Table.from_batches(iter(partial(self.next_batch, tick), None), self.schema)
 
-    def next_batch(self) -> pa.RecordBatch | None:
+    def next_batch(self, meanwhile: Callable[[], None] | None = None) -> pa.RecordBatch | None:
         try:
-            return self._next_batch()
+            return self._next_batch(meanwhile)
         except Error:
             raise
         except BaseException:
@@ -64,16 +72,19 @@ class RemoteSource:
         if self._pump is not None:
             self._pump.stop()
 
-    def _next_batch(self) -> pa.RecordBatch | None:
+    def _next_batch(self, meanwhile: Callable[[], None] | None) -> pa.RecordBatch | None:
         while True:
             self.check()
             if not self.is_query:
                 return None
             try:
                 with told():
-                    piece = self._started().next()
+                    piece = self._started().next(meanwhile)
             except StopIteration:
                 return None
+            if meanwhile is not None:
+                # Where rows never have to be waited for.
+                meanwhile()
             if piece.app_metadata is not None:
                 self._report = _report(piece.app_metadata.to_pybytes())
             if piece.data is not None and piece.data.num_rows:

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 
 use engine::{Engine, EngineOptions, MaintenanceOptions};
 use sqllogictest::{Record, RecordOutput, Runner, StatementExpect};
 
 use crate::database::{Column, Database, types_agree};
+use crate::pushed::Tallies;
 
 /// More than the cores of a test machine, so that partitions really are polled apart.
 const THREADS_FRESH: usize = 4;
@@ -39,26 +41,57 @@ impl FileResult {
 
 pub fn run(path: &Path) -> FileResult {
     let mut result = FileResult::default();
-    let records = match sqllogictest::parse_file::<Column>(path) {
-        Ok(records) => records,
-        Err(error) => {
-            result.fail(0, error.to_string());
-            return result;
-        }
+    let Some(records) = parsed(path, &mut result) else {
+        return result;
     };
     let directory = tempfile::tempdir().expect("a temporary directory");
     let store = directory.path().join("store");
     let all: Vec<usize> = (0..records.len()).collect();
-    result.records = run_guarded(&store, THREADS_FRESH, &records, &all, &mut result);
+    let fresh = Mode {
+        threads: THREADS_FRESH,
+        pushed: None,
+    };
+    result.records = run_guarded(&store, &fresh, &records, &all, &mut result);
     let after_writes = queries_after_last_write(&records);
-    result.repeated = run_guarded(
-        &store,
-        THREADS_REOPENED,
-        &records,
-        &after_writes,
-        &mut result,
-    );
+    let reopened = Mode {
+        threads: THREADS_REOPENED,
+        pushed: None,
+    };
+    result.repeated = run_guarded(&store, &reopened, &records, &after_writes, &mut result);
     result
+}
+
+/// The whole file on a fresh store, each query once more with its tables on another node.
+pub fn run_pushed(path: &Path, tally: &Tallies) -> FileResult {
+    let mut result = FileResult::default();
+    let Some(records) = parsed(path, &mut result) else {
+        return result;
+    };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let store = directory.path().join("store");
+    let all: Vec<usize> = (0..records.len()).collect();
+    let mode = Mode {
+        threads: THREADS_FRESH,
+        pushed: Some(Arc::clone(tally)),
+    };
+    result.records = run_guarded(&store, &mode, &records, &all, &mut result);
+    result
+}
+
+/// How a file is run.
+struct Mode {
+    threads: usize,
+    pushed: Option<Tallies>,
+}
+
+fn parsed(path: &Path, result: &mut FileResult) -> Option<Vec<Record<Column>>> {
+    match sqllogictest::parse_file::<Column>(path) {
+        Ok(records) => Some(records),
+        Err(error) => {
+            result.fail(0, error.to_string());
+            None
+        }
+    }
 }
 
 /// The queries whose answers a reopened store must give unchanged.
@@ -75,7 +108,7 @@ fn queries_after_last_write(records: &[Record<Column>]) -> Vec<usize> {
 /// A panic in the engine fails the file it happened in; the other files still run.
 fn run_guarded(
     store: &Path,
-    threads: usize,
+    mode: &Mode,
     records: &[Record<Column>],
     chosen: &[usize],
     result: &mut FileResult,
@@ -86,7 +119,7 @@ fn run_guarded(
         .build()
         .expect("a tokio runtime");
     let run = catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(run_records(store, threads, records, chosen, result))
+        runtime.block_on(run_records(store, mode, records, chosen, result))
     }));
     run.unwrap_or_else(|_| {
         result.fail(
@@ -100,13 +133,13 @@ fn run_guarded(
 /// Returns how many of the chosen records were statements or queries meant for Quiver.
 async fn run_records(
     store: &Path,
-    threads: usize,
+    mode: &Mode,
     records: &[Record<Column>],
     chosen: &[usize],
     result: &mut FileResult,
 ) -> usize {
     let options = EngineOptions {
-        threads: Some(threads),
+        threads: Some(mode.threads),
         // Rows without ORDER BY come as they were written.
         maintenance: MaintenanceOptions {
             enabled: false,
@@ -122,8 +155,13 @@ async fn run_records(
         }
     };
     let mut runner = Runner::new(|| {
-        let session = engine.session();
-        async move { session.map(|session| Database { session }) }
+        let (session, pushed) = (engine.session(), mode.pushed.clone());
+        async move {
+            session.map(|session| Database {
+                session: Arc::new(session),
+                pushed,
+            })
+        }
     });
     runner.with_normalizer(String::clone);
     runner.with_column_validator(types_agree);
@@ -134,10 +172,10 @@ async fn run_records(
             Ok(_) => ran += 1,
             Err(error) => {
                 ran += 1;
-                let place = if threads == THREADS_REOPENED {
-                    "after reopening: "
-                } else {
-                    ""
+                let place = match (mode.threads, &mode.pushed) {
+                    (THREADS_REOPENED, _) => "after reopening: ",
+                    (_, Some(_)) => "pushed down: ",
+                    _ => "",
                 };
                 result.fail(index, format!("{place}{error}"));
             }

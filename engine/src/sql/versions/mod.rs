@@ -14,7 +14,7 @@ mod statement;
 
 pub use as_of::{alias_versions, name_versions, spell_out};
 pub use duration::duration_text;
-pub use name::{base_name, split_name};
+pub use name::{base_name, split_name, versioned_name};
 pub use point::{PastTable, table_at};
 pub use run::{RETENTION, listed_versions, run_versions};
 pub use statement::{VersionStatement, parse_versions};

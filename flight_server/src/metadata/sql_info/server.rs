@@ -5,9 +5,6 @@ use arrow_flight::sql::{SqlInfo, SqlSupportedTransaction};
 use super::ServerFacts;
 use super::value::Told;
 
-/// None of Substrait's: no plans of it are taken.
-const NO_SUBSTRAIT: &str = "";
-
 pub fn values(facts: &ServerFacts) -> Vec<Told> {
     use SqlInfo::*;
     vec![
@@ -16,9 +13,9 @@ pub fn values(facts: &ServerFacts) -> Vec<Told> {
         (FlightSqlServerArrowVersion, arrow::ARROW_VERSION.into()),
         (FlightSqlServerReadOnly, facts.is_read_only.into()),
         (FlightSqlServerSql, true.into()),
-        (FlightSqlServerSubstrait, false.into()),
-        (FlightSqlServerSubstraitMinVersion, NO_SUBSTRAIT.into()),
-        (FlightSqlServerSubstraitMaxVersion, NO_SUBSTRAIT.into()),
+        (FlightSqlServerSubstrait, true.into()),
+        (FlightSqlServerSubstraitMinVersion, substrait_plans::VERSION_MIN.into()),
+        (FlightSqlServerSubstraitMaxVersion, substrait_plans::version_max().as_str().into()),
         // Savepoints are transactions as well.
         (FlightSqlServerTransaction, (SqlSupportedTransaction::Savepoint as i32).into()),
         (FlightSqlServerCancel, true.into()),

@@ -1,0 +1,68 @@
+//! Tables of other nodes: `CREATE EXTERNAL TABLE … STORED AS QUIVER`. The engine has no network. Whoever opens it may give it a
+//! way to them; a server gives it none, because whom it works for would then reach whatever the server reaches.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::TableProvider;
+use datafusion::optimizer::OptimizerRule;
+use datafusion::sql::parser::CreateExternalTable;
+
+use crate::error::EngineError;
+use crate::switches::Pushdown;
+
+/// What tables of other nodes are stored as, in CREATE EXTERNAL TABLE.
+const STORED_AS: &str = "QUIVER";
+const SCHEMES: [&str; 2] = ["quiver", "quiver+tls"];
+
+/// A way to tables of other nodes.
+#[async_trait]
+pub trait RemoteTables: Debug + Send + Sync {
+    /// The table at `quiver://host:port/schema.table`, for one statement. It may ask the node what the table is.
+    async fn open(&self, location: &str, pushdown: Pushdown) -> Result<Arc<dyn TableProvider>, EngineError>;
+
+    /// Goes behind all other rules of a session, and moves what it can to the nodes.
+    fn optimizer_rule(&self) -> Arc<dyn OptimizerRule + Send + Sync>;
+}
+
+/// Whether the statement is about a table of another node.
+pub fn is_remote(table: &CreateExternalTable) -> bool {
+    table.file_type.eq_ignore_ascii_case(STORED_AS)
+}
+
+/// Whether files are meant to lie on another node.
+pub fn is_of_node(scheme: &str) -> bool {
+    SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known))
+}
+
+/// An error where the statement says something of the table that the node alone can say.
+pub fn check_remote(table: &CreateExternalTable) -> Result<(), EngineError> {
+    let refuse = |what: &str, hint: &str| Err(EngineError::unsupported(what, Some(hint)));
+    if !table.columns.is_empty() {
+        return refuse("a list of columns of a table of another node", "leave it out: the node says what columns there are");
+    }
+    if !table.table_partition_cols.is_empty() || !table.order_exprs.is_empty() || !table.options.is_empty() {
+        return refuse("PARTITIONED BY, WITH ORDER and OPTIONS of a table of another node", "leave them out");
+    }
+    match table.locations.as_slice() {
+        [location] if location.split_once("://").is_some_and(|(scheme, _)| is_of_node(scheme)) => Ok(()),
+        [_] => refuse("this location of a table STORED AS QUIVER", "write LOCATION 'quiver://host:port/schema.table', or quiver+tls:// with TLS"),
+        _ => refuse("a table of several nodes", "name one table of one node"),
+    }
+}
+
+pub async fn remote_provider(
+    remote: Option<&Arc<dyn RemoteTables>>,
+    table: &CreateExternalTable,
+    pushdown: Pushdown,
+) -> Result<Arc<dyn TableProvider>, EngineError> {
+    check_remote(table)?;
+    match (remote, table.locations.first()) {
+        (Some(remote), Some(location)) => remote.open(location, pushdown).await,
+        _ => Err(EngineError::unsupported(
+            "reading tables of other nodes from a server",
+            Some("open the store with the shell or the Python package, or ask the other node itself"),
+        )),
+    }
+}

@@ -1,0 +1,201 @@
+//! What a plan made elsewhere is read with: functions, settings, and the tables that its reader may see.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
+use datafusion::common::TableReference;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{LogicalPlan, TableType};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast;
+use parking_lot::Mutex;
+
+use super::binding::Binding;
+use super::reads::check_reads;
+use crate::access::check_kind;
+use crate::catalog::{CATALOG, CatalogHandle, INFORMATION_SCHEMA, StoreCatalog, StoreTable};
+use crate::error::EngineError;
+use crate::sql::{self, Parsed, explained, split_name, versioned_name};
+use crate::system::SYSTEM;
+
+/// Names mean what they mean to a statement of SQL that runs now in the same session.
+pub struct PlanContext {
+    state: SessionState,
+    catalog: Arc<StoreCatalog>,
+    binding: Binding,
+    /// Names in the binding's segments that were asked for.
+    bound: Mutex<BTreeSet<String>>,
+}
+
+/// A table or view that is there.
+struct Found {
+    schema: Arc<dyn SchemaProvider>,
+    namespace: String,
+    table: String,
+}
+
+impl Found {
+    fn is_system(&self) -> bool {
+        self.namespace == SYSTEM || self.namespace == INFORMATION_SCHEMA
+    }
+
+    fn full_name(&self) -> String {
+        format!("{}.{}", self.namespace, self.table)
+    }
+}
+
+impl PlanContext {
+    pub(crate) fn new(state: SessionState, catalog: Arc<StoreCatalog>, binding: Binding) -> PlanContext {
+        PlanContext { state, catalog, binding, bound: Mutex::default() }
+    }
+
+    /// Functions, rules and settings of the session.
+    pub fn state(&self) -> &SessionState {
+        &self.state
+    }
+
+    /// The table or view that a plan names by one to three parts, at the version and with the segments that the plan is bound to.
+    /// The letters of a name may be of any case where only one table is meant. None where there is none that the user may see.
+    ///
+    /// # Errors
+    ///
+    /// The name may mean several tables; the version is not kept, or is older than the table; a segment is not in the table; the
+    /// user may know of a view and not read it; a view cannot be used any more.
+    pub async fn table(&self, names: &[String]) -> Result<Option<(TableReference, Arc<dyn TableProvider>)>, EngineError> {
+        let Some((found, clause)) = self.find(names)? else { return Ok(None) };
+        let provider = match &clause {
+            None => found.schema.table(&found.table).await,
+            Some(clause) => found.schema.table(&versioned_name(&found.table, clause)).await,
+        };
+        let Some(provider) = provider.map_err(|error| explained("", &self.state, &self.catalog, error))? else {
+            return match clause {
+                Some(_) if found.is_system() => Err(EngineError::unsupported(
+                    format!("a version of the system table \"{}\"", found.full_name()),
+                    Some("it shows the state of the store as it is now; bind the plan to no version"),
+                )),
+                _ => Ok(None),
+            };
+        };
+        let provider = self.of_segments(&found, provider)?;
+        Ok(Some((TableReference::partial(found.namespace, found.table), provider)))
+    }
+
+    /// A query as an analysed and optimised logical plan.
+    pub async fn optimised(&self, sql: &str) -> Result<LogicalPlan, EngineError> {
+        let parsed = sql::parse(&self.state, sql)?;
+        self.catalog.check(|permit| check_kind(permit, &parsed))?;
+        let Parsed::Statement(statement) = parsed else { return Err(no_query()) };
+        let statement = sql::restated(&self.state, *statement)?;
+        match &statement {
+            Statement::Statement(inner) if matches!(inner.as_ref(), ast::Statement::Query(_)) => {}
+            _ => return Err(no_query()),
+        }
+        let failed = |error| explained(sql, &self.state, &self.catalog, error);
+        let plan = sql::plan_statement(&self.state, statement).await.map_err(failed)?;
+        check_reads(&plan)?;
+        self.state.optimize(&plan).map_err(failed)
+    }
+
+    /// Whether everything that the binding names was asked for: a name that is not would leave a table whole that is to be read in part.
+    pub(crate) fn check_bound(&self) -> Result<(), EngineError> {
+        let bound = self.bound.lock();
+        match self.binding.segments.keys().find(|name| !bound.contains(*name)) {
+            None => Ok(()),
+            Some(name) => Err(EngineError::Sql {
+                message: format!("segments of \"{name}\" are named beside the plan, which does not read it"),
+                position: None,
+                hint: Some("tables are named schema.table there, in the letters that they have in system.segments".into()),
+            }),
+        }
+    }
+
+    /// What a name means, and the clause about its version, if there is one: what stands in a name says more than what stands
+    /// beside the plan.
+    fn find(&self, names: &[String]) -> Result<Option<(Found, Option<String>)>, EngineError> {
+        let (catalog, schema, table) = match names {
+            [table] => (None, None, table),
+            [schema, table] => (None, Some(schema), table),
+            [catalog, schema, table] => (Some(catalog), Some(schema), table),
+            _ => return Ok(None),
+        };
+        if catalog.is_some_and(|catalog| !catalog.eq_ignore_ascii_case(CATALOG)) {
+            return Ok(None);
+        }
+        let schema = schema.unwrap_or(&self.state.config_options().catalog.default_schema);
+        let (table, clause) = match split_name(table) {
+            Some((table, clause)) => (table, Some(clause.to_string())),
+            None => (table.as_str(), self.binding.version.map(|version| format!("VERSION AS OF {version}"))),
+        };
+        Ok(self.named(schema, table)?.map(|found| (found, clause)))
+    }
+
+    fn named(&self, schema: &str, table: &str) -> Result<Option<Found>, EngineError> {
+        let store = CatalogHandle(Arc::clone(&self.catalog));
+        let mut namespaces = store.schema_names();
+        // It is on no list of schemas.
+        namespaces.push(INFORMATION_SCHEMA.to_string());
+        namespaces.retain(|name| name.eq_ignore_ascii_case(schema));
+        let mut found = Vec::new();
+        for namespace in namespaces {
+            let Some(provider) = store.schema(&namespace) else { continue };
+            if namespace == schema && provider.table_exist(table) {
+                return Ok(Some(Found { schema: provider, namespace, table: table.to_string() }));
+            }
+            let alike = provider.table_names().into_iter().filter(|name| name.eq_ignore_ascii_case(table));
+            found.extend(alike.map(|table| Found { schema: Arc::clone(&provider), namespace: namespace.clone(), table }));
+        }
+        prefer(&mut found, |found| found.namespace == schema);
+        prefer(&mut found, |found| found.table == table);
+        match found.as_slice() {
+            [] | [_] => Ok(found.pop()),
+            several => Err(EngineError::Sql {
+                message: format!("the plan's table \"{schema}.{table}\" may be any of {}", several.iter().map(Found::full_name).collect::<Vec<_>>().join(", ")),
+                position: None,
+                hint: Some("name it in the letters that it has".into()),
+            }),
+        }
+    }
+
+    fn of_segments(&self, found: &Found, provider: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>, EngineError> {
+        if self.binding.segments.is_empty() {
+            return Ok(provider);
+        }
+        let name = found.full_name();
+        let stored = provider.downcast_ref::<StoreTable>();
+        match (self.binding.segments.get(&name), stored) {
+            (Some(ids), Some(table)) => {
+                let part = table.of_segments(ids)?;
+                self.bound.lock().insert(name);
+                Ok(Arc::new(part))
+            }
+            (Some(_), None) => {
+                Err(EngineError::unsupported(format!("a choice of segments of \"{name}\", which is not a stored table,"), None))
+            }
+            // Its text is planned by itself, and would read tables whole that are to be read in part.
+            (None, None) if provider.table_type() == TableType::View && !found.is_system() => {
+                let hint = Some("name the tables of the view in the plan instead");
+                Err(EngineError::unsupported(format!("the view \"{name}\" in a plan for some segments"), hint))
+            }
+            (None, _) => Ok(provider),
+        }
+    }
+}
+
+impl fmt::Debug for PlanContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlanContext").field("binding", &self.binding).finish_non_exhaustive()
+    }
+}
+
+/// Keeps those of which it is so, where there are any.
+fn prefer(found: &mut Vec<Found>, is_so: impl Fn(&Found) -> bool) {
+    if found.iter().any(&is_so) {
+        found.retain(is_so);
+    }
+}
+
+fn no_query() -> EngineError {
+    EngineError::unsupported("a plan of a statement that is no query", Some("plans are made of queries: SELECT, WITH, VALUES, TABLE"))
+}

@@ -1,0 +1,167 @@
+//! Statements that come as plans made elsewhere instead of SQL. From the plan on they are as all others: listed, limited in
+//! time and memory, ended by KILL, in the session's transaction, and within the rights of its user.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
+use datafusion::logical_expr::{LogicalPlan, Prepare};
+use datafusion::scalar::ScalarValue;
+use futures::FutureExt;
+use tracing::Instrument;
+
+use super::parameters::{Description, filled, parameter_fields, values_of};
+use super::{Running, Session};
+use crate::catalog;
+use crate::error::EngineError;
+use crate::error_kind::ErrorKind;
+use crate::output::QueryOutput;
+use crate::plans::{Binding, PlanContext, check_reads};
+use crate::queries::Query;
+use crate::stack::deep;
+
+impl Session {
+    /// As `execute`, of a statement whose plan `build` makes. `text` is what lists and the audit show of it: one line, without
+    /// secrets. Only plans that read are taken.
+    pub async fn execute_plan_of<B, F>(&self, text: &str, binding: &Binding, build: B) -> Result<QueryOutput, EngineError>
+    where
+        B: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<LogicalPlan, EngineError>>,
+    {
+        self.run_plan_of(text, binding, build, None).await
+    }
+
+    /// The same with the values of a row of `parameters` for the plan's parameters, in the order of its columns.
+    pub async fn execute_plan_with<B, F>(
+        &self,
+        text: &str,
+        binding: &Binding,
+        build: B,
+        parameters: &RecordBatch,
+        row: usize,
+    ) -> Result<QueryOutput, EngineError>
+    where
+        B: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<LogicalPlan, EngineError>>,
+    {
+        match parameters.num_columns() {
+            0 => self.run_plan_of(text, binding, build, None).await,
+            _ => self.run_plan_of(text, binding, build, Some(values_of(parameters, row)?)).await,
+        }
+    }
+
+    /// What a plan takes and gives, without running it.
+    pub async fn describe_plan_of<B, F>(&self, binding: &Binding, build: B) -> Result<Description, EngineError>
+    where
+        B: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<LogicalPlan, EngineError>>,
+    {
+        self.with_plans(binding, |context| async move {
+            let prepared = prepared(read_by(build, &context).await?);
+            let parameters = Arc::new(Schema::new(parameter_fields(&prepared)?));
+            Ok(Description { parameters, ..Description::of_rows(Arc::clone(prepared.input.schema().inner())) })
+        })
+        .await
+    }
+
+    /// Something that is done with plans and runs none of them, such as making one for elsewhere.
+    pub async fn with_plans<W, F, T>(&self, binding: &Binding, work: W) -> Result<T, EngineError>
+    where
+        W: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<T, EngineError>>,
+    {
+        let running = self.begin("", &Query::unlisted())?;
+        let context = running.plan_context(binding);
+        let done = self.in_time(deep(catalog::planning(work(context)))).await;
+        self.catalog.rest();
+        done
+    }
+
+    /// Nothing that reads meets a change that was made meanwhile, so nothing is tried again.
+    async fn run_plan_of<B, F>(
+        &self,
+        text: &str,
+        binding: &Binding,
+        build: B,
+        values: Option<Vec<ScalarValue>>,
+    ) -> Result<QueryOutput, EngineError>
+    where
+        B: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<LogicalPlan, EngineError>>,
+    {
+        let entry = self.enter(text);
+        let query = entry.query();
+        let run = async {
+            let running = self.begin(text, query)?;
+            let done = query.gate.until_stopped(deep(guarded(self.planned_elsewhere(running, binding, build, values)))).await;
+            self.catalog.rest();
+            if done.is_err() {
+                self.transaction.fail();
+            }
+            done
+        };
+        let done = run.instrument(query.span.clone()).await;
+        entry.hand_over(done)
+    }
+
+    async fn planned_elsewhere<B, F>(
+        &self,
+        mut running: Running,
+        binding: &Binding,
+        build: B,
+        values: Option<Vec<ScalarValue>>,
+    ) -> Result<QueryOutput, EngineError>
+    where
+        B: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<LogicalPlan, EngineError>>,
+    {
+        self.check_not_failed()?;
+        // Errors are at no place of a text.
+        running.sql.clear();
+        let context = running.plan_context(binding);
+        let plan = catalog::planning(read_by(build, &context)).await?;
+        let plan = match values {
+            None => plan,
+            Some(values) => filled(prepared(plan), values)?,
+        };
+        running.query(&plan).await
+    }
+}
+
+impl Running {
+    fn plan_context(&self, binding: &Binding) -> Arc<PlanContext> {
+        Arc::new(PlanContext::new(self.state.clone(), Arc::clone(&self.catalog), binding.clone()))
+    }
+}
+
+/// The plan, which reads, and all of what stands beside it.
+async fn read_by<B, F>(build: B, context: &Arc<PlanContext>) -> Result<LogicalPlan, EngineError>
+where
+    B: FnOnce(Arc<PlanContext>) -> F,
+    F: Future<Output = Result<LogicalPlan, EngineError>>,
+{
+    let plan = build(Arc::clone(context)).await?;
+    check_reads(&plan)?;
+    context.check_bound()?;
+    Ok(plan)
+}
+
+/// A plan may be one that no SQL becomes. What the planner dies of, or finds impossible, is an error of that statement, and nobody
+/// else's.
+async fn guarded<T>(planning: impl Future<Output = Result<T, EngineError>>) -> Result<T, EngineError> {
+    let wrong = |why: &str| {
+        let message = format!("this plan cannot be run: {why}");
+        EngineError::Plan { message, hint: Some("please report it, with the plan".into()), kind: ErrorKind::Invalid }
+    };
+    match AssertUnwindSafe(planning).catch_unwind().await {
+        Ok(Err(EngineError::Internal(why))) => Err(wrong(&why)),
+        Ok(done) => done,
+        Err(_) => Err(wrong("planning it broke off")),
+    }
+}
+
+/// As a statement of SQL is prepared, to find its parameters.
+fn prepared(plan: LogicalPlan) -> Prepare {
+    Prepare { name: String::new(), fields: Vec::new(), input: Arc::new(plan) }
+}

@@ -1,0 +1,63 @@
+//! The header in which a client says what a plan is about, beside the plan: JSON, in ASCII as headers are.
+//!
+//! ```json
+//! {"version": 41, "segments": {"main.flights": [3, 4, 9]}}
+//! ```
+
+use engine::Binding;
+use tonic::Status;
+use tonic::metadata::{Ascii, MetadataMap, MetadataValue};
+
+pub const PLAN_BINDING: &str = "x-quiver-plan-binding";
+
+/// That nothing is said where there is no such header.
+pub fn binding(headers: &MetadataMap) -> Result<Binding, Status> {
+    let Some(value) = headers.get(PLAN_BINDING) else { return Ok(Binding::default()) };
+    let refused = |why: String| Status::invalid_argument(format!("the header {PLAN_BINDING} is not understood: {why}; see docs/flight-sql.md"));
+    let text = value.to_str().map_err(|_| refused("it is not plain ASCII text".into()))?;
+    serde_json::from_str(text).map_err(|error| refused(error.to_string()))
+}
+
+/// None where nothing is said.
+pub fn binding_header(binding: &Binding) -> Option<MetadataValue<Ascii>> {
+    if binding.is_empty() {
+        return None;
+    }
+    let json = serde_json::to_string(binding).ok()?;
+    json.chars().map(escaped).collect::<String>().parse().ok()
+}
+
+/// In JSON other letters stand in texts alone, where they may be written as numbers.
+fn escaped(char: char) -> String {
+    match char.is_ascii() {
+        true => char.to_string(),
+        false => char.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_binding_is_the_same_after_its_way_through_a_header() {
+        let names = ["main.flights", "main.Flüge", "a.🦀 \"x\"\n"];
+        let segments = names.iter().map(|name| (name.to_string(), vec![1, u64::MAX])).collect();
+        for sent in [Binding { version: Some(7), segments }, Binding { version: Some(0), ..Binding::default() }, Binding::default()] {
+            let mut headers = MetadataMap::new();
+            if let Some(value) = binding_header(&sent) {
+                headers.insert(PLAN_BINDING, value);
+            }
+            assert_eq!(binding(&headers).unwrap(), sent);
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for text in ["", "7", "[]", "{\"versions\": 7}", "{\"version\": -1}", "{\"segments\": {\"t\": 7}}", "{"] {
+            let mut headers = MetadataMap::new();
+            headers.insert(PLAN_BINDING, text.parse().unwrap());
+            assert_eq!(binding(&headers).unwrap_err().code(), tonic::Code::InvalidArgument, "{text}");
+        }
+    }
+}

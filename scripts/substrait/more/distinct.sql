@@ -1,0 +1,1 @@
+select distinct o_orderstatus from orders order by o_orderstatus;

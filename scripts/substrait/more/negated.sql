@@ -1,0 +1,1 @@
+select -s_suppkey as n from supplier where s_suppkey <= 20 order by s_suppkey;

@@ -1,0 +1,82 @@
+//! The groupings of an aggregate. Plans name the expressions once and refer to them; older plans repeat them in each grouping.
+
+use crate::error::PlanError;
+use crate::proto::{AggregateRel, Expression};
+
+/// In an older plan with several groupings the expressions are compared with each other.
+const EXPRESSIONS_MAX: usize = 1_000;
+
+/// What is grouped by, and in which combinations.
+#[derive(Debug)]
+pub struct Groups<'a> {
+    /// The first columns of the result.
+    pub expressions: Vec<&'a Expression>,
+    /// Each a set of indices into the expressions, sorted. None: all rows are one group.
+    pub sets: Vec<Vec<usize>>,
+}
+
+/// # Errors
+///
+/// A reference is out of range, or an expression is in no grouping.
+#[expect(deprecated, reason = "the field of plans before 0.60")]
+pub fn groups_of<'a>(aggregate: &'a AggregateRel, place: &dyn std::fmt::Display) -> Result<Groups<'a>, PlanError> {
+    if !aggregate.grouping_expressions.is_empty() {
+        return referenced(aggregate, place);
+    }
+    if let Some(reference) = aggregate.groupings.iter().flat_map(|grouping| &grouping.expression_references).next() {
+        return Err(PlanError::invalid(format!("a reference to grouping expression {reference}, where there are none"), place));
+    }
+    match aggregate.groupings.as_slice() {
+        // As it stands: the same expression twice is two columns.
+        [grouping] => {
+            let expressions: Vec<&Expression> = grouping.grouping_expressions.iter().collect();
+            let sets = vec![(0..expressions.len()).collect()];
+            Ok(Groups { expressions, sets })
+        }
+        groupings => {
+            if groupings.iter().map(|grouping| grouping.grouping_expressions.len()).sum::<usize>() > EXPRESSIONS_MAX {
+                return Err(PlanError::TooMany { what: "expressions in grouping sets", limit: EXPRESSIONS_MAX });
+            }
+            let mut expressions: Vec<&Expression> = Vec::new();
+            let mut index_of = |expression: &'a Expression| {
+                let known = expressions.iter().position(|known| *known == expression);
+                known.unwrap_or_else(|| {
+                    expressions.push(expression);
+                    expressions.len() - 1
+                })
+            };
+            let sets = groupings.iter().map(|grouping| sorted(grouping.grouping_expressions.iter().map(&mut index_of).collect()));
+            let sets = sets.collect();
+            Ok(Groups { expressions, sets })
+        }
+    }
+}
+
+fn referenced<'a>(aggregate: &'a AggregateRel, place: &dyn std::fmt::Display) -> Result<Groups<'a>, PlanError> {
+    let count = aggregate.grouping_expressions.len();
+    let mut is_used = vec![false; count];
+    let mut sets = Vec::with_capacity(aggregate.groupings.len());
+    for grouping in &aggregate.groupings {
+        let mut set = Vec::with_capacity(grouping.expression_references.len());
+        for reference in &grouping.expression_references {
+            let index = *reference as usize;
+            let used = is_used.get_mut(index).ok_or_else(|| {
+                PlanError::invalid(format!("a reference to grouping expression {reference}, where there are {count}"), place)
+            })?;
+            *used = true;
+            set.push(index);
+        }
+        sets.push(sorted(set));
+    }
+    if let Some(index) = is_used.iter().position(|used| !used) {
+        return Err(PlanError::invalid(format!("the grouping expression {index} is in no grouping"), place));
+    }
+    Ok(Groups { expressions: aggregate.grouping_expressions.iter().collect(), sets })
+}
+
+/// A set has each of its members once.
+fn sorted(mut set: Vec<usize>) -> Vec<usize> {
+    set.sort_unstable();
+    set.dedup();
+    set
+}

@@ -1,0 +1,84 @@
+//! A call of a function, with what is needed to make an expression of it.
+
+use arrow::datatypes::DataType;
+use datafusion::common::{DFSchema, Result as DfResult};
+use datafusion::execution::{FunctionRegistry, SessionState};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
+use datafusion::scalar::ScalarValue;
+
+use super::arguments::Arguments;
+use super::options::Options;
+use crate::error::PlanError;
+
+pub struct Call<'c> {
+    pub state: &'c SessionState,
+    pub schema: &'c DFSchema,
+    /// What errors are about.
+    pub place: String,
+    pub enums: Vec<String>,
+    pub values: Vec<Expr>,
+    pub options: Options,
+}
+
+impl<'c> Call<'c> {
+    pub fn new(state: &'c SessionState, schema: &'c DFSchema, place: String, arguments: Arguments, options: Options) -> Call<'c> {
+        Call { state, schema, place, enums: arguments.enums, values: arguments.values, options }
+    }
+
+    /// Whether there are as many enumerations and values as the function takes.
+    pub fn check(&self, values: (usize, usize), enums: (usize, usize)) -> Result<(), PlanError> {
+        let is_in = |(least, most): (usize, usize), found: usize| (least..=most).contains(&found);
+        match is_in(values, self.values.len()) && is_in(enums, self.enums.len()) {
+            true => Ok(()),
+            false => {
+                let what = format!("{} values and {} enumerations as arguments", self.values.len(), self.enums.len());
+                Err(self.invalid(what))
+            }
+        }
+    }
+
+    pub fn invalid(&self, what: impl Into<String>) -> PlanError {
+        PlanError::invalid(what, &self.place)
+    }
+
+    pub fn unsupported(&self, what: impl Into<String>) -> PlanError {
+        PlanError::unsupported(what, &self.place)
+    }
+
+    /// The only value.
+    pub fn one(&mut self) -> Result<Expr, PlanError> {
+        self.values.pop().ok_or_else(|| self.invalid("no value as an argument"))
+    }
+
+    /// The only two.
+    pub fn two(&mut self) -> Result<(Expr, Expr), PlanError> {
+        let (second, first) = (self.values.pop(), self.values.pop());
+        first.zip(second).ok_or_else(|| self.invalid("fewer than two values as arguments"))
+    }
+
+    /// A function of DataFusion.
+    pub fn function(&self, name: &str, values: Vec<Expr>) -> DfResult<Expr> {
+        Ok(Expr::ScalarFunction(ScalarFunction::new_udf(self.state.udf(name)?, values)))
+    }
+
+    pub fn type_of(&self, expr: &Expr) -> DfResult<DataType> {
+        expr.get_type(self.schema)
+    }
+}
+
+pub fn cast(expr: Expr, to: DataType) -> Expr {
+    Expr::Cast(Cast::new(Box::new(expr), to))
+}
+
+/// A text that is a constant.
+pub fn text(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Literal(value, _) => value.try_as_str().flatten(),
+        _ => None,
+    }
+}
+
+pub fn null() -> Expr {
+    Expr::Literal(ScalarValue::Null, None)
+}

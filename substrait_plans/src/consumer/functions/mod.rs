@@ -1,0 +1,61 @@
+//! Calls of functions.
+//!
+//! The tables `standard.rs`, `aggregates.rs` and `windows.rs` are the list of what is supported of Substrait's own extensions; `own.rs`
+//! has what producers write beside it. A function that is in no table is DataFusion's of that name, but only where the plan does not say
+//! that it is somebody else's: two functions of one name seldom do the same.
+//!
+//! The library goes by the name alone: `least` ignores NULLs where the standard does not, `concat` of the standard's `||` too, options and
+//! phases are dropped, `xor` copies its arguments and so grows exponentially, and an argument that is an enumeration is refused.
+//!
+//! - `find.rs` which function an anchor means, `table.rs` what a table says of one
+//! - `arguments.rs` arguments and `options.rs` options of a call, `call.rs` both together
+//! - `logic.rs`, `numbers.rs`, `text.rs`, `datetime.rs` functions that are built of others
+//! - `frame.rs` the frame of a window
+
+mod aggregates;
+mod arguments;
+mod call;
+mod datetime;
+mod find;
+mod frame;
+mod logic;
+mod measure;
+mod numbers;
+mod options;
+mod own;
+mod standard;
+mod table;
+mod text;
+mod windows;
+
+pub use call::cast;
+pub use find::{Finder, Scalar};
+pub use logic::balanced;
+pub use measure::{After, aggregate, check_phase};
+pub use windows::{OverRows, over_rows, window};
+
+use datafusion::common::{DFSchema, Result as DfResult};
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::expr::ScalarFunction as ScalarCall;
+
+use super::consume::Consumer;
+use crate::proto::expression::ScalarFunction;
+
+#[expect(deprecated, reason = "the field of plans before 0.3")]
+pub async fn scalar(consumer: &Consumer<'_>, of: &ScalarFunction, schema: &DFSchema) -> DfResult<Expr> {
+    let finder = consumer.finder();
+    let function = finder.scalar(of.function_reference, &"a call")?;
+    let place = function.place();
+    let arguments = arguments::arguments(consumer, &of.arguments, &of.args, schema).await?;
+    match &function.form {
+        Scalar::Table(entry) => {
+            let is_float = arguments.are_floats(schema);
+            let options = options::choose(&of.options, entry.options, is_float, &place)?;
+            entry.expression(call::Call::new(consumer.state(), schema, place, arguments, options))
+        }
+        Scalar::Registered(function) => {
+            options::choose(&of.options, &[], false, &place)?;
+            Ok(Expr::ScalarFunction(ScalarCall::new_udf(std::sync::Arc::clone(function), arguments.values_only(&place)?)))
+        }
+    }
+}

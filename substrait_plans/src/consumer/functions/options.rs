@@ -1,0 +1,61 @@
+//! Options of a call. Each is a list of what the producer would be content with, best first; what none of it is done here is refused, and
+//! so is an option that is not known.
+
+use crate::error::PlanError;
+use crate::proto::FunctionOption;
+
+/// What is done here, where the standard leaves a choice.
+#[derive(Debug)]
+pub struct Accepted {
+    pub option: &'static str,
+    pub values: &'static [&'static str],
+    /// Of floating-point numbers, if it is something else.
+    pub floats: Option<&'static [&'static str]>,
+}
+
+impl Accepted {
+    pub const fn of(option: &'static str, values: &'static [&'static str]) -> Accepted {
+        Accepted { option, values, floats: None }
+    }
+}
+
+/// Whole numbers and decimals that do not fit are errors; floating-point numbers become infinite.
+pub const OVERFLOW: Accepted = Accepted { option: "overflow", values: &["ERROR"], floats: Some(&["SILENT"]) };
+pub const NOTHING_OVERFLOWS: Accepted = Accepted::of("overflow", &["ERROR", "SILENT", "SATURATE"]);
+pub const ROUNDING: Accepted = Accepted::of("rounding", &["TIE_TO_EVEN"]);
+pub const DOMAIN: Accepted = Accepted { option: "on_domain_error", values: &["ERROR"], floats: Some(&["NAN"]) };
+pub const CASE: Accepted = Accepted::of("case_sensitivity", &["CASE_SENSITIVE"]);
+pub const CHARS: Accepted = Accepted::of("char_set", &["UTF8"]);
+
+/// What was chosen, each name and value in capitals.
+#[derive(Debug, Default)]
+pub struct Options(Vec<(&'static str, &'static str)>);
+
+impl Options {
+    pub fn get(&self, option: &str) -> Option<&'static str> {
+        self.0.iter().find(|(name, _)| *name == option).map(|(_, value)| *value)
+    }
+}
+
+pub fn choose(given: &[FunctionOption], accepted: &'static [Accepted], is_float: bool, place: &str) -> Result<Options, PlanError> {
+    let mut chosen = Options::default();
+    for option in given {
+        let name: String = option.name.chars().take(80).collect();
+        let known = accepted.iter().find(|accepted| accepted.option.eq_ignore_ascii_case(&option.name));
+        let unknown = || PlanError::unsupported(format!("the option \"{}\"", name.escape_default()), place);
+        let known = known.ok_or_else(unknown)?;
+        let values = known.floats.filter(|_| is_float).unwrap_or(known.values);
+        let done = option.preference.iter().find_map(|wanted| values.iter().find(|value| value.eq_ignore_ascii_case(wanted)));
+        match done {
+            Some(value) => chosen.0.push((known.option, value)),
+            None if option.preference.is_empty() => {
+                return Err(PlanError::invalid(format!("the option \"{}\" without a preference", known.option), place));
+            }
+            None => {
+                let what = format!("any other {} than {}", known.option, values.join(" or "));
+                return Err(PlanError::unsupported(what, place));
+            }
+        }
+    }
+    Ok(chosen)
+}

@@ -1,0 +1,46 @@
+//! Functions beside the standard's: operators of SQL that it has not, as Quiver and DataFusion write them, and what DuckDB writes where it
+//! should name an extension.
+
+use datafusion::logical_expr::{Expr, Operator};
+
+use super::table::{Entry, built, named, one, operator};
+use super::{datetime, logic, numbers, text};
+
+pub fn find(name: &str) -> Option<&'static Entry> {
+    OWN.iter().find(|entry| entry.name == name)
+}
+
+static OWN: &[Entry] = &[
+    operator("add", Operator::Plus),
+    operator("subtract", Operator::Minus),
+    operator("multiply", Operator::Multiply),
+    operator("divide", Operator::Divide),
+    operator("modulus", Operator::Modulo),
+    one("negate", |value| Expr::Negative(Box::new(value))),
+    one("negative", |value| Expr::Negative(Box::new(value))),
+    operator("bitwise_and", Operator::BitwiseAnd),
+    operator("bitwise_or", Operator::BitwiseOr),
+    operator("bitwise_xor", Operator::BitwiseXor),
+    operator("bitwise_shift_left", Operator::BitwiseShiftLeft),
+    operator("bitwise_shift_right", Operator::BitwiseShiftRight),
+    built("like", (2, 3), text::like),
+    built("ilike", (2, 3), text::ilike),
+    built("like_match", (2, 2), text::like),
+    built("like_imatch", (2, 2), text::ilike),
+    built("like_not_match", (2, 2), |call| Ok(logic::not(text::like(call)?))),
+    built("like_not_imatch", (2, 2), |call| Ok(logic::not(text::ilike(call)?))),
+    operator("regex_match", Operator::RegexMatch),
+    operator("regex_imatch", Operator::RegexIMatch),
+    operator("regex_not_match", Operator::RegexNotMatch),
+    operator("regex_not_imatch", Operator::RegexNotIMatch),
+    operator("str_concat", Operator::StringConcat),
+    operator("at_arrow", Operator::AtArrow),
+    operator("arrow_at", Operator::ArrowAt),
+    one("is_unknown", |value| Expr::IsUnknown(Box::new(value))),
+    one("is_not_unknown", |value| Expr::IsNotUnknown(Box::new(value))),
+    built("logb", (2, 2), numbers::log_of_base),
+    named("is_nan", (1, 1), "isnan"),
+    built("to_days", (1, 1), datetime::to_days),
+    built("to_months", (1, 1), datetime::to_months),
+    built("to_years", (1, 1), datetime::to_years),
+];

@@ -1,0 +1,173 @@
+//! Aggregations. The library reads the column by which DataFusion tells grouping sets apart as one of the measures, indexes groups with what
+//! the plan says, and drops phases and options.
+
+use datafusion::common::{Column, DFSchema, Result as DfResult};
+use datafusion::logical_expr::{Aggregate, Case, Expr, GroupingSet, LogicalPlan, LogicalPlanBuilder, lit};
+use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
+
+use super::input;
+use crate::consumer::check::groups_of;
+use crate::consumer::consume::Consumer;
+use crate::consumer::functions::{self, After};
+use crate::consumer::named::{Columns, column};
+use crate::error::PlanError;
+use crate::proto::AggregateRel;
+
+/// As many as DataFusion has bits to tell them apart.
+const SET_EXPRESSIONS_MAX: usize = 32;
+
+/// The groups, the measures, and of several grouping sets the index of the set that a row is of.
+pub async fn aggregate(consumer: &Consumer<'_>, rel: &AggregateRel) -> DfResult<LogicalPlan> {
+    let groups = groups_of(rel, &"an aggregate")?;
+    let input = input(consumer, rel.input.as_deref()).await?;
+    let mut keys = Vec::with_capacity(groups.expressions.len());
+    for expression in &groups.expressions {
+        keys.push(consumer.consume_expression(expression, input.schema()).await?);
+    }
+    let (input, keys) = as_columns(consumer, input, keys)?;
+    let mut measures = Measures::default();
+    for measure in &rel.measures {
+        let function = measure.measure.as_ref().ok_or_else(|| PlanError::missing("the function of a measure", "an aggregate"))?;
+        let filter = match &measure.filter {
+            Some(filter) => Some(Box::new(consumer.consume_expression(filter, input.schema()).await?)),
+            None => None,
+        };
+        let (expr, after) = functions::aggregate(consumer, function, filter, input.schema()).await?;
+        measures.push(expr, after);
+    }
+    match groups.sets.as_slice() {
+        [] | [_] => of_one_set(consumer, input, &keys, measures),
+        sets => of_sets(consumer, input, &keys, sets, measures),
+    }
+}
+
+/// Measures that are the same are made once: DataFusion has them by name.
+#[derive(Default)]
+struct Measures {
+    made: Vec<Expr>,
+    /// Which of those made each measure is, and what is left to do with it.
+    wanted: Vec<(usize, After)>,
+}
+
+impl Measures {
+    fn push(&mut self, expr: Expr, after: After) {
+        let known = self.made.iter().position(|made| *made == expr);
+        let index = known.unwrap_or_else(|| {
+            self.made.push(expr);
+            self.made.len() - 1
+        });
+        self.wanted.push((index, after));
+    }
+
+    /// The measures as columns of `schema`, where those that were made begin at `first`.
+    fn pass(self, consumer: &Consumer<'_>, schema: &DFSchema, first: usize, columns: &mut Columns<'_, '_>) -> DfResult<()> {
+        for (index, after) in self.wanted {
+            let made = column(schema, first + index)?;
+            let data_type = schema.field(first + index).data_type();
+            // Two aggregations of the same may meet in a join.
+            columns.anew(after.apply(made, data_type, consumer)?);
+        }
+        Ok(())
+    }
+}
+
+/// What is grouped by, each as a column of the input.
+fn as_columns(consumer: &Consumer<'_>, input: LogicalPlan, keys: Vec<Expr>) -> DfResult<(LogicalPlan, Vec<Column>)> {
+    let mut columns = Columns::new(consumer);
+    let mut found = Vec::with_capacity(keys.len());
+    let mut made: Vec<(Expr, Column)> = Vec::new();
+    let mut extra = Vec::new();
+    for key in keys {
+        if let Expr::Column(column) = &key {
+            found.push(column.clone());
+            continue;
+        }
+        match made.iter().find(|(known, _)| *known == key) {
+            Some((_, column)) => found.push(column.clone()),
+            None => {
+                let name = consumer.fresh.column();
+                consumer.lengths.carry(&key, &name);
+                found.push(Column::from_name(&name));
+                extra.push(key.clone().alias(&name));
+                made.push((key, Column::from_name(name)));
+            }
+        }
+    }
+    if extra.is_empty() {
+        return Ok((input, found));
+    }
+    for index in 0..input.schema().fields().len() {
+        columns.pass(input.schema(), index)?;
+    }
+    extra.into_iter().for_each(|expr| columns.named(expr));
+    Ok((columns.over(input)?, found))
+}
+
+fn of_one_set(consumer: &Consumer<'_>, input: LogicalPlan, keys: &[Column], measures: Measures) -> DfResult<LogicalPlan> {
+    let mut groups: Vec<Expr> = Vec::with_capacity(keys.len());
+    for key in keys {
+        let key = Expr::Column(key.clone());
+        if !groups.contains(&key) {
+            groups.push(key);
+        }
+    }
+    let first = groups.len();
+    let plan = LogicalPlanBuilder::from(input).aggregate(groups, measures.made.clone())?.build()?;
+    let mut columns = Columns::new(consumer);
+    keys.iter().for_each(|key| columns.push(Expr::Column(key.clone())));
+    measures.pass(consumer, plan.schema(), first, &mut columns)?;
+    columns.over(plan)
+}
+
+fn of_sets(
+    consumer: &Consumer<'_>,
+    input: LogicalPlan,
+    keys: &[Column],
+    sets: &[Vec<usize>],
+    measures: Measures,
+) -> DfResult<LogicalPlan> {
+    // In the order in which DataFusion finds them, which is that of its bits.
+    let mut order: Vec<&Column> = Vec::new();
+    let in_sets = sets.iter().map(|set| {
+        let mut members: Vec<&Column> = Vec::with_capacity(set.len());
+        for index in set {
+            let key = keys.get(*index).ok_or_else(|| PlanError::invalid("a group that is not there", "an aggregate"))?;
+            if !members.contains(&key) {
+                members.push(key);
+            }
+            if !order.contains(&key) {
+                order.push(key);
+            }
+        }
+        Ok(members)
+    });
+    let in_sets = in_sets.collect::<Result<Vec<_>, PlanError>>()?;
+    if order.len() > SET_EXPRESSIONS_MAX {
+        return Err(PlanError::TooMany { what: "expressions in grouping sets", limit: SET_EXPRESSIONS_MAX }.into());
+    }
+    let expressions = in_sets.iter().map(|set| set.iter().map(|key| Expr::Column((*key).clone())).collect()).collect();
+    let grouping = Expr::GroupingSet(GroupingSet::GroupingSets(expressions));
+    let plan = LogicalPlanBuilder::from(input).aggregate([grouping], measures.made.clone())?.build()?;
+    let mut columns = Columns::new(consumer);
+    keys.iter().for_each(|key| columns.push(Expr::Column(key.clone())));
+    measures.pass(consumer, plan.schema(), order.len() + 1, &mut columns)?;
+    if !consumer.quirks.no_set_index {
+        columns.anew(set_index(&in_sets, &order));
+    }
+    columns.over(plan)
+}
+
+/// DataFusion numbers a set by the columns that it has not: the last of all is bit 0. Above those bits it counts sets that are the same.
+fn set_index(sets: &[Vec<&Column>], order: &[&Column]) -> Expr {
+    let mask = |set: &Vec<&Column>| {
+        let bits = order.iter().rev().enumerate().filter(|(_, key)| !set.contains(key));
+        bits.fold(0_u64, |mask, (bit, _)| mask | 1 << bit)
+    };
+    let branches = sets.iter().enumerate().map(|(index, set)| {
+        let before = sets[..index].iter().filter(|other| mask(other) == mask(set)).count() as u64;
+        let number = before << order.len() | mask(set);
+        (Box::new(lit(number)), Box::new(lit(index as i32)))
+    });
+    let number = Expr::Column(Column::from_name(Aggregate::INTERNAL_GROUPING_ID));
+    Expr::Case(Case::new(Some(Box::new(number)), branches.collect(), None))
+}

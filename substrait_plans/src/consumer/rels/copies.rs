@@ -1,0 +1,58 @@
+//! EXCEPT ALL and INTERSECT ALL: each row as often as the counts of its copies say.
+//!
+//! The copies of a row are numbered on both sides, and then a row with its number is there once or not at all: of m copies and n to take
+//! away, those numbered n + 1 to m are left; of m and n to have in common, those numbered up to the smaller of both.
+
+use datafusion::common::Result as DfResult;
+use datafusion::execution::FunctionRegistry;
+use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition};
+
+use super::project::pick;
+use super::set::kept;
+use crate::consumer::consume::Consumer;
+use crate::consumer::named::{Columns, column};
+
+pub fn minus(consumer: &Consumer<'_>, rows: LogicalPlan, others: LogicalPlan) -> DfResult<LogicalPlan> {
+    let width = rows.schema().fields().len();
+    let left = kept(numbered(consumer, rows)?, numbered(consumer, others)?, JoinType::LeftAnti, consumer)?;
+    without_numbers(consumer, left, width)
+}
+
+pub fn intersect(consumer: &Consumer<'_>, rows: LogicalPlan, others: Vec<LogicalPlan>) -> DfResult<LogicalPlan> {
+    let width = rows.schema().fields().len();
+    let mut left = numbered(consumer, rows)?;
+    for other in others {
+        left = kept(left, numbered(consumer, other)?, JoinType::LeftSemi, consumer)?;
+    }
+    without_numbers(consumer, left, width)
+}
+
+/// With one more column: the first copy of a row is 1, the second 2.
+fn numbered(consumer: &Consumer<'_>, plan: LogicalPlan) -> DfResult<LogicalPlan> {
+    let width = plan.schema().fields().len();
+    let mut columns = Columns::new(consumer);
+    let mut partition_by = Vec::with_capacity(width);
+    for index in 0..width {
+        columns.pass(plan.schema(), index)?;
+        partition_by.push(column(plan.schema(), index)?);
+    }
+    let number = Expr::WindowFunction(Box::new(WindowFunction {
+        fun: WindowFunctionDefinition::WindowUDF(consumer.state().udwf("row_number")?),
+        params: WindowFunctionParams {
+            args: Vec::new(),
+            partition_by,
+            order_by: Vec::new(),
+            window_frame: WindowFrame::new(None),
+            filter: None,
+            null_treatment: None,
+            distinct: false,
+        },
+    }));
+    columns.push(number.clone());
+    columns.over(LogicalPlanBuilder::window_plan(plan, [number])?)
+}
+
+fn without_numbers(consumer: &Consumer<'_>, plan: LogicalPlan, width: usize) -> DfResult<LogicalPlan> {
+    pick(consumer, plan, &(0..width).collect::<Vec<_>>())
+}

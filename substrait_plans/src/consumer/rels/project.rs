@@ -1,0 +1,97 @@
+//! Projections, and what a relation emits. The library makes all columns first and then picks some; it names each by its whole text, and
+//! indexes with what the plan says.
+
+use std::collections::HashSet;
+
+use datafusion::common::{DFSchemaRef, Result as DfResult};
+use datafusion::logical_expr::utils::find_window_exprs;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+
+use super::input;
+use crate::consumer::consume::Consumer;
+use crate::consumer::exprs::expressions;
+use crate::consumer::named::{Columns, column};
+use crate::error::PlanError;
+use crate::proto::rel_common::EmitKind;
+use crate::proto::{ProjectRel, RelCommon};
+
+pub async fn project(consumer: &Consumer<'_>, rel: &ProjectRel) -> DfResult<LogicalPlan> {
+    let input = input(consumer, rel.input.as_deref()).await?;
+    let exprs = expressions(consumer, &rel.expressions, input.schema()).await?;
+    let width = input.schema().fields().len();
+    let emitted = match mapping(rel.common.as_ref())? {
+        Some(mapping) => mapping,
+        None if consumer.quirks.project_drops_input => (width..width + exprs.len()).collect(),
+        None => (0..width + exprs.len()).collect(),
+    };
+    let mut seen = HashSet::new();
+    let is_repeated = emitted.iter().any(|index| !seen.insert(*index) && exprs.get(index.wrapping_sub(width)).is_some_and(Expr::is_volatile));
+    if is_repeated {
+        // One call of random() is one value, however often it is emitted.
+        let all = (0..width + exprs.len()).collect::<Vec<_>>();
+        let made = made(consumer, input, exprs, &all, width)?;
+        return pick(consumer, made, &emitted);
+    }
+    made(consumer, input, exprs, &emitted, width)
+}
+
+/// The columns of `input` and the expressions, of which those are kept that are emitted.
+fn made(consumer: &Consumer<'_>, input: LogicalPlan, exprs: Vec<Expr>, emitted: &[usize], width: usize) -> DfResult<LogicalPlan> {
+    let schema = DFSchemaRef::clone(input.schema());
+    let mut columns = Columns::new(consumer);
+    let mut windows: Vec<Expr> = Vec::new();
+    for index in emitted {
+        match index.checked_sub(width) {
+            None => columns.pass(&schema, *index)?,
+            Some(index) => {
+                let expr = exprs.get(index).ok_or_else(|| out_of_range(index + width))?;
+                for window in find_window_exprs([expr]) {
+                    if !windows.contains(&window) {
+                        windows.push(window);
+                    }
+                }
+                columns.push(expr.clone());
+            }
+        }
+    }
+    let input = if windows.is_empty() { input } else { LogicalPlanBuilder::window_plan(input, windows)? };
+    columns.over(input)
+}
+
+/// The columns that a relation emits.
+pub fn emit(consumer: &Consumer<'_>, common: Option<&RelCommon>, plan: LogicalPlan) -> DfResult<LogicalPlan> {
+    let width = plan.schema().fields().len();
+    match mapping(common)? {
+        Some(mapping) if mapping.len() != width || mapping.iter().enumerate().any(|(place, index)| place != *index) => {
+            pick(consumer, plan, &mapping)
+        }
+        _ => Ok(plan),
+    }
+}
+
+pub fn pick(consumer: &Consumer<'_>, plan: LogicalPlan, indices: &[usize]) -> DfResult<LogicalPlan> {
+    let mut columns = Columns::new(consumer);
+    for index in indices {
+        columns.push(column(plan.schema(), *index)?);
+    }
+    columns.over(plan)
+}
+
+fn mapping(common: Option<&RelCommon>) -> Result<Option<Vec<usize>>, PlanError> {
+    let Some(EmitKind::Emit(emit)) = common.and_then(|common| common.emit_kind.as_ref()) else { return Ok(None) };
+    let indices = emit.output_mapping.iter().map(|index| usize::try_from(*index).map_err(|_| out_of_range(usize::MAX)));
+    indices.collect::<Result<_, _>>().map(Some)
+}
+
+fn out_of_range(index: usize) -> PlanError {
+    PlanError::invalid(format!("an emit of field {index}, which is not there"), "a relation")
+}
+
+/// The same columns under names that nothing else has.
+pub fn renamed(consumer: &Consumer<'_>, plan: LogicalPlan) -> DfResult<LogicalPlan> {
+    let mut columns = Columns::new(consumer);
+    for index in 0..plan.schema().fields().len() {
+        columns.anew(column(plan.schema(), index)?);
+    }
+    columns.over(plan)
+}

@@ -1,0 +1,44 @@
+//! Reads: of tables by name, and of rows that are in the plan. Files, and anything else of the server's machine, are no plan's to name.
+
+use datafusion::common::Result as DfResult;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
+
+use super::{table, values};
+use crate::consumer::check::mask;
+use crate::consumer::consume::Consumer;
+use crate::consumer::named::Columns;
+use crate::error::PlanError;
+use crate::proto::ReadRel;
+use crate::proto::read_rel::ReadType;
+
+const PLACE: &str = "a read";
+
+/// The filter sees the whole schema, the projection comes after it. A best-effort filter may let rows through, and the plan has to work
+/// without it: it is left out.
+pub async fn read(consumer: &Consumer<'_>, rel: &ReadRel) -> DfResult<LogicalPlan> {
+    let schema = rel.base_schema.as_ref().ok_or_else(|| PlanError::missing("\"base_schema\"", PLACE))?;
+    let plan = match &rel.read_type {
+        Some(ReadType::NamedTable(named)) => table::scan(consumer, named, schema).await?,
+        Some(ReadType::VirtualTable(rows)) => values::values(consumer, rows, schema).await?,
+        Some(_) => return Err(PlanError::unsupported("reading anything but named tables and rows in the plan", PLACE).into()),
+        None => return Err(PlanError::missing("the table", PLACE).into()),
+    };
+    let plan = match rel.filter.as_deref() {
+        Some(filter) => {
+            let condition = consumer.consume_expression(filter, plan.schema()).await?;
+            LogicalPlanBuilder::from(plan).filter(condition)?.build()?
+        }
+        None => plan,
+    };
+    match mask(rel.projection.as_ref(), plan.schema().fields().len(), &PLACE)? {
+        None => Ok(plan),
+        Some(kept) => {
+            let mut columns = Columns::new(consumer);
+            for index in kept {
+                columns.pass(plan.schema(), index)?;
+            }
+            columns.over(plan)
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Rows that are in the plan. The library takes their types as they come and calls the columns as it finds them; a value of another type than
+//! the schema says would be found where it is read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Fields};
+use datafusion::common::{DFSchema, DFSchemaRef, Result as DfResult, TableReference};
+use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
+
+use crate::consumer::consume::Consumer;
+use crate::consumer::exprs::literal_named;
+use crate::error::PlanError;
+use crate::proto::NamedStruct;
+use crate::proto::expression::{Literal, RexType};
+use crate::proto::read_rel::VirtualTable;
+use crate::types::{Names, TypeReader};
+
+const PLACE: &str = "rows in the plan";
+
+#[expect(deprecated, reason = "the rows of plans before 0.60")]
+pub async fn values(consumer: &Consumer<'_>, table: &VirtualTable, schema: &NamedStruct) -> DfResult<LogicalPlan> {
+    let fields = consumer.types().fields(schema, &PLACE)?;
+    let rows = table.expressions.len() + table.values.len();
+    let schema_of_rows = of_columns(consumer, &fields)?;
+    if rows == 0 || fields.is_empty() {
+        return empty(schema_of_rows, rows);
+    }
+    let none = DFSchema::empty();
+    let mut values = Vec::with_capacity(rows);
+    for row in &table.values {
+        values.push(literals(&consumer.types(), row.fields.iter(), schema)?);
+    }
+    for row in &table.expressions {
+        let mut exprs = Vec::with_capacity(row.fields.len());
+        let mut names = Names::of(&schema.names);
+        for (index, field) in row.fields.iter().enumerate() {
+            exprs.push(match &field.rex_type {
+                Some(RexType::Literal(of)) => {
+                    names.next(index, &PLACE)?;
+                    Expr::Literal(literal_named(&consumer.types(), of, &mut names, &PLACE)?, None)
+                }
+                _ => {
+                    // Of what is no constant it is not known how many names are its own: those of the schema are.
+                    names = after(schema, &consumer.types(), index)?;
+                    consumer.consume_expression(field, &none).await?
+                }
+            });
+        }
+        values.push(exprs);
+    }
+    let plan = LogicalPlanBuilder::values_with_schema(values, &schema_of_rows)?.build()?;
+    let alias = consumer.fresh.table("values").unwrap_or_else(|| TableReference::bare("values"));
+    LogicalPlanBuilder::from(plan).alias(alias)?.build()
+}
+
+/// No rows, or one without columns: a query of constants reads it.
+fn empty(schema: DFSchemaRef, rows: usize) -> DfResult<LogicalPlan> {
+    match rows {
+        0 => Ok(LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema })),
+        1 => Ok(LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: true, schema })),
+        _ => Err(PlanError::unsupported(format!("{rows} rows without columns"), PLACE).into()),
+    }
+}
+
+/// Columns with names of their own; any may be NULL, whatever the rows are.
+fn of_columns(consumer: &Consumer<'_>, fields: &Fields) -> DfResult<DFSchemaRef> {
+    let columns = fields.iter().map(|field| Field::new(consumer.fresh.column(), field.data_type().clone(), true));
+    Ok(Arc::new(DFSchema::from_unqualified_fields(columns.collect(), HashMap::new())?))
+}
+
+fn literals<'l>(reader: &TypeReader<'_>, of: impl Iterator<Item = &'l Literal>, schema: &NamedStruct) -> Result<Vec<Expr>, PlanError> {
+    let mut names = Names::of(&schema.names);
+    let exprs = of.enumerate().map(|(index, of)| {
+        names.next(index, &PLACE)?;
+        Ok(Expr::Literal(literal_named(reader, of, &mut names, &PLACE)?, None))
+    });
+    exprs.collect()
+}
+
+/// The names after those of the first columns.
+fn after<'s>(schema: &'s NamedStruct, reader: &TypeReader<'_>, index: usize) -> Result<Names<'s>, PlanError> {
+    let mut names = Names::of(&schema.names);
+    for (index, column) in schema.r#struct.iter().flat_map(|columns| &columns.types).take(index + 1).enumerate() {
+        names.next(index, &PLACE)?;
+        reader.named(column, &mut names, &PLACE)?;
+    }
+    Ok(names)
+}

@@ -1,0 +1,119 @@
+//! The names of the result. Within the plan columns have names of their own; here they get those that the plan gives them.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use datafusion::common::{DFSchema, Result as DfResult};
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection};
+use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
+
+use super::consume::Consumer;
+use super::named::column;
+use super::relabel::relabelled;
+use crate::error::PlanError;
+use crate::proto::{Plan, plan_rel};
+use crate::types::Names;
+
+const PLACE: &str = "relations[0].root.names";
+
+pub async fn root(consumer: &Consumer<'_>, plan: &Plan) -> DfResult<LogicalPlan> {
+    let root = plan.relations.first().and_then(|relation| match &relation.rel_type {
+        Some(plan_rel::RelType::Root(root)) => Some(root),
+        _ => None,
+    });
+    let root = root.ok_or_else(|| PlanError::missing("a root", "relations"))?;
+    let input = root.input.as_ref().ok_or_else(|| PlanError::missing("the input", "relations[0].root"))?;
+    let plan = consumer.consume_rel(input).await?;
+    let columns = named(plan.schema(), &root.names)?;
+    Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
+}
+
+/// Each column under its name; a name that was there before gets a number, as in SQL.
+fn named(schema: &DFSchema, names: &[String]) -> DfResult<Vec<Expr>> {
+    let mut left = Names::of(names);
+    let mut taken = HashSet::new();
+    let mut columns = Vec::with_capacity(schema.fields().len());
+    for (index, field) in schema.fields().iter().enumerate() {
+        let name = left.next(index, &PLACE)?;
+        let data_type = with_names(field.data_type(), &mut left)?;
+        let value = column(schema, index)?;
+        let value = if data_type == *field.data_type() { value } else { relabelled(value, data_type) };
+        columns.push((value, name));
+    }
+    left.finish(&PLACE)?;
+    let given: HashSet<String> = columns.iter().map(|(_, name)| name.clone()).collect();
+    Ok(columns.into_iter().map(|(value, name)| value.alias(unique(name, &given, &mut taken))).collect())
+}
+
+fn unique(name: String, given: &HashSet<String>, taken: &mut HashSet<String>) -> String {
+    if taken.insert(name.clone()) {
+        return name;
+    }
+    let mut number = 1_usize;
+    loop {
+        let numbered = format!("{name}_{number}");
+        if !given.contains(&numbered) && taken.insert(numbered.clone()) {
+            return numbered;
+        }
+        number += 1;
+    }
+}
+
+/// The type with the names that come next for the fields in it.
+fn with_names(data_type: &DataType, names: &mut Names<'_>) -> Result<DataType, PlanError> {
+    Ok(match data_type {
+        DataType::Struct(fields) => DataType::Struct(of_fields(fields, names)?),
+        DataType::List(item) => DataType::List(within(item, names)?),
+        DataType::LargeList(item) => DataType::LargeList(within(item, names)?),
+        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(within(item, names)?, *length),
+        DataType::Map(entries, is_sorted) => match entries.data_type() {
+            DataType::Struct(fields) => {
+                let fields = fields.iter().map(|field| within(field, names)).collect::<Result<Vec<_>, _>>()?;
+                let entries = entries.as_ref().clone().with_data_type(DataType::Struct(fields.into()));
+                DataType::Map(Arc::new(entries), *is_sorted)
+            }
+            _ => data_type.clone(),
+        },
+        other => other.clone(),
+    })
+}
+
+fn of_fields(fields: &Fields, names: &mut Names<'_>) -> Result<Fields, PlanError> {
+    let named = fields.iter().enumerate().map(|(index, field)| {
+        let name = names.next(index, &PLACE)?;
+        let data_type = with_names(field.data_type(), names)?;
+        Ok(Field::new(name, data_type, field.is_nullable()))
+    });
+    Ok(named.collect::<Result<Vec<_>, PlanError>>()?.into())
+}
+
+/// The field itself keeps its name: those of items, keys and values are in no plan.
+fn within(field: &FieldRef, names: &mut Names<'_>) -> Result<FieldRef, PlanError> {
+    let data_type = with_names(field.data_type(), names)?;
+    Ok(if data_type == *field.data_type() { Arc::clone(field) } else { Arc::new(field.as_ref().clone().with_data_type(data_type)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_there_twice_gets_a_number_that_no_other_has() {
+        let names = ["a", "a", "a_1", "a"].map(str::to_string);
+        let given: HashSet<String> = names.iter().cloned().collect();
+        let mut taken = HashSet::new();
+        let named: Vec<String> = names.into_iter().map(|name| unique(name, &given, &mut taken)).collect();
+        assert_eq!(named, ["a", "a_2", "a_1", "a_3"]);
+    }
+
+    #[test]
+    fn names_are_counted_through_structs_and_lists() {
+        let point = DataType::Struct(vec![Field::new("c0", DataType::Int64, true)].into());
+        let list = DataType::List(Arc::new(Field::new("item", point, true)));
+        let schema = DFSchema::from_unqualified_fields(vec![Field::new("p", list, true)].into(), Default::default()).unwrap();
+        assert!(named(&schema, &["points".to_string(), "x".to_string()]).is_ok());
+        assert!(named(&schema, &["points".to_string()]).is_err());
+        assert!(named(&schema, &["points".to_string(), "x".to_string(), "y".to_string()]).is_err());
+    }
+}

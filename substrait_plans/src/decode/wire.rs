@@ -1,0 +1,138 @@
+//! How much a message would be, found without making it: a field of two bytes may become 250 in memory.
+
+use super::Limits;
+use crate::error::PlanError;
+
+/// As deep as the library decodes.
+pub const DEPTH_MAX: usize = 100;
+
+/// Refuses bytes that would become more than the limits allow.
+///
+/// The types of fields are not known here. What could be a message is taken for one, so that nothing is missed; texts seldom can.
+pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), PlanError> {
+    let depth_max = limits.depth.min(DEPTH_MAX);
+    let mut left = limits.nodes;
+    let too_many = PlanError::TooMany { what: "fields", limit: limits.nodes };
+    match depth(bytes, depth_max + 1, &mut left) {
+        Err(Exhausted) => Err(too_many),
+        Ok(Some(depth)) if depth > depth_max => Err(PlanError::TooDeep { limit: depth_max }),
+        Ok(Some(_)) => Ok(()),
+        Ok(None) => Err(PlanError::Malformed { what: "the bytes end, or are of a kind that is not there, in the middle of a message".into() }),
+    }
+}
+
+/// There are more fields than may be.
+struct Exhausted;
+
+/// The levels of messages in `bytes`, at most `levels`; None if they are no message. Takes each field off `left`, those before a
+/// fault too: they would have been made by the time it is found.
+fn depth(bytes: &[u8], levels: usize, left: &mut usize) -> Result<Option<usize>, Exhausted> {
+    let mut rest = bytes;
+    let mut inner = Vec::new();
+    while !rest.is_empty() {
+        *left = left.checked_sub(1).ok_or(Exhausted)?;
+        let Some(payload) = field(&mut rest) else { return Ok(None) };
+        inner.extend(payload.filter(|payload| payload.len() > 1));
+    }
+    let mut deepest = 0;
+    if levels > 1 {
+        for payload in inner {
+            deepest = deepest.max(depth(payload, levels - 1, left)?.unwrap_or(0));
+        }
+    }
+    Ok(Some(deepest + 1))
+}
+
+/// One field off the front: its bytes, if it has a length. None if there is no field.
+fn field<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
+    let key = varint(rest)?;
+    if key >> 3 == 0 {
+        return None;
+    }
+    match key & 7 {
+        0 => varint(rest).map(|_| None),
+        1 => take(rest, 8).map(|_| None),
+        2 => {
+            let length = usize::try_from(varint(rest)?).ok()?;
+            take(rest, length).map(Some)
+        }
+        // The beginning and the end of a group: what is between them is counted as it comes.
+        3 | 4 => Some(None),
+        5 => take(rest, 4).map(|_| None),
+        _ => None,
+    }
+}
+
+fn varint(rest: &mut &[u8]) -> Option<u64> {
+    let mut value = 0_u64;
+    for place in 0..10 {
+        let (&byte, after) = rest.split_first()?;
+        *rest = after;
+        value |= u64::from(byte & 0x7f).checked_shl(place * 7).unwrap_or(0);
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (taken, after) = rest.split_at_checked(length)?;
+    *rest = after;
+    Some(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(depth: usize, nodes: usize) -> Limits {
+        Limits { depth, nodes, ..Limits::default() }
+    }
+
+    /// `levels` messages, each the one field of the one around it.
+    fn nested(levels: usize) -> Vec<u8> {
+        let mut bytes = vec![0x08, 1];
+        for _ in 1..levels {
+            let mut outer = vec![0x0a];
+            let mut length = bytes.len();
+            while length >= 0x80 {
+                outer.push((length & 0x7f) as u8 | 0x80);
+                length >>= 7;
+            }
+            outer.push(length as u8);
+            outer.append(&mut bytes);
+            bytes = outer;
+        }
+        bytes
+    }
+
+    #[test]
+    fn messages_are_counted_through_all_levels() {
+        assert!(check(&nested(90), &limits(90, 90)).is_ok());
+        assert!(matches!(check(&nested(91), &limits(90, 1_000)), Err(PlanError::TooDeep { limit: 90 })));
+        assert!(matches!(check(&nested(50), &limits(90, 49)), Err(PlanError::TooMany { .. })));
+    }
+
+    #[test]
+    fn fields_before_a_fault_count() {
+        let mut bytes = [0x0a, 0].repeat(1_000);
+        bytes.push(0x0a);
+        assert!(matches!(check(&bytes, &limits(90, 999)), Err(PlanError::TooMany { .. })));
+        assert!(matches!(check(&bytes, &limits(90, 2_000)), Err(PlanError::Malformed { .. })));
+    }
+
+    #[test]
+    fn a_long_text_counts_little() {
+        let text = "the quick brown fox jumps over the lazy dog, again and again. ".repeat(10_000);
+        let mut bytes = vec![0x62];
+        let mut length = text.len();
+        while length >= 0x80 {
+            bytes.push((length & 0x7f) as u8 | 0x80);
+            length >>= 7;
+        }
+        bytes.push(length as u8);
+        bytes.extend(text.as_bytes());
+        assert!(check(&bytes, &limits(90, bytes.len() / 20)).is_ok());
+    }
+}

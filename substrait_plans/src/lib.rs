@@ -1,0 +1,25 @@
+//! Substrait plans in and out: plans of other engines as queries of ours, and queries of ours as plans that other engines read.
+//!
+//! No network here, and no storage: plans are bytes, tables are the engine's.
+
+mod consumer;
+mod declared;
+mod decode;
+mod error;
+mod format;
+mod producer;
+pub mod pushdown;
+mod quirks;
+mod run;
+mod types;
+mod walk;
+
+pub use consumer::{Parameter, logical_plan, parameters, tables};
+pub use datafusion_substrait::substrait::proto;
+pub use declared::OUR_FUNCTIONS;
+pub use decode::{Limits, NEWEST_MINOR, PRODUCER, decode, encode, encode_with_uris, version};
+pub use error::PlanError;
+pub use format::{PlanFormat, UnknownFormat, parse, render};
+pub use producer::{Refusal, can_ship, produce};
+pub use run::{VERSION_MIN, describe, from_sql, read, run, run_with, shown, version_max};
+pub use types::{ARROW_TYPES, NoForm, OUR_TYPES, TypeAnchors, i64_literal, literal, named_struct, names_of, type_of};

@@ -1,0 +1,62 @@
+//! Logical plans of the engine as Substrait plans.
+//!
+//! A whitelist: what is not named in this folder is refused with the reason, before anything is encoded. So is what Substrait,
+//! or those who read it, would silently change. What has no standard form and can be read by a node of ours goes under URNs of
+//! ours, which others refuse: `docs/substrait.md` has both lists.
+//!
+//! - `writer.rs` — a plan while it is written; `registry.rs` the functions it names.
+//! - `rel/` — relations: `read.rs` tables and rows, `join.rs`, `aggregate.rs` with `groupings.rs`, `shape.rs` all others.
+//! - `expr/` — expressions: `boolean.rs`, `operator.rs`, `text.rs`, `call.rs` functions, `time.rs`, `choice.rs` CASE and casts,
+//!   `window.rs`, `aggregate.rs`, `subquery.rs`.
+//! - `functions/` — what functions are called: `kinds.rs` types in names, `standard.rs` the standard's, `own.rs` those of ours.
+//! - `refusal.rs` — why not.
+
+mod expr;
+mod functions;
+mod refusal;
+mod registry;
+mod rel;
+mod writer;
+
+use arrow::datatypes::Schema;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Column, DFSchema};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+
+use crate::proto::Plan;
+
+pub use refusal::Refusal;
+
+use expr::is_subquery;
+use writer::Writer;
+
+/// The plan of a query, as the engine has analysed and optimised it. Of `state` only names are used: of the default catalog and
+/// schema, for tables that the plan names by less, and of functions that stand where tables do.
+///
+/// # Errors
+///
+/// What the query has that a plan cannot say; then nothing of it should run elsewhere.
+pub fn produce(plan: &LogicalPlan, state: &SessionState) -> Result<Plan, Refusal> {
+    Writer::new(state).plan(plan)
+}
+
+/// Whether a condition on the rows of one table can be put into a plan. Columns are found by their names alone.
+///
+/// # Errors
+///
+/// What it has that a plan cannot say.
+pub fn can_ship(expr: &Expr, schema: &Schema) -> Result<(), Refusal> {
+    let has_subquery = expr.exists(|part| Ok(is_subquery(part)))?;
+    if has_subquery {
+        return Err(Refusal::new("a subquery", "it may be about tables that are not where this one is"));
+    }
+    let unqualified = expr.clone().transform(|part| match part {
+        Expr::Column(column) if column.relation.is_some() => {
+            Ok(Transformed::yes(Expr::Column(Column::new_unqualified(column.name))))
+        }
+        part => Ok(Transformed::no(part)),
+    });
+    let schema = DFSchema::try_from(schema.clone())?;
+    Writer::default().expr(&unqualified.data()?, &schema).map(|_| ())
+}

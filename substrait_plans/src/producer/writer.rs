@@ -1,0 +1,76 @@
+//! A plan while it is written.
+
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+
+use super::refusal::Refusal;
+use super::registry::Registry;
+use crate::decode::{Limits, decode, encode, version};
+use crate::error::PlanError;
+use crate::proto::{Plan, PlanRel, RelRoot, plan_rel};
+use crate::types::{TypeAnchors, names_of};
+
+/// Above what readers of protobuf take, and below what a thread's stack does.
+const NESTED_MAX: usize = 64;
+
+/// Expressions are written over the columns of one schema, by position.
+#[derive(Debug, Default)]
+pub struct Writer {
+    pub(super) registry: Registry,
+    pub(super) types: TypeAnchors,
+    pub(super) default_catalog: String,
+    pub(super) default_schema: String,
+    /// Functions that stand where tables do, by their names.
+    pub(super) table_functions: Vec<String>,
+    /// Columns that stand before those of the schema: of a join's left side, for expressions about its right one.
+    pub(super) columns_before: usize,
+    nested: usize,
+}
+
+impl Writer {
+    pub fn new(state: &SessionState) -> Writer {
+        let catalog = &state.config_options().catalog;
+        Writer {
+            default_catalog: catalog.default_catalog.clone(),
+            default_schema: catalog.default_schema.clone(),
+            table_functions: state.table_functions().keys().cloned().collect(),
+            ..Writer::default()
+        }
+    }
+
+    pub fn plan(mut self, plan: &LogicalPlan) -> Result<Plan, Refusal> {
+        let root = RelRoot { input: Some(self.rel(plan)?), names: names_of(plan.schema().as_arrow()) };
+        let (extension_urns, extensions) = self.registry.declarations(&self.types);
+        let plan = Plan {
+            version: Some(version()),
+            extension_urns,
+            extensions,
+            relations: vec![PlanRel { rel_type: Some(plan_rel::RelType::Root(root)) }],
+            ..Plan::default()
+        };
+        // Readers have limits; that of depth is the same for all who use protobuf. What nobody could read is better known here.
+        match decode(&encode(&plan), &Limits::default()) {
+            Ok(_) => Ok(plan),
+            Err(PlanError::TooDeep { .. }) => Err(too_deep()),
+            Err(error) => Err(Refusal::new("the query", error.to_string())),
+        }
+    }
+
+    /// What `write` writes is inside of what is being written.
+    pub(super) fn nested<T>(&mut self, write: impl FnOnce(&mut Writer) -> Result<T, Refusal>) -> Result<T, Refusal> {
+        if self.nested >= NESTED_MAX {
+            return Err(too_deep());
+        }
+        self.nested += 1;
+        let written = write(self);
+        self.nested -= 1;
+        written
+    }
+}
+
+fn too_deep() -> Refusal {
+    Refusal::new(
+        "a query whose operations stand inside each other this deep",
+        "readers of plans take 100 levels, some thirty operations; give a part of it a name with CREATE TABLE AS",
+    )
+}

@@ -1,0 +1,212 @@
+//! The operator that reads from a node: one stream of what a plan gives there, or of a whole table.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::compute::SortOptions;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::limit::LimitStream;
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions, StatisticsArgs,
+};
+use engine::Pushdown;
+use futures::TryStreamExt;
+
+use super::arriving::{Arriving, Columns, Match};
+use super::metrics::RemoteMetrics;
+use super::node::{Node, NodeRows, failed};
+
+/// What a node is asked for.
+#[derive(Debug, Clone)]
+pub enum Work {
+    Plan {
+        bytes: Arc<[u8]>,
+        /// The same for people, an operator on each line.
+        text: String,
+    },
+    /// The whole table.
+    Table { namespace: String, name: String },
+}
+
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub node: Arc<dyn Node>,
+    pub level: Pushdown,
+    pub work: Work,
+    /// What comes of it.
+    pub schema: SchemaRef,
+    /// What is used of that; None: everything.
+    pub projection: Option<Vec<usize>>,
+    /// The order of the rows, by columns of `schema`.
+    pub order: Vec<(usize, SortOptions)>,
+    /// About so many come.
+    pub rows: Option<usize>,
+    /// More are not read.
+    pub limit: Option<usize>,
+}
+
+#[derive(Debug)]
+pub struct RemoteExec {
+    request: Request,
+    name: String,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl RemoteExec {
+    pub fn new(request: Request) -> Result<RemoteExec> {
+        let shown = match &request.projection {
+            Some(columns) => Arc::new(request.schema.project(columns)?),
+            None => Arc::clone(&request.schema),
+        };
+        let ordering = LexOrdering::new(shown_order(&request));
+        let equivalences = EquivalenceProperties::new_with_orderings(shown, ordering);
+        let properties =
+            PlanProperties::new(equivalences, Partitioning::UnknownPartitioning(1), EmissionType::Incremental, Boundedness::Bounded);
+        Ok(RemoteExec { request, name: "RemoteExec".into(), properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() })
+    }
+
+    /// With all that EXPLAIN shows in its name: where it is run by another library, nothing else of it is shown.
+    pub fn with_telling_name(&self) -> RemoteExec {
+        RemoteExec {
+            request: self.request.clone(),
+            name: format!("RemoteExec: {}", self.told(" | ")),
+            properties: Arc::clone(&self.properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+
+    fn told(&self, between: &str) -> String {
+        let Request { node, level, work, limit, .. } = &self.request;
+        let mut told = format!("node={}, level={level}", node.address());
+        if let Some(limit) = limit {
+            told += &format!(", limit={limit}");
+        }
+        match work {
+            Work::Table { namespace, name } => told += &format!(", the whole table {namespace}.{name}"),
+            Work::Plan { bytes, text } => {
+                told += &format!(", runs there ({} bytes):", bytes.len());
+                text.trim_end().lines().for_each(|line| told += &format!("{between}{line}"));
+            }
+        }
+        told
+    }
+}
+
+/// As far as its first columns are used.
+fn shown_order(request: &Request) -> Vec<PhysicalSortExpr> {
+    let place = |column: usize| match &request.projection {
+        Some(columns) => columns.iter().position(|used| *used == column),
+        None => Some(column),
+    };
+    let keys = request.order.iter().map_while(|(column, options)| {
+        let expr = Arc::new(Column::new(request.schema.field(*column).name(), place(*column)?));
+        Some(PhysicalSortExpr::new(expr, *options))
+    });
+    keys.collect()
+}
+
+impl ExecutionPlan for RemoteExec {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match children.is_empty() {
+            true => Ok(self),
+            false => internal_err!("RemoteExec has no children"),
+        }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    /// Nothing is asked of the node before the first batch is.
+    fn execute(&self, partition: usize, _context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        if partition != 0 {
+            return internal_err!("RemoteExec has one partition, and {partition} was asked for");
+        }
+        let metrics = RemoteMetrics::new(&self.metrics, partition);
+        let stream = futures::stream::once(begun(self.request.clone(), metrics)).try_flatten();
+        let stream: SendableRecordBatchStream = Box::pin(RecordBatchStreamAdapter::new(self.schema(), stream));
+        Ok(match self.request.limit {
+            // Its counters are thrown away: those of the stream below are shown.
+            Some(limit) => {
+                let counters = BaselineMetrics::new(&ExecutionPlanMetricsSet::new(), partition);
+                Box::pin(LimitStream::new(stream, 0, Some(limit), counters))
+            }
+            None => stream,
+        })
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(&self, _inputs: &[Arc<Statistics>], _args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        let rows = match (self.request.rows, self.request.limit) {
+            (Some(rows), Some(limit)) => Precision::Inexact(rows.min(limit)),
+            (Some(rows), None) | (None, Some(rows)) => Precision::Inexact(rows),
+            (None, None) => Precision::Absent,
+        };
+        Ok(Arc::new(Statistics::new_unknown(&self.schema()).with_num_rows(rows)))
+    }
+}
+
+async fn begun(request: Request, metrics: RemoteMetrics) -> Result<Arriving> {
+    let Request { node, work, schema, projection, .. } = request;
+    let (rows, found_by) = match &work {
+        Work::Plan { bytes, .. } => (node.run(bytes.to_vec()).await, Match::Place),
+        Work::Table { namespace, name } => (node.fetch(namespace, name).await, Match::Name),
+    };
+    let rows: NodeRows = rows.map_err(failed)?;
+    let columns = Columns::new(node.address(), &rows.schema, &schema, projection.as_deref(), found_by);
+    let columns = columns.inspect_err(|_| node.forget()).map_err(failed)?;
+    Ok(Arriving::new(rows, columns, metrics))
+}
+
+impl DisplayAs for RemoteExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match format {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => write!(f, "RemoteExec: {}", self.told("\n      | ")),
+            DisplayFormatType::TreeRender => {
+                writeln!(f, "node={}", self.request.node.address())?;
+                writeln!(f, "level={}", self.request.level)?;
+                match &self.request.work {
+                    Work::Table { namespace, name } => writeln!(f, "table={namespace}.{name}"),
+                    // A line with = would be cut in two.
+                    Work::Plan { text, .. } => text.lines().try_for_each(|line| writeln!(f, "{}", line.replace('=', ":"))),
+                }
+            }
+        }
+    }
+}

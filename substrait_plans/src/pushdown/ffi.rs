@@ -1,0 +1,68 @@
+//! A table of a node for DataFusion in another library of the same process, as Python's package `datafusion` is one.
+//!
+//! Through this interface go a scan's columns, filters and limit. What stands above a scan does not.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{Result, Statistics};
+use datafusion::execution::TaskContextProvider;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionContext;
+use datafusion_ffi::table_provider::FFI_TableProvider;
+use tokio::runtime::Handle;
+
+use super::exec::RemoteExec;
+use super::table::RemoteTable;
+
+/// What a capsule with the name `datafusion_table_provider` holds.
+pub type ForeignTable = FFI_TableProvider;
+
+/// Filters come as bytes that name functions, which are looked up here. Kept for ever, as tables refer to it without holding it.
+static FUNCTIONS: LazyLock<Arc<SessionContext>> = LazyLock::new(|| Arc::new(SessionContext::new()));
+
+/// The table for the other side. Its streams run on `runtime`, which has to live as long as they may be read.
+pub fn foreign_table(table: RemoteTable, runtime: Handle) -> ForeignTable {
+    let functions: Arc<dyn TaskContextProvider> = Arc::<SessionContext>::clone(&FUNCTIONS);
+    FFI_TableProvider::new(Arc::new(Telling(table)), true, Some(runtime), &functions, None)
+}
+
+/// Of an operator of another library EXPLAIN shows the name alone.
+#[derive(Debug)]
+struct Telling(RemoteTable);
+
+#[async_trait]
+impl TableProvider for Telling {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        self.0.table_type()
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = self.0.planned(state, projection, filters, limit)?;
+        match plan.downcast_ref::<RemoteExec>() {
+            Some(scan) => Ok(Arc::new(scan.with_telling_name())),
+            None => Ok(plan),
+        }
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        self.0.supports_filters_pushdown(filters)
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        self.0.statistics()
+    }
+}

@@ -1,0 +1,126 @@
+//! A part of a plan that runs on a node, as a table of DataFusion.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::compute::SortOptions;
+use arrow::datatypes::{Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{Column, DFSchema, Result, TableReference};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection, SortExpr, TableScan, TableScanBuilder, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use engine::Pushdown;
+
+use super::exec::{RemoteExec, Request};
+use super::node::Node;
+use super::on_node::limited;
+use super::write::Shipped;
+
+#[derive(Debug)]
+pub struct Fragment {
+    /// In the words of the node.
+    plan: LogicalPlan,
+    /// Of which all columns are used, each with a name of its own.
+    request: Request,
+    is_bare: bool,
+}
+
+impl Fragment {
+    /// `order` is that of the plan's rows.
+    pub fn new(node: Arc<dyn Node>, plan: LogicalPlan, shipped: Shipped, order: &[SortExpr]) -> Fragment {
+        let Shipped { work, is_bare } = shipped;
+        let order = places(order, plan.schema());
+        let rows = plan.max_rows().filter(|rows| *rows < ROWS_KNOWN_MAX);
+        let schema = Arc::new(unique(plan.schema()));
+        let request = Request { node, level: Pushdown::Full, work, schema, projection: None, order, rows, limit: None };
+        Fragment { plan, request, is_bare }
+    }
+
+    pub fn node(&self) -> &Arc<dyn Node> {
+        &self.request.node
+    }
+
+    /// A scan of it, with the columns called as they were.
+    pub fn into_plan(self, place: usize) -> Result<LogicalPlan> {
+        let name = match place {
+            0 => self.node().address().to_string(),
+            place => format!("{} #{}", self.node().address(), place + 1),
+        };
+        let name = TableReference::bare(name);
+        let (plan_schema, schema) = (Arc::clone(self.plan.schema()), self.schema());
+        let scan = TableScanBuilder::new(name.clone(), provider_as_source(Arc::new(self))).build()?;
+        let scan = LogicalPlan::TableScan(scan);
+        if schema.fields().is_empty() {
+            return Ok(scan);
+        }
+        let columns = plan_schema.iter().zip(schema.fields()).map(|((relation, field), shown)| {
+            Expr::Column(Column::new(Some(name.clone()), shown.name())).alias_qualified(relation.cloned(), field.name())
+        });
+        Ok(LogicalPlan::Projection(Projection::try_new(columns.collect(), Arc::new(scan))?))
+    }
+
+    /// What a scan of it stands for.
+    pub fn in_place_of(&self, scan: &TableScan) -> Result<LogicalPlan> {
+        let places: Vec<usize> = match &scan.projection {
+            Some(projection) => projection.clone(),
+            None => (0..self.request.schema.fields().len()).collect(),
+        };
+        let columns = places.iter().map(|place| {
+            let field = self.plan.schema().qualified_field(*place);
+            Expr::Column(Column::from(field)).alias_qualified(Some(scan.table_name.clone()), self.request.schema.field(*place).name())
+        });
+        let plan = LogicalPlan::Projection(Projection::try_new(columns.collect(), Arc::new(self.plan.clone()))?);
+        match scan.fetch {
+            Some(rows) => limited(plan, rows),
+            None => Ok(plan),
+        }
+    }
+}
+
+/// Beyond this a number of rows is no estimate.
+const ROWS_KNOWN_MAX: usize = 1 << 40;
+
+fn unique(schema: &DFSchema) -> Schema {
+    let mut known = HashSet::new();
+    let fields = schema.fields().iter().enumerate().map(|(place, field)| match known.insert(field.name().clone()) {
+        true => Arc::clone(field),
+        false => Arc::new(field.as_ref().clone().with_name(format!("{} #{place}", field.name()))),
+    });
+    Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone())
+}
+
+/// The order as far as it is one of columns.
+fn places(order: &[SortExpr], schema: &DFSchema) -> Vec<(usize, SortOptions)> {
+    let place = |key: &SortExpr| match &key.expr {
+        Expr::Column(column) => schema.maybe_index_of_column(column),
+        _ => None,
+    };
+    let keys = order.iter().map_while(|key| {
+        Some((place(key)?, SortOptions { descending: !key.asc, nulls_first: key.nulls_first }))
+    });
+    keys.collect()
+}
+
+#[async_trait]
+impl TableProvider for Fragment {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.request.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    async fn scan(
+        &self,
+        _state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (schema, projection) = Shipped::columns(self.is_bare, &self.request.schema, projection.cloned());
+        Ok(Arc::new(RemoteExec::new(Request { schema, projection, limit, ..self.request.clone() })?))
+    }
+}

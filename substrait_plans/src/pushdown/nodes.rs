@@ -1,0 +1,50 @@
+//! The tables of nodes for an engine: `CREATE EXTERNAL TABLE … STORED AS QUIVER`.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::TableProvider;
+use datafusion::optimizer::OptimizerRule;
+use engine::{EngineError, Pushdown, RemoteTables};
+
+use super::node::{Node, NodeError};
+use super::rule::PushdownRule;
+use super::table::RemoteTable;
+
+/// Whoever has a network finds nodes in it.
+pub trait Network: Debug + Send + Sync + 'static {
+    /// What `quiver://host:port/schema.table` means. The same node each time: what is about tables of one node can run there together.
+    ///
+    /// # Errors
+    ///
+    /// It is no such place. Whether the node is there is not asked yet.
+    fn place(&self, location: &str) -> Result<Place, NodeError>;
+}
+
+#[derive(Debug)]
+pub struct Place {
+    pub node: Arc<dyn Node>,
+    pub namespace: String,
+    pub name: String,
+}
+
+/// For [`engine::EngineOptions::remote_tables`].
+pub fn remote_tables(network: Arc<dyn Network>) -> Arc<dyn RemoteTables> {
+    Arc::new(Nodes(network))
+}
+
+#[derive(Debug)]
+struct Nodes(Arc<dyn Network>);
+
+#[async_trait]
+impl RemoteTables for Nodes {
+    async fn open(&self, location: &str, pushdown: Pushdown) -> Result<Arc<dyn TableProvider>, EngineError> {
+        let Place { node, namespace, name } = self.0.place(location)?;
+        Ok(Arc::new(RemoteTable::open(node, namespace, name, pushdown).await?))
+    }
+
+    fn optimizer_rule(&self) -> Arc<dyn OptimizerRule + Send + Sync> {
+        Arc::new(PushdownRule)
+    }
+}

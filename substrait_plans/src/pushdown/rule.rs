@@ -1,0 +1,202 @@
+//! Moves to a node what can run there, as parts as large as possible.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::datasource::source_as_provider;
+use datafusion::logical_expr::{Expr, LogicalPlan, Sort, TableScan};
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use engine::Pushdown;
+
+use super::fragment::Fragment;
+use super::node::Node;
+use super::on_node::on_node;
+use super::order::{Order, may_multiply, order_of};
+use super::table::RemoteTable;
+use super::write::shipped;
+use crate::producer::Refusal;
+
+/// To be the last rule: what it moves has been optimised, and what comes back is left as it is.
+#[derive(Debug, Default)]
+pub struct PushdownRule;
+
+impl OptimizerRule for PushdownRule {
+    fn name(&self) -> &str {
+        "run_on_node"
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let shipment = ship(plan)?;
+        for refusal in &shipment.refusals {
+            tracing::debug!(%refusal, "a part of the plan stays here");
+        }
+        Ok(Transformed::new_transformed(shipment.plan, shipment.fragments > 0))
+    }
+}
+
+/// A plan of which parts run on nodes.
+#[derive(Debug)]
+pub struct Shipment {
+    pub plan: LogicalPlan,
+    /// How many parts.
+    pub fragments: usize,
+    /// Why larger parts do not.
+    pub refusals: Vec<Refusal>,
+}
+
+impl Shipment {
+    /// Whether nothing is left to do here but to take the rows, and to put columns and names in their places.
+    pub fn is_whole(&self) -> bool {
+        is_settled(&self.plan) && matches!(whose(&self.plan), Ok(Whose::Node(_)))
+    }
+}
+
+/// The plan with its largest parts that are about tables of one node at [`Pushdown::Full`], and can be put into a Substrait plan, in
+/// the hands of that node. All else stays.
+pub fn ship(plan: LogicalPlan) -> Result<Shipment> {
+    let mut shipping = Shipping::default();
+    let plan = match whose(&plan)? {
+        Whose::Nobody => plan,
+        _ => shipping.shipped(plan)?.data,
+    };
+    Ok(Shipment { plan, fragments: shipping.fragments, refusals: shipping.refusals })
+}
+
+#[derive(Default)]
+struct Shipping {
+    fragments: usize,
+    refusals: Vec<Refusal>,
+}
+
+impl Shipping {
+    fn shipped(&mut self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        if is_part(&plan)
+            && !is_settled(&plan)
+            && let Whose::Node(node) = whose(&plan)?
+            && let Some(scan) = self.moved(&plan, node)?
+        {
+            return Ok(Transformed::yes(scan));
+        }
+        let plan = plan.map_uncorrelated_subqueries(|subquery| self.shipped(subquery))?;
+        plan.transform_data(|plan| plan.map_children(|input| self.shipped(input)))
+    }
+
+    /// None where it stays; then smaller parts of it are tried.
+    fn moved(&mut self, plan: &LogicalPlan, node: Arc<dyn Node>) -> Result<Option<LogicalPlan>> {
+        if may_multiply(plan) {
+            let why = "it may have more rows than both tables together, and those are fetched instead";
+            self.refusals.push(Refusal { what: "a join without an equality".into(), why: why.into() });
+            return Ok(None);
+        }
+        let order = match order_of(plan) {
+            Order::Free => Vec::new(),
+            Order::By(keys) => keys,
+            // It is below a part that knows no order that is kept.
+            Order::Lost => return Ok(None),
+        };
+        let there = on_node(plan)?;
+        let shipped = match shipped(&there) {
+            Ok(shipped) => shipped,
+            Err(refusal) => {
+                self.refusals.push(refusal);
+                return Ok(None);
+            }
+        };
+        let scan = Fragment::new(node, there, shipped, &order).into_plan(self.fragments)?;
+        self.fragments += 1;
+        // The rows come in this order, and the sort is left out where that is seen. Without it nobody here would know that the
+        // order is wanted, and operators above might mix the rows.
+        Ok(Some(match order.is_empty() {
+            true => scan,
+            false => LogicalPlan::Sort(Sort { expr: order, input: Arc::new(scan), fetch: None }),
+        }))
+    }
+}
+
+/// Whose tables a plan reads.
+enum Whose {
+    /// None of a node.
+    Nobody,
+    /// One node's and no others.
+    Node(Arc<dyn Node>),
+    Several,
+}
+
+fn whose(plan: &LogicalPlan) -> Result<Whose> {
+    let (mut found, mut others) = (None::<Arc<dyn Node>>, false);
+    plan.apply_with_subqueries(|part| {
+        if let LogicalPlan::TableScan(scan) = part {
+            match (node_of(scan), found.take()) {
+                (Some(node), None) => found = Some(node),
+                (node, known) => {
+                    others |= !matches!((&node, &known), (Some(node), Some(known)) if Arc::ptr_eq(node, known));
+                    found = known;
+                }
+            }
+        }
+        Ok(if others && found.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(match (found, others) {
+        (None, _) => Whose::Nobody,
+        (Some(node), false) => Whose::Node(node),
+        (Some(_), true) => Whose::Several,
+    })
+}
+
+/// Of a table of which everything may be moved.
+fn node_of(scan: &TableScan) -> Option<Arc<dyn Node>> {
+    let provider = source_as_provider(&scan.source).ok()?;
+    if let Some(table) = provider.downcast_ref::<RemoteTable>() {
+        return (table.level() == Pushdown::Full).then(|| Arc::clone(table.node()));
+    }
+    provider.downcast_ref::<Fragment>().map(|fragment| Arc::clone(fragment.node()))
+}
+
+/// Operators that a plan may begin with. Whether it can be written is the producer's to say.
+fn is_part(plan: &LogicalPlan) -> bool {
+    matches!(
+        plan,
+        LogicalPlan::Projection(_)
+            | LogicalPlan::Filter(_)
+            | LogicalPlan::Window(_)
+            | LogicalPlan::Aggregate(_)
+            | LogicalPlan::Sort(_)
+            | LogicalPlan::Join(_)
+            | LogicalPlan::Union(_)
+            | LogicalPlan::SubqueryAlias(_)
+            | LogicalPlan::Limit(_)
+            | LogicalPlan::Distinct(_)
+    )
+}
+
+/// Whether moving it would move nothing: a scan moves by itself what was pushed down to it.
+fn is_settled(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::TableScan(_) => true,
+        LogicalPlan::Projection(projection) => projection.expr.iter().all(is_column) && is_settled(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => is_settled(&alias.input),
+        LogicalPlan::Sort(sort) => is_read_there(&sort.input),
+        _ => false,
+    }
+}
+
+fn is_read_there(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::TableScan(scan) => {
+            source_as_provider(&scan.source).is_ok_and(|provider| provider.downcast_ref::<Fragment>().is_some())
+        }
+        LogicalPlan::Projection(projection) => projection.expr.iter().all(is_column) && is_read_there(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => is_read_there(&alias.input),
+        LogicalPlan::Sort(sort) => is_read_there(&sort.input),
+        _ => false,
+    }
+}
+
+fn is_column(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Alias(alias) => is_column(&alias.expr),
+        _ => false,
+    }
+}

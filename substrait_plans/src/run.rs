@@ -1,0 +1,174 @@
+//! What front ends call: plans as bytes in, rows out; SQL in, plans as bytes out.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion::logical_expr::LogicalPlan;
+use engine::{Binding, Description, EngineError, PlanContext, QueryOutput, Session};
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+
+use crate::consumer::logical_plan;
+use crate::decode::{Limits, NEWEST_MINOR, decode, encode, encode_with_uris};
+use crate::error::PlanError;
+use crate::format::{PlanFormat, parse, render};
+use crate::producer::produce;
+use crate::proto::Plan;
+use crate::walk::{Part, each, tables_of};
+
+/// The oldest version of Substrait whose plans are read: what they name in other ways than today is known.
+pub const VERSION_MIN: &str = "0.1.0";
+
+/// More tables, and more of their names, are not in the line that lists and the audit have of a plan.
+const TABLES_SHOWN_MAX: usize = 20;
+const NAME_CHARS_MAX: usize = 100;
+
+/// The newest version whose plans are read, such as `0.87.0`.
+pub fn version_max() -> String {
+    format!("0.{NEWEST_MINOR}.0")
+}
+
+/// Runs a serialized `substrait.Plan` as `Session::execute` runs SQL: nothing of it runs before its output is polled. Lists and the audit
+/// have it as one line that names its tables.
+pub async fn run(session: &Session, plan: &[u8], binding: &Binding) -> Result<QueryOutput, PlanError> {
+    let Reading { text, failure, build } = Reading::of(plan);
+    let output = session.execute_plan_of(&text, binding, build).await;
+    output.map_err(|error| failure.of(error))
+}
+
+/// The same with the values of a row of `parameters` for the plan's dynamic parameters, in the order of their references.
+pub async fn run_with(
+    session: &Session,
+    plan: &[u8],
+    binding: &Binding,
+    parameters: &RecordBatch,
+    row: usize,
+) -> Result<QueryOutput, PlanError> {
+    let Reading { text, failure, build } = Reading::of(plan);
+    let output = session.execute_plan_with(&text, binding, build, parameters, row).await;
+    output.map_err(|error| failure.of(error))
+}
+
+/// The columns and parameters of a plan, which does not run.
+pub async fn describe(session: &Session, plan: &[u8], binding: &Binding) -> Result<Description, PlanError> {
+    let Reading { failure, build, .. } = Reading::of(plan);
+    let described = session.describe_plan_of(binding, build).await;
+    described.map_err(|error| failure.of(error))
+}
+
+/// The plan of a query, serialized. It is analysed and optimised, and names the tables that it was made of.
+pub async fn from_sql(session: &Session, sql: &str) -> Result<Vec<u8>, PlanError> {
+    let (failure, binding, sql) = (Failure::default(), Binding::default(), sql.to_string());
+    let noted = failure.clone();
+    let make = move |context: Arc<PlanContext>| async move {
+        let plan = context.optimised(&sql).await?;
+        let plan = produce(&plan, context.state()).map_err(|refusal| noted.keep(PlanError::Refused(refusal)))?;
+        Ok::<_, EngineError>(encode_with_uris(&plan))
+    };
+    let made = session.with_plans(&binding, make).await;
+    made.map_err(|error| failure.of(error))
+}
+
+/// The bytes of a plan that was written in any format that [`shown`] writes and that can be read again.
+pub fn read(written: &[u8]) -> Result<Vec<u8>, PlanError> {
+    parse(written, &Limits::default()).map(|plan| encode(&plan))
+}
+
+/// A serialized plan in another format.
+pub fn shown(plan: &[u8], format: PlanFormat) -> Result<Vec<u8>, PlanError> {
+    match format {
+        PlanFormat::Binary => Ok(plan.to_vec()),
+        format => render(&decode(plan, &Limits::default())?, format),
+    }
+}
+
+impl From<PlanError> for EngineError {
+    fn from(error: PlanError) -> EngineError {
+        match error {
+            PlanError::Engine(error) => error,
+            error => in_words(&error),
+        }
+    }
+}
+
+fn in_words(error: &PlanError) -> EngineError {
+    EngineError::Plan { message: error.to_string(), hint: error.hint().map(str::to_string), kind: error.kind() }
+}
+
+type Build = Box<dyn FnOnce(Arc<PlanContext>) -> BoxFuture<'static, Result<LogicalPlan, EngineError>> + Send>;
+
+/// A plan on its way into the engine. One that cannot be decoded is a statement as well, so that lists and the audit have it.
+struct Reading {
+    text: String,
+    failure: Failure,
+    build: Build,
+}
+
+impl Reading {
+    fn of(bytes: &[u8]) -> Reading {
+        let decoded = decode(bytes, &Limits::default());
+        let text = decoded.as_ref().map_or_else(|_| "substrait plan that cannot be read".to_string(), summary);
+        let failure = Failure::default();
+        let noted = failure.clone();
+        let build: Build = Box::new(move |context| {
+            Box::pin(async move {
+                let made = match decoded {
+                    Ok(plan) => logical_plan(&plan, &context).await,
+                    Err(error) => Err(error),
+                };
+                made.map_err(|error| noted.keep(error))
+            })
+        });
+        Reading { text, failure, build }
+    }
+}
+
+/// What was wrong with a plan, while the engine has it in words of its own.
+#[derive(Clone, Default)]
+struct Failure(Arc<Mutex<Option<PlanError>>>);
+
+impl Failure {
+    fn keep(&self, error: PlanError) -> EngineError {
+        match error {
+            PlanError::Engine(error) => error,
+            error => {
+                let words = in_words(&error);
+                *self.0.lock() = Some(error);
+                words
+            }
+        }
+    }
+
+    fn of(&self, error: EngineError) -> PlanError {
+        match (error, self.0.lock().take()) {
+            (EngineError::Plan { .. }, Some(kept)) => kept,
+            (error, _) => PlanError::Engine(error),
+        }
+    }
+}
+
+/// One line, without anything that is in a literal.
+fn summary(plan: &Plan) -> String {
+    let (mut tables, mut has_more) = (Vec::new(), false);
+    each(plan, &mut |part| {
+        let Part::Rel(rel) = part else { return };
+        let Some(name) = tables_of(rel).map(shown_name) else { return };
+        if tables.contains(&name) {
+            return;
+        }
+        match tables.len() < TABLES_SHOWN_MAX {
+            true => tables.push(name),
+            false => has_more = true,
+        }
+    });
+    match (tables.is_empty(), has_more) {
+        (true, _) => "substrait plan over no table".to_string(),
+        (false, false) => format!("substrait plan over {}", tables.join(", ")),
+        (false, true) => format!("substrait plan over {}, …", tables.join(", ")),
+    }
+}
+
+fn shown_name(names: &[String]) -> String {
+    let name = names.join(".");
+    name.chars().take(NAME_CHARS_MAX).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}

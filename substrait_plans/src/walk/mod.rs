@@ -1,0 +1,59 @@
+//! A plan as a tree: what each relation and expression is made of, and where in the plan it stands.
+//!
+//! - `place.rs` the place, as errors name it: `relations[0].root.input.filter.condition`
+//! - `parts.rs` the parts of a relation, with those that must be there and are not as errors
+//! - `expressions.rs` the parts of an expression
+//! - `queries.rs` what front ends ask of a plan: its tables and its parameters
+//!
+//! Decoding has bounded the depth of a plan, so that the functions here may call themselves.
+
+mod expressions;
+mod parts;
+mod place;
+mod queries;
+
+pub use expressions::{kind_of_expression, parts_of_expression};
+pub use parts::{kind_of_rel, parts_of_rel};
+pub use place::{Place, Step};
+pub use queries::{tables, tables_of, typed_parameters};
+
+use crate::error::PlanError;
+use crate::proto::{Expression, Plan, Rel, plan_rel};
+
+/// A relation or an expression within another one.
+#[derive(Clone, Copy)]
+pub enum Part<'a> {
+    Rel(&'a Rel),
+    Expression(&'a Expression),
+}
+
+/// The parts of something, each with the step that leads to it.
+pub type Parts<'a> = Vec<(Step, Part<'a>)>;
+
+/// The relation at the root of a plan, with its place.
+pub fn root(plan: &Plan) -> Result<(&Rel, Place<'static>), PlanError> {
+    let root = plan.relations.first().and_then(|relation| match &relation.rel_type {
+        Some(plan_rel::RelType::Root(root)) => root.input.as_ref(),
+        _ => None,
+    });
+    let rel = root.ok_or_else(|| PlanError::missing("a root", "relations"))?;
+    Ok((rel, Place::root()))
+}
+
+/// Visits every relation and expression of a plan, each before its parts. Parts that are missing are left out.
+pub fn each<'a>(plan: &'a Plan, visit: &mut dyn FnMut(Part<'a>)) {
+    if let Ok((rel, place)) = root(plan) {
+        each_below(Part::Rel(rel), &place, visit);
+    }
+}
+
+fn each_below<'a>(part: Part<'a>, place: &Place<'_>, visit: &mut dyn FnMut(Part<'a>)) {
+    visit(part);
+    let parts = match part {
+        Part::Rel(rel) => parts_of_rel(rel, place),
+        Part::Expression(expression) => parts_of_expression(expression, place),
+    };
+    for (step, part) in parts.unwrap_or_default() {
+        each_below(part, &place.at(step), visit);
+    }
+}

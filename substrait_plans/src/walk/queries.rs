@@ -1,0 +1,51 @@
+//! What is asked of a plan before it runs.
+
+use std::collections::BTreeMap;
+
+use super::{Part, each};
+use crate::proto::expression::RexType;
+use crate::proto::read_rel::ReadType;
+use crate::proto::rel::RelType;
+use crate::proto::{Plan, Rel, Type};
+
+/// The names of the tables that a plan reads, each once, in the order of the plan.
+pub fn tables(plan: &Plan) -> Vec<String> {
+    let mut tables: Vec<String> = Vec::new();
+    each(plan, &mut |part| {
+        if let Part::Rel(rel) = part
+            && let Some(names) = tables_of(rel)
+        {
+            let name = names.join(".");
+            if !tables.contains(&name) {
+                tables.push(name);
+            }
+        }
+    });
+    tables
+}
+
+/// The name of the table that a relation reads, if it does.
+pub fn tables_of(rel: &Rel) -> Option<&[String]> {
+    match &rel.rel_type {
+        Some(RelType::Read(read)) => match &read.read_type {
+            Some(ReadType::NamedTable(table)) => Some(&table.names),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The parameters that a plan leaves open, by anchor, with their types as far as they are said.
+pub fn typed_parameters(plan: &Plan) -> BTreeMap<u32, Option<&Type>> {
+    let mut parameters = BTreeMap::new();
+    each(plan, &mut |part| {
+        if let Part::Expression(expression) = part
+            && let Some(RexType::DynamicParameter(parameter)) = &expression.rex_type
+        {
+            let data_type = parameters.entry(parameter.parameter_reference).or_insert(None);
+            *data_type = data_type.or(parameter.r#type.as_ref());
+        }
+    });
+    parameters.retain(|anchor, _| !plan.parameter_bindings.iter().any(|binding| binding.parameter_anchor == *anchor));
+    parameters
+}

@@ -1,0 +1,6 @@
+//! The tests.
+
+mod own_plans;
+mod pushdown;
+mod run;
+mod tpch_store;

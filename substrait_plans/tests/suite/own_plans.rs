@@ -1,0 +1,8 @@
+//! Plans that are made here: that they say what the query says, and what is refused.
+
+mod refused;
+mod same_rows;
+mod shape;
+mod sqllogictests;
+mod support;
+mod tpch;
