@@ -46,6 +46,7 @@ mod plans;
 mod rows;
 mod same;
 mod transactions;
+mod whole;
 
 pub use mapped::{MappedBatch, MappedFile, MappedPart, MappedTable};
 pub(crate) use config::config;

@@ -87,8 +87,10 @@ class Plans:
         self.assertCountEqual(self.con.run_substrait(expression).fetchall(), [("x", 6), ("y", 3), (None, 5)])
         ordered = t.filter(t.b.notnull()).order_by(ibis.desc("a")).limit(2)[["b", "a"]]
         self.assertEqual(self.con.run_substrait(ordered).fetchall(), [("x", 4), ("y", 3)])
-        joined = t.join(t.view(), "b").agg(pairs=lambda rows: rows.count())
-        self.assertEqual(self.con.run_substrait(joined).fetchall(), [(10,)])
+        # Not with `t.view()`: ibis-substrait joins that on another column (substrait_plans/fixtures/ibis-mistranslated).
+        most = t.group_by("b").agg(most=t.a.max())
+        joined = t.join(most, "b").filter(lambda rows: rows.a == rows.most)[["b", "a"]]
+        self.assertCountEqual(self.con.run_substrait(joined).fetchall(), [("x", 4), ("y", 3)])
 
 
 globals().update(in_both_ways(Plans))

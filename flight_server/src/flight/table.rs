@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use arrow_flight::{FlightDescriptor, FlightEndpoint, FlightInfo, Ticket};
-use engine::TableListing;
+use engine::{Session, TableListing};
 use tonic::Status;
 
 use super::command::TableCommand;
@@ -72,8 +72,16 @@ fn known(number: Option<u64>) -> i64 {
 pub async fn schema_of(connection: &Connection, command: &TableCommand, wishes: Wishes) -> Result<SchemaRef, Status> {
     let sql = command.to_sql();
     let turn = connection.turn().await?;
-    let described = turn.session().describe(&sql).await.map_err(|error| status_in(error, &sql))?;
+    let described = match is_wide(turn.session(), command)? {
+        true => turn.session().describe_whole(&command.schema, &command.table, command.version).await.map_err(status)?,
+        false => turn.session().describe(&sql).await.map_err(|error| status_in(error, &sql))?,
+    };
     Ok(wire_schema(&described.schema, wishes.types))
+}
+
+/// Whether all columns are asked for, and are too many to look up each.
+fn is_wide(session: &Session, command: &TableCommand) -> Result<bool, Status> {
+    Ok(command.columns.is_none() && session.has_many_columns(&command.schema, &command.table).map_err(status)?)
 }
 
 pub async fn read(
@@ -95,7 +103,10 @@ pub async fn read(
         session.execute("SET threads = 1").await.map_err(status)?;
     }
     let sql = command.to_sql();
-    let output = session.execute(&sql).await.map_err(|error| status_in(error, &sql))?;
+    let output = match command.rows.is_none() && is_wide(&session, command)? {
+        true => session.read_whole(&sql, &command.schema, &command.table, command.version).await.map_err(status)?,
+        false => session.execute(&sql).await.map_err(|error| status_in(error, &sql))?,
+    };
     tickets.read(&caller.owner, output, caller.wishes, session)
 }
 

@@ -15,7 +15,9 @@ pub fn binding(headers: &MetadataMap) -> Result<Binding, Status> {
     let Some(value) = headers.get(PLAN_BINDING) else { return Ok(Binding::default()) };
     let refused = |why: String| Status::invalid_argument(format!("the header {PLAN_BINDING} is not understood: {why}; see docs/flight-sql.md"));
     let text = value.to_str().map_err(|_| refused("it is not plain ASCII text".into()))?;
-    serde_json::from_str(text).map_err(|error| refused(error.to_string()))
+    // Serde would take a list for an object, too.
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
+    serde_json::from_value(fields.into()).map_err(|error| refused(error.to_string()))
 }
 
 /// None where nothing is said.

@@ -150,6 +150,26 @@ fn who_one_is_at_a_node_is_said_beside_the_table() {
 }
 
 #[test]
+fn a_table_of_many_columns_is_handed_out_as_any_other() {
+    let served = Served::new();
+    let columns: Vec<String> = (0..300).map(|column| format!("v * {column} AS \"C {column}\"")).collect();
+    served.embedded(&format!("CREATE TABLE wide AS SELECT {} FROM generate_series(1, 50) AS s (v)", columns.join(", ")));
+    let here = Here::new(Credentials::default());
+    here.add("wide", &format!("quiver://{}/wide", served.address));
+    let whole = "SELECT * FROM wide ORDER BY \"C 1\" DESC LIMIT 3";
+    for level in LEVELS {
+        here.rows(&format!("SET pushdown = {level}"));
+        assert_eq!(here.rows(whole), shown(&[served.embedded(whole)]), "{level}");
+        assert_eq!(here.rows("SELECT sum(\"C 299\") FROM wide WHERE \"C 7\" > 70"), ["364780"], "{level}");
+    }
+    // And not what was dropped since.
+    let error = |sql: &str| here.try_rows(sql).unwrap_err().to_string();
+    served.embedded("DROP TABLE wide");
+    here.rows("SET pushdown = off");
+    assert!(error("SELECT count(\"C 5\") FROM wide").contains("wide"));
+}
+
+#[test]
 fn one_node_is_one_for_all_its_tables() {
     let nodes = FlightNodes::new(Credentials::default());
     let node = |location: &str| nodes.place(location).unwrap().node;

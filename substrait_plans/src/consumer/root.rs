@@ -29,10 +29,10 @@ pub async fn root(consumer: &Consumer<'_>, plan: &Plan) -> DfResult<LogicalPlan>
     Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
 }
 
-/// Each column under its name; a name that was there before gets a number, as in SQL.
+/// Each column under its name. A result may have a name twice, as in SQL, but columns of a logical plan only where something tells
+/// them apart: those have a table's name each, which the result does not show.
 fn named(schema: &DFSchema, names: &[String]) -> DfResult<Vec<Expr>> {
     let mut left = Names::of(names);
-    let mut taken = HashSet::new();
     let mut columns = Vec::with_capacity(schema.fields().len());
     for (index, field) in schema.fields().iter().enumerate() {
         let name = left.next(index, &PLACE)?;
@@ -42,22 +42,13 @@ fn named(schema: &DFSchema, names: &[String]) -> DfResult<Vec<Expr>> {
         columns.push((value, name));
     }
     left.finish(&PLACE)?;
-    let given: HashSet<String> = columns.iter().map(|(_, name)| name.clone()).collect();
-    Ok(columns.into_iter().map(|(value, name)| value.alias(unique(name, &given, &mut taken))).collect())
-}
-
-fn unique(name: String, given: &HashSet<String>, taken: &mut HashSet<String>) -> String {
-    if taken.insert(name.clone()) {
-        return name;
-    }
-    let mut number = 1_usize;
-    loop {
-        let numbered = format!("{name}_{number}");
-        if !given.contains(&numbered) && taken.insert(numbered.clone()) {
-            return numbered;
-        }
-        number += 1;
-    }
+    let mut seen = HashSet::new();
+    let twice: HashSet<String> = columns.iter().map(|(_, name)| name).filter(|name| !seen.insert(name.as_str())).cloned().collect();
+    let told_apart = columns.into_iter().enumerate().map(|(index, (value, name))| match twice.contains(&name) {
+        true => value.alias_qualified(Some(format!("column {index}")), name),
+        false => value.alias(name),
+    });
+    Ok(told_apart.collect())
 }
 
 /// The type with the names that come next for the fields in it.
@@ -96,15 +87,20 @@ fn within(field: &FieldRef, names: &mut Names<'_>) -> Result<FieldRef, PlanError
 
 #[cfg(test)]
 mod tests {
+    use datafusion::logical_expr::EmptyRelation;
+
     use super::*;
 
     #[test]
-    fn a_name_that_is_there_twice_gets_a_number_that_no_other_has() {
-        let names = ["a", "a", "a_1", "a"].map(str::to_string);
-        let given: HashSet<String> = names.iter().cloned().collect();
-        let mut taken = HashSet::new();
-        let named: Vec<String> = names.into_iter().map(|name| unique(name, &given, &mut taken)).collect();
-        assert_eq!(named, ["a", "a_2", "a_1", "a_3"]);
+    fn a_name_may_be_there_twice() {
+        let fields: Vec<Field> = (0..3).map(|index| Field::new(format!("c{index}"), DataType::Int64, true)).collect();
+        let schema = DFSchema::from_unqualified_fields(fields.into(), Default::default()).unwrap();
+        let names = ["a", "b", "a"].map(str::to_string);
+        let input = LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema: Arc::new(schema) });
+        let columns = named(input.schema(), &names).unwrap();
+        let plan = Projection::try_new(columns, Arc::new(input)).unwrap();
+        assert_eq!(plan.schema.field_names(), ["column 0.a", "b", "column 2.a"].map(str::to_string));
+        assert_eq!(plan.schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(), ["a", "b", "a"]);
     }
 
     #[test]

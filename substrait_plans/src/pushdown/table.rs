@@ -9,6 +9,7 @@ use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, DataFusionError, Result, Statistics, TableReference};
 use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::expr_rewriter::unnormalize_cols;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableProviderFilterPushDown, TableScanBuilder, TableType};
 use datafusion::physical_expr::expressions::Column;
@@ -104,7 +105,9 @@ impl RemoteTable {
 
     fn shipped(&self, projection: Option<Vec<usize>>, filters: &[Expr], limit: Option<usize>) -> Result<Shipped, Refusal> {
         let scan = TableScanBuilder::new(self.reference(), provider_as_source(Arc::new(self.clone())));
-        let scan = scan.with_projection(projection).with_filters(filters.to_vec()).with_fetch(limit).build()?;
+        // Planners name the table as it is called here.
+        let filters = unnormalize_cols(filters.iter().cloned());
+        let scan = scan.with_projection(projection).with_filters(filters).with_fetch(limit).build()?;
         shipped(&on_node(&LogicalPlan::TableScan(scan))?)
     }
 

@@ -1,5 +1,7 @@
 //! The tests.
 
+mod consumed;
+mod interop;
 mod own_plans;
 mod pushdown;
 mod run;

@@ -262,7 +262,7 @@ fn rows_never_multiply_on_their_way() {
 fn a_function_that_gives_another_value_each_time_stays_here() {
     let both = Both::filled();
     let text = both.explained("SELECT id FROM orders WHERE random() < 2 AND id < 5");
-    assert!(text.contains("FilterExec: random()"), "{text}");
+    assert!(text.lines().any(|line| line.contains("FilterExec") && line.contains("random()")), "{text}");
     assert_eq!(both.run("SELECT count(*) FROM orders WHERE random() < 2 AND id < 5"), ["4"]);
 }
 

@@ -2,6 +2,7 @@
 
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::DFSchema;
+use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Case, Expr, ExprSchemable};
 use datafusion::scalar::ScalarValue;
 
@@ -42,6 +43,10 @@ impl Writer {
         }
         if matches!(inner, Expr::Literal(ScalarValue::Null, _)) {
             return self.literal(&ScalarValue::try_from(to.data_type())?);
+        }
+        // A parameter that nothing else gives a type has that of its cast, as in `CAST($1 AS BIGINT)`.
+        if let Expr::Placeholder(Placeholder { id, field: None }) = inner {
+            return self.parameter(id, Some(to));
         }
         let written = self.expr(inner, schema)?;
         let failure = if tries { FailureBehavior::ReturnNull } else { FailureBehavior::ThrowException };

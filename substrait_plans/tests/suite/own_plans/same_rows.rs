@@ -82,7 +82,6 @@ fn joins_of_all_kinds_are_the_same_as_plans() {
         "SELECT t.k FROM t WHERE t.k = 5 OR t.k IN (SELECT k FROM u) OR t.b",
         "SELECT g FROM t INTERSECT SELECT g FROM u",
         "SELECT g FROM t EXCEPT SELECT g FROM u",
-        "SELECT g, i FROM t INTERSECT ALL SELECT g, i FROM u",
         "SELECT g FROM t UNION SELECT g FROM u",
         "SELECT k, g FROM t UNION ALL SELECT i, note FROM u UNION ALL VALUES (0, 'v')",
     ]);

@@ -1,0 +1,12 @@
+//! Plans that are read: what the library gets wrong, one test each; what is refused; plans that nobody should send.
+
+mod aggregates;
+mod bad;
+mod expressions;
+mod joins;
+mod mutated;
+mod refused;
+mod support;
+mod tables;
+mod versions;
+mod written;

@@ -1,0 +1,57 @@
+//! Plans that other producers wrote, from `fixtures/`: which of them run, and whether they give what the same query gives as SQL.
+//!
+//! The table of producers and queries is compared with `interop/expected.txt`. `UPDATE_EXPECTED=1` writes that file anew; look at what
+//! has changed before it is committed.
+
+mod compare;
+mod expressions;
+mod fixtures;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use compare::{Answer, compared};
+use fixtures::{Fixture, fixtures};
+
+use crate::tpch_store::script;
+
+const EXPECTED: &str = "tests/suite/interop/expected.txt";
+
+/// Columns may hold NULL here, where every producer was told that none does.
+#[test]
+fn plans_of_other_producers_give_what_sql_gives() {
+    let db = compare::Db::with(&script().replace(" not null", ""));
+    let (mut found, mut counts) = (String::new(), std::collections::BTreeMap::<String, [usize; 3]>::new());
+    for Fixture { producer, query, plan, sql, wrong } in fixtures() {
+        let answer = compared(&db, &plan, &sql);
+        let said = if wrong { "(wrong) " } else { "" };
+        writeln!(found, "{producer:24}{query:24}{said}{answer}").unwrap();
+        let place = match answer {
+            Answer::Same(_) => 0,
+            Answer::Different(_) => 1,
+            Answer::Refused(_) | Answer::NoSql(_) => 2,
+        };
+        if !wrong {
+            counts.entry(producer).or_default()[place] += 1;
+        }
+    }
+    for (producer, [same, different, refused]) in &counts {
+        writeln!(found, "= {producer:22}{same} the same, {different} different, {refused} refused").unwrap();
+    }
+    println!("{found}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(EXPECTED);
+    if std::env::var_os("UPDATE_EXPECTED").is_some() {
+        std::fs::write(&path, &found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    let changed: Vec<String> = changes(&expected, &found);
+    assert!(changed.is_empty(), "{EXPECTED} says otherwise:\n{}", changed.join("\n"));
+}
+
+fn changes(expected: &str, found: &str) -> Vec<String> {
+    let lines = |text: &str| text.lines().map(str::to_string).collect::<Vec<_>>();
+    let (expected, found) = (lines(expected), lines(found));
+    let gone = expected.iter().filter(|line| !found.contains(line)).map(|line| format!("- {line}"));
+    let new = found.iter().filter(|line| !expected.contains(line)).map(|line| format!("+ {line}"));
+    gone.chain(new).collect()
+}
