@@ -164,7 +164,9 @@ class Adbc(Served):
 
     def plan(self, sql: str) -> bytes:
         command = [QUIVER, "plan", "--connect", self.server.uri, *self.switches(), "--format", "binary", "-c", sql]
-        return subprocess.run(command, check=True, capture_output=True, env={**os.environ, "QUIVER_PASSWORD": "secret word"}).stdout
+        made = subprocess.run(command, capture_output=True, env={**os.environ, "QUIVER_PASSWORD": "secret word"})
+        self.assertEqual(made.returncode, 0, made.stderr.decode())
+        return made.stdout
 
     def test_a_substrait_plan_is_run_as_bytes(self):
         name = self.table("planned", "a BIGINT, b VARCHAR")

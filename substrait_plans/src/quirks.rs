@@ -15,6 +15,8 @@ pub struct Quirks {
     pub numbered_variations: bool,
     /// A name without an extension is that of a function of DataFusion first.
     pub own_names_first: bool,
+    /// A decimal and a double are compared as decimals. The standard compares values of one type only, and here they would be doubles.
+    pub doubles_as_decimals: bool,
 }
 
 impl Quirks {
@@ -27,6 +29,7 @@ impl Quirks {
                 two_valued_marks: true,
                 numbered_variations: true,
                 own_names_first: true,
+                doubles_as_decimals: true,
                 ..Quirks::default()
             },
             // Its mark is only ever asked whether it is true.

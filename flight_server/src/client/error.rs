@@ -33,6 +33,7 @@ const NAME_YOURSELF: &str = "give a user with --user NAME, or a token with --tok
 const PERHAPS_TLS: &str = "a server with TLS is reached by grpc+tls://";
 const PERHAPS_PLAIN: &str = "a server without TLS is reached by grpc://";
 const UNKNOWN_ISSUER: &str = "name the certificate that has signed the server's with --tls-ca FILE";
+const OWN_AUTHORITY: &str = "the server's certificate is one of an authority: make it with basicConstraints=CA:FALSE, as docs/security.md shows";
 const CERTIFICATE_ASKED: &str = "the server asks for a certificate: --client-cert FILE --client-key FILE";
 
 impl RemoteError {
@@ -95,6 +96,8 @@ impl RemoteError {
         let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
         let hint = if has(&["UnknownIssuer", "BadSignature"]) {
             Some(UNKNOWN_ISSUER)
+        } else if has(&["CaUsedAsEndEntity"]) {
+            Some(OWN_AUTHORITY)
         } else if has(&["CertificateRequired", "certificate required"]) {
             Some(CERTIFICATE_ASKED)
         } else if options.address.is_tls {

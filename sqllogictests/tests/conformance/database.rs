@@ -105,6 +105,11 @@ fn sorted(batches: &[RecordBatch]) -> Vec<Vec<String>> {
     rows
 }
 
+/// A change of rows may begin with WITH, as a query does.
+fn is_change(answer: &Result<Answer, EngineError>) -> bool {
+    matches!(answer, Ok(answer) if !matches!(answer.kind, StatementKind::Query))
+}
+
 #[async_trait]
 impl AsyncDB for Database {
     type Error = EngineError;
@@ -113,7 +118,7 @@ impl AsyncDB for Database {
     async fn run(&mut self, sql: &str) -> Result<DBOutput<Column>, EngineError> {
         let answer = self.here(sql).await;
         let answer = match &self.pushed {
-            Some(tally) if is_query(sql) => self.again(sql, tally, answer).await?,
+            Some(tally) if is_query(sql) && !is_change(&answer) => self.again(sql, tally, answer).await?,
             _ => answer?,
         };
         let Answer {

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 
 use datafusion::execution::SessionState;
 
-pub use groups::{Groups, groups_of};
+pub use groups::groups_of;
 pub use kinds::{Operation, common, join_type, set_op};
 pub use widths::{mask, names_of_table};
 

@@ -88,6 +88,13 @@ pub fn extract(mut call: Call<'_>) -> DfResult<Expr> {
 }
 
 /// The clock on the wall of a zone becomes an instant.
+/// As a number of 64 bits, as Arrow has it.
+pub fn year(mut call: Call<'_>) -> DfResult<Expr> {
+    let value = call.one()?;
+    let part = call.function("date_part", vec![Expr::Literal(ScalarValue::from("year"), None), value])?;
+    Ok(cast(part, DataType::Int64))
+}
+
 pub fn assume_timezone(mut call: Call<'_>) -> DfResult<Expr> {
     let (value, zone) = call.two()?;
     let unit = unit_of(&call, &value)?;

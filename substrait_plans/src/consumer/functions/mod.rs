@@ -46,11 +46,14 @@ pub async fn scalar(consumer: &Consumer<'_>, of: &ScalarFunction, schema: &DFSch
     let finder = consumer.finder();
     let function = finder.scalar(of.function_reference, &"a call")?;
     let place = function.place();
-    let arguments = arguments::arguments(consumer, &of.arguments, &of.args, schema).await?;
+    let mut arguments = arguments::arguments(consumer, &of.arguments, &of.args, schema).await?;
     match &function.form {
         Scalar::Table(entry) => {
             let is_float = arguments.are_floats(schema);
             let options = options::choose(&of.options, entry.options, is_float, &place)?;
+            if finder.quirks.doubles_as_decimals && entry.compares() {
+                arguments.doubles_as_decimals(schema);
+            }
             entry.expression(call::Call::new(consumer.state(), schema, place, arguments, options))
         }
         Scalar::Registered(function) => {

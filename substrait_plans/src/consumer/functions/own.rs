@@ -1,5 +1,5 @@
 //! Functions beside the standard's: operators of SQL that it has not, as Quiver and DataFusion write them, and what DuckDB writes where it
-//! should name an extension.
+//! should name an extension; so does pyarrow.
 
 use datafusion::logical_expr::{Expr, Operator};
 
@@ -40,6 +40,11 @@ static OWN: &[Entry] = &[
     one("is_not_unknown", |value| Expr::IsNotUnknown(Box::new(value))),
     built("logb", (2, 2), numbers::log_of_base),
     named("is_nan", (1, 1), "isnan"),
+    // What pyarrow calls Arrow's own.
+    named("utf8_upper", (1, 1), "upper"),
+    named("utf8_lower", (1, 1), "lower"),
+    named("utf8_length", (1, 1), "character_length"),
+    built("year", (1, 1), datetime::year),
     built("to_days", (1, 1), datetime::to_days),
     built("to_months", (1, 1), datetime::to_months),
     built("to_years", (1, 1), datetime::to_years),

@@ -66,6 +66,12 @@ impl Entry {
         (self.values.0 + self.enums.0, self.values.1.saturating_add(self.enums.1))
     }
 
+    /// Whether it asks which of two values is the larger one, or whether they are equal.
+    pub fn compares(&self) -> bool {
+        use Operator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+        matches!(self.form, Form::Operator(Eq | NotEq | Lt | LtEq | Gt | GtEq))
+    }
+
     pub fn expression(&self, mut call: Call<'_>) -> DfResult<Expr> {
         call.check(self.values, self.enums)?;
         match &self.form {

@@ -46,7 +46,8 @@ fn a_join_may_take_null_for_the_same_as_null_and_have_other_conditions() {
     let db = Db::with(SCRIPT);
     let same = || call(0, vec![field(2), field(0)]);
     let names = ["a", "b", "c", "d"];
-    let of = |condition| db.sorted(&plan(&["is_not_distinct_from", "and", "gt", "equal"], over(join(read_t(), read_table("u"), JoinType::Inner, condition)), &names));
+    let functions = ["is_not_distinct_from", "and", "gt", "equal"];
+    let of = |condition| db.sorted(&plan(&functions, over(join(read_t(), read_table("u"), JoinType::Inner, condition)), &names));
     assert_eq!(of(same()), ["1|10|1|11", "1|10|1|12", "NULL|30|NULL|31"]);
     assert_eq!(of(call(1, vec![same(), call(2, vec![field(3), number(11)])])), ["1|10|1|12", "NULL|30|NULL|31"]);
     let equal = call(3, vec![field(0), field(2)]);
