@@ -61,7 +61,7 @@ fn insert(script: &mut String, table: &str, rows: Vec<String>) {
 
 fn supplier(key: u64, random: &mut Random) -> String {
     let comment = if key.is_multiple_of(6) { "slow Customer service Complaints" } else { "quick" };
-    let home = random.one(&HOMES);
+    let home = HOMES[usize::try_from(key).unwrap() % HOMES.len()];
     format!("({key}, 'Supplier#{key:09}', 'street {key}', {home}, '{}', {}, '{comment}')", phone(home, random), random.money(9_000))
 }
 
