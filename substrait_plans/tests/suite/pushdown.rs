@@ -175,7 +175,7 @@ fn every_level_gives_the_rows_that_the_node_gives() {
     for sql in [
         "SELECT count(*) FROM orders",
         "SELECT 1 FROM orders WHERE customer = 99 LIMIT 3",
-        "SELECT count(*), count(customer), sum(price), avg(price), min(note), max(id), stddev(id), median(id) FROM orders WHERE id < 20000",
+        "SELECT count(*), count(customer), sum(price), avg(price), min(note), max(id), round(stddev(id), 6), median(id) FROM orders WHERE id < 20000",
         "SELECT customer, sum(price) AS s FROM orders GROUP BY customer HAVING sum(price) > 260000 ORDER BY s DESC, customer",
         "SELECT id, note FROM orders WHERE note LIKE '%777' OR id IN (1, 5, 20002) ORDER BY id DESC NULLS LAST LIMIT 7 OFFSET 1",
         "SELECT note FROM orders WHERE customer IS NULL OR ratio = 'NaN' ORDER BY id",
