@@ -46,11 +46,26 @@ impl Named {
     }
 }
 
+const STANDARD_URN: &str = "extension:io.substrait:";
+const STANDARD_HOSTS: [&str; 3] = ["github.com", "www.github.com", "raw.githubusercontent.com"];
+
 /// URNs, and the many URIs of before: some with a version or a branch in them, some of the folder alone, some of the file alone.
 fn is_standard(urn: &str) -> bool {
-    urn.starts_with("extension:io.substrait:")
-        || urn.contains("substrait-io/substrait")
-        || (urn.starts_with("/functions_") && urn.ends_with(".yaml"))
+    if let Some(name) = urn.strip_prefix(STANDARD_URN) {
+        return !name.is_empty();
+    }
+    match urn.strip_prefix("https://").or_else(|| urn.strip_prefix("http://")) {
+        Some(address) => is_of_project(address),
+        None => urn.strip_prefix("/functions_").is_some_and(|file| file.ends_with(".yaml") && !file.contains('/')),
+    }
+}
+
+/// An address within the project's repository. Names are compared whole: a fork may be called `substrait-fork`, and another host may have
+/// a folder of the project's name.
+fn is_of_project(address: &str) -> bool {
+    let mut segments = address.split('/');
+    let mut is_next = |wanted: &[&str]| segments.next().is_some_and(|segment| wanted.contains(&segment));
+    is_next(&STANDARD_HOSTS) && is_next(&["substrait-io"]) && is_next(&["substrait"]) && !segments.any(|segment| segment == "..")
 }
 
 /// The declarations of one plan.
@@ -84,5 +99,45 @@ impl Declared {
             }
         }
         declared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(urn: &str) -> Origin {
+        Named { name: "add".to_string(), urn: Some(urn.to_string()) }.origin()
+    }
+
+    #[test]
+    fn an_extension_is_of_the_standard_by_its_urn_or_by_an_address_of_the_project() {
+        for urn in [
+            "extension:io.substrait:functions_arithmetic",
+            "https://github.com/substrait-io/substrait/blob/main/extensions/functions_arithmetic.yaml",
+            "https://github.com/substrait-io/substrait/blob/v0.44.0/extensions/functions_arithmetic.yaml",
+            "https://github.com/substrait-io/substrait/blob/main/extensions/",
+            "https://raw.githubusercontent.com/substrait-io/substrait/main/extensions/functions_boolean.yaml",
+            "/functions_arithmetic.yaml",
+        ] {
+            assert_eq!(origin(urn), Origin::Standard, "{urn}");
+        }
+    }
+
+    #[test]
+    fn an_extension_that_only_has_the_name_of_the_project_in_it_is_somebody_elses() {
+        for urn in [
+            "https://evil.example/substrait-io/substrait/extensions/functions_arithmetic.yaml",
+            "https://github.com/substrait-io/substrait-fork/blob/main/extensions/functions_arithmetic.yaml",
+            "https://github.com@evil.example/substrait-io/substrait/functions_arithmetic.yaml",
+            "https://github.com/someone/substrait-io/substrait/functions_arithmetic.yaml",
+            "https://github.com/substrait-io/substrait/../other/functions_arithmetic.yaml",
+            "substrait-io/substrait",
+            "extension:io.substrait:",
+            "extension:io.substraits:functions_arithmetic",
+            "/functions_of/others.yaml",
+        ] {
+            assert_eq!(origin(urn), Origin::Other, "{urn}");
+        }
     }
 }

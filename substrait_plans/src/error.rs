@@ -39,6 +39,9 @@ pub enum PlanError {
     Panicked { what: String },
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The plan is small, and what has to be planned is not.
+    #[error("columns of columns make the expressions more than {limit} parts longer than they are written, at {place}; aggregate in between")]
+    TooIntricate { limit: usize, place: String },
     /// A query of ours, or a part of it, cannot be said in a plan.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -56,6 +59,7 @@ impl PlanError {
             | PlanError::TooLarge { .. }
             | PlanError::TooDeep { .. }
             | PlanError::TooMany { .. }
+            | PlanError::TooIntricate { .. }
             | PlanError::Malformed { .. }
             | PlanError::NewerVersion { .. }
             | PlanError::Missing { .. }

@@ -20,6 +20,6 @@ pub use declared::OUR_FUNCTIONS;
 pub use decode::{Limits, NEWEST_MINOR, PRODUCER, decode, encode, encode_with_uris, version};
 pub use error::PlanError;
 pub use format::{PlanFormat, UnknownFormat, parse, render};
-pub use producer::{Refusal, can_ship, produce};
+pub use producer::{Refusal, produce};
 pub use run::{VERSION_MIN, describe, from_sql, read, run, run_with, shown, version_max};
 pub use types::{ARROW_TYPES, NoForm, OUR_TYPES, TypeAnchors, i64_literal, literal, named_struct, names_of, type_of};

@@ -88,18 +88,7 @@ impl StoreTable {
 impl StoreTable {
     /// The same table with one column more, which names the row.
     pub fn with_row_ids(&self) -> StoreTable {
-        StoreTable {
-            engine: Arc::clone(&self.engine),
-            snapshot: self.snapshot.clone(),
-            scope: self.scope.clone(),
-            schema: with_row_id(self.snapshot.schema()),
-            definition: OnceLock::new(),
-            defaults: self.defaults.clone(),
-            known: self.known.clone(),
-            is_older: self.is_older,
-            segments: self.segments.clone(),
-            permit: self.permit.clone(),
-        }
+        self.copy(with_row_id(self.snapshot.schema()), self.segments.clone(), self.known.clone())
     }
 
     /// The same table with the rows of these segments and logs alone. It is not written to.
@@ -115,7 +104,23 @@ impl StoreTable {
             return Err(EngineError::Sql { message, position: None, hint: Some(hint.into()) });
         }
         let segments = Some(Arc::new(ids.iter().copied().collect()));
-        Ok(StoreTable { schema: Arc::clone(&self.schema), known: OnceLock::new(), segments, ..self.with_row_ids() })
+        Ok(self.copy(Arc::clone(&self.schema), segments, OnceLock::new()))
+    }
+
+    /// The same table with other columns or rows. `known` is of the rows that it shows.
+    fn copy(&self, schema: SchemaRef, segments: Option<Arc<HashSet<u64>>>, known: OnceLock<Arc<TableStatistics>>) -> StoreTable {
+        StoreTable {
+            engine: Arc::clone(&self.engine),
+            snapshot: self.snapshot.clone(),
+            scope: self.scope.clone(),
+            schema,
+            definition: OnceLock::new(),
+            defaults: self.defaults.clone(),
+            known,
+            is_older: self.is_older,
+            segments,
+            permit: self.permit.clone(),
+        }
     }
 
     pub fn write_scope(&self) -> &WriteScope {

@@ -21,6 +21,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 
 use super::sink::ChangeSink;
 use crate::catalog::StoreTable;
+use crate::optimizer::with_null_safe_keys;
 use crate::output::count_schema;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -145,7 +146,8 @@ pub struct RowChangePlanner;
 impl QueryPlanner for RowChangePlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(RowChangePlanner)]);
-        planner.create_physical_plan(plan, session).await
+        let keyed = with_null_safe_keys(plan)?;
+        planner.create_physical_plan(keyed.as_ref().unwrap_or(plan), session).await
     }
 }
 

@@ -4,11 +4,13 @@ mod await_join_filters;
 mod decimal;
 mod fast_decimals;
 mod float_decimals;
+mod null_safe_keys;
 mod skip_rows;
 mod window_arguments;
 
 pub use await_join_filters::AwaitJoinFilters;
 pub use fast_decimals::FastDecimals;
+pub use null_safe_keys::{optimizer_rules, with_null_safe_keys};
 pub use skip_rows::SkipRows;
 
 use std::sync::Arc;

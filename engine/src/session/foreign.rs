@@ -21,6 +21,8 @@ use crate::plans::{Binding, PlanContext, check_reads};
 use crate::queries::Query;
 use crate::stack::deep;
 
+const BROKE_OFF: &str = "planning it broke off";
+
 impl Session {
     /// As `execute`, of a statement whose plan `build` makes. `text` is what lists and the audit show of it: one line, without
     /// secrets. Only plans that read are taken.
@@ -58,9 +60,12 @@ impl Session {
         F: Future<Output = Result<LogicalPlan, EngineError>>,
     {
         self.with_plans(binding, |context| async move {
-            let prepared = prepared(read_by(build, &context).await?);
-            let parameters = Arc::new(Schema::new(parameter_fields(&prepared)?));
-            Ok(Description { parameters, ..Description::of_rows(Arc::clone(prepared.input.schema().inner())) })
+            guarded(async {
+                let prepared = prepared(read_by(build, &context).await?);
+                let parameters = Arc::new(Schema::new(parameter_fields(&prepared)?));
+                Ok(Description { parameters, ..Description::of_rows(Arc::clone(prepared.input.schema().inner())) })
+            })
+            .await
         })
         .await
     }
@@ -73,7 +78,9 @@ impl Session {
     {
         let running = self.begin("", &Query::unlisted())?;
         let context = running.plan_context(binding);
-        let done = self.in_time(deep(catalog::planning(work(context)))).await;
+        // SQL that cannot be planned is a fault of ours, in the words of one.
+        let done = unbroken(async move { catalog::planning(work(context)).await }, || EngineError::internal(BROKE_OFF));
+        let done = self.in_time(deep(done)).await;
         self.catalog.rest();
         done
     }
@@ -154,11 +161,18 @@ async fn guarded<T>(planning: impl Future<Output = Result<T, EngineError>>) -> R
         let message = format!("this plan cannot be run: {why}");
         EngineError::Plan { message, hint: Some("please report it, with the plan".into()), kind: ErrorKind::Invalid }
     };
-    match AssertUnwindSafe(planning).catch_unwind().await {
-        Ok(Err(EngineError::Internal(why))) => Err(wrong(&why)),
-        Ok(done) => done,
-        Err(_) => Err(wrong("planning it broke off")),
+    match unbroken(planning, || wrong(BROKE_OFF)).await {
+        Err(EngineError::Internal(why)) => Err(wrong(&why)),
+        done => done,
     }
+}
+
+/// A panic would end the task of the front end that asks, and its connection.
+async fn unbroken<T>(
+    planning: impl Future<Output = Result<T, EngineError>>,
+    broken: impl FnOnce() -> EngineError,
+) -> Result<T, EngineError> {
+    AssertUnwindSafe(planning).catch_unwind().await.unwrap_or_else(|_| Err(broken()))
 }
 
 /// As a statement of SQL is prepared, to find its parameters.

@@ -224,6 +224,22 @@ fn a_plan_has_the_limits_of_a_statement() {
 }
 
 #[test]
+fn a_panic_while_a_plan_is_made_is_an_error_of_whoever_asked() {
+    fn fault() -> Result<LogicalPlan, EngineError> {
+        panic!("a fault in a rule of the planner")
+    }
+    let db = Db::new();
+    db.load("t", &[], &numbers(0, 1_000));
+    let broken = |_: Arc<PlanContext>| async { fault() };
+    let Err(error) = wait(db.session.with_plans(&Binding::default(), broken)) else { panic!("it was made") };
+    assert!(matches!(error, EngineError::Internal(_)), "{error}");
+    let Err(error) = wait(db.session.describe_plan_of(&Binding::default(), broken)) else { panic!("it had a plan") };
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.to_string().contains("this plan cannot be run"), "{error}");
+    assert_eq!(db.read("t").len(), 1_000);
+}
+
+#[test]
 fn a_plan_takes_parameters() {
     let db = Db::new();
     db.load("t", &[], &numbers(0, 100));

@@ -55,6 +55,23 @@ impl RemoteError {
         }
     }
 
+    /// What to do about it where a server is reached for its tables: there is no command line, and locations are written otherwise.
+    pub(super) fn hint_for_tables(&self) -> Option<&'static str> {
+        let hint = match self {
+            RemoteError::Unreachable { hint, .. } | RemoteError::NotAdmitted { hint, .. } => (*hint)?,
+            RemoteError::TlsFile { .. } => return Some("QUIVER_TLS_CA, QUIVER_CLIENT_CERT and QUIVER_CLIENT_KEY name files in PEM"),
+            _ => return None,
+        };
+        Some(match hint {
+            NAME_YOURSELF => "give a user in QUIVER_USER or before the host in the location, or a token in QUIVER_TOKEN, before the store is opened",
+            PERHAPS_TLS => "a table of a server with TLS is at quiver+tls://",
+            PERHAPS_PLAIN => "a table of a server without TLS is at quiver://",
+            UNKNOWN_ISSUER => "name the certificate that has signed the server's in QUIVER_TLS_CA, before the store is opened",
+            CERTIFICATE_ASKED => "the server asks for a certificate: name its files in QUIVER_CLIENT_CERT and QUIVER_CLIENT_KEY",
+            other => other,
+        })
+    }
+
     /// Of a call for a statement.
     pub(super) fn of_call(status: &Status, sql: &str, options: &ConnectOptions) -> RemoteError {
         let lost = |reason: String| RemoteError::Lost { address: options.address.to_string(), reason };
@@ -120,4 +137,20 @@ pub(super) fn root(error: &(dyn Error + 'static)) -> String {
         error = cause;
     }
     error.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_reads_tables_of_a_server_is_not_sent_to_the_command_line() {
+        for hint in [NAME_YOURSELF, PERHAPS_TLS, PERHAPS_PLAIN, UNKNOWN_ISSUER, OWN_AUTHORITY, CERTIFICATE_ASKED] {
+            let (address, reason) = ("grpc://db:1".to_string(), "no".to_string());
+            let error = RemoteError::Unreachable { address, reason, hint: Some(hint) };
+            assert_eq!(error.hint(), Some(hint));
+            let told = error.hint_for_tables().unwrap();
+            assert!(!told.contains("--") && !told.contains("grpc"), "{told}");
+        }
+    }
 }

@@ -56,7 +56,7 @@ impl RemoteSession {
             .with_schema(wire_schema(&schema, WireTypes::default()))
             .with_max_flight_data_size(usize::MAX)
             .build(pieces);
-        let request = link.request(whole(messages, broken));
+        let (request, number) = (link.request(whole(messages, broken)), link.number);
         let call = async {
             let mut answers = link.flight.do_put(request).await?.into_inner();
             answers.message().await
@@ -67,7 +67,7 @@ impl RemoteSession {
                 Some(error) => IngestError::Rows(error),
                 None => IngestError::Remote(self.shared.protocol(&format!("it is sent no such rows ({unsent})"))),
             }),
-            answer = call => answer.map_err(|status| IngestError::Remote(self.shared.failed(&status, "")))?,
+            answer = call => answer.map_err(|status| IngestError::Remote(self.shared.failed(number, &status, "")))?,
         };
         let unclear = || IngestError::Remote(self.shared.protocol("no number of rows"));
         let count = answer.and_then(|answer| DoPutUpdateResult::decode(answer.app_metadata).ok()).ok_or_else(unclear)?;

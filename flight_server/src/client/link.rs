@@ -1,5 +1,7 @@
 //! The calls over a channel, each with the headers that say who calls.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use arrow_flight::flight_service_client::FlightServiceClient;
 use arrow_flight::sql::ProstMessageExt;
 use arrow_flight::{Action, FlightData, FlightDescriptor, FlightInfo, Ticket};
@@ -15,9 +17,13 @@ use crate::stream::VIEW_TYPES;
 /// A row that cannot be cut may be long; the server sends at most 1 GiB of it.
 const MESSAGE_BYTES_MAX: usize = 2 << 30;
 
+static LINKS_MADE: AtomicU64 = AtomicU64::new(0);
+
 #[derive(Clone)]
 pub struct Link {
     pub flight: FlightServiceClient<Channel>,
+    /// The same of its clones, and of no other link.
+    pub number: u64,
     headers: MetadataMap,
 }
 
@@ -26,7 +32,7 @@ impl Link {
         let flight = FlightServiceClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX);
         let mut headers = MetadataMap::new();
         headers.insert(VIEW_TYPES, MetadataValue::from_static("true"));
-        Link { flight, headers }
+        Link { flight, number: LINKS_MADE.fetch_add(1, Ordering::Relaxed), headers }
     }
 
     pub fn set_header(&mut self, name: &'static str, value: MetadataValue<Ascii>) {

@@ -57,7 +57,7 @@ impl RemoteSession {
     pub async fn server_version(&self) -> Result<String, RemoteError> {
         let mut link = self.link().await?;
         let asked = CommandGetSqlInfo { info: vec![SqlInfo::FlightSqlServerVersion as u32] };
-        let info = link.info(asked).await.map_err(|status| self.shared.failed(&status, ""))?;
+        let info = link.info(asked).await.map_err(|status| self.shared.failed(link.number, &status, ""))?;
         let batches: Vec<RecordBatch> = RemoteOutput::begin(&self.shared, link, info, "")?.try_collect().await?;
         let version = batches.iter().find(|batch| batch.num_rows() > 0 && batch.num_columns() == 2).and_then(|batch| {
             let value = batch.column(1).as_union_opt()?.value(0);

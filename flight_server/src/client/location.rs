@@ -62,7 +62,9 @@ fn unescaped(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {
-        bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
+        // A number might have a sign as well.
+        let digits = part.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
         bytes.extend_from_slice(part.get(2..)?.as_bytes());
     }
     String::from_utf8(bytes).ok()
@@ -112,6 +114,8 @@ mod tests {
             ("quiver://db/a/b", "Table"),
             ("quiver://db/t?x=1", "Table"),
             ("quiver://db/%zz", "Table"),
+            ("quiver://db/a%+5b", "Table"),
+            ("quiver://db/a%4", "Table"),
             ("quiver://db/%ff", "Table"),
             ("quiver://db:0/t", "Address"),
             ("quiver:///t", "Address"),

@@ -52,7 +52,7 @@ impl FlightNode {
     }
 
     /// What `call` asks, which only reads, and so is asked once more of a new session where the old one is gone.
-    async fn asked<T, F>(&self, call: impl Fn(Link) -> F + Send + Sync) -> Result<(T, Arc<Shared>), NodeError>
+    async fn asked<T, F>(&self, call: impl Fn(Link) -> F + Send + Sync) -> Result<(T, Over), NodeError>
     where
         F: Future<Output = Result<T, Status>> + Send,
     {
@@ -61,10 +61,11 @@ impl FlightNode {
         loop {
             let mut link = session.link().await.map_err(|error| failed(&self.name, error))?;
             link.set_header(BRIEF, MetadataValue::from_static("true"));
+            let over = Over { shared: Arc::clone(&session.shared), number: link.number };
             match call(link).await {
-                Ok(answer) => return Ok((answer, Arc::clone(&session.shared))),
+                Ok(answer) => return Ok((answer, over)),
                 Err(status) => {
-                    let error = session.shared.failed(&status, "");
+                    let error = over.failed(&status);
                     if is_again || !error.is_lost() {
                         return Err(failed(&self.name, error));
                     }
@@ -75,10 +76,10 @@ impl FlightNode {
     }
 
     async fn rows(&self, ticket: Ticket) -> Result<NodeRows, NodeError> {
-        let (messages, shared) = self.asked(|link| link.get(ticket.clone())).await?;
+        let (messages, over) = self.asked(|link| link.get(ticket.clone())).await?;
         let report = Arc::new(NodeReport::default());
         NodeReport::add(&report.bytes_sent, ticket.ticket.len());
-        let mut coming = Coming { decoder: Some(decoder(messages, &report)), shared, node: self.name.clone() };
+        let mut coming = Coming { decoder: Some(decoder(messages, &report)), over, node: self.name.clone() };
         let schema = match coming.next().await.transpose()? {
             Some(DecodedFlightData { payload: DecodedPayload::Schema(schema), .. }) => Arc::new(plain(&schema)),
             _ => return Err(NodeError::Unlike { node: self.name.clone(), what: "rows without their columns".into() }),
@@ -124,15 +125,30 @@ fn table(namespace: &str, name: &str) -> TableCommand {
     TableCommand { schema: namespace.to_string(), table: name.to_string(), columns: None, rows: None, version: None, lease: None }
 }
 
+/// The session and the link that something was asked over.
+struct Over {
+    shared: Arc<Shared>,
+    number: u64,
+}
+
+impl Over {
+    fn failed(&self, status: &Status) -> RemoteError {
+        self.shared.failed(self.number, status, "")
+    }
+}
+
+/// The address is said once, as tables have it.
 fn failed(node: &str, error: RemoteError) -> NodeError {
     let node = node.to_string();
+    let hint = error.hint_for_tables().map(str::to_string);
     match error {
         RemoteError::Statement { message, hint, .. } => NodeError::Refused { node, message, hint },
         RemoteError::Protocol { what, .. } => NodeError::Unlike { node, what },
         // What it says of settings and transactions is about sessions that have such.
         RemoteError::Lost { reason, .. } => NodeError::Unreachable { node, reason, hint: None },
-        error => {
-            let hint = error.hint().map(str::to_string);
+        RemoteError::Unreachable { reason, .. } => NodeError::Unreachable { node, reason, hint },
+        RemoteError::NotAdmitted { reason, .. } => NodeError::Unreachable { node, reason: format!("it does not let you in: {reason}"), hint },
+        error @ (RemoteError::TlsFile { .. } | RemoteError::TlsUnused { .. }) => {
             NodeError::Unreachable { node, reason: error.to_string(), hint }
         }
     }
@@ -158,14 +174,14 @@ fn decoder(messages: Streaming<FlightData>, report: &Arc<NodeReport>) -> FlightD
 /// Messages on their way.
 struct Coming {
     decoder: Option<FlightDataDecoder>,
-    shared: Arc<Shared>,
+    over: Over,
     node: String,
 }
 
 impl Coming {
     async fn next(&mut self) -> Option<Result<DecodedFlightData, NodeError>> {
         let next = poll_fn(|context| decoded(&mut self.decoder, context)).await?;
-        Some(next.map_err(|status| failed(&self.node, self.shared.failed(&status, ""))))
+        Some(next.map_err(|status| failed(&self.node, self.over.failed(&status))))
     }
 
     fn batches(self) -> BoxStream<'static, Result<RecordBatch, NodeError>> {

@@ -23,6 +23,8 @@ pub(super) const UNPACKED_BYTES_MAX: u64 = 2 << 30;
 
 pub struct RemoteOutput {
     shared: Arc<Shared>,
+    /// Of the link that it comes over.
+    number: u64,
     sql: String,
     schema: SchemaRef,
     kind: StatementKind,
@@ -48,6 +50,7 @@ impl RemoteOutput {
         let tickets: Vec<Ticket> = info.endpoint.iter().filter_map(|endpoint| endpoint.ticket.clone()).collect();
         let schema = guarded(|| info.try_decode_schema()).ok().and_then(Result::ok);
         let schema = schema.ok_or_else(|| shared.protocol("a schema that cannot be read"))?;
+        let number = link.number;
         let kind = kind.unwrap_or(match (schema.fields().is_empty(), changed) {
             (false, _) => StatementKind::Query,
             (true, 0) => StatementKind::Ddl,
@@ -63,7 +66,7 @@ impl RemoteOutput {
         };
         let is_reported = !matches!(rows, Rows::Coming(_));
         let (shared, sql) = (Arc::clone(shared), sql.to_string());
-        Ok(RemoteOutput { shared, sql, schema, kind, rows, report, rows_received: 0, bytes_received: 0, is_reported })
+        Ok(RemoteOutput { shared, number, sql, schema, kind, rows, report, rows_received: 0, bytes_received: 0, is_reported })
     }
 
     pub fn schema(&self) -> SchemaRef {
@@ -127,7 +130,7 @@ impl Stream for RemoteOutput {
                 }
                 Some(Err(status)) => {
                     *coming = None;
-                    let error = self.shared.failed(&status, &self.sql);
+                    let error = self.shared.failed(self.number, &status, &self.sql);
                     return Poll::Ready(Some(Err(error)));
                 }
                 Some(Ok(message)) => {

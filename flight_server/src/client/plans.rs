@@ -19,7 +19,7 @@ impl RemoteSession {
         }
         let plan = SubstraitPlan { plan: plan.into(), version: String::new() };
         let command = CommandStatementSubstraitPlan { plan: Some(plan), transaction_id: None };
-        let info = link.info(command).await.map_err(|status| self.shared.failed(&status, ""))?;
+        let info = link.info(command).await.map_err(|status| self.shared.failed(link.number, &status, ""))?;
         RemoteOutput::begin(&self.shared, link, info, "")
     }
 
@@ -27,7 +27,8 @@ impl RemoteSession {
     pub async fn plan_of(&self, sql: &str) -> Result<Bytes, RemoteError> {
         let mut link = self.link().await?;
         let query = serde_json::json!({ "sql": sql }).to_string();
-        let (_, answers) = link.act("substrait_plan", query).await.map_err(|status| self.shared.failed(&status, sql))?;
+        let answer = link.act("substrait_plan", query).await;
+        let (_, answers) = answer.map_err(|status| self.shared.failed(link.number, &status, sql))?;
         answers.into_iter().next().ok_or_else(|| self.shared.protocol("no plan"))
     }
 }

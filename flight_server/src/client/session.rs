@@ -30,12 +30,13 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// What became of a call for a statement. After a break nothing is done in a new session as if it were the old one
-    /// before the user was told.
-    pub fn failed(&self, status: &Status, sql: &str) -> RemoteError {
+    /// What became of a call for a statement, over the link that has this number. After a break nothing is done in a new session as if
+    /// it were the old one before the user was told.
+    pub fn failed(&self, number: u64, status: &Status, sql: &str) -> RemoteError {
         let error = RemoteError::of_call(status, sql, &self.options);
+        // Several calls notice one break, and by the last of them there may be a new session.
         if error.is_lost() {
-            *self.link.lock() = None;
+            self.link.lock().take_if(|link| link.number == number);
         }
         error
     }
@@ -61,7 +62,7 @@ impl RemoteSession {
     pub async fn execute(&self, sql: &str) -> Result<RemoteOutput, RemoteError> {
         let mut link = self.link().await?;
         let command = CommandStatementQuery { query: sql.to_string(), transaction_id: None };
-        let info = link.info(command).await.map_err(|status| self.shared.failed(&status, sql))?;
+        let info = link.info(command).await.map_err(|status| self.shared.failed(link.number, &status, sql))?;
         RemoteOutput::begin(&self.shared, link, info, sql)
     }
 
@@ -106,5 +107,26 @@ impl RemoteSession {
             // Where that fails, the session is forgotten for being idle.
             let _ = link.act("CloseSession", Vec::new()).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::transport::Channel;
+
+    use super::*;
+    use crate::client::{Login, Tls};
+
+    #[tokio::test]
+    async fn a_break_that_is_noticed_late_leaves_the_new_session_alone() {
+        let link = || Link::new(Channel::from_static("http://127.0.0.1:1").connect_lazy());
+        let (old, new) = (link(), link());
+        let options = ConnectOptions { address: "grpc://127.0.0.1:1".parse().unwrap(), tls: Tls::default(), login: Login::Nobody };
+        let shared = Shared { options, link: Mutex::new(Some(new.clone())) };
+        let gone = Status::unauthenticated("the session is gone");
+        assert!(shared.failed(old.number, &gone, "").is_lost());
+        assert!(shared.link.lock().is_some());
+        assert!(shared.failed(new.number, &gone, "").is_lost());
+        assert!(shared.link.lock().is_none());
     }
 }

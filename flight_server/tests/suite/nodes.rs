@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use engine::{Engine, EngineError, EngineOptions, RecordBatch, Session};
-use flight_server::client::{Credentials, FlightNodes, remote_tables};
+use flight_server::ServerOptions;
+use flight_server::client::{Credentials, FlightNodes, Tls, remote_tables};
 use futures::StreamExt;
 use substrait_plans::pushdown::{Network, NodeError};
 
+use crate::certificates::Authority;
 use crate::helpers::{Served, eventually, options, shown, wait};
 
 const LEVELS: [&str; 3] = ["off", "filter", "full"];
@@ -45,7 +47,9 @@ const TABLE: [&str; 2] = [
 
 fn filled() -> (Served, Here) {
     let served = Served::new();
-    TABLE.iter().for_each(|statement| drop(served.update(statement)));
+    for statement in TABLE {
+        served.update(statement);
+    }
     let here = Here::new(Credentials::default());
     here.add("t", &format!("quiver://{}/main.t", served.address));
     (served, here)
@@ -146,6 +150,26 @@ fn who_one_is_at_a_node_is_said_beside_the_table() {
     ] {
         let error = here.try_rows(&create(user)).unwrap_err().to_string();
         assert!(error.contains(part) && !error.contains("secret"), "{user}: {error}");
+    }
+}
+
+#[test]
+fn a_node_that_does_not_answer_is_named_once_and_the_hint_is_about_tables() {
+    let authority = Authority::new();
+    let served = Served::with_users(ServerOptions { tls: authority.tls(), ..options() }, &["ada"]);
+    let port = served.address.port();
+    let failed = |ca: &Authority, location: &str| {
+        let tls = Tls { ca: Some(ca.file("ca.crt", &ca.pem())), identity: None };
+        let here = Here::new(Credentials { password: Some("secret".to_string()), tls, ..Credentials::default() });
+        let error = here.try_rows(&format!("CREATE EXTERNAL TABLE t STORED AS QUIVER LOCATION '{location}'")).unwrap_err();
+        (error.to_string(), error.hint().unwrap_or_default().to_string())
+    };
+    let node = format!("quiver+tls://localhost:{port}");
+    for (ca, user, part) in [(&Authority::new(), "ada@", "QUIVER_TLS_CA"), (&authority, "", "QUIVER_USER")] {
+        let (message, hint) = failed(ca, &format!("quiver+tls://{user}localhost:{port}/t"));
+        assert!(message.starts_with(&format!("the node {node} cannot be asked: ")), "{message}");
+        assert_eq!((message.matches("localhost").count(), message.contains("grpc")), (1, false), "{message}");
+        assert!(hint.contains(part) && !hint.contains("--"), "{hint}");
     }
 }
 

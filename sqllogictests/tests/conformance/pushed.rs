@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::TableProvider;
 use datafusion::common::tree_node::{Transformed, TransformedResult};
-use datafusion::common::{Column, Result};
+use datafusion::common::{Column, DFSchema, Result};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{
-    Expr, Filter, Limit, LogicalPlan, Projection, TableScan, TableScanBuilder, lit,
+    Expr, Filter, Limit, LogicalPlan, Projection, TableScan, TableScanBuilder, Union, lit,
 };
 use engine::{Binding, EngineError, PlanContext, Pushdown, RecordBatch, Session};
 use substrait_plans::pushdown::{Node, NodeTable, RemoteTable, ship};
@@ -126,9 +126,23 @@ fn with_remote_tables(
             }
             None => Ok(Transformed::no(LogicalPlan::TableScan(scan))),
         },
+        plan if tables > 0 => Ok(Transformed::yes(with_nulls_of_inputs(plan)?)),
         plan => Ok(Transformed::no(plan)),
     });
     Ok((plan.data()?, tables))
+}
+
+/// Columns of remote tables may be NULL where those of stored ones may not, and so may what is above them.
+fn with_nulls_of_inputs(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Union(union) = plan else { return plan.recompute_schema() };
+    let fields = union.schema.iter().enumerate().map(|(place, (relation, field))| {
+        let is_nullable = |input: &Arc<LogicalPlan>| input.schema().field(place).is_nullable();
+        let is_nullable = union.inputs.iter().any(is_nullable);
+        (relation.cloned(), Arc::new(field.as_ref().clone().with_nullable(is_nullable)))
+    });
+    let metadata = union.schema.metadata().clone();
+    let schema = Arc::new(DFSchema::new_with_metadata(fields.collect(), metadata)?);
+    Ok(LogicalPlan::Union(Union { schema, ..union }))
 }
 
 fn stored(scan: &TableScan) -> Result<Option<Arc<dyn TableProvider>>> {

@@ -56,7 +56,7 @@ impl<'a> Consumer<'a> {
             declared,
             quirks,
             bindings,
-            fresh: Fresh::default(),
+            fresh: Fresh::of(plan),
             lengths: Lengths::default(),
             places,
             none: Extensions::default(),

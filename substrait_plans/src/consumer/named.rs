@@ -1,6 +1,6 @@
 //! Names within a plan. Substrait counts columns; DataFusion finds them by name, and finds the wrong one, or none, where two have the
-//! same. So every column that the consumer makes gets a name that nothing else in the plan has, and every table that is read
-//! twice another name the second time.
+//! same. So every column that the consumer computes gets a name that nothing else in the plan has; one that is only passed on keeps its own,
+//! the first time. Every table that is read twice gets another name the second time.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,20 +12,42 @@ use parking_lot::Mutex;
 
 use super::consume::Consumer;
 use crate::error::PlanError;
+use crate::proto::rel::RelType;
+use crate::proto::{Plan, Rel};
+use crate::walk::{Part, each};
 
-/// Columns of people do not begin so.
+/// What the names of columns begin with that are made here.
 const PREFIX: &str = "__quiver_c";
 
 /// Names that were not given before.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Fresh {
     columns: AtomicUsize,
+    /// Columns of the plan's tables that are called like one that is made here, in small letters.
+    taken: HashSet<String>,
     tables: Mutex<HashSet<String>>,
 }
 
 impl Fresh {
+    /// Of a table come the columns that the plan names, in letters of any case, and no others.
+    pub fn of(plan: &Plan) -> Fresh {
+        let mut taken = HashSet::new();
+        each(plan, &mut |part| {
+            if let Part::Rel(Rel { rel_type: Some(RelType::Read(read)) }) = part {
+                let names = read.base_schema.iter().flat_map(|schema| &schema.names).map(|name| name.to_lowercase());
+                taken.extend(names.filter(|name| name.starts_with(PREFIX)));
+            }
+        });
+        Fresh { columns: AtomicUsize::default(), taken, tables: Mutex::default() }
+    }
+
     pub fn column(&self) -> String {
-        format!("{PREFIX}{}", self.columns.fetch_add(1, Ordering::Relaxed))
+        loop {
+            let name = format!("{PREFIX}{}", self.columns.fetch_add(1, Ordering::Relaxed));
+            if !self.taken.contains(&name) {
+                return name;
+            }
+        }
     }
 
     /// Another name for a table whose name was taken; None the first time. The schema in front of a name does not count: DataFusion

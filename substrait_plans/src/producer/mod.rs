@@ -18,17 +18,13 @@ mod registry;
 mod rel;
 mod writer;
 
-use arrow::datatypes::Schema;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, DFSchema};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::LogicalPlan;
 
 use crate::proto::Plan;
 
 pub use refusal::Refusal;
 
-use expr::is_subquery;
 use writer::Writer;
 
 /// The plan of a query, as the engine has analysed and optimised it. Of `state` only names are used: of the default catalog and
@@ -39,24 +35,4 @@ use writer::Writer;
 /// What the query has that a plan cannot say; then nothing of it should run elsewhere.
 pub fn produce(plan: &LogicalPlan, state: &SessionState) -> Result<Plan, Refusal> {
     Writer::new(state).plan(plan)
-}
-
-/// Whether a condition on the rows of one table can be put into a plan. Columns are found by their names alone.
-///
-/// # Errors
-///
-/// What it has that a plan cannot say.
-pub fn can_ship(expr: &Expr, schema: &Schema) -> Result<(), Refusal> {
-    let has_subquery = expr.exists(|part| Ok(is_subquery(part)))?;
-    if has_subquery {
-        return Err(Refusal::new("a subquery", "it may be about tables that are not where this one is"));
-    }
-    let unqualified = expr.clone().transform(|part| match part {
-        Expr::Column(column) if column.relation.is_some() => {
-            Ok(Transformed::yes(Expr::Column(Column::new_unqualified(column.name))))
-        }
-        part => Ok(Transformed::no(part)),
-    });
-    let schema = DFSchema::try_from(schema.clone())?;
-    Writer::default().expr(&unqualified.data()?, &schema).map(|_| ())
 }

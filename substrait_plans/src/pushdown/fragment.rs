@@ -84,9 +84,16 @@ const ROWS_KNOWN_MAX: usize = 1 << 40;
 
 fn unique(schema: &DFSchema) -> Schema {
     let mut known = HashSet::new();
-    let fields = schema.fields().iter().enumerate().map(|(place, field)| match known.insert(field.name().clone()) {
-        true => Arc::clone(field),
-        false => Arc::new(field.as_ref().clone().with_name(format!("{} #{place}", field.name()))),
+    let fields = schema.fields().iter().enumerate().map(|(place, field)| {
+        let mut name = field.name().clone();
+        // What is made up may be the name of another column.
+        while !known.insert(name.clone()) {
+            name = format!("{name} #{place}");
+        }
+        match name == *field.name() {
+            true => Arc::clone(field),
+            false => Arc::new(field.as_ref().clone().with_name(name)),
+        }
     });
     Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone())
 }
@@ -122,5 +129,25 @@ impl TableProvider for Fragment {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let (schema, projection) = Shipped::columns(self.is_bare, &self.request.schema, projection.cloned());
         Ok(Arc::new(RemoteExec::new(Request { schema, projection, limit, ..self.request.clone() })?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::{DataType, Field};
+
+    use super::*;
+
+    #[test]
+    fn each_column_has_a_name_of_its_own_and_none_that_another_has() {
+        let field = |(place, name): (usize, &&str)| {
+            (Some(TableReference::bare(format!("t{place}"))), Arc::new(Field::new(*name, DataType::Int64, true)))
+        };
+        for names in [["x", "x", "x #1"], ["x #1", "x", "x"], ["x", "x #2", "x"]] {
+            let fields = names.iter().enumerate().map(field).collect();
+            let schema = unique(&DFSchema::new_with_metadata(fields, Default::default()).unwrap());
+            let found: HashSet<&String> = schema.fields().iter().map(|field| field.name()).collect();
+            assert_eq!(found.len(), 3, "{found:?}");
+        }
     }
 }

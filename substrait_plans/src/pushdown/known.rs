@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 
 use super::node::{Node, NodeError, NodeRows, NodeTable};
 
-/// A column that was added is seen after so long. One that is gone or has another type is seen at once, because the node refuses a
-/// plan that names it.
+/// A column that was added is seen after so long. That one is gone or has another type is seen as soon as it is used: the node refuses
+/// a plan that names it, and rows of a whole table are held against what was told. That a column is NOT NULL is never believed, as a
+/// plan need not name what was left out for it.
 const KEPT: Duration = Duration::from_secs(30);
 /// More tables than this are told anew each time.
 const TABLES_MAX: usize = 1_000;

@@ -46,7 +46,8 @@ pub struct Shipment {
 }
 
 impl Shipment {
-    /// Whether nothing is left to do here but to take the rows, and to put columns and names in their places.
+    /// Whether nothing is left to do here but to take the rows, and to put columns and names in their places. Only the conformance suite
+    /// asks: it counts such queries.
     pub fn is_whole(&self) -> bool {
         is_settled(&self.plan) && matches!(whose(&self.plan), Ok(Whose::Node(_)))
     }

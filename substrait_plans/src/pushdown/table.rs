@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
@@ -39,7 +39,7 @@ pub struct RemoteTable {
 
 impl RemoteTable {
     pub fn new(node: Arc<dyn Node>, namespace: String, name: String, table: NodeTable, level: Pushdown) -> RemoteTable {
-        RemoteTable { node, namespace, name, schema: table.schema, rows: table.rows, level }
+        RemoteTable { node, namespace, name, schema: Arc::new(with_nulls(&table.schema)), rows: table.rows, level }
     }
 
     /// Asks the node what the table is.
@@ -61,7 +61,7 @@ impl RemoteTable {
         TableReference::partial(self.namespace.as_str(), self.name.as_str())
     }
 
-    /// Its columns as the node has told them.
+    /// Its columns as the node has told them, but that each may be NULL.
     pub fn table_schema(&self) -> &SchemaRef {
         &self.schema
     }
@@ -161,6 +161,16 @@ impl RemoteTable {
         }
         refused.is_none()
     }
+}
+
+/// A node may drop NOT NULL after it was asked, and a plan from which the optimiser here has taken `IS NULL` would not tell it that this
+/// was believed. What is read out of a struct may be NULL by then where the struct may, so fields in it stay as they are.
+fn with_nulls(schema: &Schema) -> Schema {
+    let fields = schema.fields().iter().map(|field| match field.is_nullable() {
+        true => Arc::clone(field),
+        false => Arc::new(field.as_ref().clone().with_nullable(true)),
+    });
+    Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone())
 }
 
 #[async_trait]

@@ -15,7 +15,7 @@ mod queries;
 pub use expressions::{kind_of_expression, parts_of_expression};
 pub use parts::{kind_of_rel, parts_of_rel};
 pub use place::{Place, Step};
-pub use queries::{tables, tables_of, typed_parameters};
+pub use queries::{bound_parameters, tables, tables_of, typed_parameters};
 
 use crate::error::PlanError;
 use crate::proto::{Expression, Plan, Rel, plan_rel};
@@ -40,7 +40,8 @@ pub fn root(plan: &Plan) -> Result<(&Rel, Place<'static>), PlanError> {
     Ok((rel, Place::root()))
 }
 
-/// Visits every relation and expression of a plan, each before its parts. Parts that are missing are left out.
+/// Visits every relation and expression of a plan that is run, each before its parts. Parts that are missing are left out, and so are
+/// best-effort filters: nothing is made of them, so that a table or a parameter only there is not asked for.
 pub fn each<'a>(plan: &'a Plan, visit: &mut dyn FnMut(Part<'a>)) {
     if let Ok((rel, place)) = root(plan) {
         each_below(Part::Rel(rel), &place, visit);
@@ -53,7 +54,7 @@ fn each_below<'a>(part: Part<'a>, place: &Place<'_>, visit: &mut dyn FnMut(Part<
         Part::Rel(rel) => parts_of_rel(rel, place),
         Part::Expression(expression) => parts_of_expression(expression, place),
     };
-    for (step, part) in parts.unwrap_or_default() {
+    for (step, part) in parts.unwrap_or_default().into_iter().filter(|(step, _)| step.field != "best_effort_filter") {
         each_below(part, &place.at(step), visit);
     }
 }

@@ -1,6 +1,6 @@
 //! What is asked of a plan before it runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::{Part, each};
 use crate::proto::expression::RexType;
@@ -46,6 +46,12 @@ pub fn typed_parameters(plan: &Plan) -> BTreeMap<u32, Option<&Type>> {
             *data_type = data_type.or(parameter.r#type.as_ref());
         }
     });
-    parameters.retain(|anchor, _| !plan.parameter_bindings.iter().any(|binding| binding.parameter_anchor == *anchor));
+    let bound = bound_parameters(plan);
+    parameters.retain(|anchor, _| !bound.contains(anchor));
     parameters
+}
+
+/// The anchors of the parameters that have a value in the plan.
+pub fn bound_parameters(plan: &Plan) -> HashSet<u32> {
+    plan.parameter_bindings.iter().map(|binding| binding.parameter_anchor).collect()
 }

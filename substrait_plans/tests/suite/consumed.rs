@@ -1,8 +1,10 @@
 //! Plans that are read: what the library gets wrong, one test each; what is refused; plans that nobody should send.
 
 mod aggregates;
+mod alike;
 mod bad;
 mod expressions;
+mod intricate;
 mod joins;
 mod mutated;
 mod refused;

@@ -1,5 +1,7 @@
 //! Tables of another node, with a real engine on each side and no network between them.
 
+mod changes;
+
 use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};

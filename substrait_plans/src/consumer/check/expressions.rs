@@ -1,5 +1,6 @@
 //! Expressions: what they refer to is there, their types and functions are known.
 
+use super::sizes::Size;
 use super::widths::in_range;
 use super::{Check, calls};
 use crate::consumer::exprs::{literal, sort_direction};
@@ -13,14 +14,19 @@ use crate::proto::expression::{FieldReference, RexType, Subquery};
 use crate::walk::{Part, Place, kind_of_expression, parts_of_expression};
 
 impl Check<'_> {
-    /// `scope` is the number of columns that the expression sees.
-    pub fn expression(&mut self, expression: &Expression, scope: usize, place: &Place<'_>) -> Result<(), PlanError> {
+    /// The size of the expression; `scope`: those of the columns that it sees.
+    pub fn expression(&mut self, expression: &Expression, scope: &[usize], place: &Place<'_>) -> Result<Size, PlanError> {
+        let mut size = Size::ONE;
         let kind = expression.rex_type.as_ref().ok_or_else(|| PlanError::missing("the kind of the expression", place))?;
         match kind {
             RexType::Literal(of) => drop(literal(&self.types, of, place)?),
-            RexType::Selection(reference) => self.reference(reference, scope, place)?,
+            RexType::Selection(reference) => size = self.reference(reference, scope, place)?,
             RexType::ScalarFunction(call) => calls::scalar(&self.finder, call, place)?,
             RexType::WindowFunction(call) => {
+                if !self.windows {
+                    let what = "a function over a window that is not in the expressions of a project, or is within another such function,";
+                    return Err(PlanError::unsupported(what, place));
+                }
                 calls::window(&self.finder, call, place)?;
                 call.sorts.iter().try_for_each(|sort| sort_direction(sort, place).map(|_| ()))?;
             }
@@ -36,7 +42,7 @@ impl Check<'_> {
             }
             RexType::Subquery(subquery) => one_needle(subquery, place)?,
             RexType::DynamicParameter(parameter) => {
-                let bound = self.plan.parameter_bindings.iter().any(|binding| binding.parameter_anchor == parameter.parameter_reference);
+                let bound = self.bound.contains(&parameter.parameter_reference);
                 match &parameter.r#type {
                     Some(of) => drop(self.types.data_type(of, place)?),
                     None if bound => {}
@@ -48,13 +54,17 @@ impl Check<'_> {
             }
             _ => {}
         }
+        // A window has its rows before there is another, and a subquery says for itself where it has some.
+        let windows = self.windows;
+        let within = windows && !matches!(kind, RexType::WindowFunction(_));
         for (step, part) in parts_of_expression(expression, place)? {
             let place = place.at(step);
+            self.windows = within;
             match part {
-                Part::Expression(part) => self.expression(part, scope, &place)?,
+                Part::Expression(part) => size.add(self.expression(part, scope, &place)?),
                 Part::Rel(rel) => {
-                    self.outer.push(scope);
-                    let width = self.rel(rel, &place)?;
+                    self.outer.push(scope.to_vec());
+                    let width = self.rel(rel, &place)?.len();
                     self.outer.pop();
                     if width != 1 && !step.field.starts_with("set_predicate") {
                         return Err(PlanError::invalid(format!("a subquery of {width} columns, where it is compared as one"), &place));
@@ -62,31 +72,35 @@ impl Check<'_> {
                 }
             }
         }
-        Ok(())
+        self.windows = windows;
+        Ok(size.made(kind))
     }
 
-    fn reference(&self, reference: &FieldReference, scope: usize, place: &Place<'_>) -> Result<(), PlanError> {
+    fn reference(&self, reference: &FieldReference, scope: &[usize], place: &Place<'_>) -> Result<Size, PlanError> {
         let direct = match &reference.reference_type {
             Some(ReferenceType::DirectReference(direct)) => direct,
             Some(ReferenceType::MaskedReference(_)) => return Err(PlanError::unsupported("a masked reference", place)),
             None => return Err(PlanError::missing("the field", place)),
         };
-        let width = match &reference.root_type {
+        let columns: &[usize] = match &reference.root_type {
             None | Some(RootType::RootReference(_)) => scope,
             Some(RootType::OuterReference(outer)) => {
                 let steps = outer.steps_out as usize;
                 let around = self.outer.len().checked_sub(steps).and_then(|index| self.outer.get(index));
                 let said = || format!("a reference {steps} queries out, where there are {}", self.outer.len());
-                *around.ok_or_else(|| PlanError::invalid(said(), place))?
+                around.ok_or_else(|| PlanError::invalid(said(), place))?
             }
             // What the expression has is known when its type is.
-            Some(RootType::Expression(_)) => return Ok(()),
+            Some(RootType::Expression(_)) => return Ok(Size::ONE),
             Some(RootType::LambdaParameterReference(_)) => {
                 return Err(PlanError::unsupported("the parameter of a lambda", place));
             }
         };
         match &direct.reference_type {
-            Some(Segment::StructField(field)) => in_range(field.field, width, "a reference to", place).map(|_| ()),
+            Some(Segment::StructField(field)) => {
+                let index = in_range(field.field, columns.len(), "a reference to", place)?;
+                Ok(Size::of_column(columns.get(index).copied().unwrap_or(1)))
+            }
             Some(_) => Err(PlanError::invalid("a reference into a row that is no field", place)),
             None => Err(PlanError::missing("the field", place)),
         }

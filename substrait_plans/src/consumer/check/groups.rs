@@ -5,6 +5,8 @@ use crate::proto::{AggregateRel, Expression};
 
 /// In an older plan with several groupings the expressions are compared with each other.
 const EXPRESSIONS_MAX: usize = 1_000;
+/// The rows are grouped anew for each.
+const SETS_MAX: usize = 1_000;
 
 /// What is grouped by, and in which combinations.
 #[derive(Debug)]
@@ -17,9 +19,12 @@ pub struct Groups<'a> {
 
 /// # Errors
 ///
-/// A reference is out of range, or an expression is in no grouping.
+/// There are too many sets, a reference is out of range, or an expression is in no grouping.
 #[expect(deprecated, reason = "the field of plans before 0.60")]
 pub fn groups_of<'a>(aggregate: &'a AggregateRel, place: &dyn std::fmt::Display) -> Result<Groups<'a>, PlanError> {
+    if aggregate.groupings.len() > SETS_MAX {
+        return Err(PlanError::TooMany { what: "grouping sets", limit: SETS_MAX });
+    }
     if !aggregate.grouping_expressions.is_empty() {
         return referenced(aggregate, place);
     }

@@ -5,6 +5,7 @@
 //!
 //! - `rels.rs` each relation and its parts
 //! - `widths.rs` how many columns each has, so that references and emits are in range
+//! - `sizes.rs` how large expressions become when columns stand for what they are made of
 //! - `groups.rs` the groupings of an aggregate, as old and as new plans write them
 //! - `kinds.rs` which relations are read, and what they may carry
 //! - `expressions.rs` expressions, `calls.rs` calls of functions
@@ -14,9 +15,10 @@ mod expressions;
 mod groups;
 mod kinds;
 mod rels;
+mod sizes;
 mod widths;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use datafusion::execution::SessionState;
 
@@ -28,6 +30,7 @@ use super::functions::Finder;
 use crate::declared::Declared;
 use crate::error::PlanError;
 use crate::proto::Plan;
+use crate::proto::rel::RelType;
 use crate::quirks::Quirks;
 use crate::types::TypeReader;
 use crate::walk;
@@ -37,6 +40,8 @@ const COLUMNS_MAX: usize = 10_000;
 /// Columns of all relations together: a plan of 1 MB can ask for a wide schema again and again.
 const COLUMNS_TOTAL_MAX: usize = 100_000;
 const RELS_MAX: usize = 2_000;
+/// References to what is grouped by, of all relations together: a plan packs them, so that decoding counts a million as one field.
+const REFERENCES_MAX: usize = 100_000;
 
 /// The places of the relations by their addresses, if the plan can be read.
 pub fn check(plan: &Plan, state: &SessionState) -> Result<HashMap<usize, String>, PlanError> {
@@ -47,13 +52,16 @@ pub fn check(plan: &Plan, state: &SessionState) -> Result<HashMap<usize, String>
     let declared = Declared::of(plan);
     let quirks = Quirks::of(plan);
     let mut check = Check {
-        plan,
+        bound: walk::bound_parameters(plan),
         finder: Finder { declared: &declared, quirks, state },
         types: TypeReader { declared: &declared, numbered: quirks.numbered_variations },
         quirks,
         places: HashMap::new(),
         columns: 0,
+        references: 0,
+        growth: 0,
         outer: Vec::new(),
+        windows: false,
     };
     check.rel(rel, &place)?;
     Ok(check.places)
@@ -61,25 +69,45 @@ pub fn check(plan: &Plan, state: &SessionState) -> Result<HashMap<usize, String>
 
 /// The walk through one plan.
 struct Check<'a> {
-    plan: &'a Plan,
+    /// Parameters that have a value in the plan.
+    bound: HashSet<u32>,
     finder: Finder<'a>,
     types: TypeReader<'a>,
     quirks: Quirks,
     places: HashMap<usize, String>,
     columns: usize,
-    /// The columns that the queries around this one see, the innermost last.
-    outer: Vec<usize>,
+    references: usize,
+    /// By how much the expressions become larger than they are in the plan.
+    growth: usize,
+    /// The sizes of the columns that the queries around this one see, the innermost last.
+    outer: Vec<Vec<usize>>,
+    /// Whether windows are made where the walk is.
+    windows: bool,
 }
 
 impl Check<'_> {
     fn count_columns(&mut self, columns: usize) -> Result<(), PlanError> {
-        if columns > COLUMNS_MAX {
-            return Err(PlanError::TooMany { what: "columns in one relation", limit: COLUMNS_MAX });
-        }
+        check_columns(columns)?;
         self.columns += columns;
         match self.columns > COLUMNS_TOTAL_MAX {
             true => Err(PlanError::TooMany { what: "columns in all relations together", limit: COLUMNS_TOTAL_MAX }),
             false => Ok(()),
         }
+    }
+
+    fn count_references(&mut self, rel: &RelType) -> Result<(), PlanError> {
+        let RelType::Aggregate(aggregate) = rel else { return Ok(()) };
+        self.references += aggregate.groupings.iter().map(|grouping| grouping.expression_references.len()).sum::<usize>();
+        match self.references > REFERENCES_MAX {
+            true => Err(PlanError::TooMany { what: "references to grouping expressions", limit: REFERENCES_MAX }),
+            false => Ok(()),
+        }
+    }
+}
+
+fn check_columns(columns: usize) -> Result<(), PlanError> {
+    match columns > COLUMNS_MAX {
+        true => Err(PlanError::TooMany { what: "columns in one relation", limit: COLUMNS_MAX }),
+        false => Ok(()),
     }
 }

@@ -1,13 +1,14 @@
 //! Each relation: its inputs, then how many columns it has, then its expressions, then what it emits.
 
-use super::{Check, RELS_MAX, kinds, widths};
+use super::{Check, RELS_MAX, kinds, sizes, widths};
 use crate::error::PlanError;
 use crate::proto::Rel;
+use crate::proto::rel::RelType;
 use crate::walk::{Part, Place, parts_of_rel};
 
 impl Check<'_> {
-    /// The number of columns that the relation gives.
-    pub fn rel(&mut self, rel: &Rel, place: &Place<'_>) -> Result<usize, PlanError> {
+    /// The sizes of the columns that the relation gives.
+    pub fn rel(&mut self, rel: &Rel, place: &Place<'_>) -> Result<Vec<usize>, PlanError> {
         if self.places.len() == RELS_MAX {
             return Err(PlanError::TooMany { what: "relations", limit: RELS_MAX });
         }
@@ -21,17 +22,28 @@ impl Check<'_> {
                 inputs.push(self.rel(input, &place.at(*step))?);
             }
         }
-        let direct = self.direct_width(kind, &inputs, place)?;
+        self.count_references(kind)?;
+        let widths: Vec<usize> = inputs.iter().map(Vec::len).collect();
+        let direct = self.direct_width(kind, &widths, place)?;
         self.count_columns(direct)?;
+        let scopes = self.scopes(kind, &inputs, direct, place)?;
+        let mut made = Vec::new();
         for (step, part) in &parts {
             if let Part::Expression(expression) = part {
-                let scope = widths::scope(kind, step.field, &inputs, direct);
-                self.expression(expression, scope, &place.at(*step))?;
+                let scope = scopes.of(step.field);
+                self.windows = matches!(kind, RelType::Project(_));
+                let place = place.at(*step);
+                let size = self.expression(expression, scope, &place)?;
+                self.count_growth(kind, size, &place)?;
+                if sizes::become_columns(kind, step.field) {
+                    made.push(size.whole);
+                }
             }
         }
         self.calls_of(kind, place)?;
         let width = widths::emitted(kinds::common(kind), direct, place)?;
         self.count_columns(width)?;
-        Ok(width)
+        let direct = self.sizes(kind, &inputs, &made, direct, place)?;
+        Ok(sizes::emitted(kind, direct))
     }
 }

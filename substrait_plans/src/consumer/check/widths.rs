@@ -1,7 +1,7 @@
-//! How many columns a relation has, before and after what it emits, and how many an expression of it sees.
+//! How many columns a relation has, before and after what it emits.
 
 use super::kinds::{self, Sides};
-use super::{Check, groups_of};
+use super::{Check, check_columns, groups_of};
 use crate::error::PlanError;
 use crate::proto::expression::MaskExpression;
 use crate::proto::read_rel::{NamedTable, ReadType};
@@ -67,19 +67,11 @@ impl Check<'_> {
     }
 }
 
-/// The columns that an expression in `field` of a relation sees.
-pub fn scope(kind: &RelType, field: &str, inputs: &[usize], direct: usize) -> usize {
-    match (kind, field) {
-        (RelType::Read(read), "filter" | "best_effort_filter") => read.base_schema.as_ref().map_or(0, base_width),
-        (RelType::Read(_) | RelType::Fetch(_), _) => 0,
-        (RelType::Join(_), "post_join_filter") => direct,
-        _ => inputs.iter().sum(),
-    }
-}
-
 /// The columns that are left.
 pub fn emitted(common: Option<&RelCommon>, direct: usize, place: &Place<'_>) -> Result<usize, PlanError> {
     let Some(EmitKind::Emit(emit)) = common.and_then(|common| common.emit_kind.as_ref()) else { return Ok(direct) };
+    // Each takes a byte or two in a plan.
+    check_columns(emit.output_mapping.len())?;
     for index in &emit.output_mapping {
         in_range(*index, direct, "an emit of", place)?;
     }
@@ -111,7 +103,7 @@ pub fn mask(mask: Option<&MaskExpression>, width: usize, place: &dyn std::fmt::D
     columns.collect::<Result<_, _>>().map(Some)
 }
 
-fn base_width(schema: &NamedStruct) -> usize {
+pub fn base_width(schema: &NamedStruct) -> usize {
     schema.r#struct.as_ref().map_or(0, |columns| columns.types.len())
 }
 

@@ -11,6 +11,7 @@ use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
 use super::literal::literal;
 use crate::consumer::consume::Consumer;
 use crate::consumer::named::column;
+use crate::consumer::relabel::relabelled;
 use crate::error::PlanError;
 use crate::proto::expression::field_reference::{ReferenceType, RootType};
 use crate::proto::expression::reference_segment::ReferenceType as Segment;
@@ -64,7 +65,7 @@ fn within(consumer: &Consumer<'_>, mut value: Expr, mut rest: Option<&ReferenceS
     while let Some(segment) = rest {
         (value, rest) = match &segment.reference_type {
             Some(Segment::StructField(field)) => {
-                let name = field_name(&value.get_type(schema)?, field.field)?;
+                let (value, name) = told_apart(value, schema, field.field)?;
                 (state.udf("get_field")?.call(vec![value, lit(name)]), field.child.as_deref())
             }
             Some(Segment::ListElement(item)) => {
@@ -86,12 +87,20 @@ fn within(consumer: &Consumer<'_>, mut value: Expr, mut rest: Option<&ReferenceS
     Ok(value)
 }
 
-fn field_name(of: &DataType, index: i32) -> Result<String, PlanError> {
-    let DataType::Struct(fields) = of else {
-        return Err(PlanError::invalid(format!("a reference to field {index} of {of}, which has none"), PLACE));
+/// The struct, and the name by which DataFusion finds its `index`-th field. Of several with one name it would take the first: those get
+/// other names beforehand.
+fn told_apart(of: Expr, schema: &DFSchema, index: i32) -> DfResult<(Expr, String)> {
+    let data_type = of.get_type(schema)?;
+    let DataType::Struct(fields) = &data_type else {
+        return Err(PlanError::invalid(format!("a reference to field {index} of {data_type}, which has none"), PLACE).into());
     };
-    let field = usize::try_from(index).ok().and_then(|index| fields.get(index));
-    field.map(|field| field.name().clone()).ok_or_else(|| {
-        PlanError::invalid(format!("a reference to field {index}, where there are {}", fields.len()), PLACE)
-    })
+    let Some(field) = usize::try_from(index).ok().and_then(|index| fields.get(index)) else {
+        return Err(PlanError::invalid(format!("a reference to field {index}, where there are {}", fields.len()), PLACE).into());
+    };
+    if fields.iter().filter(|other| other.name() == field.name()).count() == 1 {
+        return Ok((of, field.name().clone()));
+    }
+    let numbered = fields.iter().enumerate().map(|(number, field)| field.as_ref().clone().with_name(format!("c{number}")));
+    let numbered = DataType::Struct(numbered.collect());
+    Ok((relabelled(of, numbered), format!("c{index}")))
 }

@@ -1,4 +1,5 @@
-//! Calls of aggregates: the measures of an aggregation, and aggregates over windows.
+//! Calls of aggregates: the measures of an aggregation, and aggregates over windows. `check/` asks here too which phases are done,
+//! and `windows.rs` what is DISTINCT.
 
 use std::sync::Arc;
 
@@ -6,7 +7,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result as DfResult};
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::expr::AggregateFunction as AggregateCall;
-use datafusion::logical_expr::{AggregateUDF, Expr, lit};
+use datafusion::logical_expr::{AggregateUDF, Expr, ExprSchemable, lit};
 use datafusion::scalar::ScalarValue;
 
 use super::aggregates::Form;
@@ -92,7 +93,7 @@ pub fn chosen(
         Form::Named(name) => (name, After::Nothing),
         Form::Count => ("count", After::Nothing),
         Form::SumOrZero => ("sum", After::ZeroIfNull),
-        Form::Average => ("avg", whole_average(consumer, function.origin, &arguments, output, schema, &place)?),
+        Form::Average => ("avg", whole_average(consumer, function.origin, &mut arguments, output, schema, &place)?),
         Form::Median => match enumeration(&mut arguments).as_deref() {
             None | Some("EXACT") => ("median", After::Nothing),
             Some("APPROXIMATE") => ("approx_median", After::Nothing),
@@ -113,19 +114,26 @@ fn counted(name: &str, values: Vec<Expr>) -> Vec<Expr> {
     if name == "count" && values.is_empty() { vec![lit(1_i64)] } else { values }
 }
 
-/// The average of whole numbers is one in the standard, cut at the point, and a floating-point number here.
+/// Holds every whole number of 64 bits, with or without a sign.
+const WHOLE: DataType = DataType::Decimal128(20, 0);
+
+/// The average of whole numbers is one in the standard, cut at the point. Here it is a floating-point number, which has not the digits of
+/// large ones: as decimals they keep them.
 fn whole_average(
     consumer: &Consumer<'_>,
     origin: Origin,
-    arguments: &Arguments,
+    arguments: &mut Arguments,
     output: Option<&Type>,
     schema: &DFSchema,
     place: &str,
 ) -> DfResult<After> {
-    let (Origin::Standard, Some(output), Some(value)) = (origin, output, arguments.values.first()) else { return Ok(After::Nothing) };
+    let (Origin::Standard, Some(output), Some(value)) = (origin, output, arguments.values.first_mut()) else { return Ok(After::Nothing) };
     let output = consumer.types().data_type(output, &place)?;
-    let value = datafusion::logical_expr::ExprSchemable::get_type(value, schema)?;
-    Ok(if output.is_integer() && value.is_integer() { After::Cast(output) } else { After::Nothing })
+    if !output.is_integer() || !value.get_type(schema)?.is_integer() {
+        return Ok(After::Nothing);
+    }
+    *value = cast(value.clone(), WHOLE);
+    Ok(After::Cast(output))
 }
 
 /// As an option, or as an enumeration in plans before 0.20.
@@ -141,6 +149,7 @@ fn unknown(enumeration: &str, place: &str) -> PlanError {
     PlanError::invalid(format!("the enumeration {} as an argument", enumeration.escape_default()), place)
 }
 
+/// Also of a function over a window.
 pub fn is_distinct(invocation: i32, place: &str) -> Result<bool, PlanError> {
     match AggregationInvocation::try_from(invocation) {
         Ok(AggregationInvocation::Distinct) => Ok(true),
@@ -149,8 +158,8 @@ pub fn is_distinct(invocation: i32, place: &str) -> Result<bool, PlanError> {
     }
 }
 
-/// Only whole aggregations. What says nothing is one: the standard has it otherwise, but no producer of parts leaves it open, and several
-/// producers of whole ones do.
+/// Only whole aggregations, as `check/` asks before there is a call. What says nothing is one: the standard has it otherwise, but no producer
+/// of parts leaves it open, and several producers of whole ones do.
 pub fn check_phase(phase: i32, place: &dyn std::fmt::Display) -> Result<(), PlanError> {
     match AggregationPhase::try_from(phase) {
         Ok(AggregationPhase::InitialToResult | AggregationPhase::Unspecified) => Ok(()),

@@ -9,6 +9,7 @@
 //!
 //! - `find.rs` which function an anchor means, `table.rs` what a table says of one
 //! - `arguments.rs` arguments and `options.rs` options of a call, `call.rs` both together
+//! - `measure.rs` measures of an aggregation, and what windows and `check/` need of them
 //! - `logic.rs`, `numbers.rs`, `text.rs`, `datetime.rs` functions that are built of others
 //! - `frame.rs` the frame of a window
 

@@ -1,7 +1,8 @@
-//! Scalar functions of Substrait's own extensions that are done here, as of 0.85. Those that are not in the table: `factorial` of decimals
-//! and the like are found by their types; `log1p`, `round_temporal`, `round_calendar`, `extract_boolean`, `strptime_time`, `count_substring`,
-//! `regexp_*` but `regexp_replace`, `replace_slice`, `swapcase`, `capitalize`, `title`, `center`, `index_in`, `shift_right_unsigned`, the
-//! functions of lists that take lambdas, and geometry.
+//! Scalar functions of Substrait's own extensions that are done here, as of 0.85. A function is found by its name without the signature: which
+//! types it takes, such as whether `factorial` takes decimals, is DataFusion's to say. Not in the table, and so refused: `log1p`,
+//! `round_temporal`, `round_calendar`, `extract_boolean`, `strptime_time`, `count_substring`, `regexp_*` but `regexp_replace`,
+//! `replace_slice`, `swapcase`, `capitalize`, `title`, `center`, `index_in`, `shift_right_unsigned`, the functions of lists that take lambdas,
+//! and geometry.
 
 use datafusion::logical_expr::{Expr, Operator};
 

@@ -1,6 +1,8 @@
 //! Aggregations. The library reads the column by which DataFusion tells grouping sets apart as one of the measures, indexes groups with what
 //! the plan says, and drops phases and options.
 
+use std::collections::{HashMap, HashSet};
+
 use datafusion::common::{Column, DFSchema, Result as DfResult};
 use datafusion::logical_expr::{Aggregate, Case, Expr, GroupingSet, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
@@ -41,7 +43,7 @@ pub async fn aggregate(consumer: &Consumer<'_>, rel: &AggregateRel) -> DfResult<
     }
 }
 
-/// Measures that are the same are made once: DataFusion has them by name.
+/// Measures that are the same are made once.
 #[derive(Default)]
 struct Measures {
     made: Vec<Expr>,
@@ -57,6 +59,16 @@ impl Measures {
             self.made.len() - 1
         });
         self.wanted.push((index, after));
+    }
+
+    /// DataFusion's name of a call leaves casts out, and so two calls may have the same: the second gets another.
+    fn calls(&self, consumer: &Consumer<'_>) -> Vec<Expr> {
+        let mut names = HashSet::new();
+        let calls = self.made.iter().map(|made| match names.insert(made.schema_name().to_string()) {
+            true => made.clone(),
+            false => made.clone().alias(consumer.fresh.column()),
+        });
+        calls.collect()
     }
 
     /// The measures as columns of `schema`, where those that were made begin at `first`.
@@ -104,15 +116,10 @@ fn as_columns(consumer: &Consumer<'_>, input: LogicalPlan, keys: Vec<Expr>) -> D
 }
 
 fn of_one_set(consumer: &Consumer<'_>, input: LogicalPlan, keys: &[Column], measures: Measures) -> DfResult<LogicalPlan> {
-    let mut groups: Vec<Expr> = Vec::with_capacity(keys.len());
-    for key in keys {
-        let key = Expr::Column(key.clone());
-        if !groups.contains(&key) {
-            groups.push(key);
-        }
-    }
+    let mut known = HashSet::new();
+    let groups: Vec<Expr> = keys.iter().filter(|key| known.insert(*key)).map(|key| Expr::Column(key.clone())).collect();
     let first = groups.len();
-    let plan = LogicalPlanBuilder::from(input).aggregate(groups, measures.made.clone())?.build()?;
+    let plan = LogicalPlanBuilder::from(input).aggregate(groups, measures.calls(consumer))?.build()?;
     let mut columns = Columns::new(consumer);
     keys.iter().for_each(|key| columns.push(Expr::Column(key.clone())));
     measures.pass(consumer, plan.schema(), first, &mut columns)?;
@@ -129,25 +136,26 @@ fn of_sets(
     // In the order in which DataFusion finds them, which is that of its bits.
     let mut order: Vec<&Column> = Vec::new();
     let in_sets = sets.iter().map(|set| {
-        let mut members: Vec<&Column> = Vec::with_capacity(set.len());
+        let mut members: Vec<&Column> = Vec::new();
         for index in set {
             let key = keys.get(*index).ok_or_else(|| PlanError::invalid("a group that is not there", "an aggregate"))?;
-            if !members.contains(&key) {
-                members.push(key);
-            }
             if !order.contains(&key) {
                 order.push(key);
+            }
+            // Before the next one is looked for among those that there are.
+            if order.len() > SET_EXPRESSIONS_MAX {
+                return Err(PlanError::TooMany { what: "expressions in grouping sets", limit: SET_EXPRESSIONS_MAX });
+            }
+            if !members.contains(&key) {
+                members.push(key);
             }
         }
         Ok(members)
     });
     let in_sets = in_sets.collect::<Result<Vec<_>, PlanError>>()?;
-    if order.len() > SET_EXPRESSIONS_MAX {
-        return Err(PlanError::TooMany { what: "expressions in grouping sets", limit: SET_EXPRESSIONS_MAX }.into());
-    }
     let expressions = in_sets.iter().map(|set| set.iter().map(|key| Expr::Column((*key).clone())).collect()).collect();
     let grouping = Expr::GroupingSet(GroupingSet::GroupingSets(expressions));
-    let plan = LogicalPlanBuilder::from(input).aggregate([grouping], measures.made.clone())?.build()?;
+    let plan = LogicalPlanBuilder::from(input).aggregate([grouping], measures.calls(consumer))?.build()?;
     let mut columns = Columns::new(consumer);
     keys.iter().for_each(|key| columns.push(Expr::Column(key.clone())));
     measures.pass(consumer, plan.schema(), order.len() + 1, &mut columns)?;
@@ -163,9 +171,12 @@ fn set_index(sets: &[Vec<&Column>], order: &[&Column]) -> Expr {
         let bits = order.iter().rev().enumerate().filter(|(_, key)| !set.contains(key));
         bits.fold(0_u64, |mask, (bit, _)| mask | 1 << bit)
     };
+    let mut counts: HashMap<u64, u64> = HashMap::new();
     let branches = sets.iter().enumerate().map(|(index, set)| {
-        let before = sets[..index].iter().filter(|other| mask(other) == mask(set)).count() as u64;
-        let number = before << order.len() | mask(set);
+        let mask = mask(set);
+        let count = counts.entry(mask).or_default();
+        let number = *count << order.len() | mask;
+        *count += 1;
         (Box::new(lit(number)), Box::new(lit(index as i32)))
     });
     let number = Expr::Column(Column::from_name(Aggregate::INTERNAL_GROUPING_ID));

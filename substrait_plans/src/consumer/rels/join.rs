@@ -44,7 +44,8 @@ pub async fn cross(consumer: &Consumer<'_>, rel: &CrossRel) -> DfResult<LogicalP
     LogicalPlanBuilder::from(left).cross_join(right)?.build()
 }
 
-/// Equalities become keys by themselves. `IS NOT DISTINCT FROM` does only if all keys are of that kind: a join has one rule for NULLs.
+/// DataFusion makes keys of equalities by itself, and none of `IS NOT DISTINCT FROM`: that is done here, but only where no equality stands
+/// beside it, since a join has one rule for NULLs in all its keys. Where one does, it stays a filter of the join.
 fn joined(left: LogicalPlan, right: LogicalPlan, join_type: JoinType, condition: Expr) -> DfResult<LogicalPlan> {
     let is_true = |term: &Expr| matches!(term, Expr::Literal(ScalarValue::Boolean(Some(true)), _));
     let mut terms = split_conjunction_owned(condition);

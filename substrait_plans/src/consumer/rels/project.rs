@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 
 use datafusion::common::{DFSchemaRef, Result as DfResult};
-use datafusion::logical_expr::utils::find_window_exprs;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use super::input;
+use super::window::with_windows;
 use crate::consumer::consume::Consumer;
 use crate::consumer::exprs::expressions;
 use crate::consumer::named::{Columns, column};
@@ -25,9 +25,10 @@ pub async fn project(consumer: &Consumer<'_>, rel: &ProjectRel) -> DfResult<Logi
         None => (0..width + exprs.len()).collect(),
     };
     let mut seen = HashSet::new();
-    let is_repeated = emitted.iter().any(|index| !seen.insert(*index) && exprs.get(index.wrapping_sub(width)).is_some_and(Expr::is_volatile));
-    if is_repeated {
-        // One call of random() is one value, however often it is emitted.
+    let is_made = |index: usize| exprs.get(index.wrapping_sub(width)).is_some_and(|expr| !matches!(expr, Expr::Column(_) | Expr::Literal(..)));
+    if emitted.iter().any(|index| !seen.insert(*index) && is_made(*index)) {
+        // One call of random() is one value, however often it is emitted; and a copy of a long expression for each time it is would be
+        // far more than the plan.
         let all = (0..width + exprs.len()).collect::<Vec<_>>();
         let made = made(consumer, input, exprs, &all, width)?;
         return pick(consumer, made, &emitted);
@@ -39,22 +40,15 @@ pub async fn project(consumer: &Consumer<'_>, rel: &ProjectRel) -> DfResult<Logi
 fn made(consumer: &Consumer<'_>, input: LogicalPlan, exprs: Vec<Expr>, emitted: &[usize], width: usize) -> DfResult<LogicalPlan> {
     let schema = DFSchemaRef::clone(input.schema());
     let mut columns = Columns::new(consumer);
-    let mut windows: Vec<Expr> = Vec::new();
+    let mut kept = Vec::with_capacity(emitted.len());
     for index in emitted {
-        match index.checked_sub(width) {
-            None => columns.pass(&schema, *index)?,
-            Some(index) => {
-                let expr = exprs.get(index).ok_or_else(|| out_of_range(index + width))?;
-                for window in find_window_exprs([expr]) {
-                    if !windows.contains(&window) {
-                        windows.push(window);
-                    }
-                }
-                columns.push(expr.clone());
-            }
-        }
+        kept.push(match index.checked_sub(width) {
+            None => column(&schema, *index)?,
+            Some(index) => exprs.get(index).cloned().ok_or_else(|| out_of_range(index + width))?,
+        });
     }
-    let input = if windows.is_empty() { input } else { LogicalPlanBuilder::window_plan(input, windows)? };
+    let (input, kept) = with_windows(consumer, input, kept)?;
+    kept.into_iter().for_each(|expr| columns.push(expr));
     columns.over(input)
 }
 

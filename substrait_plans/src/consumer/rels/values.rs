@@ -1,12 +1,12 @@
 //! Rows that are in the plan. The library takes their types as they come and calls the columns as it finds them; a value of another type than
 //! the schema says would be found where it is read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, Fields};
+use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{DFSchema, DFSchemaRef, Result as DfResult, TableReference};
-use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{EmptyRelation, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
 use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
 
 use crate::consumer::consume::Consumer;
@@ -32,6 +32,7 @@ pub async fn values(consumer: &Consumer<'_>, table: &VirtualTable, schema: &Name
     for row in &table.values {
         values.push(literals(&consumer.types(), row.fields.iter(), schema)?);
     }
+    let after = after(schema, &consumer.types())?;
     for row in &table.expressions {
         let mut exprs = Vec::with_capacity(row.fields.len());
         let mut names = Names::of(&schema.names);
@@ -43,13 +44,16 @@ pub async fn values(consumer: &Consumer<'_>, table: &VirtualTable, schema: &Name
                 }
                 _ => {
                     // Of what is no constant it is not known how many names are its own: those of the schema are.
-                    names = after(schema, &consumer.types(), index)?;
+                    if let Some(after) = after.get(index) {
+                        names = after.clone();
+                    }
                     consumer.consume_expression(field, &none).await?
                 }
             });
         }
         values.push(exprs);
     }
+    check_casts(&values, &schema_of_rows)?;
     let plan = LogicalPlanBuilder::values_with_schema(values, &schema_of_rows)?.build()?;
     let alias = consumer.fresh.table("values").unwrap_or_else(|| TableReference::bare("values"));
     LogicalPlanBuilder::from(plan).alias(alias)?.build()
@@ -66,8 +70,44 @@ fn empty(schema: DFSchemaRef, rows: usize) -> DfResult<LogicalPlan> {
 
 /// Columns with names of their own; any may be NULL, whatever the rows are.
 fn of_columns(consumer: &Consumer<'_>, fields: &Fields) -> DfResult<DFSchemaRef> {
-    let columns = fields.iter().map(|field| Field::new(consumer.fresh.column(), field.data_type().clone(), true));
+    let columns = fields.iter().map(|field| Field::new(consumer.fresh.column(), nullable(field.data_type()), true));
     Ok(Arc::new(DFSchema::from_unqualified_fields(columns.collect(), HashMap::new())?))
+}
+
+/// The type of a constant: anything in it may be NULL.
+fn nullable(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Struct(fields) => {
+            DataType::Struct(fields.iter().map(|field| Field::new(field.name(), nullable(field.data_type()), true)).collect())
+        }
+        DataType::List(item) => DataType::List(Arc::new(Field::new(item.name(), nullable(item.data_type()), true))),
+        other => other.clone(),
+    }
+}
+
+/// A value of another type than its column's is cast, and a cast goes by the names of fields: of two with one name it takes the first twice.
+fn check_casts(rows: &[Vec<Expr>], schema: &DFSchema) -> DfResult<()> {
+    for (index, field) in schema.fields().iter().enumerate().filter(|(_, field)| has_a_name_twice(field.data_type())) {
+        for value in rows.iter().filter_map(|row| row.get(index)) {
+            let data_type = value.get_type(schema)?;
+            if data_type != *field.data_type() && data_type != DataType::Null {
+                let what = format!("a value of the type {data_type} for a column of the type {}, which has a name twice,", field.data_type());
+                return Err(PlanError::unsupported(what, PLACE).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn has_a_name_twice(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Struct(fields) => {
+            let mut names = HashSet::new();
+            fields.iter().any(|field| !names.insert(field.name()) || has_a_name_twice(field.data_type()))
+        }
+        DataType::List(item) | DataType::Map(item, _) => has_a_name_twice(item.data_type()),
+        _ => false,
+    }
 }
 
 fn literals<'l>(reader: &TypeReader<'_>, of: impl Iterator<Item = &'l Literal>, schema: &NamedStruct) -> Result<Vec<Expr>, PlanError> {
@@ -79,12 +119,13 @@ fn literals<'l>(reader: &TypeReader<'_>, of: impl Iterator<Item = &'l Literal>, 
     exprs.collect()
 }
 
-/// The names after those of the first columns.
-fn after<'s>(schema: &'s NamedStruct, reader: &TypeReader<'_>, index: usize) -> Result<Names<'s>, PlanError> {
+/// For each column the names after its own.
+fn after<'s>(schema: &'s NamedStruct, reader: &TypeReader<'_>) -> Result<Vec<Names<'s>>, PlanError> {
     let mut names = Names::of(&schema.names);
-    for (index, column) in schema.r#struct.iter().flat_map(|columns| &columns.types).take(index + 1).enumerate() {
+    let columns = schema.r#struct.iter().flat_map(|columns| &columns.types).enumerate().map(|(index, column)| {
         names.next(index, &PLACE)?;
         reader.named(column, &mut names, &PLACE)?;
-    }
-    Ok(names)
+        Ok(names.clone())
+    });
+    columns.collect()
 }

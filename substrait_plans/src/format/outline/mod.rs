@@ -2,14 +2,16 @@
 //!
 //! It leaves out what seldom matters to somebody who reads it: anchors, types of results, hints.
 
+mod emitted;
 mod types;
 mod values;
 mod words;
 
+use emitted::emitted;
+
 use crate::declared::Declared;
 use crate::proto::rel::RelType;
-use crate::proto::rel_common::EmitKind;
-use crate::proto::{AggregateRel, FetchRel, JoinRel, Plan, ProjectRel, ReadRel, Rel, RelCommon, SetRel, fetch_rel, join_rel, plan_rel};
+use crate::proto::{AggregateRel, FetchRel, JoinRel, Plan, ReadRel, Rel, RelCommon, SetRel, fetch_rel, join_rel, plan_rel};
 use crate::proto::{expression, read_rel, set_rel};
 
 /// How every outline begins, so that it is not taken for something that can be read.
@@ -180,27 +182,4 @@ fn set_line(set: &SetRel) -> String {
         Ok(op) => format!("Set {}", op.as_str_name().trim_start_matches("SET_OP_").to_ascii_lowercase().replace('_', " ")),
         Err(_) => "Set of an unknown kind".to_string(),
     }
-}
-
-/// What is put out, where it is something else than people expect: of a project its expressions, of others everything.
-fn emitted(common: Option<&RelCommon>, rel: &Rel) -> String {
-    let expressions = match &rel.rel_type {
-        Some(RelType::Project(project)) => Some(project.as_ref()),
-        _ => None,
-    };
-    match (common.and_then(|common| common.emit_kind.as_ref()), expressions) {
-        (Some(EmitKind::Emit(emit)), Some(project)) if is_only_expressions(&emit.output_mapping, project) => String::new(),
-        (Some(EmitKind::Emit(emit)), _) => {
-            let columns: Vec<String> = emit.output_mapping.iter().map(|column| format!("${column}")).collect();
-            format!(" => [{}]", columns.join(", "))
-        }
-        (_, Some(_)) => " beside all columns".to_string(),
-        _ => String::new(),
-    }
-}
-
-/// The last columns, one after the other.
-fn is_only_expressions(mapping: &[i32], project: &ProjectRel) -> bool {
-    let follows = mapping.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
-    follows && mapping.len() == project.expressions.len()
 }

@@ -27,7 +27,7 @@ use crate::proto::function_argument::ArgType;
 use crate::proto::{DynamicParameter, Expression, FunctionArgument};
 use crate::types::{literal, type_of};
 
-pub(super) use subquery::{in_predicate, is_subquery};
+pub(super) use subquery::in_predicate;
 
 impl Writer {
     pub(super) fn expr(&mut self, expr: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {

@@ -1,8 +1,8 @@
 //! Queries inside of expressions. One that looks at the query around it is a join by now, or refused where its column stands.
 
 use datafusion::common::DFSchema;
+use datafusion::logical_expr::Subquery;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
-use datafusion::logical_expr::{Expr, Subquery};
 
 use super::super::refusal::Refusal;
 use super::super::writer::Writer;
@@ -53,8 +53,4 @@ pub(in crate::producer) fn in_predicate(needle: Expression, haystack: Rel) -> Ex
 
 fn written(subquery_type: SubqueryType) -> Expression {
     rex(RexType::Subquery(Box::new(Written { subquery_type: Some(subquery_type) })))
-}
-
-pub(in crate::producer) fn is_subquery(expr: &Expr) -> bool {
-    matches!(expr, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_))
 }

@@ -2,7 +2,7 @@
 
 use substrait_plans::proto::rel::RelType;
 use substrait_plans::proto::set_rel::SetOp;
-use substrait_plans::proto::{AggregateRel, AggregationPhase, Plan, Rel};
+use substrait_plans::proto::{AggregateFunction, AggregateRel, AggregationPhase, Plan, Rel};
 
 use super::support::Db;
 use super::written::*;
@@ -117,4 +117,18 @@ fn a_union_may_have_many_inputs() {
     let db = Db::with("CREATE TABLE t (a BIGINT, b BIGINT); INSERT INTO t VALUES (1, 2)");
     let inputs = (0..300).map(|_| read_t()).collect();
     assert_eq!(db.sorted(&plan(&[], set(SetOp::UnionAll, inputs), &["a", "b"])).len(), 300);
+}
+
+/// As floating-point numbers they would be even.
+#[test]
+fn the_average_of_large_whole_numbers_keeps_their_digits_and_is_cut_at_the_point() {
+    let average = || {
+        let measure = AggregateFunction { output_type: Some(i64_type()), ..measure(0, vec![field(0)]) };
+        plan(&["avg:i64"], over(aggregate(read_t(), vec![], &[], vec![measure])), &["m"])
+    };
+    let of = |values: &str| Db::with(&format!("CREATE TABLE t (a BIGINT, b BIGINT); INSERT INTO t VALUES {values}")).sorted(&average());
+    assert_eq!(of("(9007199254740993, 0), (9007199254740993, 0)"), ["9007199254740993"]);
+    assert_eq!(of("(9223372036854775807, 0), (9223372036854775807, 0)"), ["9223372036854775807"]);
+    assert_eq!(of("(-1, 0), (-2, 0)"), ["-1"]);
+    assert_eq!(of("(NULL, 0)"), ["NULL"]);
 }

@@ -191,6 +191,19 @@ fn a_parameter_with_a_value_in_the_plan_is_that_value() {
 }
 
 #[test]
+fn a_parameter_that_only_a_best_effort_filter_has_is_not_asked_for() {
+    use substrait_plans::proto::rel::RelType;
+    let parameter = |parameter_reference| {
+        expression(RexType::DynamicParameter(DynamicParameter { r#type: Some(i64_type()), parameter_reference }))
+    };
+    let mut read = read(&["t"], &[("a", i64_type()), ("b", i64_type())]);
+    read.best_effort_filter = Some(Box::new(call(0, vec![field(0), parameter(3)])));
+    let plan = plan(&["equal"], project(rel(RelType::Read(Box::new(read))), 2, vec![parameter(5)]), &["p"]);
+    let open = substrait_plans::parameters(&plan).unwrap();
+    assert_eq!(open.iter().map(|parameter| (parameter.anchor, parameter.id.as_str())).collect::<Vec<_>>(), [(5, "$1")]);
+}
+
+#[test]
 fn windows_that_do_not_say_of_what_their_bounds_are_are_refused_where_it_matters() {
     use substrait_plans::proto::expression::WindowFunction;
     use substrait_plans::proto::expression::window_function::{Bound, bound};

@@ -1,14 +1,12 @@
 //! How plans are written: names, types and forms that other engines read.
 
-use arrow::datatypes::{DataType, Field, Schema};
-use datafusion::logical_expr::{col, lit};
 use substrait_plans::proto::expression::RexType;
 use substrait_plans::proto::extensions::simple_extension_declaration::MappingType;
 use substrait_plans::proto::plan_rel::RelType as Root;
 use substrait_plans::proto::read_rel::ReadType;
 use substrait_plans::proto::rel::RelType;
 use substrait_plans::proto::{Plan, Rel};
-use substrait_plans::{Limits, PlanFormat, can_ship, decode, encode, encode_with_uris, parse, render};
+use substrait_plans::{Limits, PlanFormat, decode, encode, encode_with_uris, parse, render};
 
 use super::support::Db;
 
@@ -169,14 +167,4 @@ fn what_is_no_plan_is_told_apart_from_one() {
         let error = parse(bytes, &Limits::default()).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
     }
-}
-
-#[test]
-fn conditions_of_a_scan_can_be_shipped_or_say_why_not() {
-    let schema = Schema::new(vec![Field::new("a", DataType::Int64, true), Field::new("w", DataType::Utf8View, true)]);
-    can_ship(&col("t.a").gt(lit(5_i64)).and(col("w").like(lit("x%"))), &schema).unwrap();
-    let random = datafusion::functions::math::expr_fn::random();
-    let refusal = can_ship(&col("a").gt(datafusion::logical_expr::cast(random, DataType::Int64)), &schema).unwrap_err();
-    assert!(refusal.to_string().contains("random"), "{refusal}");
-    assert!(can_ship(&col("missing").eq(lit(1_i64)), &schema).is_err());
 }

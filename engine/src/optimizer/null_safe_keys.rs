@@ -1,0 +1,89 @@
+//! Joins whose keys take NULL for equal to NULL, as `IS NOT DISTINCT FROM` does.
+//!
+//! Such a join has one kind of equality for all of its keys. DataFusion makes one early, of a join with no other keys, and then makes
+//! keys of equalities that only reach the join later (a WHERE above it, an `IN` of one value), so that they match NULLs too; and it takes
+//! joins apart and puts them together again with the kind of one for all. Both were seen to give wrong rows. Here the comparison stays a
+//! filter while the plan is optimised, and becomes a key when nothing moves any more.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
+use datafusion::common::{NullEquality, Result};
+use datafusion::logical_expr::utils::{find_valid_equijoin_key_pair, split_conjunction};
+use datafusion::logical_expr::{BinaryExpr, Expr, Join, LogicalPlan, Operator};
+use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
+use datafusion::optimizer::optimizer::{ApplyOrder, Optimizer, OptimizerContext};
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+/// DataFusion's rules, but for the one that makes keys.
+pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let theirs = ExtractEquijoinPredicate::new();
+    let instead = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() == theirs.name() {
+        true => Arc::new(PlainKeys(ExtractEquijoinPredicate::new())),
+        false => rule,
+    };
+    Optimizer::new().rules.into_iter().map(instead).collect()
+}
+
+/// Makes keys of `=` alone.
+#[derive(Debug)]
+struct PlainKeys(ExtractEquijoinPredicate);
+
+impl OptimizerRule for PlainKeys {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        match &plan {
+            LogicalPlan::Join(join) if join.null_equality == NullEquality::NullEqualsNull || !has_plain_key(join)? => {
+                Ok(Transformed::no(plan))
+            }
+            _ => self.0.rewrite(plan, config),
+        }
+    }
+}
+
+/// Whether the filter has an equality of a value of one side and one of the other.
+fn has_plain_key(join: &Join) -> Result<bool> {
+    for term in join.filter.iter().flat_map(split_conjunction) {
+        if let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = term
+            && find_valid_equijoin_key_pair(left, right, join.left.schema(), join.right.schema())?.is_some()
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// An optimised plan in which joins that have nothing better are made by comparisons that take NULL for equal to NULL. None: as it is.
+pub fn with_null_safe_keys(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
+    let mut found = false;
+    plan.apply_with_subqueries(|part| {
+        found |= may_have_keys(part);
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    if !found {
+        return Ok(None);
+    }
+    let (rule, config) = (ExtractEquijoinPredicate::new(), OptimizerContext::new());
+    let keyed = plan.clone().transform_up_with_subqueries(|part| match may_have_keys(&part) {
+        true => rule.rewrite(part, &config),
+        false => Ok(Transformed::no(part)),
+    });
+    keyed.data().map(Some)
+}
+
+fn may_have_keys(plan: &LogicalPlan) -> bool {
+    let LogicalPlan::Join(Join { on, filter: Some(filter), .. }) = plan else { return false };
+    let is_null_safe = |term: &&Expr| matches!(term, Expr::BinaryExpr(BinaryExpr { op: Operator::IsNotDistinctFrom, .. }));
+    on.is_empty() && split_conjunction(filter).iter().any(is_null_safe)
+}

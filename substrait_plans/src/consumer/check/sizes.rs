@@ -1,0 +1,137 @@
+//! How large expressions become where DataFusion puts what a column is made of in its place, as it does when it moves a filter below a
+//! projection: of `x + x` above `y + y` above `z + z` a filter sees 8 times z. The size doubles with each relation, and the plan hardly grows.
+
+use super::Check;
+use super::kinds::{self, Sides};
+use super::widths::base_width;
+use crate::error::PlanError;
+use crate::proto::expression::RexType;
+use crate::proto::rel::RelType;
+use crate::proto::rel_common::EmitKind;
+use crate::walk::Place;
+
+/// How much larger than the plan has them the expressions may become, in parts of all of them together: some seconds of planning.
+const GROWTH_MAX: usize = 100_000;
+
+/// Of an expression, in parts.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    /// With all that its columns are made of.
+    pub whole: usize,
+    /// How much of that the expression has not itself.
+    pub growth: usize,
+}
+
+impl Size {
+    pub const ONE: Size = Size { whole: 1, growth: 0 };
+
+    /// Of a reference to a column of that size.
+    pub fn of_column(whole: usize) -> Size {
+        Size { whole, growth: whole.saturating_sub(1) }
+    }
+
+    pub fn add(&mut self, part: Size) {
+        self.whole = self.whole.saturating_add(part.whole);
+        self.growth = self.growth.saturating_add(part.growth);
+    }
+
+    /// Of an expression with all its parts. A window is a column before anything is done with it.
+    pub fn made(self, kind: &RexType) -> Size {
+        if matches!(kind, RexType::WindowFunction(_)) { Size::ONE } else { self }
+    }
+}
+
+impl Check<'_> {
+    /// Of an expression of that relation. Those of projections are not moved, and only count in what stands above them.
+    pub fn count_growth(&mut self, rel: &RelType, size: Size, place: &Place<'_>) -> Result<(), PlanError> {
+        if matches!(rel, RelType::Project(_)) {
+            return Ok(());
+        }
+        self.growth = self.growth.saturating_add(size.growth);
+        match self.growth > GROWTH_MAX {
+            true => Err(PlanError::TooIntricate { limit: GROWTH_MAX, place: place.to_string() }),
+            false => Ok(()),
+        }
+    }
+
+    /// The sizes of the `direct` columns that a relation has before it emits some; `made`: of those expressions that become columns.
+    pub fn sizes(
+        &self,
+        rel: &RelType,
+        inputs: &[Vec<usize>],
+        made: &[usize],
+        direct: usize,
+        place: &Place<'_>,
+    ) -> Result<Vec<usize>, PlanError> {
+        let mut sizes = match (rel, inputs) {
+            (RelType::Project(_), _) if made.len() == direct => made.to_vec(),
+            (RelType::Project(_), _) => [inputs.concat().as_slice(), made].concat(),
+            // Older plans repeat what is grouped by, so that there are more expressions than columns of them.
+            (RelType::Aggregate(aggregate), _) if aggregate.grouping_expressions.is_empty() && aggregate.groupings.len() > 1 => {
+                vec![made.iter().copied().max().unwrap_or(1); made.len().min(direct)]
+            }
+            (RelType::Aggregate(_), _) => made.to_vec(),
+            (RelType::Join(join), [left, right]) => match kinds::join_type(join.r#type, self.quirks, place)?.sides {
+                Sides::Both => inputs.concat(),
+                Sides::Left | Sides::LeftAndMark => left.clone(),
+                Sides::Right | Sides::RightAndMark => right.clone(),
+            },
+            // A filter of the whole is one of each input.
+            (RelType::Set(_), _) => {
+                (0..direct).map(|column| inputs.iter().filter_map(|input| input.get(column)).copied().max().unwrap_or(1)).collect()
+            }
+            _ => inputs.concat(),
+        };
+        // What is read, measures, windows, marks.
+        sizes.resize(direct, 1);
+        Ok(sizes)
+    }
+}
+
+/// The sizes of the columns that expressions of one relation see.
+pub struct Scopes {
+    most: Vec<usize>,
+    /// Fields of the relation whose expressions see others.
+    fields: &'static [&'static str],
+    others: Vec<usize>,
+}
+
+impl Scopes {
+    pub fn of(&self, field: &str) -> &[usize] {
+        if self.fields.contains(&field) { &self.others } else { &self.most }
+    }
+}
+
+impl Check<'_> {
+    pub fn scopes(&self, rel: &RelType, inputs: &[Vec<usize>], direct: usize, place: &Place<'_>) -> Result<Scopes, PlanError> {
+        Ok(match rel {
+            // Values in the plan see no columns.
+            RelType::Read(read) => {
+                let others = vec![1; read.base_schema.as_ref().map_or(0, base_width)];
+                Scopes { most: Vec::new(), fields: &["filter", "best_effort_filter"], others }
+            }
+            RelType::Fetch(_) => Scopes { most: Vec::new(), fields: &[], others: Vec::new() },
+            RelType::Join(_) => {
+                let others = self.sizes(rel, inputs, &[], direct, place)?;
+                Scopes { most: inputs.concat(), fields: &["post_join_filter"], others }
+            }
+            _ => Scopes { most: inputs.concat(), fields: &[], others: Vec::new() },
+        })
+    }
+}
+
+/// The sizes of the columns that a relation emits, all of which are there.
+pub fn emitted(rel: &RelType, direct: Vec<usize>) -> Vec<usize> {
+    let Some(EmitKind::Emit(emit)) = kinds::common(rel).and_then(|common| common.emit_kind.as_ref()) else { return direct };
+    let size = |index: &i32| usize::try_from(*index).ok().and_then(|index| direct.get(index)).copied().unwrap_or(1);
+    emit.output_mapping.iter().map(size).collect()
+}
+
+/// Whether the expressions in `field` of a relation become columns.
+pub fn become_columns(rel: &RelType, field: &str) -> bool {
+    match rel {
+        RelType::Project(_) => field == "expressions",
+        RelType::Aggregate(_) => field.ends_with("grouping_expressions"),
+        _ => false,
+    }
+}
