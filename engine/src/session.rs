@@ -99,6 +99,7 @@ impl Session {
             .with_type_planner(Arc::new(sql::SqlTypes))
             .with_analyzer_rules(optimizer::analyzer_rules())
             .with_optimizer_rules(optimizer::optimizer_rules())
+            .with_physical_optimizer_rules(optimizer::physical_optimizer_rules())
             .with_physical_optimizer_rule(Arc::new(FastDecimals))
             .with_physical_optimizer_rule(Arc::new(AwaitJoinFilters))
             .with_physical_optimizer_rule(Arc::new(SkipRows))

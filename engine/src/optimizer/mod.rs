@@ -3,6 +3,7 @@
 mod await_join_filters;
 mod decimal;
 mod fast_decimals;
+mod filters_by_name;
 mod float_decimals;
 mod null_safe_keys;
 mod skip_rows;
@@ -10,6 +11,7 @@ mod window_arguments;
 
 pub use await_join_filters::AwaitJoinFilters;
 pub use fast_decimals::FastDecimals;
+pub use filters_by_name::physical_optimizer_rules;
 pub use null_safe_keys::{optimizer_rules, with_null_safe_keys};
 pub use skip_rows::SkipRows;
 

@@ -1,8 +1,8 @@
 //! Joins. The library takes the columns of both sides by their names, of which some may be the same, and has no filter after a join.
 
-use datafusion::common::{Column, DFSchema, NullEquality, Result as DfResult};
+use datafusion::common::{Column, NullEquality, Result as DfResult};
 use datafusion::logical_expr::utils::split_conjunction_owned;
-use datafusion::logical_expr::{BinaryExpr, Expr, JoinType, LogicalPlan, LogicalPlanBuilder, Operator, lit};
+use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::scalar::ScalarValue;
 use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
 
@@ -44,8 +44,7 @@ pub async fn cross(consumer: &Consumer<'_>, rel: &CrossRel) -> DfResult<LogicalP
     LogicalPlanBuilder::from(left).cross_join(right)?.build()
 }
 
-/// DataFusion makes keys of equalities by itself, and none of `IS NOT DISTINCT FROM`: that is done here, but only where no equality stands
-/// beside it, since a join has one rule for NULLs in all its keys. Where one does, it stays a filter of the join.
+/// The condition is a filter of the join: DataFusion makes keys of its equalities, and the engine of `IS NOT DISTINCT FROM`.
 fn joined(left: LogicalPlan, right: LogicalPlan, join_type: JoinType, condition: Expr) -> DfResult<LogicalPlan> {
     let is_true = |term: &Expr| matches!(term, Expr::Literal(ScalarValue::Boolean(Some(true)), _));
     let mut terms = split_conjunction_owned(condition);
@@ -53,35 +52,9 @@ fn joined(left: LogicalPlan, right: LogicalPlan, join_type: JoinType, condition:
     if terms.is_empty() && join_type == JoinType::Inner {
         return LogicalPlanBuilder::from(left).cross_join(right)?.build();
     }
-    let has_equality = terms.iter().any(|term| matches!(term, Expr::BinaryExpr(BinaryExpr { op: Operator::Eq, .. })));
-    let mut keys = (Vec::new(), Vec::new());
-    let mut rest = Vec::new();
-    for term in terms {
-        match key(&term, left.schema(), right.schema()).filter(|_| !has_equality) {
-            Some((of_left, of_right)) => {
-                keys.0.push(of_left);
-                keys.1.push(of_right);
-            }
-            None => rest.push(term),
-        }
-    }
-    let nulls = if keys.0.is_empty() { NullEquality::NullEqualsNothing } else { NullEquality::NullEqualsNull };
-    let filter = rest.into_iter().reduce(Expr::and);
-    let filter = if filter.is_none() && keys.0.is_empty() { Some(lit(true)) } else { filter };
-    LogicalPlanBuilder::from(left).join_detailed(right, join_type, keys, filter, nulls)?.build()
-}
-
-/// The columns of both sides that are to be the same or both NULL.
-fn key(term: &Expr, left: &DFSchema, right: &DFSchema) -> Option<(Column, Column)> {
-    let Expr::BinaryExpr(BinaryExpr { left: first, op: Operator::IsNotDistinctFrom, right: second }) = term else { return None };
-    let (Expr::Column(first), Expr::Column(second)) = (first.as_ref(), second.as_ref()) else { return None };
-    if left.has_column(first) && right.has_column(second) {
-        Some((first.clone(), second.clone()))
-    } else if left.has_column(second) && right.has_column(first) {
-        Some((second.clone(), first.clone()))
-    } else {
-        None
-    }
+    let no_keys = (Vec::<Column>::new(), Vec::<Column>::new());
+    let filter = terms.into_iter().reduce(Expr::and).unwrap_or_else(|| lit(true));
+    LogicalPlanBuilder::from(left).join_detailed(right, join_type, no_keys, Some(filter), NullEquality::NullEqualsNothing)?.build()
 }
 
 /// Every mark is called "mark".

@@ -1,4 +1,4 @@
-//! Aggregates. DataFusion's column `__grouping_id` is computed from the number of the grouping set, which the standard's
+//! Aggregates. The column that DataFusion tells grouping sets by is computed from the number of the grouping set, which the standard's
 //! relation has as its last column.
 
 use arrow::datatypes::DataType;
