@@ -87,10 +87,9 @@ class Plans:
         self.assertCountEqual(self.con.run_substrait(expression).fetchall(), [("x", 6), ("y", 3), (None, 5)])
         ordered = t.filter(t.b.notnull()).order_by(ibis.desc("a")).limit(2)[["b", "a"]]
         self.assertEqual(self.con.run_substrait(ordered).fetchall(), [("x", 4), ("y", 3)])
-        # Not with `t.view()`: ibis-substrait joins that on another column (substrait_plans/fixtures/ibis-mistranslated).
-        most = t.group_by("b").agg(most=t.a.max())
-        joined = t.join(most, "b").filter(lambda rows: rows.a == rows.most)[["b", "a"]]
-        self.assertCountEqual(self.con.run_substrait(joined).fetchall(), [("x", 4), ("y", 3)])
+        # Joins of tables with a column of one name are not what ibis-substrait counts on: it picks others (substrait_plans/fixtures/README.md).
+        renamed = t.mutate(twice=t.a * 2).drop("b").filter(lambda rows: rows.twice > 6)
+        self.assertCountEqual(self.con.run_substrait(renamed).fetchall(), [(4, 8), (5, 10)])
 
 
 globals().update(in_both_ways(Plans))
