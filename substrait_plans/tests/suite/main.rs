@@ -5,4 +5,5 @@ mod interop;
 mod own_plans;
 mod pushdown;
 mod run;
+mod runtime;
 mod tpch_store;

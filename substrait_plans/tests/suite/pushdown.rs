@@ -3,9 +3,8 @@
 mod changes;
 
 use std::fmt;
-use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -17,16 +16,11 @@ use futures::{StreamExt, TryStreamExt};
 use substrait_plans::pushdown::{
     Known, Network, Node, NodeError, NodeReport, NodeRows, NodeTable, Place, Pushdown, PushdownRule, RemoteTable, remote_tables,
 };
-use tokio::runtime::{Builder, Runtime};
+
+use crate::runtime::wait;
 
 const ADDRESS: &str = "quiver://other:31337";
 const LEVELS: [&str; 3] = ["off", "filter", "full"];
-
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap());
-
-fn wait<F: Future>(future: F) -> F::Output {
-    RUNTIME.block_on(future)
-}
 
 fn engine_with(change: impl FnOnce(&mut EngineOptions)) -> Engine {
     let maintenance = MaintenanceOptions { enabled: false, ..MaintenanceOptions::default() };

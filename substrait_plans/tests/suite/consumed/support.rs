@@ -1,21 +1,12 @@
 //! A store, and plans as bytes that run over it.
 
-use std::future::Future;
-use std::sync::LazyLock;
-
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use engine::{Binding, Engine, EngineOptions, MaintenanceOptions, Session};
 use substrait_plans::proto::Plan;
 use substrait_plans::{PlanError, encode, run};
-use tokio::runtime::{Builder, Runtime};
 
-static RUNTIME: LazyLock<Runtime> =
-    LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime"));
-
-pub fn wait<F: Future>(future: F) -> F::Output {
-    RUNTIME.block_on(future)
-}
+pub use crate::runtime::wait;
 
 /// A store that goes when it is dropped, with one session.
 pub struct Db {

@@ -1,22 +1,13 @@
 //! A query run as SQL, and the same query run as the plan that is made of it.
 
-use std::future::Future;
-use std::sync::LazyLock;
-
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, SchemaRef};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use engine::{Binding, Engine, EngineError, EngineOptions, MaintenanceOptions, QueryOutput, Session};
 use substrait_plans::proto::Plan;
 use substrait_plans::{Limits, PlanError, Refusal, decode, from_sql, run};
-use tokio::runtime::{Builder, Runtime};
 
-static RUNTIME: LazyLock<Runtime> =
-    LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime"));
-
-pub fn wait<F: Future>(future: F) -> F::Output {
-    RUNTIME.block_on(future)
-}
+pub use crate::runtime::wait;
 
 /// A store that goes when it is dropped, with one session.
 pub struct Db {
