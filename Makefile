@@ -14,8 +14,11 @@ SF ?= 1
 THREADS ?= 2
 PYTHON := $(CACHE)/venv/bin/python
 PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | cut -c1-16)
+# h5py and dataClay, for who asks for them.
+KERNELS_VENV := $(CACHE)/venv-kernels
+KERNELS_READY := $(KERNELS_VENV)/.ready-$(shell sha256sum bench/kernels/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test test-long build bench bench-cancel bench-log bench-open bench-pushdown bench-server bench-switches bench-writes deps check-format lint clean clean-cache
+.PHONY: help demo test test-long build bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-writes deps check-format lint clean clean-cache
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -44,6 +47,9 @@ bench: deps build $(PYTHON_READY) ## TPC-H against DuckDB, then bench-writes and
 
 bench-cancel: deps build $(PYTHON_READY) ## how long Ctrl-C takes in dear queries; THREADS, ARGS='--queries sort --rounds 20'
 	@$(PYTHON) bench/cancel.py --threads $(THREADS) $(ARGS)
+
+bench-kernels: deps build $(PYTHON_READY) $(if $(findstring --beside,$(ARGS)),$(KERNELS_READY)) ## the paper's kernels beside numpy, DuckDB and fetching; ARGS='--beside h5py,dataclay'
+	@$(PYTHON) bench/kernels --threads $(THREADS) --apart $(KERNELS_VENV)/bin/python $(if $(SAVE),--save) $(ARGS)
 
 bench-log: deps ## what the log of small writes costs without SQL; TMPDIR=, a directory of the disk to measure
 	@scripts/with_target.sh cargo test --release --locked --workspace --test suite -- \
@@ -86,4 +92,12 @@ $(PYTHON_READY): bench/requirements.txt | deps
 	@echo "installing the Python packages of $< into $(CACHE)/venv" >&2
 	@python3 -m venv $(CACHE)/venv
 	@$(PYTHON) -m pip install -qq --disable-pip-version-check --no-deps -r $<
+	@touch $@
+
+# --clear: what another list of packages has left there.
+$(KERNELS_READY): bench/kernels/requirements.txt | deps
+	@mkdir -p $(CACHE)
+	@echo "installing the Python packages of $< into $(KERNELS_VENV)" >&2
+	@python3 -m venv --clear $(KERNELS_VENV)
+	@$(KERNELS_VENV)/bin/python -m pip install -qq --disable-pip-version-check --no-deps -r $<
 	@touch $@

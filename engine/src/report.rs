@@ -1,4 +1,4 @@
-//! What a query did: bytes touched in place, bytes returned, zones pruned.
+//! What a query did: bytes touched in place, bytes returned, zones pruned, and what kernels copied before they read it again.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +17,9 @@ pub struct ReportCollector {
     pub segments_pruned: AtomicU64,
     pub zones_total: AtomicU64,
     pub zones_pruned: AtomicU64,
+    /// Of kernels that read their input several times: bytes staged in memory first, and bytes read again where they lie.
+    pub precopied_bytes: AtomicU64,
+    pub reread_bytes: AtomicU64,
     segments: Mutex<Vec<Arc<Segment>>>,
 }
 
@@ -24,6 +27,23 @@ impl ReportCollector {
     /// Segments whose buffers the query's batches may point into.
     pub fn reads<'a>(&self, segments: impl Iterator<Item = &'a Arc<Segment>>) {
         self.segments.lock().extend(segments.cloned());
+    }
+
+    /// Those that the query reads, from the `from`th on: a segment that several streams read is there several times.
+    pub(crate) fn segments_from(&self, from: usize) -> Vec<Arc<Segment>> {
+        self.segments.lock().get(from..).map(<[_]>::to_vec).unwrap_or_default()
+    }
+
+    /// Where the segments lie that the query reads.
+    pub(crate) fn mapped_places(&self) -> MappedPlaces {
+        let place = |segment: &Arc<Segment>| {
+            let start = segment.mapping().as_ptr().addr();
+            (start, start + segment.mapping().len())
+        };
+        let mut places: Vec<(usize, usize)> = self.segments.lock().iter().map(place).collect();
+        places.sort_unstable();
+        places.dedup();
+        MappedPlaces(places)
     }
 
     /// An error if a segment the query reads was cut short since it began.
@@ -44,6 +64,20 @@ impl ReportCollector {
         report.segments_pruned = read(&self.segments_pruned);
         report.zones_total = read(&self.zones_total);
         report.zones_pruned = read(&self.zones_pruned);
+        report.precopied_bytes = read(&self.precopied_bytes);
+        report.reread_bytes = read(&self.reread_bytes);
+    }
+}
+
+/// Address ranges of mapped segments, in order.
+pub(crate) struct MappedPlaces(Vec<(usize, usize)>);
+
+impl MappedPlaces {
+    /// Whether these bytes are a segment's, and so the page cache's: they count against no limit.
+    pub fn has(&self, start: *const u8, len: usize) -> bool {
+        let next = self.0.partition_point(|(from, _)| *from <= start.addr());
+        let before = next.checked_sub(1).and_then(|before| self.0.get(before));
+        before.is_some_and(|(_, end)| start.addr().checked_add(len).is_some_and(|last| last <= *end))
     }
 }
 
@@ -64,6 +98,10 @@ pub struct QueryReport {
     pub segments_pruned: u64,
     pub zones_total: u64,
     pub zones_pruned: u64,
+    /// Bytes that kernels staged in memory before they read them several times, by the setting `precopy`.
+    pub precopied_bytes: u64,
+    /// Bytes that kernels read several times where they lie.
+    pub reread_bytes: u64,
     pub spilled_bytes: u64,
     pub peak_memory_bytes: u64,
 }
@@ -73,6 +111,12 @@ impl fmt::Display for QueryReport {
         let (touched, returned) = (Bytes(self.bytes_touched), Bytes(self.bytes_returned));
         write!(f, "touched {touched} in place, returned {returned}, ")?;
         write!(f, "{} of {} zones pruned", self.zones_pruned, self.zones_total)?;
+        if self.precopied_bytes > 0 {
+            write!(f, ", precopied {}", Bytes(self.precopied_bytes))?;
+        }
+        if self.reread_bytes > 0 {
+            write!(f, ", reread {} in place", Bytes(self.reread_bytes))?;
+        }
         if self.spilled_bytes > 0 {
             write!(f, ", spilled {}", Bytes(self.spilled_bytes))?;
         }
@@ -98,6 +142,24 @@ impl fmt::Display for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_have_what_lies_in_one_of_them() {
+        let places = MappedPlaces(vec![(100, 200), (300, 400)]);
+        let has = |start: usize, len: usize| places.has(std::ptr::without_provenance(start), len);
+        assert!(has(100, 100) && has(199, 1) && has(300, 100) && has(350, 0));
+        assert!(!has(99, 1) && !has(150, 51) && !has(250, 1) && !has(400, 1) && !has(usize::MAX, 2));
+    }
+
+    #[test]
+    fn what_was_copied_before_is_told_only_where_something_was_read_twice() {
+        let once = QueryReport { bytes_touched: 800, ..QueryReport::default() };
+        assert_eq!(once.to_string(), "touched 800 B in place, returned 0 B, 0 of 0 zones pruned");
+        let copied = QueryReport { precopied_bytes: 800_000_000, ..QueryReport::default() };
+        assert_eq!(copied.to_string(), "touched 0 B in place, returned 0 B, 0 of 0 zones pruned, precopied 800 MB");
+        let reread = QueryReport { reread_bytes: 1_000_000, ..QueryReport::default() };
+        assert_eq!(reread.to_string(), "touched 0 B in place, returned 0 B, 0 of 0 zones pruned, reread 1.00 MB in place");
+    }
 
     #[test]
     fn sizes_are_shown_with_three_digits() {

@@ -21,11 +21,12 @@ use tracing::Instrument;
 use crate::access::{SessionAccess, check_kind};
 use crate::cancel;
 use crate::catalog::{self, CATALOG, CatalogHandle, StoreCatalog};
-use crate::dml::{self, Retry, RowChangePlanner};
+use crate::dml::{self, Retry};
 use crate::engine::EngineShared;
 use crate::error::EngineError;
 use crate::functions;
 use crate::insert::Targets;
+use crate::kernels;
 use crate::memory::QueryPool;
 use crate::optimizer::{self, AwaitJoinFilters, FastDecimals, SkipRows};
 use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
@@ -42,10 +43,12 @@ mod mapped;
 mod names;
 mod owner;
 mod parameters;
+mod planner;
 mod plans;
 mod rows;
 mod same;
 mod transactions;
+mod volatile;
 mod whole;
 
 pub use mapped::{MappedBatch, MappedFile, MappedPart, MappedTable};
@@ -95,7 +98,7 @@ impl Session {
             .with_config(config(&engine))
             .with_runtime_env(Arc::clone(&engine.runtime))
             .with_default_features()
-            .with_query_planner(Arc::new(RowChangePlanner))
+            .with_query_planner(Arc::new(planner::StatementPlanner))
             .with_type_planner(Arc::new(sql::SqlTypes))
             .with_analyzer_rules(optimizer::analyzer_rules())
             .with_optimizer_rules(optimizer::optimizer_rules())
@@ -103,6 +106,8 @@ impl Session {
             .with_physical_optimizer_rule(Arc::new(FastDecimals))
             .with_physical_optimizer_rule(Arc::new(AwaitJoinFilters))
             .with_physical_optimizer_rule(Arc::new(SkipRows))
+            .with_physical_optimizer_rule(Arc::new(kernels::nearest::NearestRows))
+            .with_physical_optimizer_rule(Arc::new(kernels::aggregate::ConstantArguments))
             .with_analyzer_rule(Arc::new(functions::CheckedArithmetic))
             // After the rule that changes functions.
             .with_analyzer_rule(Arc::new(cancel::WatchedWindows));
@@ -113,6 +118,7 @@ impl Session {
         };
         let context = SessionContext::new_with_state(state.build());
         context.register_udaf(functions::checked_sum());
+        kernels::register(&context);
         context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
         catalog.rest();
@@ -267,6 +273,8 @@ impl Running {
 
     /// The statement's logical plan; errors know their place in the text.
     pub(crate) async fn plan(&self, mut statement: Statement) -> Result<LogicalPlan, EngineError> {
+        let lowers_names = self.state.config_options().sql_parser.enable_ident_normalization;
+        sql::name_volatile(&self.catalog.volatile(), &mut statement, lowers_names)?;
         sql::fill_defaults(self, &mut statement)?;
         match dml::planned(self, &mut statement).await? {
             Some(plan) => Ok(plan),

@@ -9,6 +9,7 @@ use datafusion::common::extensions_options;
 use pmem_store::Durability;
 
 use crate::error::EngineError;
+use crate::kernels::precopy::Precopy;
 
 extensions_options! {
     /// All on unless set.
@@ -25,26 +26,35 @@ extensions_options! {
         pub direct_inserts: bool, default = true
         /// Leaves out the rows before an OFFSET where they lie.
         pub skip_rows: bool, default = true
+        /// Keeps of the rows ordered by l2_distance only those that can be among the first, and gives up on the others early.
+        pub nearest_rows: bool, default = true
+        /// Multiplies tables of blocks where they lie, where a query says the product as a join.
+        pub product_of_tables: bool, default = true
         /// How soon small writes of the session are durable: `sync`, `async`, or `table` for what each table says.
         pub durability: String, default = TABLE.to_string()
         /// Milliseconds that a statement of the session may take, from its start to the last row that is read; 0 for as many as it takes.
         pub statement_timeout_ms: u64, default = 0
         /// What runs where a table of another node lies: `off`, `filter`, or `full` for everything that can.
         pub pushdown: String, default = Pushdown::default().to_string()
+        /// Whether kernels that read their input several times copy it into memory first: `on`, `off`, or `auto` for where that pays.
+        pub precopy: String, default = Precopy::default().to_string()
     }
 }
 
 /// The settings as SET knows them; DataFusion lists an extension's without their prefix.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 12] = [
     "quiver.zone_pruning",
     "quiver.integer_sets",
     "quiver.await_join_filters",
     "quiver.fast_decimals",
     "quiver.direct_inserts",
     "quiver.skip_rows",
+    "quiver.nearest_rows",
+    "quiver.product_of_tables",
     DURABILITY,
     STATEMENT_TIMEOUT,
     PUSHDOWN,
+    PRECOPY,
 ];
 
 /// No switch: what a session promises of its small writes.
@@ -53,6 +63,8 @@ pub const DURABILITY: &str = "quiver.durability";
 pub const STATEMENT_TIMEOUT: &str = "quiver.statement_timeout_ms";
 /// Nor this: the results are the same, but for the order of rows that nobody has asked for.
 pub const PUSHDOWN: &str = "quiver.pushdown";
+/// Nor this: it says where memory may be spent.
+pub const PRECOPY: &str = "quiver.precopy";
 const TABLE: &str = "table";
 
 impl Switches {
@@ -130,6 +142,11 @@ impl Switches {
     pub fn pushdown(&self) -> Pushdown {
         // SET takes no other value.
         self.pushdown.parse().unwrap_or_default()
+    }
+
+    pub fn precopy(&self) -> Precopy {
+        // As above.
+        self.precopy.parse().unwrap_or_default()
     }
 }
 

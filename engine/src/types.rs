@@ -1,6 +1,7 @@
 //! Declared and physical types. Clients see the declared schema; a segment may hold a column
 //! narrower, and the scan restores it. This file alone knows which.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
@@ -10,6 +11,10 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 
+use crate::kernels::arrays::{EXTENSION_METADATA, EXTENSION_NAME, TENSOR};
+
+/// How the keys of metadata of ours begin.
+const OWN_METADATA: &str = "quiver.";
 /// The greatest precision that fits eight bytes.
 const DECIMAL64_PRECISION_MAX: u8 = 18;
 
@@ -74,10 +79,23 @@ fn whole_numbers(precision: u8, scale: i8) -> Option<DataType> {
     }
 }
 
+/// What a table keeps of the metadata that rows came with: that a column is of tensors, and what Quiver itself says of it.
+/// What other writers note, numbers of fields in their own files, means nothing here.
+pub fn kept_metadata(field: &Field) -> HashMap<String, String> {
+    let is_tensor = is_tensor(field);
+    let is_kept = |key: &str| key.starts_with(OWN_METADATA) || (is_tensor && [EXTENSION_NAME, EXTENSION_METADATA].contains(&key));
+    field.metadata().iter().filter(|(key, _)| is_kept(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// Whatever the order of its elements.
+pub fn is_tensor(field: &Field) -> bool {
+    matches!(field.data_type(), DataType::FixedSizeList(..)) && field.metadata().get(EXTENSION_NAME).is_some_and(|name| name == TENSOR)
+}
+
 /// The declared schema of a table made from rows of `schema`.
 pub fn declared_schema(schema: &Schema) -> Schema {
     let fields = schema.fields().iter().map(|field| {
-        Field::new(field.name(), declared_type(field.data_type()), field.is_nullable()).with_metadata(field.metadata().clone())
+        Field::new(field.name(), declared_type(field.data_type()), field.is_nullable()).with_metadata(kept_metadata(field))
     });
     Schema::new(fields.collect::<Vec<_>>())
 }

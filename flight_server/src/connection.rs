@@ -39,6 +39,7 @@ pub struct Connection {
 impl Connection {
     /// For one call.
     pub fn of_call(session: Session) -> Arc<Connection> {
+        session.refuse_volatile_tables("this call has no session; begin one by SetSessionOptions and keep its cookie");
         Connection::of(session, Lifetime::Call, None, None)
     }
 

@@ -81,7 +81,7 @@ impl Store {
         let locked = Arc::<crate::shared::Shared>::clone(&core.shared);
         let appender = Appender::new(dir, Arc::clone(log.log.schema()), kind, poison, id, locked);
         // One segment, whatever its size: the id is one.
-        let mut appender = appender.with_target_bytes(log.log.capacity_bytes().saturating_mul(4));
+        let mut appender = appender.with_target_bytes(log.log.capacity_bytes().saturating_mul(4)).in_one_segment();
         for chunk in 0..view.chunk_count() {
             appender.write(view.chunk(chunk)?)?;
         }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .connection import Connection
+from .connection import Connection, only_one
 from .errors import (
     CancelledError,
     ConflictError,
@@ -32,18 +32,19 @@ from .table import Table
 
 if TYPE_CHECKING:
     from .embedded import open
+    from .matrix import Matrix
     from .remote import connect
 
 __version__ = "0.1.0"
 __all__ = [
     "CancelledError", "ConflictError", "Connection", "DataError", "DatabaseError", "Error", "Imported", "IntegrityError",
-    "InterfaceError", "InternalError", "NotSupportedError", "OperationalError", "ProgrammingError", "Result", "Stats", "Table",
-    "connect", "open",
+    "InterfaceError", "InternalError", "Matrix", "NotSupportedError", "OperationalError", "ProgrammingError", "Result", "Stats",
+    "Table", "connect", "open", "read_matrix", "write_matrix",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """`open` needs the engine, and `connect` pyarrow.flight: each is looked for when it is used."""
+    """`open` needs the engine, `connect` pyarrow.flight and `Matrix` numpy: each is looked for when it is used."""
     if name == "open":
         from .embedded import open
 
@@ -52,7 +53,29 @@ def __getattr__(name: str) -> Any:
         from .remote import connect
 
         return connect
+    if name == "Matrix":
+        from .matrix import Matrix
+
+        return Matrix
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def write_matrix(
+    name: str,
+    values: Any,
+    block: int | tuple[int, int] | None = None,
+    mode: str = "create",
+    *,
+    schema: str | None = None,
+    con: Connection | None = None,
+) -> int:
+    """`Connection.write_matrix` of `con`; without it, of the only connection that this process has open."""
+    return (con or only_one()).write_matrix(name, values, block, mode, schema=schema)
+
+
+def read_matrix(name: str, schema: str | None = None, *, con: Connection | None = None) -> Matrix:
+    """`Connection.read_matrix` of `con`; without it, of the only connection that this process has open."""
+    return (con or only_one()).read_matrix(name, schema)
 
 
 def load_ipython_extension(shell: Any) -> None:

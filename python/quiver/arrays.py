@@ -21,21 +21,44 @@ def numpy_arrays(table: pa.Table) -> dict[str, numpy.ndarray]:
 
 def as_they_lie(table: pa.Table) -> pa.Table:
     """The batches of a table in the order of their memory; threads hand them over in any order."""
-    plain = next((place for place, field in enumerate(table.schema) if _is_plain(field.type)), None)
+    plain = next((place for place, field in enumerate(table.schema) if _element(field.type) is not None), None)
     if plain is None:
         return table
-    batches = sorted(table.to_batches(), key=lambda batch: _address(batch.column(plain)))
+    batches = sorted(table.to_batches(), key=lambda batch: _address(_elements(batch.column(plain))))
     return pa.Table.from_batches(batches, table.schema)
 
 
 def numpy_array(column: pa.ChunkedArray) -> numpy.ndarray:
-    """A column without NULLs as it lies if its chunks are neighbours in memory, else as one copy. With NULLs masked."""
+    """A column without NULLs as it lies if its chunks are neighbours in memory, else as one copy. With NULLs masked. Vectors of
+    one length and tensors have further dimensions."""
+    shape = _shape(column.type)
+    if shape:
+        return _stacked(column, shape)
     if column.null_count:
         return _masked(column)
     whole = _as_one(column)
     if whole is not None:
         return whole.to_numpy(zero_copy_only=True)
     return column.to_numpy(zero_copy_only=False)
+
+
+def _stacked(column: pa.ChunkedArray, shape: tuple[int, ...]) -> numpy.ndarray:
+    """The rows' arrays as one."""
+    elements = pa.chunked_array([_elements(chunk) for chunk in column.chunks], _element(column.type))
+    flat = numpy_array(elements)
+    stacked = flat.reshape(len(column), *shape)
+    if column.null_count:
+        import numpy
+
+        gone = column.is_null().to_numpy(zero_copy_only=False).reshape(len(column), *(1 for _ in shape))
+        stacked = numpy.ma.MaskedArray(numpy.ma.getdata(stacked), mask=numpy.ma.getmaskarray(stacked) | gone)
+    return _as_seen(stacked, column.type)
+
+
+def _as_seen(stacked: numpy.ndarray, kind: pa.DataType) -> numpy.ndarray:
+    """With the dimensions in the order that a tensor says, which need not be that of memory."""
+    order = getattr(kind, "permutation", None)
+    return stacked if order is None else stacked.transpose(0, *(1 + place for place in order))
 
 
 def _as_one(column: pa.ChunkedArray) -> pa.Array | None:
@@ -53,6 +76,29 @@ def _as_one(column: pa.ChunkedArray) -> pa.Array | None:
     # The chunks keep what they point into alive.
     whole = pa.foreign_buffer(start, end - start, base=chunks)
     return pa.Array.from_buffers(column.type, len(column), [None, whole])
+
+
+def _shape(kind: pa.DataType) -> tuple[int, ...]:
+    """Of each row: none of a plain number."""
+    if isinstance(kind, pa.FixedShapeTensorType):
+        return tuple(kind.shape)
+    return (kind.list_size,) if pa.types.is_fixed_size_list(kind) and _is_plain(kind.value_type) else ()
+
+
+def _element(kind: pa.DataType) -> pa.DataType | None:
+    """What a plain column, a vector or a tensor is made of."""
+    if isinstance(kind, pa.FixedShapeTensorType) or (pa.types.is_fixed_size_list(kind) and _is_plain(kind.value_type)):
+        return kind.value_type
+    return kind if _is_plain(kind) else None
+
+
+def _elements(values: pa.Array) -> pa.Array:
+    """Those of all rows one after the other, those of NULLs too."""
+    kind = values.type
+    if not _shape(kind):
+        return values
+    lists = values.storage if isinstance(values, pa.ExtensionArray) else values
+    return lists.values.slice(lists.offset * lists.type.list_size, len(lists) * lists.type.list_size)
 
 
 def _address(values: pa.Array) -> int:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import data, names, parameters, substrait
-from .errors import ProgrammingError
+from .errors import InterfaceError, ProgrammingError
 from .result import Result
 from .sources import Backend, Imported, ImportOptions
 from .table import Table
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
 
 MODES = ("create", "append", "replace", "create_append")
 
@@ -21,9 +25,12 @@ class Connection:
     """Statements of a connection run one after the other, from whatever threads they come; their rows are read by as
     many as there are. `cursor()` of `quiver.dbapi` and `another()` are for work side by side."""
 
+    _all: weakref.WeakSet[Connection] = weakref.WeakSet()
+
     def __init__(self, backend: Backend, progress: bool | None = None):
         self._backend = backend
         self.progress = progress
+        self._all.add(self)
 
     @property
     def uri(self) -> str:
@@ -88,6 +95,37 @@ class Connection:
         options = ImportOptions(mode, keys, format, on_error, header, delimiter, list(null))
         return self._backend.import_files(found, *target, options)
 
+    def write_matrix(
+        self,
+        name: str,
+        values: Any,
+        block: int | tuple[int, int] | None = None,
+        mode: str = "create",
+        *,
+        schema: str | None = None,
+    ) -> int:
+        """Writes a matrix, or a vector, as a table of blocks, in one commit: an array of numpy in any order of its elements, a memmap,
+        a data set of h5py, a matrix of `read_matrix`; no more than some blocks of it are in memory. The number of blocks.
+
+        `block`: rows and columns of a block (of a vector: rows), by default up to 1024; what lies beyond the matrix in the last ones is zeros.
+        float64 and float32 stay what they are, float16 becomes float32; whole numbers (up to 2^53) and truth values become
+        float64. `mode`: `create` or `replace`."""
+        from . import matrix
+
+        if mode not in ("create", "replace"):
+            raise ProgrammingError(f'there is no mode "{mode}" for a matrix', hint="it is written whole: use create or replace")
+        if isinstance(values, matrix.Matrix) and values.is_read_by(self):
+            # A statement of this connection would wait for the one that writes.
+            with self.another() as reader:
+                return self.write(name, matrix.as_rows(values.over(reader), block), mode, schema=schema)
+        return self.write(name, matrix.as_rows(values, block), mode, schema=schema)
+
+    def read_matrix(self, name: str, schema: str | None = None) -> Matrix:
+        """A matrix of which `[rows, columns]` reads the blocks that it needs."""
+        from .matrix import Matrix
+
+        return Matrix(self, name, schema)
+
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Commits at the end, rolls back if that is an exception. All statements in it see one version of the store."""
@@ -135,6 +173,15 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<quiver.Connection to {self.uri}{', closed' if self.is_closed else ''}>"
+
+
+def only_one() -> Connection:
+    """The connection that need not be named: this process has no other open."""
+    there = [connection for connection in list(Connection._all) if not connection.is_closed]
+    if len(there) != 1:
+        number = f"{len(there)} connections are open" if there else "no connection is open"
+        raise InterfaceError(f"{number}, so which one is to be used has to be said", hint="give it: con=quiver.open(…)")
+    return there[0]
 
 
 def _check_text(statement: str) -> None:

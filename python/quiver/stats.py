@@ -21,6 +21,10 @@ class Stats:
     segments_pruned: int = 0
     zones_total: int = 0
     zones_pruned: int = 0
+    precopied_bytes: int = 0
+    """Bytes that kernels staged in memory before they read them several times, by the setting ``precopy``."""
+    reread_bytes: int = 0
+    """Bytes that kernels read several times where they lie."""
     spilled_bytes: int = 0
     peak_memory_bytes: int = 0
     planning_ms: float = 0.0
@@ -34,7 +38,12 @@ class Stats:
 
     def __str__(self) -> str:
         touched, returned = shown_bytes(self.bytes_touched), shown_bytes(self.bytes_returned)
-        return f"touched {touched} in place, returned {returned}, {self.zones_pruned} of {self.zones_total} zones pruned"
+        said = f"touched {touched} in place, returned {returned}, {self.zones_pruned} of {self.zones_total} zones pruned"
+        if self.precopied_bytes:
+            said += f", precopied {shown_bytes(self.precopied_bytes)}"
+        if self.reread_bytes:
+            said += f", reread {shown_bytes(self.reread_bytes)} in place"
+        return said
 
 
 def shown_bytes(count: float) -> str:

@@ -92,6 +92,8 @@ impl Results {
             ("segments_pruned", report.segments_pruned),
             ("zones_total", report.zones_total),
             ("zones_pruned", report.zones_pruned),
+            ("precopied_bytes", report.precopied_bytes),
+            ("reread_bytes", report.reread_bytes),
             ("spilled_bytes", report.spilled_bytes),
             ("peak_memory_bytes", report.peak_memory_bytes),
         ] {

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use arrow::array::Array;
+use arrow::array::{Array, ArrayRef};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, DurationFormat, FormatOptions};
 use engine::RecordBatch;
 
+use super::lists::Lists;
 use crate::errors::{CliError, Result};
 
 /// SQL's spelling of dates and times, not ISO's `T`. A NULL inside a list or struct is spelled
@@ -22,34 +23,56 @@ const OPTIONS: FormatOptions<'static> = FormatOptions::new()
 
 /// The values of a batch, ready to be written as text.
 pub struct Cells<'a> {
-    columns: Vec<(ArrayFormatter<'a>, Option<NullBuffer>)>,
+    columns: Vec<Column<'a>>,
+}
+
+struct Column<'a> {
+    values: ArrayFormatter<'a>,
+    nulls: Option<NullBuffer>,
+    /// Where long lists are to be shown in short.
+    lists: Option<Lists<'a>>,
 }
 
 impl<'a> Cells<'a> {
+    /// Every value whole.
     pub fn new(batch: &'a RecordBatch) -> Result<Self> {
-        let column = |array: &'a dyn Array| -> std::result::Result<_, ArrowError> {
+        let column = |array: &'a ArrayRef| -> std::result::Result<_, ArrowError> {
             // Logical: a dictionary holds its NULLs in the values as well as in the keys.
-            Ok((
-                ArrayFormatter::try_new(array, &OPTIONS)?,
-                array.logical_nulls(),
-            ))
+            Ok(Column {
+                values: ArrayFormatter::try_new(array.as_ref(), &OPTIONS)?,
+                nulls: array.logical_nulls(),
+                lists: None,
+            })
         };
-        let columns = batch.columns().iter().map(|array| column(array.as_ref()));
+        let columns = batch.columns().iter().map(column);
         let columns = columns
             .collect::<std::result::Result<_, _>>()
             .map_err(CliError::message)?;
         Ok(Cells { columns })
     }
 
+    /// Of long lists, such as the blocks of a matrix, the first values.
+    pub fn shortened(batch: &'a RecordBatch) -> Result<Self> {
+        let mut cells = Cells::new(batch)?;
+        let arrays = batch.columns().iter().zip(batch.schema_ref().fields());
+        for (column, (array, field)) in cells.columns.iter_mut().zip(arrays) {
+            column.lists = Lists::of(array, field, &OPTIONS).map_err(CliError::message)?;
+        }
+        Ok(cells)
+    }
+
     /// Writes the value into `text`, which is cleared first. False for NULL.
     pub fn read(&self, row: usize, column: usize, text: &mut String) -> bool {
         text.clear();
-        let (formatter, nulls) = &self.columns[column];
-        if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+        let column = &self.columns[column];
+        if column.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             return false;
         }
+        if column.lists.as_ref().is_some_and(|lists| lists.shorten(row, text)) {
+            return true;
+        }
         // Values that cannot be shown (a date in the year 300,000) become a text that says so.
-        let _ = write!(text, "{}", formatter.value(row));
+        let _ = write!(text, "{}", column.values.value(row));
         true
     }
 }

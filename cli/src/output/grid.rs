@@ -7,7 +7,7 @@ use comfy_table::{
     Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, ContentLineStyle,
     LineStyle, Table, TableStyle, Width,
 };
-use engine::{RecordBatch, declared_name};
+use engine::{RecordBatch, column_type_name};
 
 use super::Layout;
 use super::cells::{Cells, harmless, is_number};
@@ -72,7 +72,7 @@ impl Grid {
         let head = |(field, alignment): (&arrow::datatypes::FieldRef, &CellAlignment)| {
             let name = shorten(harmless(field.name(), true));
             let text = match look.shows_types {
-                true => format!("{name}\n{}", declared_name(field.data_type())),
+                true => format!("{name}\n{}", column_type_name(field)),
                 false => name,
             };
             Cell::new_owned(text).set_alignment(*alignment)
@@ -89,7 +89,7 @@ impl Grid {
 
     /// The rows of a batch as cells.
     pub fn rows(&self, batch: &RecordBatch) -> Result<Vec<Line>> {
-        let values = Cells::new(batch)?;
+        let values = Cells::shortened(batch)?;
         let mut text = String::new();
         let mut rows = Vec::with_capacity(batch.num_rows());
         for row in 0..batch.num_rows() {

@@ -5,6 +5,7 @@ mod cells;
 mod expanded;
 mod exported;
 mod grid;
+mod lists;
 mod markdown;
 pub mod pager;
 mod plan;

@@ -159,3 +159,22 @@ fn a_plan_is_shown_as_text_and_not_in_cells() {
     let out = show("box", "explain select 1");
     assert!(out.contains("plan:\n  ") && !out.contains('│'), "{out}");
 }
+
+/// A value of 512×512 numbers is no cell; those who ask for the values get all of them.
+#[test]
+fn a_table_shows_the_beginning_of_a_long_list_and_other_formats_all_of_it() {
+    let block = "select cast(array_agg(value) as tensor(double, 30, 40)) as block, array_agg(value) as l from generate_series(1, 1200) as t(value)";
+    for format in ["table", "box"] {
+        let out = show(format, block);
+        assert!(out.contains("[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, …] 30×40"), "{out}");
+        assert!(out.contains("[1, 2, 3, 4, 5, 6, …] 1200 values"), "{out}");
+        assert!(!out.contains("1200.0"), "{out}");
+    }
+    assert!(show("box", block).contains("TENSOR(DOUBLE, 30, 40)"));
+    assert_eq!(show("json", block).matches("1199").count(), 2);
+    assert!(show("markdown", block).contains("1199.0, 1200.0]"));
+    let expanded = run(&[], &format!("\\x on\n{block};")).ok();
+    assert!(expanded.contains("1199.0, 1200.0]"), "{expanded}");
+    let short = "select array_agg(value) as l from generate_series(1, 64) as t(value)";
+    assert!(show("table", short).contains("63, 64]"));
+}

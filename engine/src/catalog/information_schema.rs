@@ -15,7 +15,7 @@ use datafusion::physical_plan::streaming::PartitionStream;
 
 use super::provider::{CATALOG, CatalogHandle, StoreCatalog};
 use super::table::StoreTable;
-use crate::sql::declared_name;
+use crate::sql::column_type_name;
 
 pub const INFORMATION_SCHEMA: &str = "information_schema";
 
@@ -145,7 +145,7 @@ async fn columns_batch(schema: SchemaRef, schemas: &[(String, Arc<dyn SchemaProv
         number(&|column| Some(column.position)),
         text(&|column| column.default.clone()),
         text(&|column| Some(if column.field.is_nullable() { "YES" } else { "NO" }.to_string())),
-        text(&|column| Some(declared_name(column.field.data_type()))),
+        text(&|column| Some(column_type_name(&column.field))),
         number(&|_| None),
         number(&|_| None),
         number(&|column| digits(column.field.data_type()).map(|digits| digits.precision)),

@@ -1,14 +1,18 @@
 //! The store's tables and views as DataFusion sees them.
 
 mod information_schema;
+mod named;
+mod narrow;
 mod provider;
 mod remote;
 mod schema;
 mod statistics;
 mod table;
 mod view;
+mod volatile;
 
 pub(crate) use information_schema::INFORMATION_SCHEMA;
+pub(crate) use narrow::{by_names, narrowed, with_whole_tables};
 pub use provider::TableListing;
 pub use remote::RemoteTables;
 pub(crate) use provider::{CATALOG, CatalogHandle, StoreCatalog};
@@ -16,3 +20,4 @@ pub(crate) use remote::{is_of_node, is_remote};
 pub(crate) use statistics::StatisticsCache;
 pub(crate) use table::{StoreTable, check_writable, not_writable};
 pub(crate) use view::{EXTERNAL, VIEW, external_provider, planning};
+pub(crate) use volatile::{Gathering, TEMP, VOLATILE, VolatileRows, VolatileTables};

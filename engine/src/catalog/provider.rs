@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use datafusion::catalog::{CatalogProvider, SchemaProvider};
+use datafusion::common::TableReference;
 use datafusion::execution::SessionState;
 use parking_lot::RwLock;
 use pmem_store::{Author, Snapshot, StoreError};
 
 use super::information_schema::{INFORMATION_SCHEMA, InformationSchema};
 use super::schema::StoreSchema;
+use super::volatile::{TEMP, VOLATILE, VolatileRows, VolatileSchema, VolatileTables};
 use crate::access::{Permit, Privilege, SessionAccess, seen};
 use crate::dml::private_schema;
 use crate::engine::EngineShared;
@@ -45,6 +47,8 @@ pub struct StoreCatalog {
     pub(super) state: RwLock<Weak<parking_lot::RwLock<SessionState>>>,
     /// The session's; what it has changed is what names mean.
     transaction: Arc<TransactionSlot>,
+    /// The session's, and of the transactions that were begun in it.
+    volatile: RwLock<Arc<VolatileTables>>,
 }
 
 /// What a statement sees, and what it may do with it.
@@ -69,7 +73,8 @@ impl StoreCatalog {
         access: Option<Arc<SessionAccess>>,
     ) -> Arc<Self> {
         let seen = AtomicU64::new(snapshot.version());
-        Arc::new(StoreCatalog { engine, held: RwLock::default(), access, seen, state: RwLock::default(), transaction })
+        let (held, state, volatile) = (RwLock::default(), RwLock::default(), RwLock::default());
+        Arc::new(StoreCatalog { engine, held, access, seen, state, transaction, volatile })
     }
 
     pub fn user(&self) -> Option<&str> {
@@ -92,6 +97,23 @@ impl StoreCatalog {
 
     pub fn transaction(&self) -> &Arc<TransactionSlot> {
         &self.transaction
+    }
+
+    pub fn volatile(&self) -> Arc<VolatileTables> {
+        Arc::clone(&self.volatile.read())
+    }
+
+    /// From here on its session has the volatile tables of another one.
+    pub fn share_volatile(&self, other: &StoreCatalog) {
+        *self.volatile.write() = other.volatile();
+    }
+
+    /// An error where a name means a volatile table: what is to be done to it only stored tables can have done to them.
+    pub fn check_stored(&self, name: &TableReference, what: &str) -> Result<(), EngineError> {
+        match self.volatile().named(name) {
+            Some(table) => Err(not_for_volatile(&table.name, what)),
+            None => Ok(()),
+        }
     }
 
     /// Where the statement being planned writes to.
@@ -171,9 +193,27 @@ impl StoreCatalog {
             rows: None,
             size_bytes: None,
         }));
+        listing.extend(self.volatile().all().iter().map(|table| listed_volatile(table)));
         listing.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
         Ok(listing)
     }
+}
+
+fn listed_volatile(table: &VolatileRows) -> TableListing {
+    TableListing {
+        schema: TEMP.into(),
+        name: table.name.clone(),
+        kind: VOLATILE.into(),
+        rows: Some(table.row_count() as u64),
+        size_bytes: Some(table.size_bytes() as u64),
+    }
+}
+
+/// `what` ends where the table is named.
+pub fn not_for_volatile(name: &str, what: &str) -> EngineError {
+    let hint = "INSERT adds rows to it, and CREATE OR REPLACE VOLATILE TABLE makes it anew; a stored table of the name is meant where it is \
+                named with its schema, as main.t";
+    EngineError::unsupported(format!("{what} the volatile table \"{name}\""), Some(hint))
 }
 
 /// DataFusion asks for the catalog through this handle, so that schemas can point back to it.
@@ -186,6 +226,9 @@ impl CatalogProvider for CatalogHandle {
         if !names.iter().any(|name| name == SYSTEM) {
             names.push(SYSTEM.to_string());
         }
+        if !self.0.volatile().is_empty() && !names.iter().any(|name| name == TEMP) {
+            names.push(TEMP.to_string());
+        }
         names
     }
 
@@ -196,10 +239,16 @@ impl CatalogProvider for CatalogHandle {
         if name == SYSTEM {
             let snapshot = self.0.snapshot();
             let older = snapshot.has_namespace(SYSTEM).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
-            return Some(Arc::new(SystemSchema::new(&self.0.engine, snapshot, self.0.transaction(), older, self.0.permit())));
+            let schema = SystemSchema::new(&self.0.engine, snapshot, self.0.transaction(), older, self.0.permit());
+            return Some(Arc::new(schema.with_volatile(self.0.volatile())));
         }
         if name == INFORMATION_SCHEMA {
             return InformationSchema::new(&self.0).map(|schema| Arc::new(schema) as Arc<dyn SchemaProvider>);
+        }
+        if name == TEMP && !self.0.volatile().is_empty() {
+            let has_older = self.0.snapshot().has_namespace(TEMP);
+            let older = has_older.then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
+            return Some(Arc::new(VolatileSchema::new(self.0.volatile(), self.0.write_scope(), older)));
         }
         self.0.snapshot().has_namespace(name).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>)
     }

@@ -9,6 +9,7 @@ use datafusion::catalog::TableProvider;
 use datafusion::optimizer::OptimizerRule;
 use datafusion::sql::parser::CreateExternalTable;
 
+use super::narrow::named_places;
 use crate::error::EngineError;
 use crate::switches::Pushdown;
 
@@ -21,6 +22,10 @@ const SCHEMES: [&str; 2] = ["quiver", "quiver+tls"];
 pub trait RemoteTables: Debug + Send + Sync {
     /// The table at `quiver://host:port/schema.table`, for one statement. It may ask the node what the table is.
     async fn open(&self, location: &str, pushdown: Pushdown) -> Result<Arc<dyn TableProvider>, EngineError>;
+
+    /// A table that was opened, as if it had no columns but those at these places, in their order. Of a table of 10,000 columns a
+    /// statement sees those that it may mean.
+    fn narrowed(&self, table: Arc<dyn TableProvider>, columns: &[usize]) -> Result<Arc<dyn TableProvider>, EngineError>;
 
     /// Goes behind all other rules of a session, and moves what it can to the nodes.
     fn optimizer_rule(&self) -> Arc<dyn OptimizerRule + Send + Sync>;
@@ -59,7 +64,13 @@ pub async fn remote_provider(
 ) -> Result<Arc<dyn TableProvider>, EngineError> {
     check_remote(table)?;
     match (remote, table.locations.first()) {
-        (Some(remote), Some(location)) => remote.open(location, pushdown).await,
+        (Some(remote), Some(location)) => {
+            let table = remote.open(location, pushdown).await?;
+            match named_places(&table.schema()) {
+                Some(columns) => remote.narrowed(table, &columns),
+                None => Ok(table),
+            }
+        }
         _ => Err(EngineError::unsupported(
             "reading tables of other nodes from a server",
             Some("open the store with the shell or the Python package, or ask the other node itself"),

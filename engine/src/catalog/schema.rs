@@ -8,6 +8,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::TableType;
 use pmem_store::{Snapshot, ViewRecord};
 
+use super::narrow::as_named;
 use super::provider::StoreCatalog;
 use super::table::StoreTable;
 use super::view;
@@ -48,7 +49,7 @@ impl StoreSchema {
         match table_at(&state, &engine.store, &self.snapshot, name, clause)? {
             PastTable::Found(past) => {
                 let table = StoreTable::older(engine, *past, self.catalog.write_scope());
-                Ok(Some(Arc::new(table.with_permit(self.permit.clone()))))
+                Ok(Some(as_named(table.with_permit(self.permit.clone()))))
             }
             PastTable::None => Ok(None),
             PastTable::View => {
@@ -76,7 +77,7 @@ impl SchemaProvider for StoreSchema {
         if let Some(snapshot) = self.snapshot.table(&self.namespace, name).map_err(store_error)? {
             let engine = Arc::clone(&self.catalog.engine);
             let table = StoreTable::new(engine, snapshot, self.catalog.write_scope());
-            return Ok(Some(Arc::new(table.with_permit(self.permit.clone()))));
+            return Ok(Some(as_named(table.with_permit(self.permit.clone()))));
         }
         match self.snapshot.view(&self.namespace, name).map_err(store_error)? {
             // With the rights of who reads it: its text is planned with their names.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{DFSchema, Result, Statistics};
+use datafusion::common::{Result, Statistics};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::dml::InsertOp;
@@ -14,7 +14,10 @@ use datafusion::logical_expr::{DmlStatement, Expr, TableProviderFilterPushDown, 
 use datafusion::physical_plan::ExecutionPlan;
 use pmem_store::{StoreError, TableSnapshot};
 
+use super::narrow::physical_filters;
+use super::provider::not_for_volatile;
 use super::statistics::statistics_of;
+use super::volatile::VolatileTable;
 use crate::access::{Permit, Privilege};
 use crate::audit::check_not_audit;
 use crate::constraints::planned_defaults;
@@ -131,6 +134,9 @@ impl StoreTable {
 /// Rows can be written to tables of the store, and nowhere else.
 pub fn check_writable(write: &DmlStatement) -> Result<(), EngineError> {
     let provider = source_as_provider(&write.target)?;
+    if provider.downcast_ref::<VolatileTable>().is_some() {
+        return Ok(());
+    }
     match provider.downcast_ref::<StoreTable>() {
         Some(table) if !table.is_older => return Ok(()),
         Some(_) => return Err(EngineError::unsupported("writing to a table FOR … AS OF", Some("older versions never change"))),
@@ -142,6 +148,9 @@ pub fn check_writable(write: &DmlStatement) -> Result<(), EngineError> {
 pub fn not_writable(name: &str, provider: &dyn TableProvider) -> EngineError {
     if provider.downcast_ref::<SystemTable>().is_some() {
         return EngineError::unsupported(format!("writing to the system table \"{name}\""), Some("it can only be read"));
+    }
+    if provider.downcast_ref::<VolatileTable>().is_some() {
+        return not_for_volatile(name, "changing rows of");
     }
     let kind = if provider.table_type() == TableType::View { "view" } else { "external table" };
     let hint = Some("write to a table; COPY … TO writes files");
@@ -178,9 +187,7 @@ impl TableProvider for StoreTable {
         // Here and nowhere else rows are read.
         self.check(Privilege::Select)?;
         let known = self.known().map_err(store_error)?;
-        let schema = DFSchema::try_from(self.schema.as_ref().clone())?;
-        let filters = filters.iter().map(|filter| state.create_physical_expr(filter.clone(), &schema));
-        let filters = filters.collect::<Result<Vec<_>>>()?;
+        let filters = physical_filters(state, &self.schema, filters)?;
         let partitions = state.config().target_partitions();
         let scan = StoreScan::new(self.snapshot.clone(), Arc::clone(&self.schema), known, projection, filters, limit, partitions)?;
         Ok(DataSourceExec::from_data_source(scan))

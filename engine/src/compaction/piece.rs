@@ -2,7 +2,7 @@
 
 use arrow::datatypes::SchemaRef;
 use pmem_store::segment::SEGMENT_TARGET_BYTES;
-use pmem_store::{StoreError, TableSegment, TableSnapshot};
+use pmem_store::{StoreError, TableSegment, TableSnapshot, ZONE_ROWS};
 
 use crate::types::physical_schema;
 
@@ -71,6 +71,11 @@ impl Piece {
 
     fn is_deleted_more_than(&self, one_of: u64) -> bool {
         (self.rows - self.live_rows).saturating_mul(one_of) > self.rows
+    }
+
+    /// Fewer than a zone, and so a segment of one batch, whatever its size.
+    pub fn is_of_wide_rows(&self) -> bool {
+        self.rows < ZONE_ROWS as u64
     }
 
     pub fn is_small(&self) -> bool {

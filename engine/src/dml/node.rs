@@ -11,17 +11,15 @@ use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
 use datafusion::datasource::sink::DataSinkExec;
-use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Expr, Extension, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
+use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
 use super::sink::ChangeSink;
 use crate::catalog::StoreTable;
-use crate::optimizer::with_null_safe_keys;
 use crate::output::count_schema;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -141,15 +139,6 @@ impl UserDefinedLogicalNodeCore for ChangeRows {
 /// DataFusion's planner, which knows this node besides its own.
 #[derive(Debug)]
 pub struct RowChangePlanner;
-
-#[async_trait]
-impl QueryPlanner for RowChangePlanner {
-    async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(RowChangePlanner)]);
-        let keyed = with_null_safe_keys(plan)?;
-        planner.create_physical_plan(keyed.as_ref().unwrap_or(plan), session).await
-    }
-}
 
 #[async_trait]
 impl ExtensionPlanner for RowChangePlanner {

@@ -1,4 +1,5 @@
-//! Puts checked functions in the place of integer operators, everywhere in a plan, and has floats have one NaN.
+//! Puts checked functions in the place of integer operators and of casts to lists of fixed size, everywhere in a plan, and
+//! has floats have one NaN.
 //!
 //! It runs after the types are known and before anything is folded, so that constants, filters of
 //! scans and arguments of aggregates are all covered. DataFusion's `fail_on_overflow` would have to
@@ -17,6 +18,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::arithmetic::{checked_negation, checked_operator, is_checked};
 use super::extreme::float_extreme;
+use super::fixed_list::fixed_list_cast;
 use super::float::{is_one_nan, one_nan};
 use super::float_results::{computes, float_result};
 use crate::cancel::is_watched;
@@ -75,6 +77,7 @@ fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
         }
         Expr::WindowFunction(_) => one_result(expr, schema),
+        Expr::Cast(_) | Expr::TryCast(_) if let Some(call) = fixed_list_cast(&expr, schema) => Ok(Transformed::yes(call)),
         Expr::ScalarFunction(mut outer) if is_one_nan(&outer.func) && outer.args.len() == 1 => {
             // Of a plan that was here before.
             let args = outer.args.into_iter().map(bare).collect();

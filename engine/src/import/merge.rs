@@ -6,12 +6,15 @@
 
 mod types;
 
+use std::collections::HashMap;
+
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use self::types::merged_type;
 use super::conform::settled_type;
 use super::errors::ImportError;
 use super::type_names::sql_type_name;
+use crate::types::kept_metadata;
 
 #[derive(Default)]
 pub(crate) struct Merge {
@@ -25,6 +28,8 @@ struct Column {
     is_nullable: bool,
     /// The type was inferred in every file so far.
     is_inferred: bool,
+    /// That it is a tensor, if all files say so.
+    metadata: HashMap<String, String>,
     /// Files that have the column.
     files: usize,
     /// The first of them.
@@ -46,6 +51,7 @@ impl Merge {
                     data_type: field.data_type().clone(),
                     is_nullable: field.is_nullable(),
                     is_inferred,
+                    metadata: kept_metadata(field),
                     files: 1,
                     file: file.to_owned(),
                 }),
@@ -65,7 +71,7 @@ impl Merge {
     pub fn finish(self) -> SchemaRef {
         let fields = self.columns.into_iter().map(|column| {
             let is_nullable = column.is_nullable || column.files < self.files;
-            Field::new(column.name, settled_type(&column.data_type), is_nullable)
+            Field::new(column.name, settled_type(&column.data_type), is_nullable).with_metadata(column.metadata)
         });
         Schema::new(fields.collect::<Vec<_>>()).into()
     }
@@ -82,6 +88,10 @@ impl Column {
             right_file: file.to_owned(),
             right: sql_type_name(field.data_type()),
         })?;
+        // Tensors of different shapes are lists of one size.
+        if self.metadata != kept_metadata(field) {
+            self.metadata.clear();
+        }
         self.is_nullable |= field.is_nullable();
         self.is_inferred = both_inferred;
         self.files += 1;

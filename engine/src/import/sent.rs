@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common::exec_datafusion_err;
+use datafusion::common::{TableReference, exec_datafusion_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
@@ -80,6 +80,9 @@ impl Session {
         let running = self.begin("", query)?;
         let rows = SentRows::new(schema, Box::pin(batches));
         let done = async {
+            if target.schema.is_none() {
+                running.catalog.check_stored(&TableReference::bare(target.table.as_str()), "sending rows to")?;
+            }
             let options = options(target, |namespace, table| Ok(running.catalog.snapshot().table(namespace, table)?.is_some()))?;
             Box::pin(load_sent(&running, options, rows)).await
         };

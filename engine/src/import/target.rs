@@ -1,11 +1,13 @@
 //! Which column of a file becomes which column of the scan, and a batch brought to that.
 
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{Fields, Schema, SchemaRef};
+use arrow::datatypes::{Field, Fields, Schema, SchemaRef};
 
 use super::conform::{can_conform, conform, find_field, nulls};
 use super::errors::ImportError;
 use super::type_names::sql_type_name;
+use crate::kernels::arrays::shape_of;
+use crate::sql::column_type_name;
 
 /// For each column of the scan, its place in the file.
 pub(crate) type Mapping = Vec<Option<usize>>;
@@ -59,16 +61,22 @@ pub(crate) fn check_types(
 ) -> Result<(), ImportError> {
     for (field, place) in target.fields().iter().zip(mapping) {
         let Some(source) = place.map(|index| &from[index]) else { continue };
-        if !can_conform(source.data_type(), field.data_type()) {
+        let is_other_shape = shape_of(source).zip(shape_of(field)).is_some_and(|(from, to)| from != to);
+        if is_other_shape || !can_conform(source.data_type(), field.data_type()) {
             return Err(ImportError::CannotConvert {
                 file: file.to_owned(),
                 column: field.name().clone(),
-                from: sql_type_name(source.data_type()),
-                to: sql_type_name(field.data_type()),
+                from: type_name(source),
+                to: type_name(field),
             });
         }
     }
     Ok(())
+}
+
+/// With the shape of a tensor.
+fn type_name(field: &Field) -> String {
+    if shape_of(field).is_some() { column_type_name(field) } else { sql_type_name(field.data_type()) }
 }
 
 /// Why a batch of a file does not fit: the row of the batch, the column, the problem.

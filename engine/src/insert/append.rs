@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::{CastOptions, SortColumn, SortOptions, cast_with_options, lexsort_to_indices, take_record_batch};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
@@ -13,11 +13,12 @@ use tracing::Instrument;
 use super::target::Target;
 use crate::dml::Retry;
 use crate::error::EngineError;
-use crate::functions::with_one_nan;
+use crate::functions::{FixedLists, with_one_nan};
 use crate::output::StatementKind;
 use crate::queries::Query;
 use crate::session::Session;
 use crate::sql::{self, quoted};
+use crate::write::check_shapes;
 
 impl Session {
     /// Adds the rows of a batch to a table as one INSERT would: in the open transaction, or in one of their own. The
@@ -57,6 +58,9 @@ impl Session {
     /// others, and where the table is not known or has changed.
     fn append_at_once(&self, table: &str, rows: &RecordBatch) -> Result<bool, EngineError> {
         let Some(target) = self.targets.plain(table) else { return Ok(false) };
+        if self.catalog.volatile().get(table).is_some() {
+            return Ok(false);
+        }
         let durability = self.transaction.durability().unwrap_or(target.durability);
         if durability != Durability::Async || self.is_in_transaction() || !target.stores_as_it_is(rows) || !self.may_insert(&target)? {
             return Ok(false);
@@ -70,6 +74,9 @@ impl Session {
 
     async fn append_once(&self, table: &str, rows: &RecordBatch) -> Result<u64, EngineError> {
         self.check_not_failed()?;
+        if !self.catalog.volatile().is_empty() {
+            self.catalog.check_stored(&TableReference::parse_str(table), "adding a batch to")?;
+        }
         let name = match quoted(table) == table {
             // Most are one word, which need not be parsed for each row.
             true => (DEFAULT_NAMESPACE.to_string(), table.to_string()),
@@ -96,13 +103,19 @@ fn declared_rows(target: &Target, rows: &RecordBatch) -> Result<RecordBatch, Eng
         let hint = Some("give all columns of the table in their order".to_string());
         return Err(EngineError::Sql { message, position: None, hint });
     }
+    check_shapes(&declared, rows.schema_ref())?;
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let columns = rows.columns().iter().zip(declared.fields());
-    let columns = columns.map(|(column, field)| match column.data_type() == field.data_type() {
-        true => Ok(with_one_nan(column)),
-        false => cast_with_options(column, field.data_type(), &options).map(|column| with_one_nan(&column)),
+    let columns = columns.map(|(column, field)| -> Result<ArrayRef, EngineError> {
+        if column.data_type() == field.data_type() {
+            return Ok(with_one_nan(column));
+        }
+        if let Some(lists) = FixedLists::of(column, field) {
+            return Ok(lists?);
+        }
+        Ok(with_one_nan(&cast_with_options(column, field.data_type(), &options).map_err(StoreError::from)?))
     });
-    let columns = columns.collect::<Result<Vec<_>, _>>().map_err(StoreError::from)?;
+    let columns = columns.collect::<Result<Vec<_>, EngineError>>()?;
     Ok(RecordBatch::try_new(declared, columns).map_err(StoreError::from)?)
 }
 

@@ -29,6 +29,9 @@ impl Session {
             return Ok(None);
         }
         let Some(statement) = insert_values(text) else { return Ok(None) };
+        if self.is_volatile(&statement) {
+            return Ok(None);
+        }
         let Some(target) = self.target(target_name(&statement))? else { return Ok(None) };
         let Some(rows) = target.rows(&statement) else { return Ok(None) };
         // It is done in less time than somebody else takes to end it.
@@ -63,6 +66,11 @@ impl Session {
             options.sql_parser.parse_float_as_decimal && switches(options).direct_inserts
         };
         directly && self.names_are_plain() && !self.transaction.has_failed()
+    }
+
+    fn is_volatile(&self, statement: &InsertValues) -> bool {
+        let volatile = self.catalog.volatile();
+        !volatile.is_empty() && volatile.named(&statement.reference()).is_some()
     }
 
     /// Whether names mean what they mean by default.

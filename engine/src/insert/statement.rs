@@ -1,5 +1,6 @@
 //! `INSERT INTO [schema.]table [(columns)] VALUES (literals), …`, and nothing else, out of tokens.
 
+use datafusion::common::TableReference;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
 
@@ -17,6 +18,15 @@ pub struct InsertValues {
     pub columns: Option<Vec<String>>,
     /// Of each row as many as of every other.
     pub rows: Vec<Vec<Literal>>,
+}
+
+impl InsertValues {
+    pub fn reference(&self) -> TableReference {
+        match &self.schema {
+            Some(schema) => TableReference::partial(schema.as_str(), self.table.as_str()),
+            None => TableReference::bare(self.table.as_str()),
+        }
+    }
 }
 
 /// None for any other statement, also for one that is wrong.

@@ -7,6 +7,7 @@ mod filters_by_name;
 mod float_decimals;
 mod null_safe_keys;
 mod skip_rows;
+mod union_shapes;
 mod window_arguments;
 
 pub use await_join_filters::AwaitJoinFilters;
@@ -23,5 +24,6 @@ use datafusion::optimizer::AnalyzerRule;
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = float_decimals::analyzer_rules();
     rules.push(Arc::new(window_arguments::WindowArguments));
+    rules.push(Arc::new(union_shapes::UnionShapes));
     rules
 }

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use super::binding::Binding;
 use super::reads::check_reads;
 use crate::access::check_kind;
-use crate::catalog::{CATALOG, CatalogHandle, INFORMATION_SCHEMA, StoreCatalog, StoreTable};
+use crate::catalog::{self, CATALOG, CatalogHandle, INFORMATION_SCHEMA, StoreCatalog, StoreTable, TEMP};
 use crate::error::EngineError;
 use crate::sql::{self, Parsed, explained, split_name, versioned_name};
 use crate::system::SYSTEM;
@@ -82,18 +82,26 @@ impl PlanContext {
         Ok(Some((TableReference::partial(found.namespace, found.table), provider)))
     }
 
-    /// A query as an analysed and optimised logical plan.
+    /// A table that was found here as if it had these columns alone, in its own order, where it has so many that planning with all of
+    /// them takes longer than reading some.
+    pub fn narrowed(&self, table: Arc<dyn TableProvider>, columns: &BTreeSet<usize>) -> Arc<dyn TableProvider> {
+        catalog::narrowed(table, columns)
+    }
+
+    /// A query as an analysed and optimised logical plan, in which tables have all their columns.
     pub async fn optimised(&self, sql: &str) -> Result<LogicalPlan, EngineError> {
         let parsed = sql::parse(&self.state, sql)?;
         self.catalog.check(|permit| check_kind(permit, &parsed))?;
         let Parsed::Statement(statement) = parsed else { return Err(no_query()) };
-        let statement = sql::restated(&self.state, *statement)?;
+        let mut statement = sql::restated(&self.state, *statement)?;
+        let lowers_names = self.state.config_options().sql_parser.enable_ident_normalization;
+        sql::name_volatile(&self.catalog.volatile(), &mut statement, lowers_names)?;
         match &statement {
             Statement::Statement(inner) if matches!(inner.as_ref(), ast::Statement::Query(_)) => {}
             _ => return Err(no_query()),
         }
         let failed = |error| explained(sql, &self.state, &self.catalog, error);
-        let plan = sql::plan_statement(&self.state, statement).await.map_err(failed)?;
+        let plan = catalog::with_whole_tables(sql::plan_statement(&self.state, statement)).await.map_err(failed)?;
         check_reads(&plan)?;
         self.state.optimize(&plan).map_err(failed)
     }
@@ -123,10 +131,14 @@ impl PlanContext {
         if catalog.is_some_and(|catalog| !catalog.eq_ignore_ascii_case(CATALOG)) {
             return Ok(None);
         }
-        let schema = schema.unwrap_or(&self.state.config_options().catalog.default_schema);
         let (table, clause) = match split_name(table) {
             Some((table, clause)) => (table, Some(clause.to_string())),
             None => (table.as_str(), self.binding.version.map(|version| format!("VERSION AS OF {version}"))),
+        };
+        let schema = match schema {
+            Some(schema) => schema,
+            None if self.catalog.volatile().get(table).is_some() => TEMP,
+            None => &self.state.config_options().catalog.default_schema,
         };
         Ok(self.named(schema, table)?.map(|found| (found, clause)))
     }

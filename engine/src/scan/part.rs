@@ -77,6 +77,11 @@ impl Part {
         })
     }
 
+    /// Of its table, as it lies.
+    pub fn physical(&self) -> &SchemaRef {
+        &self.physical
+    }
+
     /// As rows are named by.
     pub fn id(&self) -> u64 {
         self.id

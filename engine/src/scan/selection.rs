@@ -1,5 +1,7 @@
 //! Rows of a zone that have passed so far.
 
+use std::ops::Range;
+
 use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{filter, filter_record_batch, take_record_batch};
@@ -63,6 +65,24 @@ impl Selection {
         Ok(Selection::Rows(UInt32Array::from(rows.to_data())))
     }
 
+    /// The rows of `0..rows` that passed, as runs of rows one after the other.
+    pub fn runs(&self, rows: usize) -> Vec<Range<usize>> {
+        match self {
+            Selection::All => std::iter::once(0..rows).collect(),
+            Selection::Mask(mask) => mask.values().set_slices().map(|(start, end)| start..end).collect(),
+            Selection::Rows(rows) => {
+                let mut runs: Vec<Range<usize>> = Vec::new();
+                for row in rows.values().iter().map(|row| *row as usize) {
+                    match runs.last_mut().filter(|run| run.end == row) {
+                        Some(run) => run.end += 1,
+                        None => runs.push(row..row + 1),
+                    }
+                }
+                runs
+            }
+        }
+    }
+
     /// The rows that passed; None if all did, and the batch can be used as it lies.
     pub fn apply(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>, ArrowError> {
         match self {
@@ -107,6 +127,9 @@ mod tests {
         for first in &conditions {
             for second in &conditions {
                 let both = Selection::of(first).and(second);
+                let runs: Vec<u32> = both.runs(1000).into_iter().flat_map(|run| run.start as u32..run.end as u32).collect();
+                assert_eq!(runs, listed(&both, 1000));
+                assert!(both.runs(1000).windows(2).all(|pair| pair[0].end < pair[1].start));
                 let expected: Vec<u32> = (0..1000u32)
                     .filter(|row| [first, second].iter().all(|c| c.is_valid(*row as usize) && c.value(*row as usize)))
                     .collect();

@@ -33,7 +33,7 @@ use super::partition::{Unit, divide, each_alone};
 use super::row_id::with_row_id;
 use super::selectivity::selectivity;
 use super::statistics::TableStatistics;
-use super::stream::ScanStream;
+use super::stream::{ScanStream, is_wide};
 use crate::report::ReportCollector;
 use crate::switches::switches;
 use crate::types::physical_schema;
@@ -79,7 +79,7 @@ impl StoreScan {
         // The first rows are the ones to show, and one partition has them soonest.
         let partitions = if limit.is_some() && filters.is_empty() { 1 } else { target_partitions };
         Ok(StoreScan {
-            physical: physical_schema(&declared),
+            physical: physical_of(&declared, &known.parts),
             schema: Arc::new(declared.project(&projection)?),
             partitions: divide(&known.parts, partitions).into(),
             ordering: table_ordering(&table, &known.parts).into(),
@@ -180,6 +180,17 @@ impl StoreScan {
         }
     }
 
+    /// Statistics of the columns that are put out. Of 10,000 a query needs few, and asks many times.
+    fn shown_statistics(&self) -> Statistics {
+        let known = &self.known.statistics;
+        let of_column = |column: &usize| known.column_statistics.get(*column).cloned().unwrap_or_else(ColumnStatistics::new_unknown);
+        Statistics {
+            num_rows: known.num_rows,
+            total_byte_size: known.total_byte_size,
+            column_statistics: self.projection.iter().map(of_column).collect(),
+        }
+    }
+
     /// Statistics of what the filters leave. Bounds and counts of the whole table still bound it.
     fn filtered_statistics(&self, statistics: Statistics) -> Statistics {
         let Some(rows) = statistics.num_rows.get_value().copied().filter(|_| !self.filters.is_empty()) else {
@@ -224,6 +235,8 @@ impl DataSource for StoreScan {
             units: units.clone(),
             metrics,
             coalescer: BatchCoalescer::new(Arc::clone(&self.schema), batch_rows),
+            is_wide: is_wide(&self.schema),
+            runs: Default::default(),
             skip: self.offset.map_or(0, |offset| offset.of_first_zone),
             remaining: self.limit.unwrap_or(usize::MAX),
             next_unit: 0,
@@ -269,16 +282,13 @@ impl DataSource for StoreScan {
     }
 
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
-        let mut statistics = self.known.statistics.clone();
-        if self.declared.fields().len() > statistics.column_statistics.len() {
-            statistics.column_statistics.push(ColumnStatistics::new_unknown());
-        }
+        let mut statistics = self.shown_statistics();
         if partition.is_some() || self.offset.is_some() {
             statistics = statistics.to_inexact();
             let rows = self.unfiltered_rows(partition, usize::MAX);
             statistics.num_rows = if self.has_deletions() || self.offset.is_some() { Precision::Inexact(rows) } else { Precision::Exact(rows) };
         }
-        let mut statistics = self.filtered_statistics(statistics).project(Some(&self.projection.as_ref()));
+        let mut statistics = self.filtered_statistics(statistics);
         if let Some(limit) = self.limit {
             // Each partition stops at the limit by itself.
             statistics = statistics.with_fetch(Some(self.unfiltered_rows(partition, limit)), 0, 1)?;
@@ -357,6 +367,14 @@ impl DataSource for StoreScan {
 
     fn with_new_state(&self, _state: Arc<dyn Any + Send + Sync>) -> Option<Arc<dyn DataSource>> {
         None
+    }
+}
+
+/// That of the parts where the scan has the columns of its table: of 10,000 another one takes long to make.
+fn physical_of(declared: &SchemaRef, parts: &[Arc<Part>]) -> SchemaRef {
+    match parts.first() {
+        Some(part) if part.physical().fields().len() == declared.fields().len() => Arc::clone(part.physical()),
+        _ => physical_schema(declared),
     }
 }
 

@@ -1,5 +1,6 @@
 //! One partition of a scan, zone by zone: prune, filter the filter's columns, then take the others.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::BatchCoalescer;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::RecordBatchStream;
 use futures::Stream;
@@ -22,6 +23,8 @@ use super::selection::Selection;
 use crate::cancel::give_way;
 use crate::types::restore;
 
+/// Copying a row of so many bytes takes longer than handing it on by itself.
+const WIDE_ROW_BYTES: usize = 16 << 10;
 /// How long the stream looks for a result before it lets others run; a cancel waits no longer.
 const POLL_MAX: Duration = Duration::from_millis(10);
 
@@ -41,6 +44,10 @@ pub struct ScanStream {
     pub(super) units: Vec<Unit>,
     pub(super) metrics: ScanMetrics,
     pub(super) coalescer: BatchCoalescer,
+    /// Rows so wide that they are put out where they lie, a run of those that passed a batch, and not gathered.
+    pub(super) is_wide: bool,
+    /// Runs to be put out next.
+    pub(super) runs: VecDeque<RecordBatch>,
     /// Rows still to leave out, before any is put out.
     pub(super) skip: usize,
     /// Rows still to put out.
@@ -93,6 +100,9 @@ impl ScanStream {
     }
 
     fn step(&mut self) -> Result<Step> {
+        if let Some(run) = self.runs.pop_front().filter(|_| self.remaining > 0) {
+            return Ok(Step::Ready(self.limited(run)));
+        }
         if let Some(batch) = self.coalescer.next_completed_batch() {
             return Ok(Step::Ready(self.limited(batch)));
         }
@@ -168,9 +178,13 @@ impl ScanStream {
             return self.after_zone(Step::Nothing);
         }
         let others: Vec<usize> = self.stored_columns.iter().copied().filter(|column| !filter.columns.contains(column)).collect();
-        self.touch(&others, zone.rows);
+        let read = if self.is_wide { zone.test.selection.runs(zone.rows).iter().map(|run| run.len()).sum() } else { zone.rows };
+        self.touch(&others, read);
         let output = self.output_zone(zone.start, zone.rows)?;
-        let step = self.emit(output, &zone.test.selection)?;
+        let step = match self.is_wide {
+            true => self.emit_runs(&output, &zone.test.selection)?,
+            false => self.emit(output, &zone.test.selection)?,
+        };
         self.after_zone(step)
     }
 
@@ -253,6 +267,14 @@ impl ScanStream {
         Ok(Step::Nothing)
     }
 
+    fn emit_runs(&mut self, zone: &RecordBatch, selection: &Selection) -> Result<Step> {
+        for run in selection.runs(zone.num_rows()) {
+            let batch = self.restored(zone.slice(run.start, run.len()))?;
+            self.runs.push_back(batch);
+        }
+        Ok(Step::Nothing)
+    }
+
     fn restored(&self, batch: RecordBatch) -> Result<RecordBatch> {
         let columns = batch.columns().iter().zip(self.projection.iter());
         let columns = columns.map(|(array, column)| restore(array, self.declared.field(*column).data_type()));
@@ -260,6 +282,15 @@ impl ScanStream {
         let columns = columns.collect::<Result<Vec<_>, _>>()?;
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }
+}
+
+/// By lists of fixed size, as vectors and blocks of matrices are.
+pub fn is_wide(schema: &Schema) -> bool {
+    let bytes = schema.fields().iter().map(|field| match field.data_type() {
+        DataType::FixedSizeList(item, size) => item.data_type().primitive_width().unwrap_or(0) * usize::try_from(*size).unwrap_or(0),
+        _ => 0,
+    });
+    bytes.sum::<usize>() >= WIDE_ROW_BYTES
 }
 
 /// The zones of a segment that hold `rows` rows from `start`, which is a zone's first.

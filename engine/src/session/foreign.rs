@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
+use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::logical_expr::{LogicalPlan, Prepare};
-use datafusion::scalar::ScalarValue;
 use futures::FutureExt;
 use tracing::Instrument;
 
@@ -91,7 +91,7 @@ impl Session {
         text: &str,
         binding: &Binding,
         build: B,
-        values: Option<Vec<ScalarValue>>,
+        values: Option<Vec<ScalarAndMetadata>>,
     ) -> Result<QueryOutput, EngineError>
     where
         B: FnOnce(Arc<PlanContext>) -> F,
@@ -117,7 +117,7 @@ impl Session {
         mut running: Running,
         binding: &Binding,
         build: B,
-        values: Option<Vec<ScalarValue>>,
+        values: Option<Vec<ScalarAndMetadata>>,
     ) -> Result<QueryOutput, EngineError>
     where
         B: FnOnce(Arc<PlanContext>) -> F,

@@ -1,21 +1,27 @@
 //! What there is, for those who complete names and list tables.
 
+use std::collections::HashSet;
+
+use arrow::datatypes::SchemaRef;
 use datafusion::common::TableReference;
 
 use super::Session;
-use crate::catalog::TableListing;
+use crate::catalog::{TEMP, TableListing, VOLATILE};
 use crate::error::EngineError;
 use crate::sql;
 use crate::system::system_listing;
 
 impl Session {
-    /// Tables and views, for completion; those of the default schema without it.
+    /// Tables and views, for completion; those of the default schema without it, and volatile ones too.
     pub fn table_names(&self) -> Vec<String> {
-        let name = |listed: TableListing| match listed.schema == pmem_store::DEFAULT_NAMESPACE {
+        let name = |listed: TableListing| match listed.schema == pmem_store::DEFAULT_NAMESPACE || listed.kind == VOLATILE {
             true => listed.name,
             false => format!("{}.{}", listed.schema, listed.name),
         };
-        self.tables().map(|tables| tables.into_iter().map(name).collect()).unwrap_or_default()
+        let mut names: Vec<String> = self.tables().map(|tables| tables.into_iter().map(name).collect()).unwrap_or_default();
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        names
     }
 
     /// Tables and views as of now, by schema and name.
@@ -43,11 +49,19 @@ impl Session {
         self.catalog.refresh()?;
         let names = self.catalog.snapshot().namespaces();
         self.catalog.rest();
-        Ok(names?)
+        let mut names = names?;
+        if !self.catalog.volatile().is_empty() && !names.iter().any(|name| name == TEMP) {
+            names.push(TEMP.to_string());
+        }
+        Ok(names)
     }
 
-    /// The columns of a stored table; empty where there is none.
+    /// The columns of a stored or volatile table; empty where there is none.
     pub fn column_names(&self, table: &str) -> Vec<String> {
+        let names = |schema: &SchemaRef| schema.fields().iter().map(|field| field.name().clone()).collect();
+        if let Some(volatile) = self.catalog.volatile().named(&TableReference::parse_str(table)) {
+            return names(&volatile.schema);
+        }
         // With what was known before, if the store cannot be asked.
         let _ = self.catalog.refresh();
         let name = TableReference::parse_str(table);
@@ -55,7 +69,7 @@ impl Session {
         let table = self.catalog.snapshot().table(namespace, name.table());
         self.catalog.rest();
         let Ok(Some(table)) = table else { return Vec::new() };
-        table.schema().fields().iter().map(|field| field.name().clone()).collect()
+        names(table.schema())
     }
 
     pub fn function_names(&self) -> Vec<String> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::metadata::{FieldMetadata, ScalarAndMetadata};
 use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::logical_expr::{Expr, LogicalPlan, Prepare, Statement as PlanStatement};
 use datafusion::sql::parser::Statement;
@@ -15,6 +16,7 @@ use tracing::Instrument;
 use super::{Running, Session};
 use crate::dml::{Retry, is_change};
 use crate::error::EngineError;
+use crate::kernels::arrays::shape_of;
 use crate::output::{QueryOutput, StatementKind};
 use crate::queries::{Query, is_kill};
 use crate::sql::{self, PARAMETERS_MAX, Parsed};
@@ -166,7 +168,7 @@ impl Session {
         })
     }
 
-    async fn run_with(&self, running: &Running, values: Vec<ScalarValue>) -> Result<QueryOutput, EngineError> {
+    async fn run_with(&self, running: &Running, values: Vec<ScalarAndMetadata>) -> Result<QueryOutput, EngineError> {
         self.check_not_failed()?;
         let statement = match running.parsed()? {
             Parsed::Statement(statement) if takes_parameters(&statement) => *statement,
@@ -178,17 +180,18 @@ impl Session {
 }
 
 /// One row of parameters.
-pub(super) fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<ScalarValue>, EngineError> {
+pub(super) fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<ScalarAndMetadata>, EngineError> {
     if row >= parameters.num_rows() {
         let message = format!("there is no row {} of the values: they have {}", row + 1, parameters.num_rows());
         return Err(EngineError::Sql { message, position: None, hint: None });
     }
-    let values = parameters.columns().iter().map(|column| ScalarValue::try_from_array(column, row));
-    Ok(values.collect::<Result<Vec<_>, _>>()?)
+    let columns = parameters.columns().iter().zip(parameters.schema_ref().fields());
+    let values = columns.map(|(column, field)| Ok(ScalarAndMetadata::new(ScalarValue::try_from_array(column, row)?, of_tensor(field))));
+    values.collect()
 }
 
 /// The plan with values for its parameters.
-pub(super) fn filled(prepared: Prepare, values: Vec<ScalarValue>) -> Result<LogicalPlan, EngineError> {
+pub(super) fn filled(prepared: Prepare, values: Vec<ScalarAndMetadata>) -> Result<LogicalPlan, EngineError> {
     let fields = parameter_fields(&prepared)?;
     if fields.len() != values.len() {
         return Err(wrong_count(fields.len(), values.len()));
@@ -196,7 +199,7 @@ pub(super) fn filled(prepared: Prepare, values: Vec<ScalarValue>) -> Result<Logi
     let is_query = !changes_rows(&prepared.input);
     let values = values.into_iter().zip(&fields).map(|(value, field)| fitted(value, field, is_query));
     let values = values.collect::<Result<Vec<_>, _>>()?;
-    Ok(Arc::unwrap_or_clone(prepared.input).replace_params_with_values(&ParamValues::from(values))?)
+    Ok(Arc::unwrap_or_clone(prepared.input).replace_params_with_values(&ParamValues::List(values))?)
 }
 
 impl Running {
@@ -217,8 +220,21 @@ fn changes_rows(plan: &LogicalPlan) -> bool {
 }
 
 /// The value as the type that belongs there, if it is the same value then. Else it means what a literal of its type
-/// does: `id = $1` is true of no id where `$1` is 2.5.
-fn fitted(value: ScalarValue, field: &Field, is_query: bool) -> Result<ScalarValue, EngineError> {
+/// does: `id = $1` is true of no id where `$1` is 2.5. A tensor is one in a query; VALUES would have to agree on it.
+fn fitted(given: ScalarAndMetadata, field: &Field, is_query: bool) -> Result<ScalarAndMetadata, EngineError> {
+    let (value, shape) = given.into_inner();
+    let given_type = value.data_type();
+    let value = fitted_value(value, field, is_query)?;
+    let shape = shape.filter(|_| value.data_type() == given_type).or_else(|| of_tensor(field));
+    Ok(ScalarAndMetadata::new(value, shape.filter(|_| is_query)))
+}
+
+/// What says that the values are tensors, if they are.
+fn of_tensor(field: &Field) -> Option<FieldMetadata> {
+    shape_of(field).is_some().then(|| FieldMetadata::from(field))
+}
+
+fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result<ScalarValue, EngineError> {
     let wanted = field.data_type();
     if *wanted == DataType::Null || value.data_type() == *wanted {
         return Ok(value);
@@ -262,32 +278,33 @@ pub(super) fn parameter_fields(prepared: &Prepare) -> Result<Vec<FieldRef>, Engi
     let stated = stated_types(&prepared.input)?;
     let field = |number: usize| {
         let name = format!("${number}");
-        let data_type = match known.remove(&name).flatten().or_else(|| declared.get(number - 1).cloned()) {
-            Some(field) => field.data_type().clone(),
-            None => stated.get(&name).cloned().unwrap_or(DataType::Null),
-        };
-        Arc::new(Field::new(name, data_type, true))
+        match known.remove(&name).flatten().or_else(|| declared.get(number - 1).cloned()).or_else(|| stated.get(&name).cloned()) {
+            // Of a tensor the shape goes along.
+            Some(field) => Arc::new(field.as_ref().clone().with_name(name).with_nullable(true)),
+            None => Arc::new(Field::new(name, DataType::Null, true)),
+        }
     };
     Ok((1..=last).map(field).collect())
 }
 
 /// What DataFusion does not conclude: how many rows is a BIGINT, and what is cast has the type that is asked for.
-fn stated_types(plan: &LogicalPlan) -> Result<HashMap<String, DataType>, EngineError> {
+fn stated_types(plan: &LogicalPlan) -> Result<HashMap<String, FieldRef>, EngineError> {
     let mut types = HashMap::new();
-    let mut state = |expression: &Expr, data_type: &DataType| {
+    let count: FieldRef = Arc::new(Field::new("", DataType::Int64, true));
+    let mut state = |expression: &Expr, field: &FieldRef| {
         if let Expr::Placeholder(placeholder) = expression {
-            types.entry(placeholder.id.clone()).or_insert_with(|| data_type.clone());
+            types.entry(placeholder.id.clone()).or_insert_with(|| Arc::clone(field));
         }
     };
     plan.apply_with_subqueries(|node| {
         if let LogicalPlan::Limit(limit) = node {
-            limit.skip.iter().chain(&limit.fetch).for_each(|count| state(count, &DataType::Int64));
+            limit.skip.iter().chain(&limit.fetch).for_each(|rows| state(rows, &count));
         }
         node.apply_expressions(|expression| {
             expression.apply(|part| {
                 match part {
-                    Expr::Cast(cast) => state(&cast.expr, cast.field.data_type()),
-                    Expr::TryCast(cast) => state(&cast.expr, cast.field.data_type()),
+                    Expr::Cast(cast) => state(&cast.expr, &cast.field),
+                    Expr::TryCast(cast) => state(&cast.expr, &cast.field),
                     _ => {}
                 }
                 Ok(TreeNodeRecursion::Continue)
@@ -303,7 +320,7 @@ pub(super) fn wrong_count(parameters: usize, values: usize) -> EngineError {
 }
 
 fn wrong_value(field: &Field, value: &ScalarValue) -> EngineError {
-    let (name, wanted) = (field.name(), sql::declared_name(field.data_type()));
+    let (name, wanted) = (field.name(), sql::column_type_name(field));
     let message = format!("the value of {name} is {value}, which is no {wanted}");
     EngineError::Sql { message, position: None, hint: None }
 }

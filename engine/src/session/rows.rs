@@ -15,10 +15,11 @@ use super::Session;
 use super::parameters::{parameter_fields, takes_parameters, wrong_count};
 use crate::constraints::identifier;
 use crate::error::EngineError;
+use crate::functions::FixedLists;
 use crate::import::{IfExists, IfMissing, IngestTarget};
 use crate::output::StatementKind;
 use crate::queries::Query;
-use crate::sql::{self, Parsed, declared_name};
+use crate::sql::{self, Parsed, column_type_name};
 use crate::stack::deep;
 
 /// A batch for `INSERT INTO t (…) VALUES ($1, …)`.
@@ -99,7 +100,11 @@ impl Session {
             return Ok(None);
         }
         let Some((table, columns)) = names_of_plain_insert(&statement) else { return Ok(None) };
-        let (namespace, name) = sql::resolve(&TableReference::parse_str(&table.to_string()))?;
+        let reference = TableReference::parse_str(&table.to_string());
+        if running.catalog.volatile().named(&reference).is_some() {
+            return Ok(None);
+        }
+        let (namespace, name) = sql::resolve(&reference)?;
         let Some(stored) = running.catalog.snapshot().table(&namespace, &name)? else { return Ok(None) };
         if differ_by_case_alone(stored.schema()) {
             return Ok(None);
@@ -177,9 +182,12 @@ fn as_wanted(array: &ArrayRef, field: &Field) -> Result<ArrayRef, EngineError> {
     if array.data_type() == field.data_type() || *field.data_type() == DataType::Null {
         return Ok(Arc::clone(array));
     }
+    if let Some(lists) = FixedLists::of(array, field) {
+        return Ok(lists?);
+    }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(array, field.data_type(), &options).map_err(|error| {
-        let message = format!("a value of {} is no {}: {}", field.name(), declared_name(field.data_type()), sql::in_sql_words(&error.to_string()));
+        let message = format!("a value of {} is no {}: {}", field.name(), column_type_name(field), sql::in_sql_words(&error.to_string()));
         EngineError::Sql { message, position: None, hint: None }
     })
 }

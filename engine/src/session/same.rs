@@ -11,7 +11,7 @@ use crate::switches::{Switches, switches};
 const PLAN_BYTES: usize = 16 << 10;
 
 impl Session {
-    /// Settings and prepared statements become those of `other`. A prepared statement comes along as its words and is
+    /// Settings, prepared statements and volatile tables become those of `other`. A prepared statement comes along as its words and is
     /// planned when it is executed: one that makes no sense any more is in nobody's way before that.
     pub fn set_as(&self, other: &Session) -> Result<(), EngineError> {
         let options = Arc::clone(other.context.state_ref().read().config().options());
@@ -29,6 +29,8 @@ impl Session {
         self.transaction.set_durability(Switches::durability_of(&switches(&options).durability)?);
         let prepared = other.prepared.lock().clone();
         *self.prepared.lock() = prepared;
+        // The same ones: what one of the two makes or drops, the other has or has not.
+        self.catalog.share_volatile(&other.catalog);
         Ok(())
     }
 

@@ -24,7 +24,7 @@ pub fn take_column_list(tokens: &mut Vec<TokenWithSpan>) -> Vec<String> {
 /// The names, and where the parentheses around them are.
 fn find_list(tokens: &[TokenWithSpan]) -> Option<(Vec<String>, usize, usize)> {
     let mut words = significant(tokens).map(|(index, token)| (index, &token.token)).peekable();
-    for keyword in ["CREATE", "OR", "REPLACE", "TABLE", "IF", "NOT", "EXISTS"] {
+    for keyword in ["CREATE", "OR", "REPLACE", "TEMPORARY", "TABLE", "IF", "NOT", "EXISTS"] {
         let found = words.next_if(|(_, token)| is_word(token, keyword)).is_some();
         if !found && matches!(keyword, "CREATE" | "TABLE") {
             return None;

@@ -23,7 +23,9 @@ pub async fn copy_from(running: &Running, statement: Statement) -> Result<u64, E
         return Err(EngineError::unsupported("COPY from STDIN or a program", Some("copy from a file")));
     };
     let options = read_options(options, legacy_options)?;
-    let (namespace, table) = resolve(&TableReference::parse_str(&table_name.to_string()))?;
+    let reference = TableReference::parse_str(&table_name.to_string());
+    running.catalog.check_stored(&reference, "COPY FROM a file into")?;
+    let (namespace, table) = resolve(&reference)?;
     let paths = [filename];
     let scan = crate::write::blocking(move || Ok(FileScan::open(&paths, options)?)).await?;
     let load_options = LoadOptions { namespace, table, order_by: Vec::new(), mode: LoadMode::AppendExisting };

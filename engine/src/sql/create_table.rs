@@ -1,6 +1,6 @@
 //! CREATE TABLE, with a query or without.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
@@ -15,7 +15,9 @@ use super::column_list::TableClauses;
 use super::ddl::resolve;
 use super::draft::Draft;
 use super::order_clause::KeyColumn;
+use super::sql_types::type_metadata;
 use super::table_options::set_options;
+use super::volatile_table::create_volatile;
 use crate::access::Privilege;
 use crate::constraints::{ColumnClauses, Declared, column_clauses, default_value, table_constraint};
 use super::plan::with_column_list;
@@ -26,9 +28,14 @@ use crate::write::{Declarations, RowWriter, Target, WriteTarget};
 
 /// The rows written, None where the statement has no query.
 pub async fn create_table(running: &Running, mut create: ast::CreateTable, given: TableClauses) -> Result<Option<u64>, EngineError> {
+    if create.temporary {
+        return create_volatile(running, create, given).await;
+    }
     let mut clauses = Vec::with_capacity(create.columns.len());
+    let mut metadata = Vec::with_capacity(create.columns.len());
     for column in &mut create.columns {
         clauses.push(column_clauses(column)?);
+        metadata.push(type_metadata(&column.data_type)?);
         // Planning knows columns and their types, and nothing of what else is said of them.
         column.options.retain(|option| matches!(option.option, ast::ColumnOption::NotNull));
     }
@@ -45,13 +52,15 @@ pub async fn create_table(running: &Running, mut create: ast::CreateTable, given
         return Err(EngineError::unsupported("this form of CREATE TABLE", None));
     };
     command.input = with_column_list(command.input, &given.names)?;
-    create_from(running, command, given.key, Said { clauses, constraints, options, has_query }).await
+    create_from(running, command, given.key, Said { clauses, metadata, constraints, options, has_query }).await
 }
 
 /// What a CREATE TABLE says that its plan does not.
 struct Said {
     /// By column; empty where a query names them.
     clauses: Vec<ColumnClauses>,
+    /// As `clauses`: what a type says besides the data type, which casts of a query's columns do not keep.
+    metadata: Vec<HashMap<String, String>>,
     constraints: Vec<Declared>,
     options: BTreeMap<String, String>,
     has_query: bool,
@@ -102,6 +111,12 @@ async fn create_from(running: &Running, command: CreateMemoryTable, key: Vec<Key
 fn drafted(running: &Running, table: &str, input: &Schema, said: Said) -> Result<Draft, EngineError> {
     let not_null: Vec<bool> = said.clauses.iter().map(|clauses| clauses.not_null).collect();
     let schema = table_schema(input, said.has_query.then_some(not_null.as_slice()))?;
+    let mut metadata = said.metadata.into_iter();
+    let fields = schema.fields().iter().map(|field| match metadata.next() {
+        Some(metadata) => Arc::new(field.as_ref().clone().with_metadata(metadata)),
+        None => Arc::clone(field),
+    });
+    let schema = Schema::new(fields.collect::<Vec<_>>());
     let mut draft = Draft::new(table, &schema);
     draft.options = said.options;
     let mut declared = Vec::new();
@@ -145,26 +160,32 @@ pub(crate) fn sorted(plan: LogicalPlan, key: &[ColumnOrder]) -> Result<LogicalPl
 }
 
 /// Columns of a query may be NULL later, whatever this query yields, unless they are declared otherwise.
-fn table_schema(input: &Schema, not_null: Option<&[bool]>) -> Result<SchemaRef, EngineError> {
+pub fn table_schema(input: &Schema, not_null: Option<&[bool]>) -> Result<SchemaRef, EngineError> {
     let declared = declared_schema(input);
     let fields = declared.fields().iter().enumerate().map(|(index, field)| {
         let nullable = match not_null {
             Some(columns) => !columns.get(index).copied().unwrap_or(false),
             None => field.is_nullable(),
         };
-        Field::new(field.name(), field.data_type().clone(), nullable)
+        field.as_ref().clone().with_nullable(nullable)
     });
     let schema = Schema::new(fields.collect::<Vec<_>>());
+    check_names(&schema)?;
+    pmem_store::segment::storable_schema(&schema).map_err(|column| {
+        EngineError::unsupported(format!("a table with column {column}"), Some("cast the column to another type"))
+    })?;
+    Ok(Arc::new(schema))
+}
+
+/// An error where two columns have one name.
+pub fn check_names(schema: &Schema) -> Result<(), EngineError> {
     for (index, field) in schema.fields().iter().enumerate() {
         if schema.fields()[..index].iter().any(|other| other.name() == field.name()) {
             let message = format!("column \"{}\" is there twice", field.name());
             return Err(EngineError::Sql { message, position: None, hint: Some("give one of them another name with AS".into()) });
         }
     }
-    pmem_store::segment::storable_schema(&schema).map_err(|column| {
-        EngineError::unsupported(format!("a table with column {column}"), Some("cast the column to another type"))
-    })?;
-    Ok(Arc::new(schema))
+    Ok(())
 }
 
 /// The key's columns as the schema spells them.
@@ -189,9 +210,6 @@ pub(crate) fn key_of(schema: &Schema, key: &[KeyColumn]) -> Result<Vec<ColumnOrd
 /// Clauses of other engines that DataFusion has no words for.
 fn refuse_options(create: &ast::CreateTable) -> Result<(), EngineError> {
     let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
-    if create.temporary {
-        return refuse("CREATE TEMPORARY TABLE", "create the table and drop it when you are done");
-    }
     if create.like.is_some() {
         return refuse("CREATE TABLE … LIKE", "use CREATE TABLE t AS SELECT * FROM other LIMIT 0");
     }

@@ -5,7 +5,7 @@ use datafusion::logical_expr::{CreateView, DdlStatement};
 use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord};
 
 use crate::access::Privilege;
-use crate::catalog::{CATALOG, EXTERNAL, VIEW};
+use crate::catalog::{CATALOG, EXTERNAL, TEMP, VIEW};
 use crate::error::{EngineError, nearest};
 use super::versions::spell_out;
 use crate::session::Running;
@@ -15,6 +15,9 @@ pub fn run_ddl(running: &Running, ddl: DdlStatement) -> Result<(), EngineError> 
     match ddl {
         DdlStatement::CreateCatalogSchema(command) => {
             let name = namespace(&command.schema_name)?;
+            if name == TEMP {
+                return Err(EngineError::unsupported("a schema named \"temp\"", Some("volatile tables are found there; choose another name")));
+            }
             if command.if_not_exists && running.catalog.snapshot().namespaces()?.contains(&name) {
                 return Ok(());
             }
@@ -91,6 +94,16 @@ fn view_query(definition: &str) -> Result<String, EngineError> {
 }
 
 fn drop_named(running: &Running, name: &TableReference, if_exists: bool, wanted: &'static str) -> Result<(), EngineError> {
+    let volatile = running.catalog.volatile();
+    if let Some(table) = volatile.named(name) {
+        if wanted == "view" {
+            let message = format!("\"{}\" is a volatile table, not a view", table.name);
+            let hint = Some("use DROP TABLE, or name the view with its schema".into());
+            return Err(EngineError::Sql { message, position: None, hint });
+        }
+        volatile.drop_table(&table.name);
+        return Ok(());
+    }
     let (namespace, name) = resolve(name)?;
     let snapshot = running.catalog.snapshot();
     let is_table = snapshot.table(&namespace, &name)?.is_some();

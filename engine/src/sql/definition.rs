@@ -4,7 +4,7 @@ use arrow::datatypes::Field;
 use datafusion::sql::parser::CreateExternalTable;
 use pmem_store::{ColumnInfo, ColumnOrder, DEFAULT_NAMESPACE, TableSnapshot};
 
-use super::type_names::{declared_name, quoted};
+use super::type_names::{column_type_name, quoted};
 use crate::constraints::{Constraint, Rule, constraints_of};
 
 /// The CREATE TABLE of a stored table.
@@ -28,7 +28,7 @@ pub fn table_definition(table: &TableSnapshot) -> String {
 fn column_text(field: &Field, info: &ColumnInfo) -> String {
     let not_null = if field.is_nullable() { "" } else { " NOT NULL" };
     let default = info.default_sql.as_ref().map_or_else(String::new, |sql| format!(" DEFAULT {sql}"));
-    format!("{} {}{not_null}{default}", quoted(field.name()), declared_name(field.data_type()))
+    format!("{} {}{not_null}{default}", quoted(field.name()), column_type_name(field))
 }
 
 /// As CREATE TABLE and ALTER TABLE … ADD take it.

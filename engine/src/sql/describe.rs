@@ -10,16 +10,20 @@ use datafusion::sql::sqlparser::ast;
 use pmem_store::TableSnapshot;
 
 use super::ddl::resolve;
-use super::type_names::declared_name;
+use super::type_names::column_type_name;
 use crate::constraints::{Constraint, constraints_of};
 use crate::error::EngineError;
 use crate::session::Running;
 
-/// The answer, if the statement is DESCRIBE of a stored table; of other tables a plan knows all there is.
+/// The answer, if the statement is DESCRIBE of a stored or volatile table; of other tables a plan knows all there is.
 pub fn described_table(running: &Running, statement: &Statement) -> Result<Option<RecordBatch>, EngineError> {
     let Statement::Statement(statement) = statement else { return Ok(None) };
     let ast::Statement::ExplainTable { table_name, .. } = statement.as_ref() else { return Ok(None) };
-    let Ok((namespace, name)) = resolve(&TableReference::parse_str(&table_name.to_string())) else { return Ok(None) };
+    let reference = TableReference::parse_str(&table_name.to_string());
+    if let Some(table) = running.catalog.volatile().named(&reference) {
+        return described(&table.schema, None).map(Some);
+    }
+    let Ok((namespace, name)) = resolve(&reference) else { return Ok(None) };
     match running.catalog.snapshot().table(&namespace, &name)? {
         Some(table) => described(table.schema(), Some(&table)).map(Some),
         None => Ok(None),
@@ -30,7 +34,7 @@ pub fn described_table(running: &Running, statement: &Statement) -> Result<Optio
 pub fn described(schema: &Schema, table: Option<&TableSnapshot>) -> Result<RecordBatch, EngineError> {
     let fields = schema.fields();
     let names = fields.iter().map(|field| Some(field.name().as_str()));
-    let types = fields.iter().map(|field| Some(declared_name(field.data_type())));
+    let types = fields.iter().map(|field| Some(column_type_name(field)));
     let nullable = fields.iter().map(|field| Some(if field.is_nullable() { "YES" } else { "NO" }));
     let constraints = table.map_or_else(Vec::new, |table| constraints_of(table.record()).unwrap_or_default());
     let info = |column: usize| table.and_then(|table| table.columns().get(column));

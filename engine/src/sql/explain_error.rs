@@ -47,7 +47,11 @@ fn no_table(sql: &str, catalog: &StoreCatalog, full: &str) -> EngineError {
     let full = TableReference::parse_str(base_name(full));
     let name = full.table();
     let listing = if full.schema() == Some(SYSTEM) { system_listing() } else { catalog.listing().unwrap_or_default() };
-    let hint = nearest(name, listing.iter().map(|listed| listed.name.as_str())).map(meant);
+    let hint = nearest(name, listing.iter().map(|listed| listed.name.as_str())).map(|near| match near == name {
+        // One of that name is in another schema.
+        true => listing.iter().find(|listed| listed.name == near).map_or_else(|| meant(near), |listed| meant(&format!("{}.{near}", listed.schema))),
+        false => meant(near),
+    });
     let shown = match full.schema() {
         Some(schema) if schema != DEFAULT_NAMESPACE => format!("{schema}.{name}"),
         _ => name.to_string(),

@@ -1,9 +1,9 @@
 //! Pieces of SQL that are ours, parsed without places: they would be taken for places in the statement.
 
-use datafusion::sql::sqlparser::ast::{Expr, Query, Statement};
+use datafusion::sql::sqlparser::ast::{DataType, Expr, Query, Statement};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
-use datafusion::sql::sqlparser::tokenizer::Tokenizer;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 pub fn query_of(sql: &str) -> Result<Query, ParserError> {
     match parser_of(sql)?.parse_statement()? {
@@ -14,6 +14,14 @@ pub fn query_of(sql: &str) -> Result<Query, ParserError> {
 
 pub fn expr_of(sql: &str) -> Result<Expr, ParserError> {
     parser_of(sql)?.parse_expr()
+}
+
+/// All of `sql` is the name of a type.
+pub fn type_of(sql: &str) -> Result<DataType, ParserError> {
+    let mut parser = parser_of(sql)?;
+    let data_type = parser.parse_data_type()?;
+    parser.expect_token(&Token::EOF)?;
+    Ok(data_type)
 }
 
 fn parser_of(sql: &str) -> Result<Parser<'static>, ParserError> {

@@ -137,6 +137,7 @@ pub async fn run_maintenance(running: &Running, statement: MaintenanceStatement)
 }
 
 async fn optimized(running: &Running, table: &TableReference, full: bool) -> Result<RecordBatch, EngineError> {
+    running.catalog.check_stored(table, "OPTIMIZE TABLE of")?;
     let (namespace, name) = resolve(table)?;
     let snapshot = running.catalog.snapshot();
     let Some(table) = snapshot.table(&namespace, &name)? else {

@@ -105,6 +105,7 @@ fn find_clause(tokens: &[TokenWithSpan]) -> Option<(usize, usize, usize)> {
     let words: Vec<(usize, &TokenWithSpan)> = significant(tokens).collect();
     let word = |at: usize, keyword: &str| words.get(at).is_some_and(|(_, token)| is_word(&token.token, keyword));
     let table = if word(1, "OR") { 3 } else { 1 };
+    let table = if word(table, "TEMPORARY") { table + 1 } else { table };
     if !word(0, "CREATE") || !word(table, "TABLE") {
         return None;
     }

@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use super::access::{AccessStatement, parse_access};
 use super::copy_to::{self, CopyTo};
+use super::into::{placed, volatile_words};
 use super::chains::check_chains;
 use super::column_list::{TableClauses, take_column_list};
 use super::locate::locate;
@@ -51,6 +52,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     }
     struct_types(&mut tokens);
     number_parameters(&mut tokens)?;
+    volatile_words(&mut tokens);
     check_chains(&tokens)?;
     double_literals(sql, &mut tokens)?;
     let has_versions = versions::name_versions(sql, dialect.as_ref(), &mut tokens)?;
@@ -72,6 +74,9 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     let altered_key = take_alter_key(sql, &mut tokens)?;
     let names = take_column_list(&mut tokens);
     let mut statement = one_statement(dialect.as_ref(), limit, tokens).map_err(|error| parse_error(sql, error))?;
+    if let Statement::Statement(inner) = statement {
+        statement = Statement::Statement(Box::new(placed(*inner)?));
+    }
     refuse_ignored(&statement)?;
     if has_versions {
         versions::alias_versions(&mut statement);

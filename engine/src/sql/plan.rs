@@ -15,6 +15,7 @@ use super::headers::Headers;
 use super::insert_source::{put_placeholder, take_source, with_source};
 use super::rewrite::rewrite;
 use super::unique_names::name_columns;
+use crate::catalog;
 use crate::error::EngineError;
 
 pub async fn plan_statement(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
@@ -52,13 +53,19 @@ pub async fn plan_statement(state: &SessionState, mut statement: Statement) -> R
 /// The plan of a statement, or of the text of a view.
 pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
     rewrite(&mut statement)?;
-    let again = (!is_insert_of_values(&statement)).then(|| statement.clone());
-    let error = match state.statement_to_plan(statement).await {
+    catalog::by_names(statement, |statement| with_unique_names(state, statement)).await
+}
+
+async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> Result<LogicalPlan> {
+    if is_insert_of_values(&statement) {
+        return state.statement_to_plan(Arc::unwrap_or_clone(statement)).await;
+    }
+    let error = match state.statement_to_plan(statement.as_ref().clone()).await {
         Err(error) if is_about_names(&error) => error,
         result => return result,
     };
     for beside_wildcards in [false, true] {
-        let Some(mut statement) = again.clone() else { break };
+        let mut statement = statement.as_ref().clone();
         name_columns(&mut statement, beside_wildcards);
         if let Ok(plan) = state.statement_to_plan(statement).await {
             return Ok(plan);

@@ -97,6 +97,9 @@ impl Visitor for Ignored {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> Refusal {
+        if select.into.is_some() {
+            return no("INTO in a part of a statement", "write INTO into the first SELECT of a statement of its own");
+        }
         if select.prewhere.is_some() {
             return no("PREWHERE", "use WHERE: the engine reads filtered columns first by itself");
         }
@@ -157,7 +160,7 @@ impl Visitor for Ignored {
         match statement {
             SqlStatement::Drop { names, .. } if names.len() > 1 => no("DROP of several names at once", "use a DROP for each"),
             SqlStatement::Drop { purge: true, .. } => no("DROP … PURGE", "leave PURGE out"),
-            SqlStatement::Drop { temporary: true, .. } => no("DROP TEMPORARY", "there are no temporary tables"),
+            SqlStatement::Drop { temporary: true, .. } => no("DROP TEMPORARY of what is no table", "leave TEMPORARY out"),
             SqlStatement::CreateSchema { with: Some(_), .. }
             | SqlStatement::CreateSchema { options: Some(_), .. }
             | SqlStatement::CreateSchema { default_collate_spec: Some(_), .. }

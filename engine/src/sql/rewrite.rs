@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Expr, OrderBy, Query, Select, SetExpr, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, OrderBy, Query, Select, SetExpr, TableFactor, VisitMut, VisitorMut};
 
 use super::merged_columns::merge_columns;
+use super::named_arguments::pack_named_arguments;
 use super::quantified::{name_quantified, name_quantified_item};
 use super::set_copies::count_copies;
 use super::similar::replace_similar;
@@ -42,6 +43,10 @@ impl VisitorMut for Rewriting {
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
         let merged = merge_in(&mut query.body, query.order_by.as_mut());
         flow(merged.and_then(|()| count_copies(&mut query.body)))
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<EngineError> {
+        flow(pack_named_arguments(factor))
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {

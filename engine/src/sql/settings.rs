@@ -5,22 +5,24 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::{ResetVariable, SetVariable};
 
 use crate::error::{EngineError, nearest};
+use crate::kernels::precopy::Precopy;
 use super::versions::RETENTION;
 use crate::switches::{self, Pushdown, Switches};
 
 /// Ours, and what they are called in DataFusion.
-const NAMES: [(&str, &str); 5] = [
+const NAMES: [(&str, &str); 6] = [
     ("threads", "datafusion.execution.target_partitions"),
     ("batch_size", "datafusion.execution.batch_size"),
     ("timezone", TIME_ZONE),
     ("explain_format", "datafusion.explain.format"),
     ("pushdown", switches::PUSHDOWN),
+    ("precopy", switches::PRECOPY),
 ];
 
 const TIME_ZONE: &str = "datafusion.execution.time_zone";
 
 /// The names of ours.
-pub const SETTING_NAMES: [&str; 5] = [NAMES[0].0, NAMES[1].0, NAMES[2].0, NAMES[3].0, NAMES[4].0];
+pub const SETTING_NAMES: [&str; 6] = [NAMES[0].0, NAMES[1].0, NAMES[2].0, NAMES[3].0, NAMES[4].0, NAMES[5].0];
 
 /// DataFusion's name for a setting.
 pub fn shown_name(asked: &str) -> &str {
@@ -43,6 +45,9 @@ pub fn set_variable(mut set: SetVariable, known: &ConfigOptions, defaults: &Conf
     }
     if set.variable == switches::PUSHDOWN {
         set.value = set.value.parse::<Pushdown>()?.to_string();
+    }
+    if set.variable == switches::PRECOPY {
+        set.value = set.value.parse::<Precopy>()?.to_string();
     }
     if set.variable == TIME_ZONE && set.value.parse::<Tz>().is_err() {
         let message = format!("there is no time zone \"{}\"", set.value);
@@ -67,6 +72,7 @@ fn default_of(variable: String, defaults: &ConfigOptions) -> Result<SetVariable,
             switches::DURABILITY => "table".to_string(),
             switches::STATEMENT_TIMEOUT => switches::switches(defaults).statement_timeout_ms.to_string(),
             switches::PUSHDOWN => Pushdown::default().to_string(),
+            switches::PRECOPY => Precopy::default().to_string(),
             _ => "true".to_string(),
         };
         return Ok(SetVariable { variable, value });

@@ -1,6 +1,7 @@
 //! What a type's name in SQL stands for. DataFusion knows few of the names; here are those that people
 //! bring from PostgreSQL and DuckDB, and for the rest what to use instead.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, IntervalUnit, TimeUnit};
@@ -9,6 +10,7 @@ use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{ArrayElemTypeDef, DataType as SqlType, ExactNumberInfo, Ident, StructField, TimezoneInfo};
 
 use super::merged_names::normalized;
+use super::tensor_types::{check_list_size, tensor};
 use crate::error::{EngineError, nearest};
 
 const DIGITS_MAX: u64 = 76;
@@ -21,8 +23,17 @@ pub struct SqlTypes;
 
 impl TypePlanner for SqlTypes {
     fn plan_type_field(&self, sql_type: &SqlType) -> Result<Option<FieldRef>> {
+        if let Some(tensor) = tensor(sql_type, |element| arrow_type(element, 0))? {
+            return Ok(Some(Arc::new(tensor)));
+        }
         Ok(arrow_type(sql_type, 0)?.map(|data_type| Arc::new(Field::new("", data_type, true))))
     }
+}
+
+/// What a type says of its column besides the data type: that it is a tensor, and its shape.
+pub fn type_metadata(sql_type: &SqlType) -> Result<HashMap<String, String>, EngineError> {
+    let tensor = tensor(sql_type, |element| arrow_type(element, 0))?;
+    Ok(tensor.map_or_else(HashMap::new, |tensor| tensor.metadata().clone()))
 }
 
 /// None for types that DataFusion makes itself: of lists and structs, whose parts come here again, and of
@@ -59,7 +70,11 @@ fn arrow_type(sql_type: &SqlType, maps: usize) -> Result<Option<DataType>, Engin
         Interval { fields: None, precision: None } => DataType::Interval(IntervalUnit::MonthDayNano),
         Map(_, _) if maps == MAPS_MAX => return Err(refused(sql_type)),
         Map(key, value) => map(key, value, maps + 1)?,
-        Array(ArrayElemTypeDef::AngleBracket(_) | ArrayElemTypeDef::SquareBracket(..)) | Struct(..) => return Ok(None),
+        Array(ArrayElemTypeDef::SquareBracket(_, Some(size))) => {
+            check_list_size(sql_type, *size)?;
+            return Ok(None);
+        }
+        Array(ArrayElemTypeDef::AngleBracket(_) | ArrayElemTypeDef::SquareBracket(_, None)) | Struct(..) => return Ok(None),
         Custom(name, arguments) if arguments.is_empty() => named(&name.to_string()).ok_or_else(|| refused(sql_type))?,
         Custom(name, _) if name.to_string().eq_ignore_ascii_case("nchar") => DataType::Utf8View,
         _ => return Err(refused(sql_type)),
@@ -136,6 +151,10 @@ fn inner(sql_type: &SqlType, maps: usize) -> Result<DataType, EngineError> {
         SqlType::Array(ArrayElemTypeDef::AngleBracket(of) | ArrayElemTypeDef::SquareBracket(of, None)) => {
             Ok(DataType::List(item(of)?))
         }
+        // Held to i32 by `arrow_type`.
+        SqlType::Array(ArrayElemTypeDef::SquareBracket(of, Some(size))) => {
+            Ok(DataType::FixedSizeList(item(of)?, i32::try_from(*size).unwrap_or(i32::MAX)))
+        }
         SqlType::Struct(fields, _) => {
             let fields = fields.iter().map(|field| struct_field(field, maps));
             Ok(DataType::Struct(fields.collect::<Result<Fields, _>>()?))
@@ -195,6 +214,8 @@ fn instead(sql_type: &SqlType) -> Option<&'static str> {
             "YEAR" => "use SMALLINT",
             "HALF" => "use REAL",
             "LIST" => "write INTEGER[], with the type of the elements",
+            "TENSOR" => "use a list instead of a tensor inside of a MAP",
+            "VECTOR" => "write REAL[384] or DOUBLE[50]: the type of the elements and how many there are",
             "ROW" => "use STRUCT(name type, …)",
             "XML" | "INET" | "CIDR" | "MACADDR" | "CITEXT" | "NAME" | "VARIANT" | "VARCHAR2" | "NVARCHAR2" => "store it as VARCHAR",
             _ => return None,
@@ -210,6 +231,6 @@ fn unknown(sql_type: &SqlType) -> String {
     ];
     match nearest(&sql_type.to_string(), NAMES.into_iter()) {
         Some(near) => format!("did you mean {near}?"),
-        None => "there are BOOLEAN, INTEGER and BIGINT, REAL, DOUBLE, DECIMAL, VARCHAR, BYTEA, DATE, TIME, TIMESTAMP and INTERVAL".into(),
+        None => "there are BOOLEAN, INTEGER and BIGINT, REAL, DOUBLE, DECIMAL, VARCHAR, BYTEA, DATE, TIME, TIMESTAMP, INTERVAL and TENSOR".into(),
     }
 }

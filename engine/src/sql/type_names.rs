@@ -1,8 +1,21 @@
 //! Types as they are declared: what DESCRIBE and SHOW CREATE TABLE say can be given to CREATE TABLE.
 
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, Field, TimeUnit};
 
+use super::tensor_types::is_element;
 use crate::import::sql_type_name;
+use crate::kernels::arrays::shape_of;
+
+/// The type of a column: of a tensor with its shape, which the field alone knows.
+pub fn column_type_name(field: &Field) -> String {
+    match (field.data_type(), shape_of(field)) {
+        (DataType::FixedSizeList(item, _), Some(shape)) if is_element(item.data_type()) => {
+            let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
+            format!("TENSOR({}, {})", declared_name(item.data_type()), sizes.join(", "))
+        }
+        _ => declared_name(field.data_type()),
+    }
+}
 
 /// `Int64` is `BIGINT`, a timestamp of nanoseconds `TIMESTAMP`.
 pub fn declared_name(data_type: &DataType) -> String {
@@ -18,12 +31,12 @@ pub fn declared_name(data_type: &DataType) -> String {
             format!("TIMESTAMP{digits}{}", if zone.is_some() { " WITH TIME ZONE" } else { "" })
         }
         DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => {
-            format!("{}[]", declared_name(item.data_type()))
+            format!("{}[]", column_type_name(item))
         }
-        DataType::FixedSizeList(item, size) => format!("{}[{size}]", declared_name(item.data_type())),
+        DataType::FixedSizeList(item, size) => format!("{}[{size}]", column_type_name(item)),
         DataType::Struct(fields) => {
             let field = |field: &std::sync::Arc<arrow::datatypes::Field>| {
-                format!("{} {}", quoted(field.name()), declared_name(field.data_type()))
+                format!("{} {}", quoted(field.name()), column_type_name(field))
             };
             format!("STRUCT<{}>", fields.iter().map(field).collect::<Vec<_>>().join(", "))
         }

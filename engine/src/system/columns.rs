@@ -1,4 +1,4 @@
-//! `system.columns`: the columns of stored tables.
+//! `system.columns`: the columns of stored tables, and of the volatile ones of who asks.
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;
@@ -6,7 +6,8 @@ use pmem_store::TableSnapshot;
 
 use super::build::{OPTIONAL, REQUIRED, batch, booleans, numbers, texts};
 use super::source::Source;
-use crate::sql::declared_name;
+use crate::catalog::{TEMP, VolatileRows};
+use crate::sql::column_type_name;
 
 struct Row {
     schema: String,
@@ -25,6 +26,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     let mut rows = Vec::new();
     if let Some(source) = source {
         source.tables()?.iter().for_each(|table| add(&mut rows, table));
+        source.volatile.all().iter().for_each(|table| add_volatile(&mut rows, table));
     }
     batch(vec![
         ("schema_name", texts(rows.iter().map(|row| Some(&row.schema))), REQUIRED),
@@ -49,11 +51,26 @@ fn add(rows: &mut Vec<Row>, table: &TableSnapshot) {
             table: record.name.clone(),
             name: field.name().clone(),
             position: position as u64 + 1,
-            data_type: declared_name(field.data_type()),
+            data_type: column_type_name(field),
             nullable: field.is_nullable(),
             default: column.and_then(|column| column.default_sql.clone()),
             cluster_position: in_key.map(|at| at as u64 + 1),
             id: column.map(|column| u64::from(column.id)),
         });
     }
+}
+
+fn add_volatile(rows: &mut Vec<Row>, table: &VolatileRows) {
+    let columns = table.schema.fields().iter().zip(1..).map(|(field, position)| Row {
+        schema: TEMP.to_string(),
+        table: table.name.clone(),
+        name: field.name().clone(),
+        position,
+        data_type: column_type_name(field),
+        nullable: field.is_nullable(),
+        default: None,
+        cluster_position: None,
+        id: None,
+    });
+    rows.extend(columns);
 }

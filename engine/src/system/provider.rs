@@ -15,7 +15,7 @@ use pmem_store::Snapshot;
 use super::source::Source;
 use super::{columns, compactions, grants, queries, segments, settings, snapshots, tables, transactions, users};
 use crate::access::Permit;
-use crate::catalog::TableListing;
+use crate::catalog::{TableListing, VolatileTables};
 use crate::engine::EngineShared;
 use crate::write::TransactionSlot;
 
@@ -58,6 +58,7 @@ pub struct SystemSchema {
     /// Tables of somebody's own in a schema of this name, from before it was ours.
     older: Option<Arc<dyn SchemaProvider>>,
     permit: Option<Arc<Permit>>,
+    volatile: Arc<VolatileTables>,
 }
 
 impl SystemSchema {
@@ -68,7 +69,12 @@ impl SystemSchema {
         older: Option<Arc<dyn SchemaProvider>>,
         permit: Option<Arc<Permit>>,
     ) -> SystemSchema {
-        SystemSchema { engine: Arc::clone(engine), snapshot, slot: Arc::clone(slot), older, permit }
+        SystemSchema { engine: Arc::clone(engine), snapshot, slot: Arc::clone(slot), older, permit, volatile: Arc::default() }
+    }
+
+    /// With the volatile tables of who asks.
+    pub fn with_volatile(self, volatile: Arc<VolatileTables>) -> SystemSchema {
+        SystemSchema { volatile, ..self }
     }
 }
 
@@ -90,6 +96,7 @@ impl SchemaProvider for SystemSchema {
                 snapshot: Arc::clone(&self.snapshot),
                 slot: Arc::clone(&self.slot),
                 permit: self.permit.clone(),
+                volatile: Arc::clone(&self.volatile),
                 schema: rows(None)?.schema(),
                 rows,
             }))),
@@ -117,6 +124,7 @@ pub struct SystemTable {
     snapshot: Arc<Snapshot>,
     slot: Arc<TransactionSlot>,
     permit: Option<Arc<Permit>>,
+    volatile: Arc<VolatileTables>,
     schema: SchemaRef,
     rows: Rows,
 }
@@ -144,6 +152,7 @@ impl TableProvider for SystemTable {
             slot: &self.slot,
             options: state.config_options(),
             permit: self.permit.as_deref(),
+            volatile: &self.volatile,
         };
         let rows = (self.rows)(Some(&source))?;
         Ok(MemorySourceConfig::try_new_exec(&[vec![rows]], self.schema(), projection.cloned())?)

@@ -7,6 +7,7 @@ use datafusion::common::config::ConfigOptions;
 use pmem_store::{Snapshot, TableSnapshot};
 
 use crate::access::{Permit, Privilege};
+use crate::catalog::VolatileTables;
 use crate::engine::EngineShared;
 use crate::error::store_error;
 use crate::queries::Query;
@@ -21,6 +22,8 @@ pub struct Source<'a> {
     pub options: &'a ConfigOptions,
     /// Of the user who asks; None: everything.
     pub permit: Option<&'a Permit>,
+    /// The session's.
+    pub volatile: &'a VolatileTables,
 }
 
 impl Source<'_> {

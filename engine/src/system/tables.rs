@@ -1,4 +1,4 @@
-//! `system.tables`: tables and views.
+//! `system.tables`: tables and views, and the volatile tables of who asks.
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;
@@ -6,7 +6,7 @@ use pmem_store::{TableSnapshot, ViewRecord};
 
 use super::build::{OPTIONAL, REQUIRED, batch, numbers, texts};
 use super::source::Source;
-use crate::catalog::VIEW;
+use crate::catalog::{TEMP, VIEW, VOLATILE, VolatileRows};
 use crate::error::store_error;
 use crate::sql::{key_text, qualified, table_definition};
 
@@ -31,6 +31,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     if let Some(source) = source {
         rows.extend(source.tables()?.iter().map(|table| of_table(table, source.reads(table))));
         rows.extend(source.snapshot.views().map_err(store_error)?.into_iter().map(of_view));
+        rows.extend(source.volatile.all().iter().map(|table| of_volatile(table)));
         rows.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
     }
     batch(vec![
@@ -67,6 +68,19 @@ fn of_table(table: &TableSnapshot, is_read: bool) -> Row {
         created_version: Some(record.created_version),
         changed_version: Some(record.changed_version),
         definition: table_definition(table),
+    }
+}
+
+/// They are in no version of the store, and have no id there.
+fn of_volatile(table: &VolatileRows) -> Row {
+    Row {
+        schema: TEMP.to_string(),
+        name: table.name.clone(),
+        kind: VOLATILE.to_string(),
+        rows: Some(table.row_count() as u64),
+        size_bytes: Some(table.size_bytes() as u64),
+        definition: table.definition(),
+        ..Row::default()
     }
 }
 

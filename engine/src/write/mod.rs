@@ -9,5 +9,5 @@ mod written;
 pub(crate) use open::{OpenTransaction, OpenTransactions, now_ms};
 pub(crate) use rows::{Declarations, RowWriter, Target, WriteTarget, blocking, blocking_here, check_not_null};
 pub(crate) use scope::{TransactionSlot, WriteScope, state_error};
-pub(crate) use sink::{insert_plan, nullable};
+pub(crate) use sink::{check_shapes, insert_plan, nullable};
 pub(crate) use written::{FEW_BYTES, FEW_ROWS, Written, physical_rows};

@@ -267,6 +267,12 @@ impl WriteScope {
         }
         Ok(changed?)
     }
+
+    /// For what a statement changes beside the store: from here on nothing ends the statement; an error if something has.
+    pub fn seal(&self) -> Result<(), EngineError> {
+        self.gate.as_ref().map_or(Ok(()), |gate| gate.seal())
+    }
+
     /// Unless the statement was ended; once this has begun it cannot be.
     fn commit(&self, transaction: Transaction, operation: &str) -> Result<(), EngineError> {
         if let Some(gate) = &self.gate {

@@ -18,6 +18,8 @@ use pmem_store::TableSnapshot;
 use super::rows::{RowWriter, Target, WriteTarget};
 use super::scope::WriteScope;
 use crate::error::EngineError;
+use crate::kernels::arrays::shape_of;
+use crate::sql::column_type_name;
 
 /// The plan that writes what `input` yields to `table`, sorted by its cluster key.
 pub fn insert_plan(
@@ -31,6 +33,7 @@ pub fn insert_plan(
         InsertOp::Overwrite => true,
         InsertOp::Replace => return not_impl_err!("REPLACE INTO is not supported"),
     };
+    check_shapes(table.schema(), &input.schema())?;
     let record = table.record();
     let target = WriteTarget {
         namespace: record.namespace.clone(),
@@ -47,6 +50,20 @@ pub fn insert_plan(
     let order = LexRequirement::new(order.collect::<Vec<_>>());
     let sink = StoreSink { scope, schema: nullable(&target.schema), target };
     Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
+}
+
+/// Tensors of as many elements are stored as the same type, and yet mean something else.
+pub fn check_shapes(table: &Schema, rows: &Schema) -> Result<(), EngineError> {
+    let mut columns = table.fields().iter().zip(rows.fields());
+    match columns.find(|(field, given)| shape_of(field).zip(shape_of(given)).is_some_and(|(wanted, given)| wanted != given)) {
+        None => Ok(()),
+        Some((field, given)) => {
+            let (name, wanted) = (field.name(), column_type_name(field));
+            let message = format!("a {} cannot go into column \"{name}\", which is a {wanted}", column_type_name(given));
+            let hint = Some(format!("CAST(… AS {wanted}) gives the same elements the other shape"));
+            Err(EngineError::Sql { message, position: None, hint })
+        }
+    }
 }
 
 /// Says that all columns may be NULL.

@@ -53,7 +53,7 @@ impl Watched {
     }
 }
 
-fn filled() -> Db {
+pub fn filled() -> Db {
     let db = Db::new();
     db.load("t", &[], &numbers(0, 100_000));
     db.run("CREATE TABLE sink (a bigint)");
@@ -74,7 +74,7 @@ fn falls_idle(watched: &Watched) -> bool {
 }
 
 /// Lets the statement run for a while, drops it, and sees that nobody works for it any more.
-fn stops(db: &Db, name: &'static str, sql: &str) {
+pub fn stops(db: &Db, name: &'static str, sql: &str) {
     let watched = Watched::new(name);
     let dropped = watched.block_on(async {
         let mut output = db.session.execute(sql).await.unwrap();

@@ -187,6 +187,8 @@ fn sum(one: &QueryReport, other: &QueryReport) -> QueryReport {
         segments_pruned: one.segments_pruned + other.segments_pruned,
         zones_total: one.zones_total + other.zones_total,
         zones_pruned: one.zones_pruned + other.zones_pruned,
+        precopied_bytes: one.precopied_bytes + other.precopied_bytes,
+        reread_bytes: one.reread_bytes + other.reread_bytes,
         spilled_bytes: one.spilled_bytes + other.spilled_bytes,
         peak_memory_bytes: one.peak_memory_bytes.max(other.peak_memory_bytes),
     }

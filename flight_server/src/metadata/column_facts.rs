@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
-use engine::declared_name;
+use engine::column_type_name;
 
 /// Where the columns of a schema are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub fn annotated(schema: &Schema, origin: Option<&Origin>) -> Schema {
 fn of_column(field: &Field, origin: Option<&Origin>) -> HashMap<&'static str, String> {
     let flag = |is_set: bool| if is_set { "1" } else { "0" }.to_string();
     let mut told = HashMap::from([
-        ("TYPE_NAME", type_name(field.data_type())),
+        ("TYPE_NAME", type_name(field)),
         ("IS_AUTO_INCREMENT", flag(false)),
         ("IS_CASE_SENSITIVE", flag(is_text(field.data_type()))),
         ("IS_READ_ONLY", flag(origin.is_none_or(|origin| origin.is_read_only))),
@@ -48,8 +48,8 @@ fn of_column(field: &Field, origin: Option<&Origin>) -> HashMap<&'static str, St
 }
 
 /// As in the list of types, where digits are not part of a name.
-fn type_name(data_type: &DataType) -> String {
-    let declared = declared_name(data_type);
+fn type_name(field: &Field) -> String {
+    let (declared, data_type) = (column_type_name(field), field.data_type());
     let has_digits = data_type.is_decimal() || data_type.is_temporal();
     match (declared.split_once('('), declared.split_once(')')) {
         (Some((before, _)), Some((_, after))) if has_digits => format!("{before}{after}"),
@@ -143,7 +143,7 @@ mod tests {
         let shown = annotated(&Schema::new(vec![Field::new("a", DataType::Decimal128(12, 2), true)]), None);
         let told = ["TYPE_NAME", "PRECISION", "SCALE"].map(|key| shown.field(0).metadata()[&format!("ARROW:FLIGHT:SQL:{key}")].clone());
         assert_eq!(told, ["DECIMAL", "12", "2"]);
-        let instant = |unit| type_name(&DataType::Timestamp(unit, Some("+00:00".into())));
+        let instant = |unit| type_name(&Field::new("a", DataType::Timestamp(unit, Some("+00:00".into())), true));
         assert_eq!(instant(TimeUnit::Microsecond), "TIMESTAMP WITH TIME ZONE");
         assert_eq!(instant(TimeUnit::Nanosecond), "TIMESTAMP WITH TIME ZONE");
     }

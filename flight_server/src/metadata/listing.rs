@@ -9,7 +9,7 @@ pub const EXTERNAL_TABLE: &str = "EXTERNAL TABLE";
 /// What the engine tells about itself and the store.
 pub const SYSTEM_TABLE: &str = "SYSTEM TABLE";
 
-/// In order. There are no temporary tables.
+/// In order. Volatile tables are no type of their own.
 pub const TABLE_TYPES: [&str; 4] = [EXTERNAL_TABLE, SYSTEM_TABLE, TABLE, VIEW];
 
 const INFORMATION_SCHEMA: &str = "information_schema";

@@ -48,7 +48,7 @@ pub fn types() -> Vec<XdbcTypeInfo> {
     types.extend(texts());
     types.extend(times());
     // No type of ODBC or JDBC is one of these.
-    types.extend(["ARRAY", "STRUCT", "MAP"].map(|name| plain(name, XdbcDataType::XdbcUnknownType)));
+    types.extend(["ARRAY", "STRUCT", "MAP", "TENSOR"].map(|name| plain(name, XdbcDataType::XdbcUnknownType)));
     types
 }
 

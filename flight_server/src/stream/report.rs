@@ -26,6 +26,8 @@ pub fn report_json(report: &QueryReport, kind: StatementKind) -> Bytes {
         "segments_pruned": report.segments_pruned,
         "zones_total": report.zones_total,
         "zones_pruned": report.zones_pruned,
+        "precopied_bytes": report.precopied_bytes,
+        "reread_bytes": report.reread_bytes,
         "spilled_bytes": report.spilled_bytes,
         "peak_memory_bytes": report.peak_memory_bytes,
         "planning_ms": rounded(report.planning_ms),
@@ -77,6 +79,8 @@ pub fn report_of_json(json: &[u8]) -> Option<(QueryReport, Option<StatementKind>
         segments_pruned: count("segments_pruned"),
         zones_total: count("zones_total"),
         zones_pruned: count("zones_pruned"),
+        precopied_bytes: count("precopied_bytes"),
+        reread_bytes: count("reread_bytes"),
         spilled_bytes: count("spilled_bytes"),
         peak_memory_bytes: count("peak_memory_bytes"),
     };
@@ -103,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_report_is_read_as_it_was_written() {
-        let report = QueryReport { bytes_touched: 7, zones_pruned: 3, elapsed_ms: 1.5, spilled_bytes: 9, ..QueryReport::default() };
+        let report = QueryReport { bytes_touched: 7, zones_pruned: 3, elapsed_ms: 1.5, spilled_bytes: 9, precopied_bytes: 5, ..QueryReport::default() };
         assert_eq!(report_of_json(&report_json(&report, StatementKind::Write)), Some((report, Some(StatementKind::Write))));
         assert_eq!(report_of_json(b"{}"), Some((QueryReport::default(), None)));
         assert_eq!(report_of_json(b"rows"), None);

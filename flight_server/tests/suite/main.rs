@@ -25,9 +25,11 @@ mod sessions;
 mod statements;
 mod streaming;
 mod substrait;
+mod tensors;
 mod tickets;
 mod tls;
 #[cfg(feature = "otlp")]
 mod traces;
 mod transactions;
 mod users;
+mod volatile_tables;

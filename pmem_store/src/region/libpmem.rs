@@ -87,6 +87,21 @@ impl Backing for PmemMap {
         }
     }
 
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: `len` bytes are mapped writable until drop, and are borrowed as this value is. Held by
+        // `bytes_made_in_place_are_sealed_as_written_ones`.
+        unsafe { std::slice::from_raw_parts_mut(self.mapped.start.as_ptr(), self.mapped.len) }
+    }
+
+    fn written(&mut self, offset: usize, len: usize) {
+        debug_assert!(offset + len <= self.mapped.len);
+        if self.mapped.is_pmem {
+            // SAFETY: the range is mapped, checked by `mapped::MappedRegion`. Plain stores stay in the caches until they are
+            // flushed from there. Held by `the_dax_path_writes_the_same_bytes`.
+            unsafe { (self.library.pmem_flush)(self.mapped.start.as_ptr().add(offset).cast(), len) };
+        }
+    }
+
     fn store_u64(&mut self, offset: usize, value: u64) {
         debug_assert!(offset.is_multiple_of(8) && offset + 8 <= self.mapped.len);
         // SAFETY: in range and aligned, checked by `mapped::MappedRegion` (the mapping starts on a

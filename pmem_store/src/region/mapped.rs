@@ -24,6 +24,11 @@ pub(super) trait Backing: Send + Sized + 'static {
 
     fn bytes(&self) -> &[u8];
     fn copy_in(&mut self, offset: usize, bytes: &[u8]);
+    fn bytes_mut(&mut self) -> &mut [u8];
+
+    /// Somebody has written to these bytes by [`Backing::bytes_mut`]: what `copy_in` does besides copying.
+    fn written(&mut self, _offset: usize, _len: usize) {}
+
     fn store_u64(&mut self, offset: usize, value: u64);
     fn sync(&mut self, offset: usize, len: usize) -> io::Result<()>;
 
@@ -211,6 +216,14 @@ impl<B: Backing> Region for MappedRegion<B> {
         self.poison.check()?;
         let (offset, _) = self.range(offset, bytes.len() as u64)?;
         self.backing.copy_in(offset, bytes);
+        Ok(())
+    }
+
+    fn write_with(&mut self, offset: u64, len: u64, make: &mut dyn FnMut(&mut [u8])) -> Result<(), RegionError> {
+        self.poison.check()?;
+        let (start, len) = self.range(offset, len)?;
+        make(&mut self.backing.bytes_mut()[start..start + len]);
+        self.backing.written(start, len);
         Ok(())
     }
 

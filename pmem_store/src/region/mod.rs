@@ -95,6 +95,14 @@ pub trait Region: Send {
     /// [`RegionError::OutOfBounds`] beyond the capacity; nothing is written then.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), RegionError>;
 
+    /// Has `make` write the `len` bytes from `offset` where they are; those that it leaves are what they were. As after
+    /// [`Region::write`], they are durable only after a flush.
+    ///
+    /// # Errors
+    ///
+    /// [`RegionError::OutOfBounds`] beyond the capacity; `make` is not called then.
+    fn write_with(&mut self, offset: u64, len: u64, make: &mut dyn FnMut(&mut [u8])) -> Result<(), RegionError>;
+
     /// Stores `value` little-endian at `offset` (bytes, a multiple of 8) with one atomic store:
     /// after a crash the old or the new value is there, never a mixture. Orders nothing: flush what
     /// it announces first, and flush it after.

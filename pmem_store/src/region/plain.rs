@@ -35,6 +35,10 @@ impl Backing for PlainMap {
         self.map[offset..offset + bytes.len()].copy_from_slice(bytes);
     }
 
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.map
+    }
+
     fn store_u64(&mut self, offset: usize, value: u64) {
         let target = self.map[offset..offset + 8].as_mut_ptr();
         // SAFETY: in range (sliced above) and aligned, as `mapped::MappedRegion` checked and

@@ -1,6 +1,7 @@
 //! A stream of batches of any size becomes sealed segments of about the target size.
 //!
-//! Every record batch is a multiple of the zone, but for the last one of a segment.
+//! Every record batch is a multiple of the zone, but for the last one of a segment. Rows so wide that a zone of them does not
+//! come together in memory end their segment.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
 use super::compact::{cast_to, compact, unstorable_column};
+use super::in_place::{AroundHole, Elements};
 use super::seal::{SealedSegment, remove_segment_files};
 use super::writer::{SegmentWriter, bound_bytes, capacity_for_one};
 use super::{BATCH_ZONES, SEGMENT_TARGET_BYTES};
@@ -23,6 +25,9 @@ use crate::region::{PoisonFlag, RegionKind};
 
 /// A batch is closed early, at a zone boundary, when so much is waiting in memory.
 const PENDING_BYTES_MAX: usize = 64 << 20;
+/// With so much waiting, a segment ends without a whole zone. More than the 64 MiB below which compaction takes a segment for
+/// small, by more than what a bound is above the bytes that are written: what compaction writes of such rows is not picked again.
+const WIDE_PENDING_BYTES_MAX: usize = 80 << 20;
 
 pub struct Appender {
     dir: PathBuf,
@@ -31,6 +36,7 @@ pub struct Appender {
     poison: Arc<PoisonFlag>,
     next_segment: Arc<AtomicU64>,
     target_bytes: u64,
+    one_segment: bool,
     pending: Vec<RecordBatch>,
     pending_rows: usize,
     pending_bytes: usize,
@@ -63,6 +69,7 @@ impl Appender {
             poison,
             next_segment,
             target_bytes: SEGMENT_TARGET_BYTES,
+            one_segment: false,
             pending: Vec::new(),
             pending_rows: 0,
             pending_bytes: 0,
@@ -78,6 +85,12 @@ impl Appender {
     /// Closes segments at another size than [`SEGMENT_TARGET_BYTES`].
     pub fn with_target_bytes(mut self, target_bytes: u64) -> Appender {
         self.target_bytes = target_bytes;
+        self
+    }
+
+    /// Wide rows wait for others, however many bytes they are: for who has but one id. The target is the caller's to choose.
+    pub(crate) fn in_one_segment(mut self) -> Appender {
+        self.one_segment = true;
         self
     }
 
@@ -109,6 +122,37 @@ impl Appender {
         written
     }
 
+    /// Rows that are segments of their own, behind those that were given before: all but one column as they are, and that one
+    /// as `make` writes it, where it lies in the file. `rows` says how many: as many as a segment should have.
+    ///
+    /// # Errors
+    ///
+    /// Those of `make` too. After an error nothing more is taken, as after one of [`Appender::write`].
+    pub fn write_in_place<E: From<StoreError>>(
+        &mut self,
+        rows: AroundHole,
+        make: impl FnOnce(Elements<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.check()?;
+        self.lost_rows = true;
+        if self.pending_rows > 0 {
+            self.write_last_batch()?;
+        }
+        self.seal_current()?;
+        let hole = rows.with_hole(&self.schema)?;
+        let mut writer = self.new_segment(capacity_for_one(&self.schema, bound_bytes(&hole.rows)))?;
+        let (mut make, mut made) = (Some(make), None);
+        let mut make = |bytes: &mut [u8]| made = make.take().zip(Elements::of(&hole.element, bytes)).map(|(make, elements)| make(elements));
+        writer.write_around(&hole.rows, &hole.buffer, &mut make)?;
+        match made {
+            Some(made) => made?,
+            None => return Err(StoreError::from(ArrowError::MemoryError("a segment does not begin at a page".into())).into()),
+        }
+        self.sealed.push(writer.seal()?);
+        self.lost_rows = false;
+        Ok(())
+    }
+
     fn check(&self) -> Result<()> {
         if let Some(column) = &self.unstorable {
             return Err(StoreError::UnsupportedType(format!("column {column}")));
@@ -128,15 +172,24 @@ impl Appender {
             let batch = self.take_rows(zones * ZONE_ROWS)?;
             self.write_batch(&batch, false)?;
         }
+        if self.pending_bytes >= WIDE_PENDING_BYTES_MAX && !self.one_segment {
+            self.write_last_batch()?;
+            self.seal_current()?;
+        }
         Ok(())
+    }
+
+    /// Of its segment, so that it may end anywhere.
+    fn write_last_batch(&mut self) -> Result<()> {
+        let batch = self.take_rows(self.pending_rows)?;
+        self.write_batch(&batch, true)
     }
 
     /// Seals what is open. The segments are durable, but nobody sees them before they are committed.
     pub fn finish(mut self) -> Result<Vec<SealedSegment>> {
         self.check()?;
         if self.pending_rows > 0 {
-            let batch = self.take_rows(self.pending_rows)?;
-            self.write_batch(&batch, true)?;
+            self.write_last_batch()?;
         }
         self.seal_current()?;
         if !self.sealed.is_empty() {
@@ -186,22 +239,25 @@ impl Appender {
         if self.current.as_ref().is_some_and(|writer| !writer.has_room_for(needed)) {
             self.seal_current()?;
         }
-        let writer = match &mut self.current {
+        let mut writer = match self.current.take() {
             Some(writer) => writer,
-            none => {
+            None => {
                 let room = capacity_for_one(&self.schema, needed);
                 // The only batch of a small write does not preallocate a whole segment.
-                let capacity = if last { room } else { room.max(self.target_bytes) };
-                let id = self.next_segment.fetch_add(1, Ordering::Relaxed);
-                let path = self.dir.join(format!("{id}.arrow"));
-                let made = files::create_in(&self.dir, || {
-                    let schema = Arc::clone(&self.schema);
-                    SegmentWriter::create(&path, id, schema, capacity, self.kind, &self.poison)
-                });
-                none.insert(made?)
+                self.new_segment(if last { room } else { room.max(self.target_bytes) })?
             }
         };
-        writer.write(batch)
+        let written = writer.write(batch);
+        self.current = Some(writer);
+        written
+    }
+
+    fn new_segment(&self, capacity_bytes: u64) -> Result<SegmentWriter> {
+        let id = self.next_segment.fetch_add(1, Ordering::Relaxed);
+        let path = self.dir.join(format!("{id}.arrow"));
+        files::create_in(&self.dir, || {
+            SegmentWriter::create(&path, id, Arc::clone(&self.schema), capacity_bytes, self.kind, &self.poison)
+        })
     }
 
     fn seal_current(&mut self) -> Result<()> {

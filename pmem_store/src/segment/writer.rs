@@ -49,7 +49,7 @@ impl SegmentWriter {
     ) -> Result<SegmentWriter> {
         let region = region::create(path, capacity_bytes, kind, Arc::clone(poison)).map_err(StoreError::from)?;
         // On an error below the region goes with the writer, and its file with the region.
-        let cursor = RegionCursor { region, position: 0 };
+        let cursor = RegionCursor { region, position: 0, hole: None };
         let options = IpcWriteOptions::try_new(ALIGNMENT, false, MetadataVersion::V5)?;
         let writer = FileWriter::try_new_with_options(cursor, &schema, options).map_err(write_error)?;
         Ok(SegmentWriter {
@@ -71,6 +71,25 @@ impl SegmentWriter {
     /// Whether a batch of at most `bytes` still fits, with room for the footer.
     pub fn has_room_for(&self, bytes: u64) -> bool {
         self.written_bytes() + bytes + footer_bound_bytes(self.schema_bytes, self.batch_count + 1) <= self.capacity_bytes
+    }
+
+    /// Appends one batch, of which the bytes of `hole`, a buffer of one of its columns, are not read: `make` writes others
+    /// where they go. The column has no statistics of its values.
+    pub(super) fn write_around(&mut self, batch: &RecordBatch, hole: &Buffer, make: &mut dyn FnMut(&mut [u8])) -> Result<()> {
+        let set = |writer: &mut Option<FileWriter<RegionCursor>>, hole| {
+            writer.as_mut().and_then(|writer| std::mem::replace(&mut writer.get_mut().hole, hole))
+        };
+        set(&mut self.writer, Some(Hole { address: hole.as_ptr().addr(), len: hole.len(), position: None }));
+        self.write(batch)?;
+        let position = set(&mut self.writer, None).and_then(|hole| hole.position);
+        let (Some(writer), Some(position)) = (&mut self.writer, position) else {
+            return Err(ArrowError::InvalidArgumentError("the batch has no such buffer".into()).into());
+        };
+        let made = writer.get_mut().region.write_with(position, hole.len() as u64, make);
+        made.map_err(|error| {
+            self.writer = None;
+            StoreError::from(error)
+        })
     }
 
     /// Appends one batch, which must begin at a zone boundary.
@@ -153,11 +172,22 @@ pub(super) fn capacity_for_one(schema: &Schema, bytes: u64) -> u64 {
 struct RegionCursor {
     region: Box<dyn Region>,
     position: u64,
+    hole: Option<Hole>,
+}
+
+/// A buffer that is not copied, and where in the region its place is, once it is known.
+struct Hole {
+    address: usize,
+    len: usize,
+    position: Option<u64>,
 }
 
 impl Write for RegionCursor {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.region.write(self.position, bytes).map_err(io::Error::other)?;
+        match &mut self.hole {
+            Some(hole) if hole.address == bytes.as_ptr().addr() && hole.len == bytes.len() => hole.position = Some(self.position),
+            _ => self.region.write(self.position, bytes).map_err(io::Error::other)?,
+        }
         self.position += bytes.len() as u64;
         Ok(bytes.len())
     }

@@ -28,4 +28,5 @@ mod tidy;
 mod transaction;
 mod types;
 mod versions;
+mod wide_rows;
 mod unstorable;

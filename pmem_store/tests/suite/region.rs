@@ -49,7 +49,9 @@ fn write_and_seal(path: &Path, kind: RegionKind) -> Vec<u8> {
     let mut region = region(path, kind);
     let long: Vec<u8> = (0..50_000u32).map(|i| (i % 251) as u8).collect();
     region.write(0, b"QUIVER").expect("write");
-    region.write(4096 + 3, &long).expect("write");
+    region.write(4096 + 3, &long[..49_000]).expect("write");
+    let mut make = |bytes: &mut [u8]| bytes.copy_from_slice(&long[49_000..]);
+    region.write_with(4096 + 3 + 49_000, 1_000, &mut make).expect("in range");
     region.flush(0, 60_000).expect("flush");
     region
         .publish_u64(64, 0x0102_0304_0506_0708)

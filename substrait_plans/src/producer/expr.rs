@@ -10,7 +10,7 @@ mod text;
 mod time;
 mod window;
 
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::DFSchema;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::logical_expr::{Expr, ExprSchemable};
@@ -20,12 +20,13 @@ use super::refusal::Refusal;
 use super::registry::Function;
 use super::rel::position;
 use super::writer::Writer;
+use crate::proto::expression::cast::FailureBehavior;
 use crate::proto::expression::field_reference::{ReferenceType, RootReference, RootType};
 use crate::proto::expression::reference_segment::{self, StructField};
 use crate::proto::expression::{FieldReference, ReferenceSegment, RexType, ScalarFunction};
 use crate::proto::function_argument::ArgType;
 use crate::proto::{DynamicParameter, Expression, FunctionArgument};
-use crate::types::{literal, type_of};
+use crate::types::{is_plain_tensor, literal, type_of};
 
 pub(super) use subquery::in_predicate;
 
@@ -37,10 +38,7 @@ impl Writer {
                 writer.expr(&alias.expr, schema)
             }
             Expr::Column(column) => Ok(field(writer.columns_before + schema.index_of_column(column)?)),
-            Expr::Literal(value, metadata) => {
-                check_no_metadata(metadata.as_ref(), &value.to_string())?;
-                writer.literal(value)
-            }
+            Expr::Literal(value, metadata) => writer.constant(value, metadata.as_ref()),
             Expr::BinaryExpr(binary) => writer.binary(binary, expr, schema),
             Expr::Negative(operand) => writer.negative(operand, expr, false, schema),
             Expr::Like(like) => writer.like(like, schema),
@@ -74,6 +72,17 @@ impl Writer {
 
     pub(super) fn literal(&mut self, value: &ScalarValue) -> Result<Expression, Refusal> {
         Ok(literal(value, &mut self.types)?)
+    }
+
+    /// Of a tensor the value is cast to its type, which says the shape.
+    fn constant(&mut self, value: &ScalarValue, metadata: Option<&FieldMetadata>) -> Result<Expression, Refusal> {
+        let Some(metadata) = metadata.filter(|metadata| !metadata.is_empty()) else { return self.literal(value) };
+        let field = metadata.add_to_field(Field::new("", value.data_type(), true));
+        if !is_plain_tensor(&field) {
+            return Err(lost_metadata(&value.to_string()));
+        }
+        let written = self.literal(value)?;
+        self.converted_to(written, &field, value.is_null(), FailureBehavior::ThrowException)
     }
 
     /// A function whose arguments are written, and what it yields.

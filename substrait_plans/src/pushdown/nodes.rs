@@ -44,6 +44,13 @@ impl RemoteTables for Nodes {
         Ok(Arc::new(RemoteTable::open(node, namespace, name, pushdown).await?))
     }
 
+    fn narrowed(&self, table: Arc<dyn TableProvider>, columns: &[usize]) -> Result<Arc<dyn TableProvider>, EngineError> {
+        match table.downcast_ref::<RemoteTable>() {
+            Some(remote) => Ok(Arc::new(remote.narrowed(columns)?)),
+            None => Ok(table),
+        }
+    }
+
     fn optimizer_rule(&self) -> Arc<dyn OptimizerRule + Send + Sync> {
         Arc::new(PushdownRule)
     }

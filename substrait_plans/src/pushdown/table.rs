@@ -39,7 +39,7 @@ pub struct RemoteTable {
 
 impl RemoteTable {
     pub fn new(node: Arc<dyn Node>, namespace: String, name: String, table: NodeTable, level: Pushdown) -> RemoteTable {
-        RemoteTable { node, namespace, name, schema: Arc::new(with_nulls(&table.schema)), rows: table.rows, level }
+        RemoteTable { node, namespace, name, schema: with_nulls(&table.schema), rows: table.rows, level }
     }
 
     /// Asks the node what the table is.
@@ -165,12 +165,16 @@ impl RemoteTable {
 
 /// A node may drop NOT NULL after it was asked, and a plan from which the optimiser here has taken `IS NULL` would not tell it that this
 /// was believed. What is read out of a struct may be NULL by then where the struct may, so fields in it stay as they are.
-fn with_nulls(schema: &Schema) -> Schema {
+fn with_nulls(schema: &SchemaRef) -> SchemaRef {
+    // Of a table of 10,000 columns this is asked for each statement.
+    if schema.fields().iter().all(|field| field.is_nullable()) {
+        return Arc::clone(schema);
+    }
     let fields = schema.fields().iter().map(|field| match field.is_nullable() {
         true => Arc::clone(field),
         false => Arc::new(field.as_ref().clone().with_nullable(true)),
     });
-    Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone())
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
 
 #[async_trait]

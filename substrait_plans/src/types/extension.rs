@@ -3,13 +3,14 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use arrow::datatypes::{DECIMAL256_MAX_PRECISION, DataType, IntervalUnit, TimeUnit};
+use arrow::datatypes::{DECIMAL256_MAX_PRECISION, DataType, Field, IntervalUnit, TimeUnit};
+use engine::tensor_field;
 
-use super::names::{DATE_MILLIS, DECIMAL256, DURATION, FIXED_LIST, FLOAT16, NULL, Names, TIMESTAMP_ZONE, UNSIGNED};
-use super::read::{TypeReader, digits, length, time_unit};
+use super::names::{DATE_MILLIS, DECIMAL256, DURATION, FIXED_LIST, FLOAT16, NULL, Names, TENSOR, TIMESTAMP_ZONE, UNSIGNED};
+use super::read::{TypeReader, digits, time_unit};
 use crate::error::PlanError;
 use crate::proto::Type;
-use crate::proto::r#type::UserDefined;
+use crate::proto::r#type::{Kind, UserDefined};
 use crate::proto::r#type::parameter::Parameter;
 
 /// A name in the place of which DataFusion writes a number.
@@ -84,6 +85,7 @@ pub fn user_defined(reader: &TypeReader<'_>, of: &UserDefined, names: &mut Names
             Ok(DataType::Timestamp(time_unit(small(*precision), place)?, Some(known_zone(zone, place)?)))
         }
         (FIXED_LIST, [Parameter::Integer(items), Parameter::DataType(item)]) => fixed_list(reader, *items, item, names, place),
+        (TENSOR, _) => tensor(reader, &parameters, names, place).map(|field| field.data_type().clone()),
         (DECIMAL256, [Parameter::Integer(precision), Parameter::Integer(scale)]) => {
             let (precision, scale) = digits(*precision, *scale, DECIMAL256_MAX_PRECISION, place)?;
             Ok(DataType::Decimal256(precision, scale))
@@ -100,7 +102,44 @@ pub fn user_defined(reader: &TypeReader<'_>, of: &UserDefined, names: &mut Names
 }
 
 fn fixed_list(reader: &TypeReader<'_>, items: i64, item: &Type, names: &mut Names<'_>, place: &dyn Display) -> Result<DataType, PlanError> {
-    Ok(DataType::FixedSizeList(reader.item(item, names, place)?, length(small(items), place)?))
+    Ok(DataType::FixedSizeList(reader.item(item, names, place)?, check_items(items, place)?))
+}
+
+/// The field of a tensor, if the type is one: its shape is in the metadata, which no plain type has.
+pub fn tensor_of(reader: &TypeReader<'_>, of: &Type, names: &mut Names<'_>, place: &dyn Display) -> Result<Option<Field>, PlanError> {
+    let Some(Kind::UserDefined(of)) = &of.kind else { return Ok(None) };
+    let name = reader.declared.types.get(&of.type_reference).map(|named| named.name.to_ascii_lowercase());
+    if name.is_none_or(|name| name.strip_prefix("u!").unwrap_or(&name) != TENSOR) {
+        return Ok(None);
+    }
+    let parameters: Vec<&Parameter> = of.type_parameters.iter().filter_map(|parameter| parameter.parameter.as_ref()).collect();
+    tensor(reader, &parameters, names, place).map(Some)
+}
+
+fn tensor(reader: &TypeReader<'_>, parameters: &[&Parameter], names: &mut Names<'_>, place: &dyn Display) -> Result<Field, PlanError> {
+    let invalid = |what: &str| PlanError::invalid(format!("a tensor {what}"), place);
+    let Some((Parameter::DataType(item), sizes)) = parameters.split_first() else { return Err(invalid("without a type of its elements")) };
+    let item = reader.item(item, names, place)?;
+    if !item.data_type().is_integer() && !matches!(item.data_type(), DataType::Float32 | DataType::Float64) {
+        return Err(invalid(&format!("of {}, where numbers are possible,", item.data_type())));
+    }
+    let sizes = sizes.iter().map(|size| match size {
+        Parameter::Integer(size) => usize::try_from(*size).ok().filter(|size| *size > 0),
+        _ => None,
+    });
+    let shape = sizes.collect::<Option<Vec<usize>>>().filter(|shape| !shape.is_empty()).ok_or_else(|| invalid("without a shape"))?;
+    let items = shape.iter().try_fold(1_usize, |all, size| all.checked_mul(*size)).and_then(|items| i64::try_from(items).ok());
+    check_items(items.unwrap_or(i64::MAX), place)?;
+    tensor_field("", item.data_type().clone(), &shape, true).map_err(|error| PlanError::invalid(error.strip_backtrace(), place))
+}
+
+/// How many elements a list may have: as many DOUBLEs as SQL lets one value have bytes.
+fn check_items(items: i64, place: &dyn Display) -> Result<i32, PlanError> {
+    const ITEMS_MAX: i32 = 1 << 28;
+    match i32::try_from(items) {
+        Ok(items @ 0..=ITEMS_MAX) => Ok(items),
+        _ => Err(PlanError::invalid(format!("a list of {items} elements, where 0 to {ITEMS_MAX} are possible"), place)),
+    }
 }
 
 /// A number that is too large is one that nothing takes.

@@ -11,6 +11,7 @@
 //! | `Timestamp` of another zone than UTC | `timestamp_zone<precision, zone>` of [`OUR_TYPES`] |
 //! | `Duration` | `duration<precision>` of ours |
 //! | `FixedSizeList` | `fixed_list<length, item>` of ours |
+//! | `FixedSizeList` that is an `arrow.fixed_shape_tensor` | `tensor<item, length of each dimension>` of ours |
 //! | `Decimal256` | `decimal256<precision, scale>` of ours |
 //!
 //! - `names.rs` names of columns, depth first, and those of the extensions' types
@@ -29,7 +30,7 @@ pub(crate) use extension::known_zone;
 pub use literal::{i64_literal, literal};
 pub use names::{ARROW_TYPES, Names, OUR_TYPES, names_of};
 pub(crate) use read::{TypeReader, text_length, time_unit};
-pub use write::{TypeAnchors, named_struct, type_of};
+pub use write::{TypeAnchors, is_plain_tensor, named_struct, type_of, type_of_field};
 
 /// Why a type or a value has no form in a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]

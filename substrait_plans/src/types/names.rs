@@ -16,6 +16,7 @@ pub const DATE_MILLIS: &str = "date_millis";
 pub const DURATION: &str = "duration";
 pub const TIMESTAMP_ZONE: &str = "timestamp_zone";
 pub const FIXED_LIST: &str = "fixed_list";
+pub const TENSOR: &str = "tensor";
 pub const DECIMAL256: &str = "decimal256";
 
 /// The names of a schema, taken one after the other as its types are read. Without a list, fields of structs are called c0, c1, …

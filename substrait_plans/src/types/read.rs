@@ -25,6 +25,19 @@ impl TypeReader<'_> {
         self.named(of, &mut Names::none(), place)
     }
 
+    /// A type as a field without a name: of tensors with their shape.
+    pub fn field(&self, of: &Type, place: &dyn Display) -> Result<Field, PlanError> {
+        self.field_named("", of, &mut Names::none(), place)
+    }
+
+    fn field_named(&self, name: &str, of: &Type, names: &mut Names<'_>, place: &dyn Display) -> Result<Field, PlanError> {
+        let field = match extension::tensor_of(self, of, &mut names.clone(), place)? {
+            Some(tensor) => tensor,
+            None => Field::new(name, self.named(of, names, place)?, true),
+        };
+        Ok(field.with_name(name).with_nullable(is_nullable(of, place)?))
+    }
+
     /// A schema with the names of its columns. Two columns may have the same name.
     pub fn fields(&self, of: &NamedStruct, place: &dyn Display) -> Result<Fields, PlanError> {
         let columns = of.r#struct.as_ref().ok_or_else(|| PlanError::missing("\"struct\"", place))?;
@@ -84,13 +97,13 @@ impl TypeReader<'_> {
     }
 
     pub fn item(&self, of: &Type, names: &mut Names<'_>, place: &dyn Display) -> Result<FieldRef, PlanError> {
-        Ok(Arc::new(Field::new_list_field(self.named(of, names, place)?, is_nullable(of, place)?)))
+        Ok(Arc::new(self.field_named(Field::LIST_FIELD_DEFAULT_NAME, of, names, place)?))
     }
 
     fn of_struct(&self, of: &Struct, names: &mut Names<'_>, place: &dyn Display) -> Result<Fields, PlanError> {
         let fields = of.types.iter().enumerate().map(|(index, of)| {
             let name = names.next(index, place)?;
-            Ok(Field::new(name, self.named(of, names, place)?, is_nullable(of, place)?))
+            self.field_named(&name, of, names, place)
         });
         Ok(fields.collect::<Result<Vec<_>, PlanError>>()?.into())
     }

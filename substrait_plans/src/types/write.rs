@@ -1,10 +1,11 @@
 //! Types of Arrow for plans. What is read back is the same type, or one that Quiver has in its place: see `mod.rs`.
 
 use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
+use engine::tensor_shape;
 
 use super::NoForm;
 use super::names::{
-    ARROW_TYPES, DATE_MILLIS, DECIMAL256, DURATION, FIXED_LIST, FLOAT16, NULL, OUR_TYPES, TIMESTAMP_ZONE, UNSIGNED, names_of,
+    ARROW_TYPES, DATE_MILLIS, DECIMAL256, DURATION, FIXED_LIST, FLOAT16, NULL, OUR_TYPES, TENSOR, TIMESTAMP_ZONE, UNSIGNED, names_of,
 };
 use crate::proto::extensions::SimpleExtensionDeclaration;
 use crate::proto::extensions::simple_extension_declaration::{ExtensionType, MappingType};
@@ -52,6 +53,23 @@ pub fn named_struct(schema: &Schema, anchors: &mut TypeAnchors) -> Result<NamedS
     Ok(NamedStruct { names: names_of(schema), r#struct: Some(columns) })
 }
 
+/// Whether all that the metadata of a field says is the shape of a tensor, which a plan has a type for.
+pub fn is_plain_tensor(field: &Field) -> bool {
+    tensor_shape(field).is_some() && field.metadata().keys().all(|key| key.starts_with("ARROW:extension:"))
+}
+
+/// The type of a field: of tensors with their shape.
+pub fn type_of_field(field: &Field, is_nullable: bool, anchors: &mut TypeAnchors) -> Result<Type, NoForm> {
+    let (DataType::FixedSizeList(item, _), Some(shape)) = (field.data_type(), tensor_shape(field)) else {
+        return type_of(field.data_type(), is_nullable, anchors);
+    };
+    let item = parameter::Parameter::DataType(type_of(item.data_type(), item.is_nullable(), anchors)?);
+    // No longer than the list itself, whose length is of 32 bits.
+    let sizes = shape.iter().map(|size| parameter::Parameter::Integer(i64::try_from(*size).unwrap_or(i64::MAX)));
+    let kind = anchors.ours(TENSOR, nullability(is_nullable), std::iter::once(item).chain(sizes).collect());
+    Ok(Type { kind: Some(kind) })
+}
+
 /// A type on the wire. It has no variation.
 pub fn type_of(data_type: &DataType, is_nullable: bool, anchors: &mut TypeAnchors) -> Result<Type, NoForm> {
     let nullability = nullability(is_nullable);
@@ -83,7 +101,7 @@ pub fn type_of(data_type: &DataType, is_nullable: bool, anchors: &mut TypeAnchor
             decimal(data_type, nullability, anchors)?
         }
         DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) => {
-            let item = type_of(item.data_type(), item.is_nullable(), anchors)?;
+            let item = type_of_field(item, item.is_nullable(), anchors)?;
             Kind::List(Box::new(types::List { r#type: Some(Box::new(item)), type_variation_reference: none, nullability }))
         }
         DataType::FixedSizeList(item, length) => {
@@ -199,7 +217,7 @@ fn map(entries: &Field, nullability: i32, anchors: &mut TypeAnchors) -> Result<K
 }
 
 fn of_fields(fields: &Fields, is_nullable: bool, anchors: &mut TypeAnchors) -> Result<types::Struct, NoForm> {
-    let of_field = |field: &std::sync::Arc<Field>| type_of(field.data_type(), field.is_nullable(), anchors);
+    let of_field = |field: &std::sync::Arc<Field>| type_of_field(field, field.is_nullable(), anchors);
     let types = fields.iter().map(of_field).collect::<Result<Vec<_>, _>>()?;
     Ok(types::Struct { types, type_variation_reference: 0, nullability: nullability(is_nullable) })
 }

@@ -5,4 +5,5 @@ mod same_rows;
 mod shape;
 mod sqllogictests;
 mod support;
+mod tensors;
 mod tpch;

@@ -1,6 +1,8 @@
 //! Tables of another node, with a real engine on each side and no network between them.
 
 mod changes;
+mod kernels;
+mod wide;
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};

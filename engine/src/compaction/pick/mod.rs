@@ -68,7 +68,8 @@ fn must_be_rewritten(piece: &Piece, effort: Effort) -> bool {
 fn is_too_small(piece: &Piece, effort: Effort) -> bool {
     match effort {
         // A segment is closed when the next batch does not fit, so that a full one may be a good deal smaller.
-        Effort::Full => piece.live_bytes() < TARGET_BYTES / 2,
+        // One of wide rows ends without a zone, and would come out as it is.
+        Effort::Full => piece.live_bytes() < TARGET_BYTES / 2 && (piece.is_small() || !piece.is_of_wide_rows()),
         Effort::Background | Effort::Optimize => piece.is_small(),
     }
 }

@@ -103,6 +103,29 @@ fn what_was_picked_on_demand_leaves_nothing_to_pick() {
     }
 }
 
+/// What the store makes of so many bytes of rows of 4 MiB: segments that end when 80 MiB have come together.
+fn of_wide_rows(first_id: u64, bytes: u64) -> Vec<Piece> {
+    let sizes = (0..bytes / (80 * MIB)).map(|_| 80 * MIB).chain([bytes % (80 * MIB)]).filter(|bytes| *bytes > 0);
+    let pieces = sizes.enumerate().map(|(at, bytes)| (first_id + at as u64, bytes));
+    pieces.map(|(id, bytes)| Piece { rows: bytes / (4 * MIB), live_rows: bytes / (4 * MIB), size_bytes: bytes, ..piece(id, 1) }).collect()
+}
+
+#[test]
+fn segments_of_wide_rows_are_left_alone_and_small_ones_become_such_once() {
+    for effort in [Effort::Background, Effort::Optimize, Effort::Full] {
+        assert!(plain::pick(of_wide_rows(1, 12 * 80 * MIB), effort, limits()).is_empty(), "{effort:?}");
+        let mut pieces: Vec<Piece> = (1..=20).flat_map(|id| of_wide_rows(id, 48 * MIB)).collect();
+        let mut rounds = 0;
+        while let Some(job) = plain::pick(pieces.clone(), effort, limits()).into_iter().next() {
+            pieces.retain(|piece| !job.pieces.contains(piece));
+            pieces.extend(of_wide_rows(100 * (rounds + 1), job.live_bytes()));
+            rounds += 1;
+            assert!(rounds < 20, "{effort:?}");
+        }
+        assert!(pieces.iter().all(|piece| piece.size_bytes <= 80 * MIB) && rounds > 0, "{effort:?}");
+    }
+}
+
 #[test]
 fn overlapping_segments_of_a_clustered_table_are_merged_and_those_beside_them_are_not() {
     let full = |id| of_size(id, 200 * MIB);

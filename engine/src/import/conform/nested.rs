@@ -8,6 +8,8 @@ use arrow::array::{
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 
+use crate::functions::FixedLists;
+
 use super::{Misfit, can_conform, conform, plain, whole};
 
 /// The field called `name`, in the same letters if there is one.
@@ -57,7 +59,18 @@ pub(super) fn conform_list(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
     let list: ArrayRef = Arc::new(list);
     match to {
         DataType::List(_) => Ok(list),
+        DataType::FixedSizeList(..) => conform_sizes(&list, to),
         _ => super::conform_leaf(&list, to),
+    }
+}
+
+fn conform_sizes(list: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
+    let field = Field::new("", to.clone(), true);
+    let Some(lists) = FixedLists::new(&field, true) else { return super::conform_leaf(list, to) };
+    let sized = lists.convert(list).map_err(|error| Misfit { row: 0, problem: error.to_string() })?;
+    match (0..list.len()).find(|row| sized.is_null(*row) && list.is_valid(*row)) {
+        Some(row) => Err(super::misfit(list, row, to)),
+        None => Ok(sized),
     }
 }
 

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
+use crate::types::kept_metadata;
+
 /// Without what is only an encoding: no dictionaries and runs, texts and bytes as views, lists as
-/// offset lists, decimals of 128 bits or more. Metadata of foreign writers is left out.
+/// offset lists, decimals of 128 bits or more. Metadata of foreign writers is left out, but for that of tensors.
 pub(super) fn plain_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
@@ -25,7 +27,8 @@ pub(super) fn plain_type(data_type: &DataType) -> DataType {
 }
 
 fn plain_field(field: &FieldRef) -> FieldRef {
-    Arc::new(Field::new(field.name(), plain_type(field.data_type()), field.is_nullable()))
+    let plain = Field::new(field.name(), plain_type(field.data_type()), field.is_nullable());
+    Arc::new(plain.with_metadata(kept_metadata(field)))
 }
 
 pub(crate) fn plain_schema(schema: &Schema) -> SchemaRef {
@@ -36,7 +39,7 @@ pub(crate) fn plain_schema(schema: &Schema) -> SchemaRef {
 pub(crate) fn settled_type(data_type: &DataType) -> DataType {
     let settled = |field: &FieldRef| {
         let data_type = settled_type(field.data_type());
-        Arc::new(Field::new(field.name(), data_type, field.is_nullable()))
+        Arc::new(Field::new(field.name(), data_type, field.is_nullable()).with_metadata(field.metadata().clone()))
     };
     match data_type {
         DataType::Null => DataType::Utf8View,

@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use pmem_store::Access;
 
 use super::now::Now;
-use super::statement::AccessStatement;
+use super::statement::{AccessStatement, On};
 use super::{grants, principals};
 use crate::error::EngineError;
 use crate::queries::{Gate, Stop};
@@ -24,6 +24,9 @@ pub async fn run_access(running: &Running, statement: AccessStatement) -> Result
     if running.catalog.transaction().is_open() {
         let message = "users, roles and grants change at once and for everybody, so that is no part of a transaction";
         return Err(state_error(message, "end the transaction first"));
+    }
+    if let AccessStatement::Grant { on: On::Table(name), .. } | AccessStatement::Revoke { on: On::Table(name), .. } = &statement {
+        running.catalog.check_stored(name, "grants on")?;
     }
     running.catalog.write_scope().check_writable()?;
     if !matches!(statement, AccessStatement::Grant { .. } | AccessStatement::Revoke { .. }) {

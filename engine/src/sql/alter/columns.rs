@@ -11,7 +11,7 @@ use crate::error::EngineError;
 use crate::session::Running;
 use crate::sql::create_table::column_field;
 use crate::sql::draft::Draft;
-use crate::sql::type_names::declared_name;
+use crate::sql::type_names::column_type_name;
 
 pub async fn add(running: &Running, draft: &mut Draft, column: ColumnDef, if_not_exists: bool) -> Result<(), EngineError> {
     let name = identifier(&column.name);
@@ -114,10 +114,12 @@ async fn set_type(running: &Running, draft: &mut Draft, place: usize, data_type:
     let wanted = column_field(running, Ident::with_quote('"', name.as_str()), data_type).await?;
     let (from, to) = (column.field.data_type().clone(), wanted.data_type().clone());
     if from == to {
+        // Of a tensor another shape, or a list of fixed size that is one from now on.
+        draft.columns[place].field = wanted.with_nullable(draft.columns[place].field.is_nullable());
         return Ok(());
     }
     if !is_wider(&from, &to) {
-        let feature = format!("changing column \"{name}\" from {} to {}", declared_name(&from), declared_name(&to));
+        let feature = format!("changing column \"{name}\" from {} to {}", column_type_name(&column.field), column_type_name(&wanted));
         let hint = "types can be widened: integers to longer ones, REAL to DOUBLE, DECIMAL to more digits; else add a column and fill it with UPDATE";
         return Err(EngineError::unsupported(feature, Some(hint)));
     }

@@ -22,7 +22,9 @@ pub async fn alter_table(running: &Running, alter: ast::AlterTable, key: Option<
     if alter.on_cluster.is_some() || alter.location.is_some() || alter.table_type.is_some() {
         return Err(EngineError::unsupported("this form of ALTER TABLE", Some("leave ON CLUSTER, LOCATION and ICEBERG out")));
     }
-    let (namespace, name) = resolve(&TableReference::parse_str(&alter.name.to_string()))?;
+    let reference = TableReference::parse_str(&alter.name.to_string());
+    running.catalog.check_stored(&reference, "ALTER TABLE of")?;
+    let (namespace, name) = resolve(&reference)?;
     let Some(table) = existing(running, &namespace, &name, alter.if_exists)? else { return Ok(()) };
     running.catalog.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
     let orders = alter.operations.iter().filter(|operation| matches!(operation, AlterTableOperation::DropClusteringKey)).count();

@@ -88,6 +88,7 @@ fn shown(mut named: Vec<NamedSnapshot>, versions: &[VersionInfo]) -> Result<Reco
 }
 
 async fn restore(running: &Running, table: &TableReference, to: &Point) -> Result<(), EngineError> {
+    running.catalog.check_stored(table, "RESTORE TABLE of")?;
     let (namespace, name) = resolve(table)?;
     let snapshot = running.catalog.snapshot();
     let Some(table) = snapshot.table(&namespace, &name)? else {

@@ -5,7 +5,7 @@ use engine::ErrorKind;
 use super::house;
 
 /// Of each kind that docs/sql.md has and that touches what others have: refused, or as if there was nothing.
-const REFUSED: [&str; 51] = [
+const REFUSED: [&str; 53] = [
     "SELECT * FROM t",
     "SELECT * FROM v",
     "SELECT * FROM e",
@@ -17,6 +17,8 @@ const REFUSED: [&str; 51] = [
     "CREATE TABLE s.x (a INT)",
     "CREATE OR REPLACE TABLE t (a INT)",
     "CREATE TABLE x AS SELECT 1 AS a",
+    "SELECT 1 AS a INTO TABLE x",
+    "SELECT * INTO VOLATILE x FROM t",
     "ALTER TABLE t ADD b INT",
     "ALTER TABLE t RENAME TO u",
     "INSERT INTO t VALUES (1)",
@@ -60,7 +62,7 @@ const REFUSED: [&str; 51] = [
 ];
 
 /// Kinds that everybody may run: they are about the session, or show what the user sees.
-const ALLOWED: [&str; 16] = [
+const ALLOWED: [&str; 19] = [
     "SELECT 1",
     "VALUES (1), (2)",
     "SELECT * FROM generate_series(1, 3)",
@@ -75,6 +77,9 @@ const ALLOWED: [&str; 16] = [
     "SET threads = 2",
     "SELECT * FROM system.tables",
     "FLUSH",
+    "CREATE VOLATILE TABLE x AS SELECT 1 AS a",
+    "INSERT INTO x VALUES (2)",
+    "DROP TABLE x",
     "BEGIN",
     "ROLLBACK",
 ];

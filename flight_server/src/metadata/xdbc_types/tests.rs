@@ -37,6 +37,7 @@ fn every_type_can_be_declared_and_every_type_of_a_column_is_there() {
     let names = column(&asked(&db, None), "type_name");
     let whole = |name: &str| match name {
         "ARRAY" => "ARRAY<INTEGER>".to_string(),
+        "TENSOR" => "TENSOR(DOUBLE, 2, 3)".to_string(),
         "STRUCT" => "STRUCT<a INTEGER>".to_string(),
         "MAP" => "MAP(VARCHAR, INTEGER)".to_string(),
         other => other.to_string(),

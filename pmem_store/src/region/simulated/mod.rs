@@ -118,6 +118,14 @@ impl Backing for Memory {
         self.trace.store(offset, bytes);
     }
 
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    fn written(&mut self, offset: usize, len: usize) {
+        self.trace.store(offset, &self.bytes[offset..offset + len]);
+    }
+
     fn store_u64(&mut self, offset: usize, value: u64) {
         self.copy_in(offset, &value.to_le_bytes());
     }

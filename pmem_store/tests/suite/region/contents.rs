@@ -37,6 +37,24 @@ fn all_kinds_of_region_write_the_same_bytes() {
 }
 
 #[test]
+fn bytes_made_in_place_are_sealed_as_written_ones() {
+    let dir = tempfile::tempdir().expect("tempdir");
+    for (number, kind) in kinds().into_iter().enumerate() {
+        let path = dir.path().join(number.to_string());
+        let mut region = region(&path, kind);
+        region.write(0, &[1; 300]).expect("write");
+        region.write_with(100, 100, &mut |bytes| bytes[10..].fill(2)).expect("in range");
+        let mut is_called = false;
+        let outside = region.write_with(CAPACITY - 1, 2, &mut |_| is_called = true).expect_err("outside");
+        assert!(matches!(outside, RegionError::OutOfBounds { .. }) && !is_called, "{outside}");
+        region.seal(300).expect("seal");
+        let sealed = std::fs::read(&path).expect("read");
+        let expected = [[1; 110].as_slice(), &[2; 90], &[1; 100]].concat();
+        assert_eq!(sealed, expected, "{kind:?}");
+    }
+}
+
+#[test]
 fn a_published_value_is_stored_little_endian() {
     let dir = tempfile::tempdir().expect("tempdir");
     for kind in kinds() {

@@ -1,10 +1,13 @@
 //! Casts.
 
-use arrow::datatypes::DataType;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field};
 use datafusion::common::{DFSchema, Result as DfResult};
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, TryCast, lit};
 use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
+use engine::tensor_shape;
 
 use crate::consumer::consume::Consumer;
 use crate::error::PlanError;
@@ -17,7 +20,8 @@ const PLACE: &str = "a cast";
 pub async fn cast(consumer: &Consumer<'_>, of: &Written, schema: &DFSchema) -> DfResult<Expr> {
     let to = of.r#type.as_ref().ok_or_else(|| PlanError::missing("the type", PLACE))?;
     let input = of.input.as_deref().ok_or_else(|| PlanError::missing("the value", PLACE))?;
-    let data_type = consumer.types().data_type(to, &PLACE)?;
+    let field = consumer.types().field(to, &PLACE)?;
+    let data_type = field.data_type().clone();
     if has_struct(&data_type) {
         // DataFusion goes by the names of the fields, and a type in a plan has none.
         return Err(PlanError::unsupported(format!("a cast to {data_type}, which has fields"), PLACE).into());
@@ -34,10 +38,14 @@ pub async fn cast(consumer: &Consumer<'_>, of: &Written, schema: &DFSchema) -> D
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => data_type == DataType::Utf8View,
         other => other == data_type,
     };
+    // The shape of a tensor, which is not in the data type.
+    let metadata = field.metadata().clone();
+    let is_same = is_same && tensor_shape(&value.to_field(schema)?.1) == tensor_shape(&field);
+    let field = Arc::new(Field::new("", data_type, true).with_metadata(metadata));
     let value = match (is_same, is_lenient) {
         (true, _) => value,
-        (false, true) => Expr::TryCast(TryCast::new(Box::new(value), data_type)),
-        (false, false) => Expr::Cast(Cast::new(Box::new(value), data_type)),
+        (false, true) => Expr::TryCast(TryCast::new_from_field(Box::new(value), field)),
+        (false, false) => Expr::Cast(Cast::new_from_field(Box::new(value), field)),
     };
     match length.filter(|_| !fits) {
         // As in SQL, what does not fit is cut.

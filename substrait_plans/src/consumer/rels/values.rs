@@ -70,7 +70,10 @@ fn empty(schema: DFSchemaRef, rows: usize) -> DfResult<LogicalPlan> {
 
 /// Columns with names of their own; any may be NULL, whatever the rows are.
 fn of_columns(consumer: &Consumer<'_>, fields: &Fields) -> DfResult<DFSchemaRef> {
-    let columns = fields.iter().map(|field| Field::new(consumer.fresh.column(), nullable(field.data_type()), true));
+    let columns = fields.iter().map(|field| {
+        let column = Field::new(consumer.fresh.column(), nullable(field.data_type()), true);
+        column.with_metadata(field.metadata().clone())
+    });
     Ok(Arc::new(DFSchema::from_unqualified_fields(columns.collect(), HashMap::new())?))
 }
 

@@ -13,7 +13,7 @@ use crate::proto::Expression;
 use crate::proto::expression::cast::FailureBehavior;
 use crate::proto::expression::if_then::IfClause;
 use crate::proto::expression::{Cast, IfThen, RexType};
-use crate::types::type_of;
+use crate::types::{is_plain_tensor, type_of_field};
 
 impl Writer {
     /// `CASE x WHEN y` as `CASE WHEN x = y`: the standard has the first for constants alone.
@@ -35,14 +35,18 @@ impl Writer {
 
     /// `tries`: what cannot be cast becomes NULL.
     pub(super) fn cast(&mut self, inner: &Expr, to: &FieldRef, tries: bool, schema: &DFSchema) -> Result<Expression, Refusal> {
-        if !to.metadata().is_empty() {
+        if !to.metadata().is_empty() && !is_plain_tensor(to) {
             return Err(lost_metadata("the type of a cast"));
         }
         if has_struct(to.data_type()) {
             return Err(Refusal::new(format!("a cast to {}", to.data_type()), "types in plans have no names for the fields of a struct"));
         }
         if matches!(inner, Expr::Literal(ScalarValue::Null, _)) {
-            return self.literal(&ScalarValue::try_from(to.data_type())?);
+            let null = self.literal(&ScalarValue::try_from(to.data_type())?)?;
+            return match is_plain_tensor(to) {
+                true => self.converted_to(null, to, true, FailureBehavior::ThrowException),
+                false => Ok(null),
+            };
         }
         // A parameter that nothing else gives a type has that of its cast, as in `CAST($1 AS BIGINT)`.
         if let Expr::Placeholder(Placeholder { id, field: None }) = inner {
@@ -50,7 +54,17 @@ impl Writer {
         }
         let written = self.expr(inner, schema)?;
         let failure = if tries { FailureBehavior::ReturnNull } else { FailureBehavior::ThrowException };
-        self.converted(written, to.data_type(), tries || may_be_null(inner, schema), failure)
+        self.converted_to(written, to, tries || may_be_null(inner, schema), failure)
+    }
+
+    /// What is written, as a value of the type of a field.
+    pub(super) fn converted_to(&mut self, written: Expression, to: &Field, is_nullable: bool, failure: FailureBehavior) -> Result<Expression, Refusal> {
+        let written = Cast {
+            r#type: Some(type_of_field(to, is_nullable, &mut self.types)?),
+            input: Some(Box::new(written)),
+            failure_behavior: failure as i32,
+        };
+        Ok(rex(RexType::Cast(Box::new(written))))
     }
 
     /// What is written, as a value of another type.
@@ -61,11 +75,7 @@ impl Writer {
         is_nullable: bool,
         failure: FailureBehavior,
     ) -> Result<Expression, Refusal> {
-        Ok(rex(RexType::Cast(Box::new(Cast {
-            r#type: Some(type_of(to, is_nullable, &mut self.types)?),
-            input: Some(Box::new(written)),
-            failure_behavior: failure as i32,
-        }))))
+        self.converted_to(written, &Field::new("", to.clone(), true), is_nullable, failure)
     }
 
     /// An expression whose column has a type of its own, as those of VALUES have.

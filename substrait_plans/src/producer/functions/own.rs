@@ -1,4 +1,4 @@
-//! Functions that go under a URN of ours, by DataFusion's names: a node takes them, and other engines refuse them.
+//! Functions that go under a URN of ours, by DataFusion's names or the engine's: a node takes them, and other engines refuse them.
 
 use super::super::registry::Function;
 
@@ -27,9 +27,21 @@ const SCALARS: &[&str] = &[
     "array_max", "array_min", "array_ndims", "array_normalize", "array_pop_back", "array_pop_front", "array_position", "array_positions",
     "array_prepend", "array_product", "array_remove", "array_remove_all", "array_remove_n", "array_repeat", "array_replace",
     "array_replace_all", "array_replace_n", "array_resize", "array_reverse", "array_scale", "array_slice", "array_sort", "array_subtract",
-    "array_sum", "array_to_string", "array_union", "arrays_zip", "cardinality", "cosine_distance", "empty", "flatten", "generate_series",
+    "array_sum", "array_to_string", "array_union", "arrays_zip", "cardinality", "empty", "flatten", "generate_series",
     "get_field", "inner_product", "make_array", "map", "map_entries", "map_extract", "map_keys", "map_values", "named_struct", "range",
     "string_to_array", "struct",
+];
+
+/// Of vectors and matrices: the engine's own, which DataFusion has not or has otherwise.
+const KERNELS: &[&str] = &[
+    "cosine_distance", "dot", "kmeans_assign", "l1_norm", "l2_distance", "l2_norm", "matrix_add", "matrix_multiply", "matrix_scale",
+    "matrix_transpose", "matrix_vector", "max_norm", "width_bucket",
+];
+
+/// The engine's own aggregates; what they yield of parts of a table can be put together.
+const KERNEL_AGGREGATES: &[&str] = &[
+    "correlation_matrix", "covariance_matrix", "histogram", "kmeans_step", "linear_regression", "quantile_cont", "quantile_disc",
+    "sum_product",
 ];
 
 /// They read texts as times of the session's zone.
@@ -46,7 +58,7 @@ const AGGREGATES: &[&str] = &[
 const WINDOWS: &[&str] = &["first_value", "lag", "last_value", "lead", "nth_value", "ntile"];
 
 pub fn scalar(name: &str, kinds: &[&str]) -> Option<Function> {
-    one_of(SCALARS, name, kinds)
+    one_of(SCALARS, name, kinds).or_else(|| one_of(KERNELS, name, kinds))
 }
 
 pub fn zoned(name: &str, kinds: &[&str]) -> Option<Function> {
@@ -54,7 +66,7 @@ pub fn zoned(name: &str, kinds: &[&str]) -> Option<Function> {
 }
 
 pub fn aggregate(name: &str, kinds: &[&str]) -> Option<Function> {
-    one_of(AGGREGATES, name, kinds)
+    one_of(AGGREGATES, name, kinds).or_else(|| one_of(KERNEL_AGGREGATES, name, kinds))
 }
 
 pub fn window(name: &str, kinds: &[&str]) -> Option<Function> {

@@ -1,0 +1,61 @@
+//! INSERT into a volatile table: all rows of a statement, or none.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::common::Result;
+use datafusion::datasource::sink::DataSink;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
+use futures::StreamExt;
+
+use super::rows::Gathering;
+use super::tables::{VolatileRows, VolatileTables};
+use crate::report::ReportCollector;
+use crate::write::{WriteScope, nullable};
+
+#[derive(Debug)]
+pub struct VolatileSink {
+    tables: Arc<VolatileTables>,
+    table: Arc<VolatileRows>,
+    scope: WriteScope,
+    /// Takes the rows out that are there.
+    replace: bool,
+    /// Says that all columns may be NULL, so that the check that names table, column and row is ours.
+    schema: SchemaRef,
+}
+
+impl VolatileSink {
+    pub fn new(tables: Arc<VolatileTables>, table: Arc<VolatileRows>, scope: WriteScope, replace: bool) -> VolatileSink {
+        let schema = nullable(&table.schema);
+        VolatileSink { tables, table, scope, replace, schema }
+    }
+}
+
+impl DisplayAs for VolatileSink {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "VolatileSink table={}", self.table.name)
+    }
+}
+
+#[async_trait]
+impl DataSink for VolatileSink {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    async fn write_all(&self, mut data: SendableRecordBatchStream, context: &Arc<TaskContext>) -> Result<u64> {
+        let collector = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
+        let mut rows = Gathering::new(&self.table.name, Arc::clone(&self.table.schema), context.memory_pool(), collector);
+        while let Some(batch) = data.next().await {
+            rows.add(batch?)?;
+        }
+        let (count, rows) = (rows.row_count() as u64, rows.finish()?);
+        // Who ends the statement comes before this, or too late.
+        self.scope.seal()?;
+        self.tables.put(&self.table, rows, self.replace)?;
+        Ok(count)
+    }
+}

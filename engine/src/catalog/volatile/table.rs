@@ -1,0 +1,75 @@
+//! A volatile table as a DataFusion table.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{Result, Statistics, not_impl_err};
+use datafusion::datasource::sink::DataSinkExec;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::scan::VolatileScan;
+use super::sink::VolatileSink;
+use super::tables::{VolatileRows, VolatileTables};
+use crate::write::WriteScope;
+
+#[derive(Debug)]
+pub struct VolatileTable {
+    tables: Arc<VolatileTables>,
+    /// As the statement found it.
+    rows: Arc<VolatileRows>,
+    scope: WriteScope,
+    definition: OnceLock<String>,
+}
+
+impl VolatileTable {
+    pub fn new(tables: Arc<VolatileTables>, rows: Arc<VolatileRows>, scope: WriteScope) -> VolatileTable {
+        VolatileTable { tables, rows, scope, definition: OnceLock::new() }
+    }
+}
+
+#[async_trait]
+impl TableProvider for VolatileTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.rows.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    fn get_table_definition(&self) -> Option<&str> {
+        Some(self.definition.get_or_init(|| self.rows.definition()))
+    }
+
+    /// It is its session's, and so asks for no privilege.
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let partitions = state.config().target_partitions();
+        let scan = VolatileScan::new(Arc::clone(&self.rows), projection, limit, partitions)?;
+        Ok(DataSourceExec::from_data_source(scan))
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        Some(self.rows.statistics())
+    }
+
+    async fn insert_into(&self, _: &dyn Session, input: Arc<dyn ExecutionPlan>, operation: InsertOp) -> Result<Arc<dyn ExecutionPlan>> {
+        let replace = match operation {
+            InsertOp::Append => false,
+            InsertOp::Overwrite => true,
+            InsertOp::Replace => return not_impl_err!("REPLACE INTO is not supported"),
+        };
+        let sink = VolatileSink::new(Arc::clone(&self.tables), Arc::clone(&self.rows), self.scope.clone(), replace);
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
+    }
+}

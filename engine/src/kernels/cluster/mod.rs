@@ -1,0 +1,39 @@
+//! k-means: `kmeans('table', columns…, k, iterations)` as a table, `kmeans_assign` for a row, `kmeans_step` over rows.
+//!
+//! - `arguments`: what people write between the parentheses; `table` the function and its table, `exec` the operator in the plan
+//! - `collect`: the rows of the input where they lie; `points` reads them as DOUBLE, a piece at a time
+//! - `start`: the first centroids; `lloyd`: one pass for each iteration; `rows` the result
+//! - `assign` and `step`: one iteration in plain SQL, also in parts on several nodes; `listed` their centroids
+
+mod arguments;
+mod assign;
+mod collect;
+mod exec;
+mod listed;
+mod lloyd;
+mod points;
+mod random;
+mod rows;
+mod start;
+mod step;
+mod table;
+
+use std::sync::Arc;
+
+use datafusion::catalog::TableFunctionImpl;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+
+/// The name of the table function, in errors too.
+pub(crate) const KMEANS: &str = "kmeans";
+
+pub(crate) fn scalars() -> Vec<ScalarUDF> {
+    vec![ScalarUDF::from(assign::KMeansAssign::default())]
+}
+
+pub(crate) fn aggregates() -> Vec<AggregateUDF> {
+    vec![AggregateUDF::from(step::KMeansStep::default())]
+}
+
+pub(crate) fn tables() -> Vec<(&'static str, Arc<dyn TableFunctionImpl>)> {
+    vec![(KMEANS, Arc::new(table::KMeansFunction))]
+}

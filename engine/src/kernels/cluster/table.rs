@@ -1,0 +1,111 @@
+//! `kmeans` in FROM: the function, and the table that it is.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::KMEANS;
+use super::arguments::{Arguments, wrong};
+use super::exec::KMeansExec;
+use super::rows;
+use crate::catalog::StoreTable;
+use crate::error::nearest;
+use crate::kernels::arrays::Vectors;
+use crate::kernels::precopy::is_persistent;
+use crate::kernels::table_argument::table_named;
+use crate::sql::declared_name;
+
+/// Partitions that a stored table is read in. Fixed, so that the order of its rows, and with it the result, does not depend on
+/// the number of threads.
+const PARTITIONS: usize = 16;
+
+#[derive(Debug)]
+pub struct KMeansFunction;
+
+impl TableFunctionImpl for KMeansFunction {
+    fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
+        let input = table_named(&args, KMEANS, 0)?;
+        let arguments = Arguments::of(args.exprs().get(1..).unwrap_or_default())?;
+        let schema = input.schema();
+        let columns = arguments.columns.iter().map(|name| column_of(&schema, name)).collect::<Result<Vec<_>>>()?;
+        let is_vector = columns_are_a_vector(&schema, &columns)?;
+        Ok(Arc::new(KMeansTable { input, columns, is_vector, arguments: Arc::new(arguments) }))
+    }
+}
+
+#[derive(Debug)]
+struct KMeansTable {
+    input: Arc<dyn TableProvider>,
+    columns: Vec<usize>,
+    is_vector: bool,
+    arguments: Arc<Arguments>,
+}
+
+/// As it is written, or in small letters, as a name without quotes means it.
+fn column_of(schema: &SchemaRef, name: &str) -> Result<usize> {
+    let found = schema.index_of(name).or_else(|_| schema.index_of(&name.to_lowercase()));
+    found.map_err(|_| {
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let hint = match nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("columns there are: {}", names.iter().take(20).copied().collect::<Vec<_>>().join(", ")),
+        };
+        wrong(format!("column \"{name}\" does not exist"), Some(&hint))
+    })
+}
+
+fn columns_are_a_vector(schema: &SchemaRef, columns: &[usize]) -> Result<bool> {
+    let fields: Vec<_> = columns.iter().map(|column| schema.field(*column)).collect();
+    if let [field] = fields.as_slice()
+        && let Some(element) = Vectors::element(field.data_type())
+    {
+        return match element {
+            DataType::Float64 | DataType::Float32 => Ok(true),
+            _ => Err(not_numeric(field.name(), field.data_type(), "make its elements DOUBLE: CAST(… AS DOUBLE[])")),
+        };
+    }
+    match fields.iter().find(|field| !field.data_type().is_numeric()) {
+        Some(field) => Err(not_numeric(field.name(), field.data_type(), "name one column of vectors, or columns of numbers")),
+        None => Ok(false),
+    }
+}
+
+fn not_numeric(name: &str, found: &DataType, hint: &str) -> DataFusionError {
+    wrong(format!("column \"{name}\" has neither numbers nor vectors of DOUBLE or REAL: it is {}", declared_name(found)), Some(hint))
+}
+
+#[async_trait]
+impl TableProvider for KMeansTable {
+    fn schema(&self) -> SchemaRef {
+        rows::schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::View
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let own = state.as_any().downcast_ref::<SessionState>().filter(|_| self.input.is::<StoreTable>()).map(|state| {
+            let mut state = state.clone();
+            state.config_mut().options_mut().execution.target_partitions = PARTITIONS;
+            state
+        });
+        let state = own.as_ref().map_or(state, |own| own as &dyn Session);
+        // It asks for SELECT.
+        let input = self.input.scan(state, Some(&self.columns), &[], None).await?;
+        let exec = KMeansExec::new(input, Arc::clone(&self.arguments), self.is_vector, is_persistent(state));
+        Ok(Arc::new(exec.projected(projection)?))
+    }
+}

@@ -1,0 +1,42 @@
+//! Matrices in tables of blocks: `(i, j, block)`, where missing blocks are zeros.
+//!
+//! 1. `layout` says what a table's columns mean, `shapes` which tables go together;
+//! 2. `table` are the functions of SQL, and `product_of_tables` finds the product that a query says as a join; both make `exec`;
+//! 3. `gather` reads the inputs, `blocks` says where each block lies, mapped in its file;
+//! 4. `work` says what each block of the result is made of, `run` makes them some at a time, `fill` a panel of one, in the memory of
+//!    `outputs`;
+//! 5. `norm` is the one kernel that has no blocks as its result, `sum_product` the product as an aggregate.
+//!
+//! Invariant: a block of an input is never copied, and what is made at once of a result is some blocks.
+
+mod blocks;
+mod element;
+mod exec;
+mod fill;
+mod gather;
+mod layout;
+mod norm;
+mod operation;
+mod outputs;
+mod product_of_tables;
+mod run;
+mod shapes;
+mod start;
+mod sum_product;
+mod table;
+mod work;
+
+pub(crate) use product_of_tables::{ProductPlanner, with_products};
+
+use std::sync::Arc;
+
+use datafusion::catalog::TableFunctionImpl;
+use datafusion::logical_expr::AggregateUDF;
+
+pub(crate) fn tables() -> Vec<(&'static str, Arc<dyn TableFunctionImpl>)> {
+    table::functions()
+}
+
+pub(crate) fn aggregates() -> Vec<AggregateUDF> {
+    vec![sum_product::sum_product()]
+}

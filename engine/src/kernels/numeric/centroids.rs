@@ -1,0 +1,270 @@
+//! The nearest of some centroids, for many points.
+//!
+//! Candidates are found by |c|² − 2·x·c, two points and twenty centroids at once in registers. Centroids that this leaves
+//! closer together than its rounding are compared by the sum of (x − c)², so the nearest is always the nearest by that,
+//! however far the points are from the origin.
+
+use super::real::fused;
+use super::vectors::l2_squared;
+
+/// Points looked at together: they stay in the cache from the scores to the sums.
+pub const TILE: usize = 8;
+/// How far ahead points are asked for, in numbers: 4 KiB. The processor by itself does not see through the pauses between
+/// the passes over tiles.
+const AHEAD: usize = 512;
+/// Centroids whose scores fit into the registers, of two points, and what their number is a multiple of.
+const WIDTH_MAX: usize = 20;
+const WIDTH_UNIT: usize = 4;
+
+/// `k` centroids of `d` numbers, and the same laid out to be compared with points.
+#[derive(Clone, Debug)]
+pub struct Centroids {
+    values: Vec<f64>,
+    k: usize,
+    d: usize,
+    /// Centroids in each panel.
+    width: usize,
+    /// For each panel `d` rows of `width` numbers: −2·c.
+    panels: Vec<f64>,
+    /// |c|² of each centroid; the largest of all numbers for those that only fill the last panel.
+    squares: Vec<f64>,
+    largest_square: f64,
+    /// Ones where the lowest bits of a score hold an index.
+    index_bits: u64,
+}
+
+impl Centroids {
+    /// `values` are `k·d` numbers, centroid by centroid.
+    pub fn new(values: Vec<f64>, k: usize, d: usize) -> Centroids {
+        if k.checked_mul(d) != Some(values.len()) {
+            unreachable!("{} values of {k} centroids of {d}", values.len());
+        }
+        let panel_count = k.div_ceil(WIDTH_MAX).max(1);
+        let width = k.div_ceil(panel_count).next_multiple_of(WIDTH_UNIT).max(WIDTH_UNIT);
+        let (mut panels, mut squares) = (vec![0.0; panel_count * width * d], vec![f64::MAX; panel_count * width]);
+        for (index, centroid) in (0..k).map(|index| (index, &values[index * d..][..d])) {
+            for (row, value) in centroid.iter().enumerate() {
+                panels[(index / width * d + row) * width + index % width] = -2.0 * value;
+            }
+            squares[index] = centroid.iter().fold(0.0, |sum, value| fused(*value, *value, sum));
+        }
+        let largest_square = squares[..k].iter().copied().fold(0.0, f64::max);
+        let index_bits = (panel_count * width).next_power_of_two() as u64 - 1;
+        Centroids { values, k, d, width, panels, squares, largest_square, index_bits }
+    }
+
+    pub fn k(&self) -> usize {
+        self.k
+    }
+
+    pub fn d(&self) -> usize {
+        self.d
+    }
+
+    /// Centroid by centroid.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    fn centroid(&self, index: usize) -> &[f64] {
+        &self.values[index * self.d..][..self.d]
+    }
+
+    /// Writes for each of the points, `d` numbers one after the other, the index of the nearest centroid (the lowest of equally
+    /// near ones) and its squared distance. A point with NaN or infinity gets some index, and a distance that is not finite.
+    pub fn assign(&self, points: &[f64], nearest: &mut [u32], squared: &mut [f64]) {
+        if self.k == 0 || self.d == 0 {
+            nearest.fill(0);
+            squared.fill(0.0);
+            return;
+        }
+        let mut scores = self.scores();
+        let tiles = points.chunks(TILE * self.d).zip(nearest.chunks_mut(TILE)).zip(squared.chunks_mut(TILE));
+        for ((points, nearest), squared) in tiles {
+            self.assign_tile(points, nearest, squared, &mut scores);
+        }
+    }
+
+    /// Room for the scores of a tile.
+    pub fn scores(&self) -> Vec<f64> {
+        vec![0.0; TILE * self.squares.len()]
+    }
+
+    /// As [`Centroids::assign`], of at most [`TILE`] points; `scores` are those that [`Centroids::scores`] made room for.
+    pub fn assign_tile(&self, points: &[f64], nearest: &mut [u32], squared: &mut [f64], scores: &mut [f64]) {
+        match self.width {
+            4 => self.score::<4>(points, scores),
+            8 => self.score::<8>(points, scores),
+            12 => self.score::<12>(points, scores),
+            16 => self.score::<16>(points, scores),
+            _ => self.score::<WIDTH_MAX>(points, scores),
+        }
+        let row = self.squares.len();
+        let mut least = [[0.0; 2]; TILE];
+        for (least, scores) in least.iter_mut().zip(scores.chunks_exact(row)) {
+            *least = two_least(scores, self.index_bits);
+        }
+        let found = nearest.iter_mut().zip(squared.iter_mut());
+        for (((nearest, squared), x), least) in found.zip(points.chunks_exact(self.d)).zip(&least) {
+            *nearest = (least[0].to_bits() & self.index_bits) as u32;
+            *squared = l2_squared(x, self.centroid((*nearest as usize).min(self.k - 1)));
+        }
+        // More than what the rounding of two scores and two distances can be, as |x| is at most |x − c| + |c|.
+        let roundings = (8.0 * (self.d as f64 + 4.0) + 4.0 * self.index_bits as f64) * f64::EPSILON;
+        for (at, [first, second]) in least.iter().enumerate().take(points.len() / self.d) {
+            // The smallest number is for squares so small that they have lost digits.
+            let limit = first + roundings * (squared[at] + 4.0 * self.largest_square) + f64::MIN_POSITIVE;
+            let is_certain = *second > limit;
+            if !is_certain {
+                (nearest[at], squared[at]) = self.compare(&points[at * self.d..][..self.d], &scores[at * row..], limit);
+            }
+        }
+    }
+
+    /// Writes |c|² − 2·x·c for each point and centroid, a row for each point.
+    fn score<const WIDTH: usize>(&self, points: &[f64], scores: &mut [f64]) {
+        let row = self.squares.len();
+        let (squares, _) = self.squares.as_chunks::<WIDTH>();
+        for (panel, (squares, rows)) in squares.iter().zip(self.panels.chunks_exact(self.d * WIDTH)).enumerate() {
+            let (rows, _) = rows.as_chunks::<WIDTH>();
+            let mut pairs = points.chunks_exact(2 * self.d);
+            for (pair, scores) in pairs.by_ref().zip(scores.chunks_exact_mut(2 * row)) {
+                ask_ahead(pair);
+                let (a, b) = pair.split_at(self.d);
+                let [of_a, of_b] = scores_of([a, b], rows, squares);
+                scores[panel * WIDTH..][..WIDTH].copy_from_slice(&of_a);
+                scores[row + panel * WIDTH..][..WIDTH].copy_from_slice(&of_b);
+            }
+            if let last @ [_, ..] = pairs.remainder() {
+                let [of_last] = scores_of([last], rows, squares);
+                scores[(points.len() / self.d - 1) * row + panel * WIDTH..][..WIDTH].copy_from_slice(&of_last);
+            }
+        }
+    }
+
+    /// By the distances themselves, of all whose scores do not exceed `limit`.
+    #[cold]
+    fn compare(&self, x: &[f64], scores: &[f64], limit: f64) -> (u32, f64) {
+        let candidates = (0..self.k).filter(|index| scores[*index] <= limit || !limit.is_finite());
+        let distances = candidates.map(|index| (index as u32, l2_squared(x, self.centroid(index))));
+        let nearer = |best: (u32, f64), next: (u32, f64)| if next.1 < best.1 { next } else { best };
+        distances.reduce(nearer).unwrap_or((0, f64::NAN))
+    }
+}
+
+/// For the points that come some time after these.
+#[inline(always)]
+fn ask_ahead(points: &[f64]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in points.chunks(64 / size_of::<f64>()) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: asking for memory reads nothing, wherever the address leads, past the end too. Every x86-64 processor has the
+        // instruction. Held by `points_of_any_number_are_counted_once`.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().wrapping_add(AHEAD).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = points;
+}
+
+/// Sums of several points stay in registers while `rows` go by.
+#[inline(always)]
+fn scores_of<const POINTS: usize, const WIDTH: usize>(
+    points: [&[f64]; POINTS],
+    rows: &[[f64; WIDTH]],
+    squares: &[f64; WIDTH],
+) -> [[f64; WIDTH]; POINTS] {
+    let points = points.map(|point| &point[..rows.len()]);
+    let mut sums = [*squares; POINTS];
+    for (at, row) in rows.iter().enumerate() {
+        for (sums, point) in sums.iter_mut().zip(points) {
+            for (sum, c) in sums.iter_mut().zip(row) {
+                *sum = fused(point[at], *c, *sum);
+            }
+        }
+    }
+    sums
+}
+
+/// The two smallest scores, with the index of each in its lowest bits. Without a branch: which one is smaller cannot be predicted.
+#[inline(always)]
+fn two_least(scores: &[f64], index_bits: u64) -> [f64; 2] {
+    let mut least = [[f64::INFINITY; 2]; WIDTH_UNIT];
+    let mut indices = [0, 1, 2, 3];
+    for scores in scores.as_chunks::<WIDTH_UNIT>().0 {
+        for lane in 0..WIDTH_UNIT {
+            let marked = f64::from_bits(scores[lane].to_bits() & !index_bits | indices[lane]);
+            least[lane] = with_score(least[lane], marked);
+            indices[lane] += WIDTH_UNIT as u64;
+        }
+    }
+    least.into_iter().fold([f64::INFINITY; 2], |all, [first, second]| with_score(with_score(all, first), second))
+}
+
+/// NaN is left out.
+#[inline(always)]
+fn with_score([first, second]: [f64; 2], score: f64) -> [f64; 2] {
+    let more = if score > first { score } else { first };
+    [if score < first { score } else { first }, if more < second { more } else { second }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(n: usize, seed: u64) -> Vec<f64> {
+        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
+        };
+        (0..n).map(|_| next()).collect()
+    }
+
+    /// Of every point the centroid that a plain loop over distances finds first.
+    fn plainly(points: &[f64], centroids: &Centroids) -> Vec<(u32, f64)> {
+        let distance = |x: &[f64], index: usize| l2_squared(x, &centroids.values[index * centroids.d..][..centroids.d]);
+        let nearest = |x: &[f64]| {
+            let first = (0, distance(x, 0));
+            (1..centroids.k).map(|index| (index as u32, distance(x, index))).fold(first, |best, next| if next.1 < best.1 { next } else { best })
+        };
+        points.chunks_exact(centroids.d).map(nearest).collect()
+    }
+
+    fn assigned(points: &[f64], centroids: &Centroids) -> Vec<(u32, f64)> {
+        let n = points.len() / centroids.d;
+        let (mut nearest, mut squared) = (vec![9; n], vec![9.0; n]);
+        centroids.assign(points, &mut nearest, &mut squared);
+        nearest.into_iter().zip(squared).collect()
+    }
+
+    /// Points, numbers of each, centroids.
+    const SHAPES: [(usize, usize, usize); 12] = [
+        (1, 1, 1), (2, 1, 3), (7, 3, 4), (100, 2, 5), (333, 50, 20), (50, 50, 21), (65, 7, 24), (30, 384, 64), (40, 5, 100), (31, 4, 19),
+        (9, 9, 41), (3, 1, 1000),
+    ];
+
+    #[test]
+    fn the_nearest_is_that_of_a_plain_loop_to_the_bit() {
+        for (n, d, k) in SHAPES {
+            // At the origin, far from it, and so far that scores say nothing.
+            for (away, scale) in [(0.0, 1.0), (1e3, 1.0), (1e9, 1.0), (0.0, 1e-158), (0.0, 1e-170), (0.0, 1e150)] {
+                let made = |count: usize, seed| numbers(count * d, seed).iter().map(|x| x * scale + away).collect::<Vec<_>>();
+                let (points, centroids) = (made(n, 1), Centroids::new(made(k, 2), k, d));
+                assert_eq!(assigned(&points, &centroids), plainly(&points, &centroids), "{n}×{d}, {k}, {away} away, by {scale}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_equally_near_centroids_the_first_is_taken() {
+        let centroids = Centroids::new(vec![0.0, 2.0, 2.0, 4.0, 0.0], 5, 1);
+        let found = assigned(&[1.0, 2.0, 3.0, -1.0, 9.0], &centroids);
+        assert_eq!(found, [(0, 1.0), (1, 0.0), (1, 1.0), (0, 1.0), (3, 25.0)]);
+        // A grid, on which many distances are the same.
+        let grid: Vec<f64> = (0..400).flat_map(|at| [f64::from(at % 20), f64::from(at / 20)]).collect();
+        let centroids = Centroids::new((0..50).flat_map(|at| [f64::from(at % 5 * 4), f64::from(at / 5 * 2)]).collect(), 50, 2);
+        assert_eq!(assigned(&grid, &centroids), plainly(&grid, &centroids));
+    }
+}

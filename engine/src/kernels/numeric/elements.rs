@@ -1,0 +1,172 @@
+//! Sums, multiples and transposes of row-major matrices: as fast as memory allows.
+
+use super::real::{Real, check_sizes};
+
+/// Side of a tile that fills whole lines of the cache in both matrices, and of one whose pages have a place in the TLB.
+const TILE: usize = 8;
+const TILES: usize = 128;
+
+/// Writes `from`, of so many rows and columns, to `to` with rows as columns.
+pub fn transpose<T: Real>(from: &[T], rows: usize, columns: usize, to: &mut [T]) {
+    check_sizes(from, rows, columns);
+    check_sizes(to, columns, rows);
+    let corners = |size: usize| (0..size).step_by(TILES);
+    for (row, column) in corners(rows).flat_map(|row| corners(columns).map(move |column| (row, column))) {
+        for i in (row..rows.min(row + TILES)).step_by(TILE) {
+            for j in (column..columns.min(column + TILES)).step_by(TILE) {
+                transpose_tile(from, to, [rows, columns], [i, j]);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn transpose_tile<T: Real>(from: &[T], to: &mut [T], [rows, columns]: [usize; 2], [i, j]: [usize; 2]) {
+    if i + TILE > rows || j + TILE > columns {
+        for (x, y) in (i..rows.min(i + TILE)).flat_map(|x| (j..columns.min(j + TILE)).map(move |y| (x, y))) {
+            to[y * rows + x] = from[x * columns + y];
+        }
+        return;
+    }
+    let mut tile = [[T::default(); TILE]; TILE];
+    for x in 0..TILE {
+        for (y, value) in from[(i + x) * columns + j..][..TILE].iter().enumerate() {
+            tile[y][x] = *value;
+        }
+    }
+    for (y, tile) in tile.iter().enumerate() {
+        to[(j + y) * rows + i..][..TILE].copy_from_slice(tile);
+    }
+}
+
+/// Writes a + b to `to`; all are of one size. For what is read again soon: results go through the cache.
+pub fn add<T: Real>(a: &[T], b: &[T], to: &mut [T]) {
+    check_sizes(a, 1, to.len());
+    check_sizes(b, 1, to.len());
+    for ((to, a), b) in to.iter_mut().zip(a).zip(b) {
+        *to = *a + *b;
+    }
+}
+
+/// Writes s·a to `to`, of the same size.
+pub fn scale<T: Real>(a: &[T], s: T, to: &mut [T]) {
+    check_sizes(a, 1, to.len());
+    for (to, a) in to.iter_mut().zip(a) {
+        *to = s * *a;
+    }
+}
+
+/// As [`add`], for results that together are larger than the cache: past it, which saves reading what is overwritten.
+pub fn add_past_cache<T: Real>(a: &[T], b: &[T], to: &mut [T]) {
+    check_sizes(a, 1, to.len());
+    check_sizes(b, 1, to.len());
+    past_cache(to, |at, line| add(&a[at..at + line.len()], &b[at..at + line.len()], line));
+}
+
+/// As [`scale`], for results that together are larger than the cache.
+pub fn scale_past_cache<T: Real>(a: &[T], s: T, to: &mut [T]) {
+    check_sizes(a, 1, to.len());
+    past_cache(to, |at, line| scale(&a[at..at + line.len()], s, line));
+}
+
+/// A line of the cache.
+#[repr(align(64))]
+struct Line<T, const N: usize>([T; N]);
+
+/// `make` fills what begins at a place of `to`.
+fn past_cache<T: Real>(to: &mut [T], make: impl Fn(usize, &mut [T])) {
+    match size_of::<T>() {
+        4 => lines_past_cache::<T, 16>(to, make),
+        _ => lines_past_cache::<T, 8>(to, make),
+    }
+}
+
+#[inline(always)]
+fn lines_past_cache<T: Real, const N: usize>(to: &mut [T], make: impl Fn(usize, &mut [T])) {
+    let start = to.as_ptr().align_offset(64).min(to.len());
+    let (head, lines) = to.split_at_mut(start);
+    make(0, head);
+    let (lines, rest) = lines.as_chunks_mut::<N>();
+    let rest_at = start + lines.len() * N;
+    for (at, to) in lines.iter_mut().enumerate() {
+        let mut line = Line([T::default(); N]);
+        make(start + at * N, &mut line.0);
+        store_line(&line, to);
+    }
+    make(rest_at, rest);
+    // SAFETY: every x86-64 processor has this instruction. Held by `sums_past_the_cache_are_the_same`.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
+}
+
+/// Of a place that begins a line.
+#[inline(always)]
+fn store_line<T: Real, const N: usize>(line: &Line<T, N>, to: &mut [T; N]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{__m128i, _mm_load_si128, _mm_stream_si128};
+        let (from, to) = (line.0.as_ptr().cast::<__m128i>(), to.as_mut_ptr().cast::<__m128i>());
+        for part in 0..size_of::<[T; N]>() / size_of::<__m128i>() {
+            // SAFETY: both are 64 bytes at a multiple of 64, and `past_cache` ends with the fence that such stores ask for.
+            // Held by `sums_past_the_cache_are_the_same`.
+            unsafe { _mm_stream_si128(to.add(part), _mm_load_si128(from.add(part))) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    to.copy_from_slice(&line.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers<T: Real>(n: usize, seed: usize) -> Vec<T> {
+        (0..n).map(|at| T::from_f64((at * 31 + seed) as f64 / 7.0 - 100.0)).collect()
+    }
+
+    fn transposes<T: Real + std::fmt::Debug>(rows: usize, columns: usize) {
+        let from = numbers::<T>(rows * columns, 1);
+        let mut to = vec![T::default(); rows * columns];
+        transpose(&from, rows, columns, &mut to);
+        for (at, value) in to.iter().enumerate() {
+            assert_eq!(*value, from[at % rows * columns + at / rows], "{rows}×{columns} at {at}");
+        }
+    }
+
+    #[test]
+    fn a_transpose_has_rows_as_columns() {
+        for (rows, columns) in [(0, 0), (0, 3), (1, 1), (1, 9), (8, 8), (7, 17), (16, 8), (129, 131), (256, 10)] {
+            transposes::<f64>(rows, columns);
+            transposes::<f32>(rows, columns);
+        }
+    }
+
+    fn same_past_the_cache<T: Real + std::fmt::Debug>() {
+        // Every place in a line that a matrix may begin and end at.
+        for (start, n) in (0..17).flat_map(|start| [0, 1, 7, 8, 15, 16, 33, 100].map(|n| (start, n))) {
+            let (a, b) = (numbers::<T>(n, 1), numbers::<T>(n, 2));
+            let expected: Vec<T> = a.iter().zip(&b).map(|(a, b)| *a + *b).collect();
+            for sum in [add::<T>, add_past_cache::<T>] {
+                let mut to = numbers::<T>(n + 40, 9);
+                let untouched = to.clone();
+                sum(&a, &b, &mut to[start..start + n]);
+                assert_eq!(to[start..start + n], expected);
+                assert_eq!((&to[..start], &to[start + n..]), (&untouched[..start], &untouched[start + n..]));
+            }
+            let s = T::from_f64(-2.5);
+            let (mut to, mut past) = (numbers::<T>(n, 3), numbers::<T>(n + start, 4));
+            scale(&a, s, &mut to);
+            scale_past_cache(&a, s, &mut past[start..]);
+            assert_eq!(to, a.iter().map(|a| s * *a).collect::<Vec<T>>());
+            assert_eq!(to, past[start..]);
+        }
+    }
+
+    #[test]
+    fn sums_past_the_cache_are_the_same() {
+        same_past_the_cache::<f64>();
+        same_past_the_cache::<f32>();
+    }
+}

@@ -1,0 +1,29 @@
+//! Logical plans become operators: DataFusion's planner, with what of ours has operators of its own.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::Result;
+use datafusion::execution::context::QueryPlanner;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+
+use crate::dml::RowChangePlanner;
+use crate::kernels::matrix::{ProductPlanner, with_products};
+use crate::optimizer::with_null_safe_keys;
+
+#[derive(Debug)]
+pub struct StatementPlanner;
+
+#[async_trait]
+impl QueryPlanner for StatementPlanner {
+    async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(RowChangePlanner), Arc::new(ProductPlanner)]);
+        let multiplied = with_products(plan, session.config_options())?;
+        let plan = multiplied.as_ref().unwrap_or(plan);
+        let keyed = with_null_safe_keys(plan)?;
+        planner.create_physical_plan(keyed.as_ref().unwrap_or(plan), session).await
+    }
+}

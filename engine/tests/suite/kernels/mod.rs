@@ -1,0 +1,14 @@
+//! Kernels on columns where they lie: what they answer beside plain loops and other programs, and what they refuse.
+
+mod blocks;
+mod buckets;
+mod clusters;
+mod histograms;
+mod matrices;
+mod nearest;
+mod quantiles;
+mod regression;
+mod tensors;
+mod tensors_on_the_way;
+mod vectors;
+mod volatile;

@@ -1,0 +1,110 @@
+//! Rows whose wide column is made where it lies in the file: neither made in memory first nor copied.
+//!
+//! The rows are a segment of their own. Its one batch is written around a hole of the size of the column, the column is made in
+//! the hole, and then the segment is sealed as any other: checksums are those of what lies there.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, FixedSizeListArray, Float32Array, Float64Array, RecordBatch};
+use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::error::ArrowError;
+use memmap2::MmapOptions;
+
+use super::BATCH_ZONES;
+use crate::ZONE_ROWS;
+use crate::error::{Result, StoreError};
+
+/// The elements of all rows of the column, end to end. A new file has zeros.
+#[derive(Debug)]
+pub enum Elements<'a> {
+    F64(&'a mut [f64]),
+    F32(&'a mut [f32]),
+}
+
+/// All columns of rows but the one that is made in its place.
+#[derive(Debug)]
+pub struct AroundHole {
+    /// Of the physical schema, in its order; None: that one, a list of fixed size of DOUBLE or REAL.
+    pub columns: Vec<Option<ArrayRef>>,
+    pub row_count: usize,
+    /// Of the lists of that column.
+    pub nulls: Option<NullBuffer>,
+}
+
+/// Rows with a column that nobody looks at.
+pub(super) struct Hole {
+    pub rows: RecordBatch,
+    /// Of its elements.
+    pub buffer: Buffer,
+    pub element: DataType,
+}
+
+impl AroundHole {
+    pub(super) fn with_hole(self, schema: &SchemaRef) -> Result<Hole> {
+        if !(1..=BATCH_ZONES * ZONE_ROWS).contains(&self.row_count) {
+            return Err(refused(format!("{} rows are not one batch", self.row_count)));
+        }
+        let mut hole = None;
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for (column, field) in self.columns.into_iter().zip(schema.fields()) {
+            columns.push(match (column, field.data_type()) {
+                (Some(column), _) => column,
+                (None, DataType::FixedSizeList(item, width)) if hole.is_none() => {
+                    let (elements, buffer) = untouched(item.data_type(), self.row_count, *width)?;
+                    hole = Some((buffer, item.data_type().clone()));
+                    Arc::new(FixedSizeListArray::try_new(Arc::clone(item), *width, elements, self.nulls.clone())?)
+                }
+                _ => return Err(refused("one column is made in place, of lists of a fixed size".to_string())),
+            });
+        }
+        let (buffer, element) = hole.ok_or_else(|| refused("no column is left to be made in place".to_string()))?;
+        Ok(Hole { rows: RecordBatch::try_new(Arc::clone(schema), columns)?, buffer, element })
+    }
+}
+
+fn refused(what: String) -> StoreError {
+    ArrowError::InvalidArgumentError(what).into()
+}
+
+/// Elements that take no memory, because nobody touches them.
+fn untouched(element: &DataType, rows: usize, width: i32) -> Result<(ArrayRef, Buffer)> {
+    let count = usize::try_from(width).ok().and_then(|width| width.checked_mul(rows)).filter(|count| *count > 0);
+    let size = count.zip(element.primitive_width()).and_then(|(count, width)| count.checked_mul(width));
+    let size = size.ok_or_else(|| refused(format!("{rows} rows of {width} elements are not made in place")))?;
+    let map = MmapOptions::new().len(size).no_reserve_swap().map_anon();
+    let map = Arc::new(map.map_err(|error| refused(format!("no room for {size} bytes of addresses: {error}")))?);
+    let start = NonNull::from(&map[..]).cast::<u8>();
+    // SAFETY: mapped as long as the `Arc` given as owner lives, zeros, and never written. Held by
+    // `rows_made_in_place_read_back_equal`.
+    let buffer = unsafe { Buffer::from_custom_allocation(start, size, map) };
+    let elements: ArrayRef = match element {
+        DataType::Float64 => Arc::new(Float64Array::new(ScalarBuffer::from(buffer.clone()), None)),
+        DataType::Float32 => Arc::new(Float32Array::new(ScalarBuffer::from(buffer.clone()), None)),
+        other => return Err(refused(format!("elements of {other} are not made in place"))),
+    };
+    Ok((elements, buffer))
+}
+
+impl<'a> Elements<'a> {
+    /// None where they do not begin at a place for such a number.
+    pub(super) fn of(element: &DataType, bytes: &'a mut [u8]) -> Option<Elements<'a>> {
+        match element {
+            DataType::Float64 => whole(bytes).map(Elements::F64),
+            DataType::Float32 => whole(bytes).map(Elements::F32),
+            _ => None,
+        }
+    }
+}
+
+trait Number {}
+impl Number for f64 {}
+impl Number for f32 {}
+
+fn whole<T: Number>(bytes: &mut [u8]) -> Option<&mut [T]> {
+    // SAFETY: `Number` is f64 and f32, of which any bits are a value and any value has bits. Held by
+    // `rows_made_in_place_read_back_equal`.
+    let (before, numbers, after) = unsafe { bytes.align_to_mut::<T>() };
+    (before.is_empty() && after.is_empty()).then_some(numbers)
+}
