@@ -309,7 +309,6 @@ mod tests {
             "SELECT z FROM kmeans('t', 'a', 3)",
             "SELECT z FROM t, LATERAL f(t.a) AS g",
             "SELECT z FROM t UNION ALL TABLE u",
-            "TABLE t",
             "SELECT z FROM (SELECT * FROM t)",
             "SELECT z FROM t, (u JOIN v AS T ON u.a = 1)",
             "WITH c AS (SELECT * FROM t) SELECT z FROM c",
