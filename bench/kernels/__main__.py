@@ -13,7 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 
-import report  # noqa: E402 - beside this file
+import kernel_report  # noqa: E402 - beside this file
 from rounds import Failed, Worker, measure, warm_up  # noqa: E402
 from workloads import KERNELS, SIZES, Workload  # noqa: E402
 
@@ -35,11 +35,11 @@ def main() -> int:
             measured += parts(kernel, scratch / kernel, options)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    machine = report.machine() | {"scale": options.scale, "threads": options.threads, "rounds": options.rounds, "not_run": options.absent}
+    machine = kernel_report.machine() | {"scale": options.scale, "threads": options.threads, "rounds": options.rounds, "not_run": options.absent}
     if options.json:
         numbers = [part | {"ways": [way.as_json() for way in part["ways"]]} for part in measured]
         options.json.write_text(json.dumps({"machine": machine, "parts": numbers}, indent=1))
-    text = report.text(machine, measured)
+    text = kernel_report.text(machine, measured)
     print(text)
     if options.save:
         path = HERE.parent / "results" / f"kernels-{machine['time'][:10]}.txt"
