@@ -35,7 +35,7 @@ pub struct Cli {
 
 #[derive(Args, Clone)]
 pub struct StoreArgs {
-    /// The store: a directory, made if it is missing. Without it, a temporary one
+    /// The store: a directory, made if it is missing. Commands need it; the shell and -c have a temporary one without it
     #[arg(long, value_name = "DIR", global = true)]
     pub store: Option<PathBuf>,
     /// Refuse to change anything; other processes may read at the same time
@@ -243,7 +243,7 @@ pub struct PlanArgs {
     /// The query
     #[arg(short = 'c', long = "command", value_name = "SQL", allow_hyphen_values = true)]
     pub sql: String,
-    /// How the plan is written [default: by the suffix of -o, .json, .txt or else binary; without -o json]
+    /// How the plan is written [default: by the suffix of -o: .json, .txt, or .plan, .pb, .bin; without -o json]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<PlanFormat>,
     /// Write it to this file

@@ -21,6 +21,8 @@ pub enum CliError {
     },
     /// Anything else: one sentence, and what to do about it if there is something to do.
     Message { text: String, hint: Option<String> },
+    /// The command line asks for what there is not; said as any other message.
+    Usage { text: String, hint: String },
     /// Whoever read the output has left, as `head` does. Not worth a word.
     OutputClosed,
     /// Ctrl-C or a signal to end.
@@ -82,6 +84,10 @@ impl CliError {
         }
     }
 
+    pub fn usage(text: impl Display, hint: impl Display) -> Self {
+        CliError::Usage { text: text.to_string(), hint: hint.to_string() }
+    }
+
     /// An error of the engine that is not about the text of a statement.
     pub fn engine(error: EngineError) -> Self {
         StatementError::from(error).into()
@@ -94,6 +100,7 @@ impl CliError {
     pub fn exit_status(&self) -> u8 {
         match self {
             CliError::Sql { .. } | CliError::Message { .. } => 1,
+            CliError::Usage { .. } => 2,
             // What the shell reports of a program that a closed pipe ended.
             CliError::OutputClosed => 141,
             CliError::Stopped(stop) => stop.exit_status(),
@@ -109,6 +116,7 @@ impl CliError {
             CliError::Message { text, hint } => {
                 labelled("error", Color::Red, text) + &hint_line(hint.as_deref())
             }
+            CliError::Usage { text, hint } => labelled("error", Color::Red, text) + &hint_line(Some(hint)),
             CliError::Sql { error, sql, place } => {
                 labelled("error", Color::Red, &error.text)
                     + &context(error, sql, place)

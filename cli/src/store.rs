@@ -13,7 +13,7 @@ pub fn open(args: &StoreArgs) -> Result<Engine> {
     let options = options(args, args.read_only);
     match &args.store {
         Some(path) => Engine::open(&absolute(path)?, options).map_err(CliError::engine),
-        None if args.read_only => Err(CliError::with_hint(
+        None if args.read_only => Err(CliError::usage(
             "--read-only needs a store to read",
             "add --store DIR",
         )),
@@ -35,7 +35,7 @@ pub fn open_to_read(args: &StoreArgs, command: &str) -> Result<Engine> {
 /// The directory a subcommand works on, which has no use for a temporary store.
 pub fn named(args: &StoreArgs, command: &str) -> Result<PathBuf> {
     args.store.clone().ok_or_else(|| {
-        CliError::with_hint(
+        CliError::usage(
             format!("quiver {command} needs a store"),
             format!("quiver {command} --store DIR …"),
         )

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
+use engine::WORKER_STACK_BYTES;
 use tokio::runtime::{Builder, Handle};
 
 use crate::errors::{CliError, Result};
-
-/// Deeply nested expressions recurse. Only pages that are touched cost anything.
-const STACK_BYTES: usize = 8 << 20;
 
 /// A cancelled query may be in the middle of a batch. Its thread ends with the process.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -18,7 +16,7 @@ pub fn with_runtime<T>(
     work: impl FnOnce(&Handle) -> Result<T>,
 ) -> Result<T> {
     let mut builder = Builder::new_multi_thread();
-    builder.enable_all().thread_stack_size(STACK_BYTES);
+    builder.enable_all().thread_stack_size(WORKER_STACK_BYTES);
     if let Some(threads) = threads {
         builder.worker_threads(threads);
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use datafusion::execution::SessionState;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryLimit, MemoryPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use pmem_store::{RegionKind, Store, StoreOptions};
 
@@ -16,7 +16,7 @@ use crate::compaction::Maintenance;
 use crate::constraints::KeyFilters;
 use crate::error::EngineError;
 use crate::options::EngineOptions;
-use crate::queries::{Limits, Queries, StatementEnd};
+use crate::queries::{Limits, Queries, StatementCounts, StatementEnd};
 use crate::session::Session;
 use crate::trace::trace_tasks;
 use crate::write::OpenTransactions;
@@ -38,6 +38,8 @@ pub(crate) struct EngineShared {
     pub key_filters: Arc<KeyFilters>,
     /// Plans CHECK and DEFAULT; made when it is first needed.
     pub rule_planner: OnceLock<SessionState>,
+    /// What sessions begin with; made with the first.
+    pub session_template: OnceLock<SessionState>,
     pub transactions: OpenTransactions,
     pub queries: Arc<Queries>,
     pub statement_timeout_ms: u64,
@@ -80,6 +82,7 @@ impl Engine {
             store,
             key_filters: Arc::new(KeyFilters::new(&runtime.memory_pool)),
             rule_planner: OnceLock::new(),
+            session_template: OnceLock::new(),
             runtime,
             statistics: StatisticsCache::default(),
             transactions: OpenTransactions::default(),
@@ -105,9 +108,17 @@ impl Engine {
         self.shared.queries.observe(Box::new(observer));
     }
 
-    /// Statements that wait for their turn, and all others on the list.
-    pub fn statement_counts(&self) -> (u64, u64) {
+    /// Of the statements on the list.
+    pub fn statement_counts(&self) -> StatementCounts {
         self.shared.queries.counts()
+    }
+
+    /// What the operators of all statements together may hold.
+    pub fn memory_limit_bytes(&self) -> usize {
+        match self.shared.runtime.memory_pool.memory_limit() {
+            MemoryLimit::Finite(bytes) => bytes,
+            _ => usize::MAX,
+        }
     }
 
     pub fn store(&self) -> &Arc<Store> {

@@ -6,9 +6,10 @@ use datafusion::common::{DataFusionError, SchemaError};
 use pmem_store::StoreError;
 
 use crate::error_kind::ErrorKind;
+use crate::error_text::{clean, feature, first_line, without_tree, wrong_width};
 use crate::export::ExportError;
 use crate::import::ImportError;
-use crate::sql::in_sql_words;
+use crate::sql::FunctionError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -43,6 +44,9 @@ pub enum EngineError {
     /// A plan that was made elsewhere cannot be used.
     #[error("{message}")]
     Plan { message: String, hint: Option<String>, kind: ErrorKind },
+    /// Another machine, or what lies on it, is out of reach for now.
+    #[error("{message}")]
+    Unreachable { message: String, hint: Option<String> },
     /// The user has not the right to it.
     #[error("{message}")]
     Denied { message: String, hint: String },
@@ -87,7 +91,7 @@ impl EngineError {
             EngineError::Sql { hint, .. } | EngineError::Execution { hint, .. } | EngineError::Unsupported { hint, .. } => {
                 hint.as_deref()
             }
-            EngineError::Plan { hint, .. } => hint.as_deref(),
+            EngineError::Plan { hint, .. } | EngineError::Unreachable { hint, .. } => hint.as_deref(),
             EngineError::Denied { hint, .. } => Some(hint),
             EngineError::Memory { .. } => Some("give it more with --memory-limit, or ask for less at once"),
             EngineError::TimedOut { .. } => Some("SET quiver.statement_timeout_ms changes the limit for the session, 0 takes it away"),
@@ -121,19 +125,26 @@ impl From<ExportError> for EngineError {
 
 impl From<DataFusionError> for EngineError {
     fn from(error: DataFusionError) -> Self {
-        match unwrapped(error) {
+        let error = unwrapped(error);
+        if let Some(wrong) = FunctionError::of(&error) {
+            return wrong.said(None, None);
+        }
+        match error {
             DataFusionError::External(source) => match source.downcast::<EngineError>() {
                 Ok(error) => *error,
                 Err(source) => match source.downcast::<StoreError>() {
                     Ok(error) => EngineError::Store(*error),
-                    Err(source) => EngineError::Execution { message: source.to_string(), hint: None },
+                    Err(source) => EngineError::Execution { message: clean(&source.to_string()), hint: None },
                 },
             },
             DataFusionError::ResourcesExhausted(message) => EngineError::Memory { message: first_line(&message) },
-            DataFusionError::NotImplemented(message) if is_subquery(&message) => EngineError::unsupported(
+            DataFusionError::NotImplemented(message) if is_expression(&message, &["Exists", "InSubquery"]) => EngineError::unsupported(
                 "a subquery of EXISTS, IN, ANY or ALL outside of WHERE and HAVING",
                 Some("join with the query, or compare with (SELECT count(*) …)"),
             ),
+            DataFusionError::NotImplemented(message) if is_expression(&message, &["WindowFunction"]) => {
+                EngineError::unsupported("a window function outside of SELECT and ORDER BY", Some("compute it in a subquery, and filter its rows"))
+            }
             DataFusionError::NotImplemented(message) => EngineError::Unsupported { feature: feature(&message), hint: None },
             DataFusionError::SchemaError(error, _) => schema_error(*error),
             DataFusionError::Plan(message) => plan_error(&message),
@@ -197,7 +208,11 @@ fn plan_error(message: &str) -> EngineError {
         let hint = near.map(|near| format!("did you mean \"{near}\"?"));
         return EngineError::Sql { message: format!("there is no function \"{name}\""), position: None, hint };
     }
-    let text = clean(message);
+    let text = without_tree(&clean(message)).to_string();
+    if text.starts_with("Substring without for/from") {
+        let hint = Some("write substring(text, start) or substring(text FROM start FOR length)".to_string());
+        return EngineError::Sql { message: "substring needs a place to start, or a length".into(), position: None, hint };
+    }
     if let Some(message) = wrong_width(&text) {
         return EngineError::Sql { message, position: None, hint: Some("give a value for each column, or name the columns".into()) };
     }
@@ -219,42 +234,10 @@ fn plan_error(message: &str) -> EngineError {
     EngineError::Sql { message: text, position: None, hint: None }
 }
 
-/// Of a row of VALUES that has more or fewer values than the table or the rows before it.
-fn wrong_width(message: &str) -> Option<String> {
-    let rest = message.strip_prefix("Inconsistent data length across values list: got ")?;
-    let (found, rest) = rest.split_once(" values in row ")?;
-    let (row, expected) = rest.split_once(" but expected ")?;
-    let row = row.parse::<u64>().ok()? + 1;
-    let values = if found == "1" { "value" } else { "values" };
-    Some(format!("row {row} of VALUES has {found} {values} where the number is to be {expected}"))
-}
-
-fn is_subquery(message: &str) -> bool {
+/// One that only some clauses may have.
+fn is_expression(message: &str, nodes: &[&str]) -> bool {
     let expression = message.strip_prefix("Physical plan does not support logical expression ");
-    expression.is_some_and(|expression| expression.starts_with("Exists") || expression.starts_with("InSubquery"))
-}
-
-/// What is not supported, out of DataFusion's many ways to say so; not the tree of the statement
-/// that some of them print.
-fn feature(message: &str) -> String {
-    let mut text = clean(message);
-    if let Some(dump) = text.find(" {").or_else(|| text.find("([")).or_else(|| text.find("Some(")) {
-        text.truncate(dump);
-    }
-    for start in ["Unsupported ast node in sqltorel: ", "Unsupported ", "The "] {
-        if let Some(rest) = text.strip_prefix(start) {
-            text = if start.contains("ast node") { format!("the expression {rest}") } else { rest.to_string() };
-        }
-    }
-    let mut text = text.trim_end_matches([':', ' ', '.', '!']);
-    let ends = [
-        " yet", " in logical plan", " at the moment", " is not supported", " are not supported", " not supported", " not implemented",
-        " variant not implemented", " is not implemented", " is unsupported", ":",
-    ];
-    while let Some(rest) = ends.iter().find_map(|end| text.strip_suffix(end)) {
-        text = rest.trim_end();
-    }
-    if text.is_empty() { "this statement".to_string() } else { text.to_string() }
+    expression.is_some_and(|expression| nodes.iter().any(|node| expression.starts_with(node)))
 }
 
 fn schema_error(error: SchemaError) -> EngineError {
@@ -285,22 +268,4 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
-}
-
-/// Without the prefixes by which layers announce each other's errors.
-pub(crate) fn clean(message: &str) -> String {
-    let mut text = first_line(message);
-    let prefixes = [
-        "Error during planning: ", "Execution error: ", "External error: ", "Arrow error: ", "Schema error: ",
-        "SQL error: ", "Optimizer rule ", "sql parser error: ", "Invalid argument error: ", "Compute error: ",
-        "Cast error: ", "Parser error: ", "type_coercion\ncaused by\n", "This feature is not implemented: ",
-    ];
-    while let Some(rest) = prefixes.iter().find_map(|prefix| text.strip_prefix(prefix)) {
-        text = rest.to_string();
-    }
-    in_sql_words(&text)
-}
-
-fn first_line(message: &str) -> String {
-    message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_string()
 }

@@ -26,7 +26,7 @@ pub enum ErrorKind {
     /// Wrong password, or the user is gone.
     Unauthenticated,
     Damaged,
-    /// The store takes no more for now.
+    /// The store takes no more for now, or another node cannot be asked.
     Unavailable,
     Internal,
 }
@@ -71,7 +71,7 @@ impl EngineError {
             EngineError::Plan { kind, .. } => *kind,
             EngineError::Denied { .. } => ErrorKind::Denied,
             EngineError::Unauthenticated { .. } => ErrorKind::Unauthenticated,
-            EngineError::SpillDir { .. } => ErrorKind::Unavailable,
+            EngineError::SpillDir { .. } | EngineError::Unreachable { .. } => ErrorKind::Unavailable,
             EngineError::Store(error) => of_store(error),
             EngineError::Internal(_) => ErrorKind::Internal,
         }
@@ -93,7 +93,7 @@ fn of_store(error: &StoreError) -> ErrorKind {
         StoreError::Damaged { .. } => ErrorKind::Damaged,
         StoreError::UnsupportedType(_) => ErrorKind::Unsupported,
         StoreError::Denied(_) => ErrorKind::Denied,
-        StoreError::Arrow(_) => ErrorKind::Invalid,
+        StoreError::Arrow(_) | StoreError::NoName { .. } => ErrorKind::Invalid,
         StoreError::KeptBySnapshot { .. } | StoreError::Refused(_) | StoreError::NamespaceNotEmpty(_) | StoreError::Backup(_) => {
             ErrorKind::NotAllowed
         }

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use pmem_store::{Segment, StoreError};
 
+use crate::memory::Counted;
+
 /// Counters of one running query; scans find it as an extension of the session's configuration.
 #[derive(Debug, Default)]
 pub struct ReportCollector {
@@ -20,7 +22,10 @@ pub struct ReportCollector {
     /// Of kernels that read their input several times: bytes staged in memory first, and bytes read again where they lie.
     pub precopied_bytes: AtomicU64,
     pub reread_bytes: AtomicU64,
+    /// Of results that are made where they lie in the table that they are stored in.
+    pub placed_bytes: AtomicU64,
     segments: Mutex<Vec<Arc<Segment>>>,
+    counted: Mutex<Vec<Arc<dyn Counted>>>,
 }
 
 impl ReportCollector {
@@ -34,16 +39,19 @@ impl ReportCollector {
         self.segments.lock().get(from..).map(<[_]>::to_vec).unwrap_or_default()
     }
 
-    /// Where the segments lie that the query reads.
-    pub(crate) fn mapped_places(&self) -> MappedPlaces {
-        let place = |segment: &Arc<Segment>| {
-            let start = segment.mapping().as_ptr().addr();
-            (start, start + segment.mapping().len())
-        };
-        let mut places: Vec<(usize, usize)> = self.segments.lock().iter().map(place).collect();
-        places.sort_unstable();
-        places.dedup();
-        MappedPlaces(places)
+    /// Rows in memory that are counted where they are at home, for as long as they are in this list.
+    pub(crate) fn reads_counted(&self, rows: impl IntoIterator<Item = Arc<dyn Counted>>) {
+        let (mut counted, mut rows) = (self.counted.lock(), rows.into_iter().peekable());
+        // Each partition of a scan says all.
+        let is_known = rows.peek().is_some_and(|first| counted.iter().any(|known| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(first))));
+        if !is_known {
+            counted.extend(rows);
+        }
+    }
+
+    /// Those that the query reads, from the `from`th on.
+    pub(crate) fn counted_from(&self, from: usize) -> Vec<Arc<dyn Counted>> {
+        self.counted.lock().get(from..).map(<[_]>::to_vec).unwrap_or_default()
     }
 
     /// An error if a segment the query reads was cut short since it began.
@@ -66,18 +74,7 @@ impl ReportCollector {
         report.zones_pruned = read(&self.zones_pruned);
         report.precopied_bytes = read(&self.precopied_bytes);
         report.reread_bytes = read(&self.reread_bytes);
-    }
-}
-
-/// Address ranges of mapped segments, in order.
-pub(crate) struct MappedPlaces(Vec<(usize, usize)>);
-
-impl MappedPlaces {
-    /// Whether these bytes are a segment's, and so the page cache's: they count against no limit.
-    pub fn has(&self, start: *const u8, len: usize) -> bool {
-        let next = self.0.partition_point(|(from, _)| *from <= start.addr());
-        let before = next.checked_sub(1).and_then(|before| self.0.get(before));
-        before.is_some_and(|(_, end)| start.addr().checked_add(len).is_some_and(|last| last <= *end))
+        report.placed_bytes = read(&self.placed_bytes);
     }
 }
 
@@ -102,6 +99,8 @@ pub struct QueryReport {
     pub precopied_bytes: u64,
     /// Bytes that kernels read several times where they lie.
     pub reread_bytes: u64,
+    /// Bytes of a result that were made where they lie in the table that it is stored in.
+    pub placed_bytes: u64,
     pub spilled_bytes: u64,
     pub peak_memory_bytes: u64,
 }
@@ -116,6 +115,9 @@ impl fmt::Display for QueryReport {
         }
         if self.reread_bytes > 0 {
             write!(f, ", reread {} in place", Bytes(self.reread_bytes))?;
+        }
+        if self.placed_bytes > 0 {
+            write!(f, ", made {} in place", Bytes(self.placed_bytes))?;
         }
         if self.spilled_bytes > 0 {
             write!(f, ", spilled {}", Bytes(self.spilled_bytes))?;
@@ -144,14 +146,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_have_what_lies_in_one_of_them() {
-        let places = MappedPlaces(vec![(100, 200), (300, 400)]);
-        let has = |start: usize, len: usize| places.has(std::ptr::without_provenance(start), len);
-        assert!(has(100, 100) && has(199, 1) && has(300, 100) && has(350, 0));
-        assert!(!has(99, 1) && !has(150, 51) && !has(250, 1) && !has(400, 1) && !has(usize::MAX, 2));
-    }
-
-    #[test]
     fn what_was_copied_before_is_told_only_where_something_was_read_twice() {
         let once = QueryReport { bytes_touched: 800, ..QueryReport::default() };
         assert_eq!(once.to_string(), "touched 800 B in place, returned 0 B, 0 of 0 zones pruned");
@@ -159,6 +153,12 @@ mod tests {
         assert_eq!(copied.to_string(), "touched 0 B in place, returned 0 B, 0 of 0 zones pruned, precopied 800 MB");
         let reread = QueryReport { reread_bytes: 1_000_000, ..QueryReport::default() };
         assert_eq!(reread.to_string(), "touched 0 B in place, returned 0 B, 0 of 0 zones pruned, reread 1.00 MB in place");
+    }
+
+    #[test]
+    fn what_was_made_in_a_table_is_told_with_its_size() {
+        let made = QueryReport { placed_bytes: 32_000_000, ..QueryReport::default() };
+        assert_eq!(made.to_string(), "touched 0 B in place, returned 0 B, 0 of 0 zones pruned, made 32.0 MB in place");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 use datafusion::common::DataFusionError;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder, TaskContext};
+use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan, execute_stream};
@@ -24,11 +24,8 @@ use crate::catalog::{self, CATALOG, CatalogHandle, StoreCatalog};
 use crate::dml::{self, Retry};
 use crate::engine::EngineShared;
 use crate::error::EngineError;
-use crate::functions;
 use crate::insert::Targets;
-use crate::kernels;
 use crate::memory::QueryPool;
-use crate::optimizer::{self, AwaitJoinFilters, FastDecimals, SkipRows};
 use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
 use crate::queries::{Entry, Gate, Placed, Query, reads_system_alone};
 use crate::report::ReportCollector;
@@ -47,6 +44,7 @@ mod planner;
 mod plans;
 mod rows;
 mod same;
+mod template;
 mod transactions;
 mod volatile;
 mod whole;
@@ -94,31 +92,7 @@ impl Session {
         let owner = Owner::of(&engine, access.as_deref().map(Author::name));
         let transaction = engine.transactions.new_slot(access.clone().map(|access| access as Arc<dyn Author>));
         let catalog = StoreCatalog::new(Arc::clone(&engine), snapshot, Arc::clone(&transaction), access.clone());
-        let state = SessionStateBuilder::new()
-            .with_config(config(&engine))
-            .with_runtime_env(Arc::clone(&engine.runtime))
-            .with_default_features()
-            .with_query_planner(Arc::new(planner::StatementPlanner))
-            .with_type_planner(Arc::new(sql::SqlTypes))
-            .with_analyzer_rules(optimizer::analyzer_rules())
-            .with_optimizer_rules(optimizer::optimizer_rules())
-            .with_physical_optimizer_rules(optimizer::physical_optimizer_rules())
-            .with_physical_optimizer_rule(Arc::new(FastDecimals))
-            .with_physical_optimizer_rule(Arc::new(AwaitJoinFilters))
-            .with_physical_optimizer_rule(Arc::new(SkipRows))
-            .with_physical_optimizer_rule(Arc::new(kernels::nearest::NearestRows))
-            .with_physical_optimizer_rule(Arc::new(kernels::aggregate::ConstantArguments))
-            .with_analyzer_rule(Arc::new(functions::CheckedArithmetic))
-            // After the rule that changes functions.
-            .with_analyzer_rule(Arc::new(cancel::WatchedWindows));
-        let state = match &engine.remote_tables {
-            // After all others: what goes to another node is optimised for it.
-            Some(remote) => state.with_optimizer_rule(remote.optimizer_rule()),
-            None => state,
-        };
-        let context = SessionContext::new_with_state(state.build());
-        context.register_udaf(functions::checked_sum());
-        kernels::register(&context);
+        let context = SessionContext::new_with_state(template::state(&engine));
         context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
         catalog.rest();
@@ -150,7 +124,7 @@ impl Session {
         let mut retry = Retry::new(!self.transaction.is_open());
         loop {
             let running = self.begin(sql, query)?;
-            let done = query.gate.until_stopped(deep(self.run(&running))).await;
+            let done = query.gate.until_stopped(deep(sql.len(), self.run(&running))).await;
             self.catalog.rest();
             if let Err(error) = &done {
                 if self.is_tried_again(query, &mut retry, error).await? {
@@ -303,7 +277,21 @@ impl Running {
 
     /// Optimises the plan and starts it.
     pub(crate) async fn execute_plan(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream, EngineError> {
-        let physical = Box::pin(self.state.create_physical_plan(plan)).await.map_err(|error| self.located(error))?;
+        let physical = self.physical_plan(plan).await?;
+        self.execute_physical(plan, physical)
+    }
+
+    /// The plan's operators.
+    pub(crate) async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, EngineError> {
+        Box::pin(self.state.create_physical_plan(plan)).await.map_err(|error| self.located(error))
+    }
+
+    /// Starts the operators of `plan`.
+    pub(crate) fn execute_physical(
+        &self,
+        plan: &LogicalPlan,
+        physical: Arc<dyn ExecutionPlan>,
+    ) -> Result<SendableRecordBatchStream, EngineError> {
         let (physical, reader) = cancel::interruptible(physical)?;
         self.planning_ms.lock().get_or_insert(self.started.elapsed().as_secs_f64() * 1e3);
         *self.physical.lock() = Some(Arc::clone(&physical));

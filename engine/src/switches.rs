@@ -30,6 +30,8 @@ extensions_options! {
         pub nearest_rows: bool, default = true
         /// Multiplies tables of blocks where they lie, where a query says the product as a join.
         pub product_of_tables: bool, default = true
+        /// Makes the blocks of a result where they lie in the table that it is stored in.
+        pub results_in_place: bool, default = true
         /// How soon small writes of the session are durable: `sync`, `async`, or `table` for what each table says.
         pub durability: String, default = TABLE.to_string()
         /// Milliseconds that a statement of the session may take, from its start to the last row that is read; 0 for as many as it takes.
@@ -42,7 +44,7 @@ extensions_options! {
 }
 
 /// The settings as SET knows them; DataFusion lists an extension's without their prefix.
-pub const NAMES: [&str; 12] = [
+pub const NAMES: [&str; 13] = [
     "quiver.zone_pruning",
     "quiver.integer_sets",
     "quiver.await_join_filters",
@@ -51,6 +53,7 @@ pub const NAMES: [&str; 12] = [
     "quiver.skip_rows",
     "quiver.nearest_rows",
     "quiver.product_of_tables",
+    "quiver.results_in_place",
     DURABILITY,
     STATEMENT_TIMEOUT,
     PUSHDOWN,

@@ -22,7 +22,7 @@ pub fn new_handle() -> Handle {
 }
 
 pub struct Handles<T> {
-    /// What a handle stands for, in the words of an error.
+    /// What handles stand for, in the plural and in the words of an error.
     what: &'static str,
     max: usize,
     /// Of one user.
@@ -62,31 +62,39 @@ impl<T> Handles<T> {
     /// if he has his share, or else of the owner who has most. For what many clients ask for and do not come back
     /// for, so that none of them keeps the others from working.
     pub fn insert_over_oldest(&self, owner: &Owner, value: Arc<T>) -> Result<Handle, Status> {
-        let oldest = {
-            let mut entries = self.entries.lock();
-            let holder = match self.is_share_used(&entries, owner) {
-                true => Some(owner.clone()),
-                false if entries.by_handle.len() >= self.max => entries.greatest_holder(),
-                false => None,
-            };
-            holder.and_then(|holder| entries.oldest_idle(&holder)).and_then(|oldest| entries.remove(&oldest))
+        let handle = new_handle();
+        self.make_room(owner);
+        let mut entries = self.entries.lock();
+        let holder = match self.is_share_used(&entries, owner) {
+            true => Some(owner.clone()),
+            false if entries.by_handle.len() >= self.max => entries.greatest_holder(),
+            false => None,
         };
+        let oldest = holder.and_then(|holder| entries.oldest_idle(&holder)).and_then(|oldest| entries.remove(&oldest));
+        // Under the same lock: the room that was made is this one's.
+        let room = self.check_room_in(&entries, owner);
+        if room.is_ok() {
+            entries.put(owner, handle.clone(), value);
+        }
+        drop(entries);
         drop(oldest);
-        self.insert_arc(owner, value)
+        room.map(|()| handle)
     }
 
     /// Under a handle that was given out before.
     pub fn put(&self, owner: &Owner, handle: Handle, value: Arc<T>) -> Result<(), Status> {
+        self.make_room(owner);
+        // Let go before the value, if that is refused.
+        let mut entries = self.entries.lock();
+        self.check_room_in(&entries, owner)?;
+        entries.put(owner, handle, value);
+        Ok(())
+    }
+
+    fn make_room(&self, owner: &Owner) {
         if self.check_room(owner).is_err() {
             self.sweep();
         }
-        let mut entries = self.entries.lock();
-        self.check_room_in(&entries, owner)?;
-        // Of the same handle there is none; if there were, it would not be counted twice.
-        entries.remove(&handle);
-        *entries.counts.entry(owner.clone()).or_default() += 1;
-        entries.by_handle.insert(handle, Entry { value, owner: owner.clone(), used: Instant::now() });
-        Ok(())
     }
 
     /// Whether one more of this owner's would be taken.
@@ -154,7 +162,7 @@ impl<T> Handles<T> {
 
     fn check_room_in(&self, entries: &Entries<T>, owner: &Owner) -> Result<(), Status> {
         let what = self.what;
-        let full = |who: String, max: usize| Status::resource_exhausted(format!("{who} {max} {what}s at once already; close some, or wait until they expire"));
+        let full = |who: String, max: usize| Status::resource_exhausted(format!("{who} {max} {what} at once already; close some, or wait until they expire"));
         if entries.by_handle.len() >= self.max {
             return Err(full("there are".to_string(), self.max));
         }
@@ -171,11 +179,18 @@ impl<T> Handles<T> {
 
     fn unknown(&self) -> Status {
         let (what, idle_s) = (self.what, self.idle.as_secs());
-        Status::not_found(format!("there is no {what} of this handle: it was used up or closed, or not used for {idle_s} s; ask for a new one"))
+        Status::not_found(format!("none of the {what} has this handle: it was used up or closed, or not used for {idle_s} s; ask for a new one"))
     }
 }
 
 impl<T> Entries<T> {
+    fn put(&mut self, owner: &Owner, handle: Handle, value: Arc<T>) {
+        // Of the same handle there is none; if there were, it would not be counted twice.
+        self.remove(&handle);
+        *self.counts.entry(owner.clone()).or_default() += 1;
+        self.by_handle.insert(handle, Entry { value, owner: owner.clone(), used: Instant::now() });
+    }
+
     fn remove(&mut self, handle: &[u8]) -> Option<Entry<T>> {
         let entry = self.by_handle.remove(handle)?;
         if let Some(count) = self.counts.get_mut(&entry.owner) {
@@ -224,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_handle_that_was_taken_is_unknown() {
-        let handles = Handles::new("result", 10, 10, LONG);
+        let handles = Handles::new("results", 10, 10, LONG);
         let handle = handles.insert(&anybody(), 7).unwrap();
         assert_eq!(*handles.take(&anybody(), &handle).unwrap(), 7);
         assert_eq!(handles.take(&anybody(), &handle).unwrap_err().code(), tonic::Code::NotFound);
@@ -234,7 +249,7 @@ mod tests {
     #[test]
     fn a_handle_of_another_is_as_if_it_were_not_there() {
         let (ada, bob) = (Owner::named("ada"), Owner::named("bob"));
-        let handles = Handles::new("result", 10, 10, LONG);
+        let handles = Handles::new("results", 10, 10, LONG);
         let handle = handles.insert(&ada, 7).unwrap();
         let missing = handles.get(&bob, b"missing").unwrap_err();
         for other in [&bob, &anybody()] {
@@ -247,7 +262,7 @@ mod tests {
 
     #[test]
     fn more_than_the_limit_are_refused_until_one_is_closed() {
-        let handles = Handles::new("session", 2, 2, LONG);
+        let handles = Handles::new("sessions", 2, 2, LONG);
         let first = handles.insert(&anybody(), 1).unwrap();
         handles.insert(&anybody(), 2).unwrap();
         assert_eq!(handles.insert(&anybody(), 3).unwrap_err().code(), tonic::Code::ResourceExhausted);
@@ -258,7 +273,7 @@ mod tests {
     #[test]
     fn a_user_with_his_share_keeps_nobody_else_out() {
         let (ada, bob) = (Owner::named("ada"), Owner::named("bob"));
-        let handles = Handles::new("session", 4, 2, LONG);
+        let handles = Handles::new("sessions", 4, 2, LONG);
         let first = handles.insert(&ada, 1).unwrap();
         handles.insert(&ada, 2).unwrap();
         assert_eq!(handles.insert(&ada, 3).unwrap_err().code(), tonic::Code::ResourceExhausted);
@@ -271,7 +286,7 @@ mod tests {
 
     #[test]
     fn where_all_is_full_who_has_most_gives_way() {
-        let handles = Handles::new("result", 3, 2, LONG);
+        let handles = Handles::new("results", 3, 2, LONG);
         let first = handles.insert(&Owner::named("ada"), 1).unwrap();
         handles.insert(&Owner::named("ada"), 2).unwrap();
         let other = handles.insert(&Owner::named("bob"), 3).unwrap();
@@ -281,8 +296,56 @@ mod tests {
     }
 
     #[test]
+    fn what_has_expired_gives_way_before_anything_is_refused() {
+        let (ada, bob, eve) = (Owner::named("ada"), Owner::named("bob"), Owner::named("eve"));
+        let handles = Handles::new("results", 3, 2, Duration::ZERO);
+        let in_use = [Arc::new(1), Arc::new(2)];
+        for value in &in_use {
+            handles.insert_arc(&ada, Arc::clone(value)).unwrap();
+        }
+        handles.insert(&bob, 3).unwrap();
+        handles.insert_over_oldest(&eve, Arc::new(4)).unwrap();
+        assert_eq!(handles.len(), 3);
+    }
+
+    #[test]
+    fn what_is_refused_is_dropped_outside_of_the_lock() {
+        struct Refused;
+        static HANDLES: Mutex<Option<Arc<Handles<Refused>>>> = Mutex::new(None);
+        impl Drop for Refused {
+            fn drop(&mut self) {
+                let handles = HANDLES.lock().take().unwrap();
+                assert!(handles.entries.try_lock().is_some());
+            }
+        }
+        let handles = Arc::new(Handles::new("results", 0, 0, LONG));
+        for over_oldest in [false, true] {
+            *HANDLES.lock() = Some(Arc::clone(&handles));
+            let value = Arc::new(Refused);
+            let put = if over_oldest { handles.insert_over_oldest(&anybody(), value) } else { handles.insert_arc(&anybody(), value) };
+            assert!(put.is_err() && HANDLES.lock().is_none());
+        }
+    }
+
+    #[test]
+    fn what_gives_way_to_new_ones_refuses_none_of_many_at_once() {
+        for handles in [Handles::new("results", 4, 4, LONG), Handles::new("results", 100, 4, LONG)] {
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    scope.spawn(|| {
+                        for value in 0..2_000 {
+                            handles.insert_over_oldest(&Owner::named("ada"), Arc::new(value)).unwrap();
+                        }
+                    });
+                }
+            });
+            assert_eq!(handles.len(), 4);
+        }
+    }
+
+    #[test]
     fn what_is_idle_expires_unless_it_is_in_use() {
-        let handles = Handles::new("session", 2, 2, Duration::ZERO);
+        let handles = Handles::new("sessions", 2, 2, Duration::ZERO);
         let handle = handles.insert(&anybody(), 1).unwrap();
         assert!(handles.get(&anybody(), &handle).is_err());
         let value = Arc::new(2);

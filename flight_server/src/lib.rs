@@ -8,7 +8,7 @@
 //! - [`metadata`] — catalogs, schemas, tables, types, what the server can do
 //! - [`ingest`] — rows in; [`flight`] — tables by path, without SQL
 //! - [`stream`] — batches to messages and back
-//! - [`running`] — calls that stream: so many at once, and none that nobody reads
+//! - [`running`] — calls that stream: so many at once, and none that nobody reads; [`named_calls`] those that another call may end
 //! - [`client`] — the other end, for programs of ours
 //! - [`monitor`] — health and numbers, which [`http`] answers with, and traces
 //! - [`handles`] — what clients hold of us: bounded, and forgotten when idle; [`budget`] how much of it
@@ -29,6 +29,7 @@ mod listen;
 mod log;
 mod metadata;
 mod monitor;
+mod named_calls;
 mod options;
 mod prepared;
 mod running;

@@ -91,6 +91,10 @@ pub struct Limits {
     pub streams_max: usize,
     /// How long a client may stop reading a result, or sending its rows, before the call is ended.
     pub call_idle: Duration,
+    /// Of results that are made and not read, for all together; None: a sixteenth of the memory for queries, and 16 MiB at least.
+    pub unread_bytes_max: Option<u64>,
+    /// How long a client may stop reading while so many bytes are not read.
+    pub stall_timeout: Duration,
     /// What one user may hold of each of the limits for all, so that none keeps the others out.
     pub user_share_percent: usize,
     pub silence: Silence,
@@ -103,6 +107,8 @@ impl Default for Limits {
             calls_per_connection_max: 1_000,
             streams_max: 2_000,
             call_idle: Duration::from_secs(10 * 60),
+            unread_bytes_max: None,
+            stall_timeout: Duration::from_secs(60),
             user_share_percent: 25,
             silence: Silence::default(),
         }

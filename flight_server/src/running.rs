@@ -10,42 +10,63 @@ use arrow_flight::FlightData;
 use engine::QueryReport;
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use crate::auth::Owner;
 use crate::error::told;
 use crate::handles::{Handle, Handles, new_handle};
 use crate::monitor::OfCall;
-use crate::options::ServerOptions;
-use crate::stream::{Cancel, FlightStream, Message};
+use crate::options::{Limits, ServerOptions};
+use crate::stream::{Cancel, FlightStream, Lane, Message, Unsent};
 
 pub struct Running {
     gets: Handles<Get>,
     puts: Handles<()>,
+    unsent: Arc<Unsent>,
+    /// Ended, and what was made lies there still: the transport gives back nothing that its client has not read.
+    left: Mutex<Vec<Left>>,
     idle: Duration,
+    stall: Duration,
+}
+
+/// How a result is ended from outside.
+pub struct End {
+    pub cancel: Cancel,
+    pub lane: Arc<Lane>,
+    /// Closes the connection.
+    pub cut: Option<CancellationToken>,
+}
+
+struct Left {
+    lane: Arc<Lane>,
+    cut: Option<CancellationToken>,
+    since: Instant,
 }
 
 struct Get {
-    cancel: Cancel,
-    /// Since when a message lies ready that the client has not asked for. None while it waits for us.
+    end: End,
+    /// Since when a message lies ready that the transport has not asked for. None while it waits for us, or for what it has to be read:
+    /// then the lane knows.
     ready_since: Mutex<Option<Instant>>,
     call: OfCall,
 }
 
 impl Get {
     fn end(&self) {
-        self.call.within(|| self.cancel.cancel());
+        self.call.within(|| self.end.cancel.cancel());
     }
 }
 
 impl Running {
-    pub fn new(options: &ServerOptions) -> Arc<Running> {
-        let (max, idle) = (options.limits.streams_max, options.limits.call_idle);
+    /// `unread_bytes_max` of results that are made and not read.
+    pub fn new(options: &ServerOptions, unread_bytes_max: usize) -> Arc<Running> {
+        let Limits { streams_max: max, call_idle: idle, stall_timeout: stall, .. } = options.limits;
         let max_of_user = options.limits.of_user(max);
         // Whether one is idle is decided here, and not by its handle.
-        let gets = Handles::new("result that is read", max, max_of_user, Duration::MAX);
-        let puts = Handles::new("stream of rows that is sent", max, max_of_user, Duration::MAX);
-        Arc::new(Running { gets, puts, idle })
+        let gets = Handles::new("results being read", max, max_of_user, Duration::MAX);
+        let puts = Handles::new("streams of rows being sent", max, max_of_user, Duration::MAX);
+        Arc::new(Running { gets, puts, unsent: Unsent::new(unread_bytes_max), left: Mutex::default(), idle, stall })
     }
 
     /// Whether one more would be let in.
@@ -53,9 +74,19 @@ impl Running {
         self.gets.check_room(owner)
     }
 
+    /// For what one more result makes.
+    pub fn lane(&self) -> Arc<Lane> {
+        self.unsent.lane()
+    }
+
+    /// What is made and not read, of all results.
+    pub fn unread_bytes(&self) -> usize {
+        self.unsent.bytes()
+    }
+
     /// `messages` with a place among those that are read, which can be cancelled by the handle.
-    pub fn get(self: &Arc<Running>, owner: &Owner, handle: Handle, cancel: Cancel, messages: FlightStream) -> Result<FlightStream, Status> {
-        let get = Arc::new(Get { cancel, ready_since: Mutex::new(Some(Instant::now())), call: OfCall::current() });
+    pub fn get(self: &Arc<Running>, owner: &Owner, handle: Handle, end: End, messages: FlightStream) -> Result<FlightStream, Status> {
+        let get = Arc::new(Get { end, ready_since: Mutex::new(Some(Instant::now())), call: OfCall::current() });
         self.gets.put(owner, handle.clone(), Arc::clone(&get))?;
         let place = Place { running: Arc::downgrade(self), owner: owner.clone(), handle, is_get: true };
         Ok(Box::pin(Watched { messages, get, _place: place }))
@@ -79,22 +110,57 @@ impl Running {
 
     /// How far a result is that is read; None where there is none of this handle.
     pub fn report(&self, owner: &Owner, handle: &[u8]) -> Option<QueryReport> {
-        self.gets.get(owner, handle).ok()?.cancel.report()
+        self.gets.get(owner, handle).ok()?.end.cancel.report()
     }
 
     /// Ends results that nobody has read on from for too long.
     pub fn sweep(&self) {
-        let is_left = |get: &Get| get.ready_since.lock().is_some_and(|since| since.elapsed() >= self.idle);
+        let has_stalled = |get: &Get, so_long: Duration| get.end.lane.stalled().is_some_and(|stalled| stalled >= so_long);
+        let is_left = |get: &Get| has_stalled(get, self.idle) || get.ready_since.lock().is_some_and(|since| since.elapsed() >= self.idle);
         for get in self.gets.remove_if(|_, get| is_left(get)) {
             tracing::info!("a result is ended: its client has not read on for {} s", self.idle.as_secs());
-            get.end();
+            self.end_unread(&get);
         }
+        // Its memory is for others, who wait for it.
+        if self.unsent.is_full() {
+            for get in self.gets.remove_if(|_, get| has_stalled(get, self.stall)) {
+                let stall_s = self.stall.as_secs_f64();
+                tracing::info!("a result is ended: its client has not read on for {stall_s} s, and no more may be made unread");
+                get.end.lane.end(Status::deadline_exceeded(format!(
+                    "the result was ended: its client had not read on for {stall_s} s while the server held all the unread bytes of results \
+                     that it may; run the statement again, and read its result to the end"
+                )));
+                self.end_unread(&get);
+            }
+        }
+        self.cut_off();
+        self.unsent.wake_all();
+    }
+
+    fn end_unread(&self, get: &Get) {
+        get.end();
+        let End { lane, cut, .. } = &get.end;
+        self.left.lock().push(Left { lane: Arc::clone(lane), cut: cut.clone(), since: Instant::now() });
+    }
+
+    /// Closes the connections of results that were ended as long ago as they had stalled before, and of which nothing was read since: only
+    /// so does the transport let go of what was made. While there is room, it is let lie: other calls of the connection may be at work.
+    fn cut_off(&self) {
+        self.left.lock().retain(|left| {
+            let Some(stalled) = left.lane.stalled() else { return false };
+            let is_over = self.unsent.is_full() && stalled >= self.stall && left.since.elapsed() >= self.stall;
+            if let Some(cut) = left.cut.as_ref().filter(|cut| is_over && !cut.is_cancelled()) {
+                tracing::info!("a connection is closed: of a result that was ended its client has read nothing since");
+                cut.cancel();
+            }
+            true
+        });
     }
 
     /// Ends those of owners that are not kept.
     pub fn retain(&self, keep: impl Fn(&Owner) -> bool) {
         for get in self.gets.remove_if(|owner, _| !keep(owner)) {
-            get.end();
+            self.end_unread(&get);
         }
     }
 

@@ -62,10 +62,10 @@ impl Transactions {
     pub fn new(options: &ServerOptions) -> Transactions {
         let handles = |what, max, idle| Handles::new(what, max, options.limits.of_user(max), idle);
         Transactions {
-            fresh: handles("transaction", options.sessions_max, options.fresh_transaction_idle),
+            fresh: handles("transactions", options.sessions_max, options.fresh_transaction_idle),
             moving: Mutex::default(),
-            open: handles("transaction", options.transactions_max, options.transaction_idle),
-            savepoints: Handles::new("savepoint", options.savepoints_max, options.limits.of_user(options.savepoints_max), options.transaction_idle),
+            open: handles("transactions", options.transactions_max, options.transaction_idle),
+            savepoints: Handles::new("savepoints", options.savepoints_max, options.limits.of_user(options.savepoints_max), options.transaction_idle),
         }
     }
 

@@ -41,6 +41,8 @@ pub enum StoreError {
     Damaged { path: PathBuf, offset: u64, what: String },
     #[error("{kind} \"{name}\" already exists")]
     AlreadyExists { kind: &'static str, name: String },
+    #[error("a {kind} cannot have an empty name; give it one")]
+    NoName { kind: &'static str },
     #[error("{kind} \"{name}\" does not exist")]
     DoesNotExist { kind: &'static str, name: String },
     #[error("another transaction changed table \"{table}\" first; run the statement or transaction again")]

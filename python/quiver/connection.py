@@ -41,7 +41,7 @@ class Connection:
         """Plans a query, which runs when its rows are asked for; runs any other statement. `params` are the values of
         `?`, or of `$1`, `$2`, …"""
         _check_text(query)
-        return Result(self, self._backend.execute(query, parameters.one_row(params)), query)
+        return Result(self, self._backend.execute(query, parameters.one_row(params)), query, params)
 
     def run_substrait(self, plan: Any) -> Result:
         """Plans a query that comes as a Substrait plan, which runs when its rows are asked for: the bytes of a `substrait.Plan`,
@@ -69,7 +69,8 @@ class Connection:
         `create`: the table must not be there. `append`: it must; columns are found by name. `replace`: a new table takes
         its place. `create_append`: either."""
         check_mode(mode)
-        return self._backend.ingest(data.as_stream(rows), *names.split(table, schema), mode)
+        with data.noting(data.as_stream(rows)) as stream:
+            return self._backend.ingest(stream, *names.split(table, schema), mode)
 
     def import_(
         self,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
-from .errors import ProgrammingError
+from .errors import Error, ProgrammingError
 
 
 def as_stream(data: Any) -> Any:
@@ -28,6 +29,32 @@ def as_stream(data: Any) -> Any:
         return _told(lambda: pa.Table.from_pylist(data))
     hint = "give a table or data frame of pyarrow, polars or pandas, a record batch reader, or a dict of columns"
     raise ProgrammingError(f"{type(data).__name__} has no rows that could be written", hint=hint)
+
+
+@contextmanager
+def noting(stream: Any) -> Iterator[Any]:
+    """What goes wrong while a reader of Python makes rows is raised as it is. Who pulls them does so in C, where an error is a text
+    with a traceback in it."""
+    if not isinstance(stream, pa.RecordBatchReader):
+        yield stream
+        return
+    noted: list[Exception] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from stream
+        except Exception as error:
+            noted.append(error)
+            raise
+
+    try:
+        yield pa.RecordBatchReader.from_batches(stream.schema, batches())
+    except Error as error:
+        if not noted:
+            raise
+        if isinstance(noted[0], Error):
+            raise noted[0] from None
+        raise ProgrammingError(f"the rows cannot be read: {noted[0]}") from error
 
 
 def _told(convert: Any) -> pa.Table:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 DEFAULT_SCHEMA = "main"
+# Of volatile tables, which are the session's own.
+VOLATILE_SCHEMA = "temp"
 
 
 def quoted(name: str) -> str:

@@ -39,9 +39,11 @@ def _row(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Scalars of pyarrow as values of Python, and what pandas has for NULL."""
+    """Scalars of pyarrow as values of Python, matrices of numpy as lists of rows, and what pandas has for NULL."""
     if isinstance(value, pa.Scalar):
         value = value.as_py()
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 0) > 1:
+        value = value.tolist()
     return None if type(value).__name__ in ("NaTType", "NAType") else value
 
 

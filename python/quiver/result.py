@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +32,11 @@ class Result:
     nothing but that error comes.
     """
 
-    def __init__(self, connection: Connection, source: Source, sql: str | None):
+    def __init__(self, connection: Connection, source: Source, sql: str | None, params: Sequence[Any] | None = None):
         # None of what came as a plan.
         self._connection, self._source, self.sql = connection, source, sql
+        # As they were: the caller may change its list.
+        self._params = list(params) if params else None
         self._table: pa.Table | None = None
         self._ahead: deque[pa.RecordBatch] = deque()
         self._rows: Rows | None = None
@@ -131,7 +133,7 @@ class Result:
         if self.sql is None:
             raise NotSupportedError("explaining what came as a plan", hint="`quiver plan --format text` shows plans")
         words = "EXPLAIN ANALYZE " if analyze else "EXPLAIN "
-        plan = self._connection.sql(words + self.sql).fetchall()
+        plan = self._connection.sql(words + self.sql, self._params).fetchall()
         return "\n".join(f"{kind}:\n{text}" for kind, text in plan)
 
     def close(self) -> None:

@@ -25,6 +25,8 @@ class Stats:
     """Bytes that kernels staged in memory before they read them several times, by the setting ``precopy``."""
     reread_bytes: int = 0
     """Bytes that kernels read several times where they lie."""
+    placed_bytes: int = 0
+    """Bytes of a result that were made where they lie in the table that it is stored in."""
     spilled_bytes: int = 0
     peak_memory_bytes: int = 0
     planning_ms: float = 0.0
@@ -43,6 +45,8 @@ class Stats:
             said += f", precopied {shown_bytes(self.precopied_bytes)}"
         if self.reread_bytes:
             said += f", reread {shown_bytes(self.reread_bytes)} in place"
+        if self.placed_bytes:
+            said += f", made {shown_bytes(self.placed_bytes)} in place"
         return said
 
 

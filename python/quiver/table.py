@@ -26,6 +26,9 @@ class Table:
     def __init__(self, connection: Connection, name: str, schema: str | None = None):
         self._connection = connection
         self.schema_name, self.name = names.split(name, schema)
+        # As in SQL: a volatile table hides a stored one of its name, where no schema is said.
+        if self.name == name and schema is None and name in connection.tables(names.VOLATILE_SCHEMA):
+            self.schema_name = names.VOLATILE_SCHEMA
         self.schema  # a table that is not there is an error now  # noqa: B018
 
     @property
@@ -43,7 +46,9 @@ class Table:
             raise ProgrammingError("no columns were asked for", hint="name some, or leave the list out for all of them")
         wanted = "*" if columns is None else ", ".join(map(names.quoted, columns))
         query = f"SELECT {wanted} FROM {self._quoted}"
-        mapped = self._connection._backend.mapped(self.schema_name, self.name, columns)
+        # A volatile table lies in no file.
+        is_stored = self.schema_name != names.VOLATILE_SCHEMA
+        mapped = self._connection._backend.mapped(self.schema_name, self.name, columns) if is_stored else None
         return self._connection.sql(query) if mapped is None else Result(self._connection, mapped, query)
 
     def arrow(self, columns: str | Sequence[str] | None = None, *, views: bool = True) -> pa.Table:

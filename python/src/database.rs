@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{Engine, EngineOptions};
+use engine::{Engine, EngineOptions, WORKER_STACK_BYTES};
 use flight_server::client::{Credentials, remote_tables};
 use pyo3::prelude::*;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -12,9 +12,6 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use crate::errors;
 use crate::process::OfProcess;
 use crate::session::EngineSession;
-
-/// Deeply nested expressions recurse. Only pages that are touched cost anything.
-const STACK_BYTES: usize = 8 << 20;
 
 /// A cancelled query may be in the middle of a batch; its thread ends when it is done with it.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -66,7 +63,7 @@ impl Database {
             ..EngineOptions::default()
         };
         let mut builder = Builder::new_multi_thread();
-        builder.enable_all().thread_stack_size(STACK_BYTES).thread_name("quiver");
+        builder.enable_all().thread_stack_size(WORKER_STACK_BYTES).thread_name("quiver");
         if let Some(threads) = threads {
             builder.worker_threads(threads.max(1));
         }

@@ -23,6 +23,10 @@ mod waiting;
 
 use pyo3::pymodule;
 
+/// As the binary's: query operators allocate and free many buffers on many threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The engine of Quiver, for the modules beside this one: use `quiver.open`.
 #[pymodule(name = "_quiver")]
 mod extension {

@@ -94,6 +94,7 @@ impl Results {
             ("zones_pruned", report.zones_pruned),
             ("precopied_bytes", report.precopied_bytes),
             ("reread_bytes", report.reread_bytes),
+            ("placed_bytes", report.placed_bytes),
             ("spilled_bytes", report.spilled_bytes),
             ("peak_memory_bytes", report.peak_memory_bytes),
         ] {

@@ -190,6 +190,8 @@ class SqlAlchemy:
         engine.dispose()
         with self.assertRaisesRegex(sqlalchemy.exc.ArgumentError, "neither true nor false"):
             sqlalchemy.create_engine(url.update_query_dict({"autocommit": "perhaps"})).connect()
+        with self.assertRaisesRegex(sqlalchemy.exc.ArgumentError, 'no option "autocomit" of a URL of Quiver; did you mean autocommit'):
+            sqlalchemy.create_engine(url.update_query_dict({"autocomit": "true"}))
 
     def test_a_view_is_listed_with_its_words(self):
         with self.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:

@@ -96,6 +96,12 @@ class HandOff(InSegments, unittest.TestCase):
         self.assertEqual(table.arrow().num_rows, 1)
         self.con.sql("ROLLBACK")
 
+    def test_a_volatile_table_is_read_and_not_the_stored_one_of_its_name(self):
+        self.connect("--hand-off", "*")
+        self.con.sql("CREATE VOLATILE TABLE mapped AS SELECT 7 AS b")
+        self.assertEqual(self.con.table("mapped").arrow().to_pydict(), {"b": [7]})
+        self.assert_all_mapped(self.con.table("main.mapped").arrow())
+
     def test_a_server_that_does_not_allow_it_says_so(self):
         self.connect()
         with self.assertRaisesRegex(quiver.ProgrammingError, "--hand-off"):

@@ -124,9 +124,15 @@ class Matrices:
         ]:
             with self.subTest(message), self.assertRaisesRegex(error, message):
                 self.con.write_matrix("refused", values)
-        for block in (0, (1,), (1, -1), 2.5, "big"):
+        for block in (0, (1,), (1, -1), 2.5, "big", True, (8, True)):
             with self.subTest(block=block), self.assertRaisesRegex(quiver.ProgrammingError, "block is "):
                 self.con.write_matrix("refused", self.values, block=block)
+        with self.assertRaises(quiver.ProgrammingError) as raised:
+            self.con.write_matrix("refused", numpy.array([[2**53 + 1]]))
+        # One sentence: no traceback of who pulls the rows.
+        self.assertRegex(str(raised.exception), r"^9007199254740993 in row 0, column 0 is no number that a double has[^\n]*$")
+        with self.assertRaisesRegex(quiver.ProgrammingError, "cannot have an empty name"):
+            self.con.write_matrix("", self.values)
         with self.assertRaisesRegex(quiver.ProgrammingError, "use create or replace"):
             self.con.write_matrix("refused", self.values, mode="append")
         with self.assertRaisesRegex(quiver.ProgrammingError, "already exists"):

@@ -73,6 +73,18 @@ class Results:
         with self.assertRaisesRegex(quiver.ProgrammingError, 'two columns are called "a"'):
             result.numpy()
 
+    def test_a_table_without_a_schema_is_the_volatile_one_as_in_sql(self):
+        self.con.write("both", {"a": [1, 2]}, mode="replace")
+        stored = self.con.table("both")
+        self.con.sql("CREATE VOLATILE TABLE both AS SELECT 7 AS b")
+        table = self.con.table("both")
+        self.assertEqual((table.schema_name, table.columns, len(table)), ("temp", ["b"], 1))
+        self.assertEqual(table.arrow().to_pydict(), self.con.sql("SELECT * FROM both").arrow().to_pydict())
+        for main in (stored, self.con.table("main.both"), self.con.table("both", "main")):
+            self.assertEqual((main.schema_name, main.arrow().to_pydict()), ("main", {"a": [1, 2]}))
+        self.con.sql("DROP TABLE both")
+        self.assertEqual(self.con.table("both").columns, ["a"])
+
     def test_text_comes_as_views_or_as_plain_strings(self):
         result = self.con.sql("SELECT t FROM (VALUES ('a'), (NULL)) AS v (t)")
         self.assertEqual(result.arrow(views=False).schema.field("t").type, pa.string())
@@ -179,6 +191,16 @@ class Results:
         self.assertIn("StoreScan", result.explain())
         self.assertIn("bytes_touched", result.explain(analyze=True))
         self.assertEqual(len(result.fetchall()), 2)
+
+    def test_a_query_with_parameters_is_explained_with_them(self):
+        self.con.write("planned", pa.table({"n": [1, 2]}), mode="replace")
+        params = [1]
+        result = self.con.sql("SELECT n FROM planned WHERE n > ?", params)
+        params[0] = 5
+        for plan in (result.explain(), result.explain(analyze=True)):
+            self.assertIn("> 1", plan)
+            self.assertNotIn("$1", plan)
+        self.assertEqual(result.fetchall(), [(2,)])
 
     def test_a_notebook_shows_the_first_rows_and_leaves_them(self):
         result = self.con.sql(SERIES.format(30_000) + " ORDER BY n")

@@ -5,6 +5,7 @@ import unittest
 import numpy
 import pyarrow as pa
 
+import quiver
 from both import Connected, InProcess, in_both_ways
 from test_mapping import InSegments
 
@@ -40,6 +41,16 @@ class Tensors:
         self.con.sql("INSERT INTO a VALUES ($1, $2)", [7, [float(value) for value in range(20)]])
         found = self.rows("SELECT block FROM a WHERE i = 7")[0][0]
         self.assertEqual(numpy.asarray(found, float).ravel().tolist(), list(range(20)))
+
+    def test_matrices_and_lists_of_rows_are_parameters_for_a_tensor(self):
+        values = numpy.arange(20.0).reshape(4, 5)
+        for place, given in enumerate([values, values.astype(numpy.float32), values.astype(int), values.tolist()], start=20):
+            self.con.sql("INSERT INTO a VALUES ($1, $2)", [place, given])
+            self.con.executemany("UPDATE a SET block = ? WHERE i = ?", [(given, place)])
+            found = self.rows("SELECT block FROM a WHERE i = ?", [place])
+            self.assertEqual(numpy.asarray(found[0][0], float).ravel().tolist(), list(range(20)))
+        with self.assertRaisesRegex(quiver.ProgrammingError, r"TENSOR\(DOUBLE, 4, 5\)"):
+            self.con.sql("INSERT INTO a VALUES ($1, $2)", [30, values.T])
 
     def test_blocks_of_another_shape_are_refused_with_both(self):
         other = pa.table({"i": [9], "block": blocks(1, (5, 4))[1]})

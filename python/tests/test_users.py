@@ -38,8 +38,11 @@ class Users(Remote):
             self.assertFalse(con.in_transaction)
 
     def test_a_server_that_is_not_trusted_is_refused(self):
-        with self.assertRaises(quiver.OperationalError):
-            quiver.connect(self.place, user="ann", password="x")
+        for login in ({"user": "ann", "password": "x"}, {"token": "x"}, {}):
+            with self.assertRaisesRegex(quiver.OperationalError, "certificate.*tls_ca="):
+                quiver.connect(self.place, **login)
+            with self.assertRaisesRegex(quiver.OperationalError, r"a server with TLS is reached by grpc\+tls://"):
+                quiver.connect(self.place.replace("grpc+tls", "grpc"), **login)
 
     def test_a_user_and_a_token_are_one_too_many(self):
         with self.assertRaisesRegex(quiver.ProgrammingError, "one of them"):

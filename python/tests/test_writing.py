@@ -56,10 +56,21 @@ class Writing:
             raise ValueError("the disk of somebody else")
 
         self.con.write("broken_off", pa.table({"a": [1]}), mode="replace")
-        with self.assertRaisesRegex(quiver.ProgrammingError, "the rows cannot be read: .*the disk of somebody else"):
+        with self.assertRaisesRegex(quiver.ProgrammingError, "^the rows cannot be read: the disk of somebody else$"):
             self.con.write("broken_off", pa.RecordBatchReader.from_batches(schema, batches()), mode="append")
         self.assertEqual(self.rows("SELECT count(*) FROM broken_off"), [(1,)])
         self.assertFalse(self.con.in_transaction)
+
+    def test_a_row_that_no_message_takes_is_refused(self):
+        """In process there are no messages."""
+        rows = pa.table({"t": ["short", "x" * 2000, "short"]})
+        with mock.patch("quiver.remote.sending.PIECE_BYTES", 1000), mock.patch("quiver.remote.sending.MESSAGE_BYTES_MAX", 1500):
+            if self.con.uri.startswith("quiver:"):
+                self.con.write("fits", rows)
+            else:
+                with self.assertRaisesRegex(quiver.NotSupportedError, "a row of .* cannot be sent.*smaller blocks"):
+                    self.con.write("too_long", rows)
+        self.assertNotIn("too_long", self.con.tables())
 
     def test_rows_are_sent_in_pieces(self):
         """In process they are not sent."""

@@ -173,6 +173,10 @@ class WrongStore(unittest.TestCase):
         self.assertIn("missing", str(raised.exception))
         self.assertFalse((self.directory / "missing").exists())
 
+    def test_a_node_that_cannot_be_reached_is_the_network(self):
+        with quiver.open() as con, self.assertRaisesRegex(quiver.OperationalError, "the node .* cannot be asked"):
+            con.sql("CREATE EXTERNAL TABLE away STORED AS QUIVER LOCATION 'quiver+tls://127.0.0.1:1/main.nope'")
+
     def test_a_directory_of_something_else_is_no_store(self):
         (self.directory / "letters").mkdir()
         (self.directory / "letters" / "a.txt").write_text("dear")
@@ -265,8 +269,13 @@ class InterruptedReader(Connected, InProcess):
 
 class NoServer(unittest.TestCase):
     def test_a_server_that_is_not_there_is_named(self):
-        with self.assertRaises(quiver.OperationalError):
+        with self.assertRaises(quiver.OperationalError) as raised:
             quiver.connect("grpc://127.0.0.1:1")
+        self.assertIsNone(raised.exception.hint)
+
+    def test_a_server_without_tls_says_how_it_is_reached(self):
+        with quiver.testing.serve() as server, self.assertRaisesRegex(quiver.OperationalError, "a server without TLS is reached by grpc://"):
+            quiver.connect(server.uri.replace("grpc://", "grpc+tls://"))
 
     def test_an_address_that_is_none_is_refused(self):
         for uri in ("localhost:31337", "http://localhost:1", "grpc://localhost", "grpc://localhost:port"):

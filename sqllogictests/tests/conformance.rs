@@ -7,10 +7,14 @@
 //! Then every file runs in a second mode, in which each query is also run with its tables on another node, and has to
 //! give the same rows: `pushed.rs`.
 //!
+//! At the end of a run of all files it fails for each aggregate function of the engine that no file calls: `aggregates.rs`.
+//!
 //!     cargo test --release --workspace --test conformance                  # all files
 //!     cargo test --release --workspace --test conformance -- joins prune   # names with these words
 //!     cargo test --release --workspace --test conformance -- --list
 
+#[path = "conformance/aggregates.rs"]
+mod aggregates;
 #[path = "conformance/database.rs"]
 mod database;
 #[path = "conformance/file.rs"]
@@ -57,6 +61,12 @@ fn main() -> ExitCode {
             passed += result.passed();
             failed += result.failed();
         }
+    }
+    if words.is_empty() {
+        let missing = aggregates::in_no_file(&files);
+        missing.iter().for_each(|name| println!("the aggregate function {name} stands in no file"));
+        passed += usize::from(missing.is_empty());
+        failed += missing.len();
     }
     print!("{}", tally.lock().unwrap());
     println!("sqllogictests: {passed} passed, {failed} failed");

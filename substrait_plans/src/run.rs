@@ -32,7 +32,7 @@ pub fn version_max() -> String {
 /// have it as one line that names its tables.
 pub async fn run(session: &Session, plan: &[u8], binding: &Binding) -> Result<QueryOutput, PlanError> {
     let Reading { text, failure, build } = Reading::of(plan);
-    let output = session.execute_plan_of(&text, binding, build).await;
+    let output = session.execute_plan_of(&text, plan.len(), binding, build).await;
     output.map_err(|error| failure.of(error))
 }
 
@@ -45,7 +45,7 @@ pub async fn run_with(
     row: usize,
 ) -> Result<QueryOutput, PlanError> {
     let Reading { text, failure, build } = Reading::of(plan);
-    let output = session.execute_plan_with(&text, binding, build, parameters, row).await;
+    let output = session.execute_plan_with(&text, plan.len(), binding, build, parameters, row).await;
     output.map_err(|error| failure.of(error))
 }
 

@@ -36,11 +36,11 @@ fn what_and_where(args: &ExportArgs) -> Result<(String, String)> {
     match (&args.query, args.table_and_file.as_slice()) {
         (Some(query), [file]) => Ok((query.clone(), file.clone())),
         (None, [table, file]) => Ok((format!("SELECT * FROM {}", quote(table)), file.clone())),
-        (Some(_), _) => Err(CliError::with_hint(
+        (Some(_), _) => Err(CliError::usage(
             "a query and a table at once",
             "quiver export --query SQL FILE, or quiver export TABLE FILE",
         )),
-        (None, _) => Err(CliError::with_hint(
+        (None, _) => Err(CliError::usage(
             "the file is missing",
             "quiver export --store DIR TABLE FILE",
         )),
@@ -57,7 +57,7 @@ fn format(args: &ExportArgs, file: &str) -> Result<Format> {
     named
         .or_else(|| Format::of_file(Path::new(file)))
         .ok_or_else(|| {
-            CliError::with_hint(
+            CliError::usage(
                 format!("'{file}' does not say which format to write"),
                 "use a name that ends in .parquet, .csv, .json or .arrow, or --format",
             )

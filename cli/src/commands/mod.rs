@@ -26,5 +26,5 @@ pub fn refuse_remote(command: &Command) -> Result<()> {
         Command::User(_) => ("user", "CREATE USER, ALTER USER and DROP USER do the same in SQL"),
         Command::Serve(_) => ("serve", "it is the other end: quiver serve --store DIR"),
     };
-    Err(CliError::with_hint(format!("quiver {name} works on the files of a store, and not over --connect"), instead))
+    Err(CliError::usage(format!("quiver {name} works on the files of a store, and not over --connect"), instead))
 }

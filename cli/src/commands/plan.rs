@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 
 use tokio::runtime::Handle;
 
@@ -12,9 +11,9 @@ use crate::errors::{CliError, Place, Result};
 use crate::session;
 
 pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: PlanArgs) -> Result<()> {
-    let format = format(&args);
+    let format = format(&args)?;
     if format == PlanFormat::Binary && args.output.is_none() && io::stdout().is_terminal() {
-        return Err(CliError::with_hint("a binary plan is nothing for a terminal", "add -o FILE, or --format json"));
+        return Err(CliError::usage("a binary plan is nothing for a terminal", "add -o FILE, or --format json"));
     }
     let session = session::open_to_read(runtime, &store, &connect, "plan")?;
     let mut console = Console::new(session, runtime, Settings::new(false))?;
@@ -31,14 +30,20 @@ pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: PlanA
     }
 }
 
-fn format(args: &PlanArgs) -> PlanFormat {
-    let by_suffix = |path: &Path| match path.extension().and_then(|suffix| suffix.to_str()) {
-        Some("json") => PlanFormat::Json,
-        Some("txt") => PlanFormat::Text,
-        _ => PlanFormat::Binary,
-    };
-    let unsaid = || args.output.as_deref().map_or(PlanFormat::Json, by_suffix);
-    args.format.unwrap_or_else(unsaid)
+fn format(args: &PlanArgs) -> Result<PlanFormat> {
+    if let Some(format) = args.format {
+        return Ok(format);
+    }
+    let Some(path) = &args.output else { return Ok(PlanFormat::Json) };
+    match path.extension().and_then(|suffix| suffix.to_str()) {
+        Some("json") => Ok(PlanFormat::Json),
+        Some("txt") => Ok(PlanFormat::Text),
+        Some("plan" | "pb" | "bin" | "binpb") => Ok(PlanFormat::Binary),
+        _ => Err(CliError::usage(
+            format!("'{}' does not say which format to write", path.display()),
+            "use a name that ends in .plan, .pb, .bin, .json or .txt, or --format",
+        )),
+    }
 }
 
 fn print(shown: &[u8], format: PlanFormat) -> Result<()> {

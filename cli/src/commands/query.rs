@@ -78,7 +78,7 @@ fn settings(query: &QueryArgs, typed: bool) -> Settings {
 
 fn refuse_parquet_on_stdout(query: &QueryArgs) -> Result<()> {
     match (query.format, &query.output) {
-        (Some(Format::Parquet), None) => Err(CliError::with_hint(
+        (Some(Format::Parquet), None) => Err(CliError::usage(
             "Parquet can only be written to a file",
             "add -o FILE",
         )),

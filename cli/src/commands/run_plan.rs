@@ -16,7 +16,7 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 
 pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: RunPlanArgs, quiet: bool) -> Result<()> {
     if args.format == Some(Format::Parquet) && args.output.is_none() {
-        return Err(CliError::with_hint("Parquet can only be written to a file", "add -o FILE"));
+        return Err(CliError::usage("Parquet can only be written to a file", "add -o FILE"));
     }
     // First: nothing is opened for what cannot be read.
     let plan = substrait_plans::read(&content(&args.file)?).map_err(|error| CliError::message(format!("{}: {error}", args.file)))?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use flight_server::config::{Config, Given, variable};
+use flight_server::config::{Config, ConfigError, Given, variable};
 use flight_server::{Certificates, Server};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -19,7 +19,7 @@ pub fn configured(serve: ServeArgs) -> Result<Option<Config>> {
         variables: std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect(),
         file: serve.config.or_else(in_environment),
     };
-    let config = Config::load(&given).map_err(CliError::message)?;
+    let config = Config::load(&given).map_err(refused)?;
     for (name, near) in given.doubtful_variables() {
         warn(&format!("the environment has {name}, which is no setting; did you mean {near}?"));
     }
@@ -30,9 +30,17 @@ pub fn configured(serve: ServeArgs) -> Result<Option<Config>> {
     Ok(Some(config))
 }
 
+/// What a flag says is wrong usage of the command line; what a file or a variable says is not.
+fn refused(error: ConfigError) -> CliError {
+    match &error {
+        ConfigError::Value { place, .. } if place.starts_with("--") => CliError::usage(&error, "docs/server.md lists all settings"),
+        _ => CliError::message(error),
+    }
+}
+
 pub fn run(runtime: &Handle, config: Config, quiet: bool) -> Result<()> {
     let Some(path) = config.store else {
-        return Err(CliError::with_hint("quiver serve needs a store", "quiver serve --store DIR …"));
+        return Err(CliError::usage("quiver serve needs a store", "quiver serve --store DIR …"));
     };
     if !flight_server::log_to_stderr(&config.log) {
         let text = format!("'{}' is no level of logging", config.log.level);

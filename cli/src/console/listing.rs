@@ -31,11 +31,7 @@ impl Console {
         let name = table.replace('"', "");
         let session = self.session();
         let listings = self.ask(session.tables())?;
-        let found = listings.iter().find(|listing| {
-            let full = format!("{}.{}", listing.schema, listing.name);
-            name.eq_ignore_ascii_case(&listing.name) || name.eq_ignore_ascii_case(&full)
-        });
-        match found {
+        match meant(&listings, &name) {
             Some(listing) => self.say(&sentence(listing)),
             None => Ok(()),
         }
@@ -144,6 +140,15 @@ impl Console {
         let batch = RecordBatch::try_from_iter([(what, names)]).map_err(CliError::message)?;
         self.show(&batch)
     }
+}
+
+/// As in SQL: without a schema the session's volatile table, or else the one of the schema `main`.
+fn meant<'a>(listings: &'a [TableListing], name: &str) -> Option<&'a TableListing> {
+    let is_name = |listing: &&TableListing| name.eq_ignore_ascii_case(&listing.name);
+    let is_full_name = |listing: &&TableListing| name.eq_ignore_ascii_case(&format!("{}.{}", listing.schema, listing.name));
+    let volatile = listings.iter().find(|listing| listing.kind == "volatile" && is_name(listing));
+    let stored = || listings.iter().find(|listing| listing.schema == "main" && is_name(listing));
+    volatile.or_else(stored).or_else(|| listings.iter().find(is_full_name))
 }
 
 fn sentence(listing: &TableListing) -> String {

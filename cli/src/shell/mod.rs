@@ -78,7 +78,7 @@ fn ends_shell(error: &CliError) -> bool {
     match error {
         CliError::OutputClosed => true,
         CliError::Stopped(stop) => *stop != Stop::Interrupt,
-        CliError::Sql { .. } | CliError::Message { .. } => false,
+        CliError::Sql { .. } | CliError::Message { .. } | CliError::Usage { .. } => false,
     }
 }
 

@@ -59,13 +59,13 @@ fn wrong_usage_of_backup_and_restore_says_what_to_do() {
     let place = with_table();
     place.quiver(&["backup", "--to", "backup"]).ok();
     let cases: [(&[&str], i32, &str); 9] = [
-        (&["backup", "--to", "x"], 1, "quiver backup needs a store"),
+        (&["backup", "--to", "x"], 2, "quiver backup needs a store"),
         (&["backup", "--store", "store"], 2, "--to"),
         (&["backup", "--store", "nothing", "--to", "x"], 1, "there is no store"),
         (&["backup", "--store", "store", "--to", "store/x"], 1, "inside the store"),
         (&["backup", "--store", "store", "--to", "."], 1, "has other files"),
         (&["backup", "--store", "backup", "--to", "x"], 1, "it is a backup"),
-        (&["restore", "--from", "backup"], 1, "needs a store"),
+        (&["restore", "--from", "backup"], 2, "needs a store"),
         (&["restore", "--from", "store", "--store", "x"], 1, "it is a store"),
         (&["restore", "--from", "backup", "--store", "store"], 1, "a store already"),
     ];

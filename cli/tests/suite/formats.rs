@@ -119,7 +119,7 @@ fn arrow_on_a_pipe_is_an_ipc_stream() {
 #[test]
 fn parquet_needs_a_file() {
     let said = run(&["--format", "parquet", "-c", "select 1"], "");
-    assert_eq!(said.status, 1);
+    assert_eq!(said.status, 2);
     assert!(
         said.err
             .starts_with("error: Parquet can only be written to a file\n"),

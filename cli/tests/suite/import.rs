@@ -98,8 +98,18 @@ fn an_import_without_a_store_is_refused() {
     let place = Place::new();
     place.write("a.csv", "x\n1\n");
     let said = place.run(&["import", "a.csv"]);
-    assert_eq!(said.status, 1);
+    assert_eq!(said.status, 2);
     assert!(said.err.contains("--store DIR"), "{}", said.err);
+}
+
+#[test]
+fn an_export_without_a_file_or_a_format_is_wrong_usage() {
+    let place = Place::new();
+    for (args, words) in [(vec!["flights"], "the file is missing"), (vec!["flights", "f.xyz"], "'f.xyz' does not say which format to write")] {
+        let said = place.quiver(&[&["export"], args.as_slice()].concat());
+        assert_eq!(said.status, 2, "{}", said.err);
+        assert!(said.err.contains(words) && said.err.contains("hint: "), "{}", said.err);
+    }
 }
 
 #[test]

@@ -284,7 +284,7 @@ fn what_works_on_files_of_a_store_says_what_to_do_instead() {
         let mut all = vec!["--connect", "grpc://127.0.0.1:1"];
         all.extend(&args);
         let said = run(&all, "");
-        assert_eq!(said.status, 1, "{}", said.err);
+        assert_eq!(said.status, 2, "{}", said.err);
         assert!(said.err.contains(args[0]) && said.err.contains("hint: "), "{}", said.err);
     }
 }

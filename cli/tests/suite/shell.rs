@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::served::Served;
 use crate::terminal::Terminal;
 
 /// Runs for hours if nobody cancels it.
@@ -41,6 +42,27 @@ fn ctrl_c_cancels_the_query_and_not_the_shell() {
     terminal.wait_for("error: cancelled");
     terminal.press("select 7 * 6 as still_here;\r");
     terminal.wait_for("still_here │");
+    terminal.press("\u{4}");
+    assert_eq!(terminal.ended(), 0);
+}
+
+#[test]
+fn ctrl_c_rolls_back_what_a_server_was_writing() {
+    let served = Served::new();
+    let mut terminal = Terminal::open(&["--connect", &served.uri]);
+    terminal.wait_for(PROMPT);
+    for start in ["create table c as select value", "select value into volatile c"] {
+        terminal.press(&format!("{start} from generate_series(1, 1000000000000) as g (value) where value < 0;\r"));
+        terminal.wait_for("Ctrl-C cancels");
+        terminal.press("\u{3}");
+        terminal.wait_for("error: cancelled");
+        // In this session, so after the other one.
+        terminal.press("select count(*) * 7 + 40 as left_behind from information_schema.tables where table_name = 'c';\r");
+        terminal.wait_for("left_behind");
+        terminal.wait_for("│          40 │");
+        let running = "select count(*) as n from system.queries where statement like '%as g (' || 'value)%'";
+        assert_eq!(served.quiver(&["--format", "csv", "-c", running]).ok(), "n\n0\n");
+    }
     terminal.press("\u{4}");
     assert_eq!(terminal.ended(), 0);
 }

@@ -107,6 +107,20 @@ fn a_store_opened_to_read_refuses_to_change() {
 }
 
 #[test]
+fn a_table_without_a_schema_is_described_as_sql_means_it() {
+    let place = Place::new();
+    place.quiver(&["-c", "create table t (stored int)"]).ok();
+    let described = ["\\d t", "\\d main.t", "\\d temp.t"].map(|command| {
+        let said = place.quiver(&["-c", "create temp table t as select 7 as mine", "-c", command]).ok();
+        (said.contains("| mine "), said.contains("volatile temp.t, 1 row"), said.contains("table main.t, 0 rows"))
+    });
+    assert_eq!(described, [(true, true, false), (false, false, true), (true, true, false)]);
+    place.quiver(&["-c", "create schema s; create table s.t (other int)"]).ok();
+    let said = place.quiver(&["-c", "\\d t"]).ok();
+    assert!(said.contains("| stored ") && said.contains("table main.t, 0 rows"), "{said}");
+}
+
+#[test]
 fn lists_show_tables_views_schemas_and_columns() {
     let place = Place::new();
     place

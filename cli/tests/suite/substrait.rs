@@ -58,6 +58,17 @@ fn a_binary_plan_is_not_written_to_a_terminal() {
 }
 
 #[test]
+fn a_file_of_a_plan_whose_name_says_no_format_is_not_written() {
+    let (place, _) = stores();
+    let file = place.path("plan.xyz").display().to_string();
+    let said = place.quiver(&["plan", "-c", QUERY, "-o", &file]);
+    assert!(said.status == 2 && said.err.contains("does not say which format") && said.err.contains("--format"), "{}", said.err);
+    assert!(!place.path("plan.xyz").exists());
+    place.quiver(&["plan", "-c", QUERY, "-o", &file, "--format", "text"]).ok();
+    assert!(place.path("plan.xyz").exists());
+}
+
+#[test]
 fn what_is_wrong_is_said_as_of_statements() {
     let (place, served) = stores();
     let wrong = "select orign from t";
@@ -73,7 +84,7 @@ fn what_is_wrong_is_said_as_of_statements() {
     assert_eq!(place.quiver(&["run-plan"]).status, 2);
     assert_eq!(place.quiver(&["plan"]).status, 2);
     let storeless = run(&["plan", "-c", "select 1"], "");
-    assert!(storeless.status == 1 && storeless.err.contains("--store DIR"), "{}", storeless.err);
+    assert!(storeless.status == 2 && storeless.err.contains("--store DIR"), "{}", storeless.err);
     // A plan of another store: its tables are not here.
     let plan = place.quiver(&["plan", "-c", QUERY]).ok();
     let elsewhere = Place::new();

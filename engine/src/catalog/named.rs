@@ -125,7 +125,7 @@ impl Visitor for Names {
             && select.connect_by.is_empty()
             && select.projection.iter().all(|item| self.add_item(item))
             && select.from.iter().all(|table| self.add_joined(&table.joins));
-        named_if(is_known && are_told_apart(&select.from))
+        named_if(is_known && are_told_apart(&select.from) && has_names_beside(&select.from))
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
@@ -192,6 +192,44 @@ fn add_tables(table: &TableWithJoins, names: &mut HashSet<String>) -> bool {
         };
         name.is_none_or(|name| names.insert(name.value.to_lowercase()))
     })
+}
+
+/// Whether the columns of all queries in FROM have names that are known, if there is a table beside them. A query without an alias
+/// has columns without a table, and these are ambiguous beside a table with a column of their name, whether or not they are meant.
+fn has_names_beside(tables: &[TableWithJoins]) -> bool {
+    let mut factors = Vec::new();
+    tables.iter().for_each(|table| add_factors(table, &mut factors));
+    factors.len() < 2 || factors.into_iter().all(has_known_names)
+}
+
+fn add_factors<'a>(table: &'a TableWithJoins, factors: &mut Vec<&'a TableFactor>) {
+    for factor in std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)) {
+        match factor {
+            TableFactor::NestedJoin { table_with_joins, .. } => add_factors(table_with_joins, factors),
+            factor => factors.push(factor),
+        }
+    }
+}
+
+/// Names that are written are among those of the statement; others are made by the planner, as `column1` of VALUES.
+fn has_known_names(factor: &TableFactor) -> bool {
+    match factor {
+        TableFactor::Derived { alias: None, subquery, .. } => are_named(&subquery.body),
+        TableFactor::UNNEST { alias: None, .. } => false,
+        _ => true,
+    }
+}
+
+/// A set operation has the names of its first query.
+fn are_named(body: &SetExpr) -> bool {
+    match body {
+        SetExpr::Select(select) => select.projection.iter().all(|item| {
+            matches!(item, SelectItem::ExprWithAlias { .. } | SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)))
+        }),
+        SetExpr::Query(query) => are_named(&query.body),
+        SetExpr::SetOperation { left, .. } => are_named(left),
+        _ => false,
+    }
 }
 
 /// Whether no argument stands for several columns. The `*` of `count(*)` stands for none.
@@ -275,6 +313,10 @@ mod tests {
             "SELECT z * 2 FROM t",
             "SELECT 1 FROM t, (SELECT 2 AS z)",
             "SELECT 1 FROM t x, t y WHERE x.z = 1 AND 1 < (SELECT count(*) FROM t)",
+            "SELECT 1 FROM t, (SELECT 1 UNION SELECT 2) AS y WHERE t.z = 1",
+            "SELECT 1 FROM t, (VALUES (1)) AS y WHERE z = 1",
+            "SELECT 1 FROM (SELECT z + 1 FROM t)",
+            "SELECT 1 FROM u, (SELECT t.z FROM t UNION SELECT 1 + 1)",
         ] {
             assert_eq!(named(sql), "z", "{sql}");
         }
@@ -311,6 +353,11 @@ mod tests {
             "SELECT z FROM t UNION ALL TABLE u",
             "SELECT z FROM (SELECT * FROM t)",
             "SELECT z FROM t, (u JOIN v AS T ON u.a = 1)",
+            "SELECT z FROM t, (VALUES (1))",
+            "SELECT z FROM t JOIN (SELECT max(z) FROM u) ON true",
+            "SELECT z FROM t, (u CROSS JOIN (VALUES (1)))",
+            "SELECT z FROM ((t CROSS JOIN (VALUES (1))))",
+            "SELECT z FROM t, UNNEST([1, 2])",
             "WITH c AS (SELECT * FROM t) SELECT z FROM c",
         ] {
             assert_eq!(named(sql), "all", "{sql}");

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{DFSchema, Result, Statistics};
+use datafusion::common::{DFSchema, DataFusionError, Result, Statistics};
 use datafusion::logical_expr::{Expr, LogicalPlan, TableProviderFilterPushDown, TableType};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::reassign_expr_columns;
@@ -60,10 +60,18 @@ where
     let naming = Naming { statement: Arc::clone(&statement), columns: OnceLock::new(), has_narrowed: Arc::clone(&has_narrowed) };
     let planned = SEEN.scope(Seen::Named(Arc::new(naming)), Box::pin(plan(Arc::clone(&statement)))).await;
     // Views do not try again by themselves: each of a chain of them would, and so twice as many at every step.
-    match planned.is_err() && outer.is_none() && has_narrowed.load(Ordering::Relaxed) {
-        true => with_whole_tables(plan(statement)).await,
-        false => planned,
+    match &planned {
+        Err(error) if outer.is_none() && has_narrowed.load(Ordering::Relaxed) && may_be_of_columns(error) => {
+            with_whole_tables(plan(statement)).await
+        }
+        _ => planned,
     }
+}
+
+/// Whether it may be that a column is not there, or that the planner knows better of all columns what is wrong. Everything else,
+/// of memory, of files or of nodes, is no other with whole tables.
+fn may_be_of_columns(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::Plan(_) | DataFusionError::SchemaError(..))
 }
 
 /// Plans with tables as they are: where their columns are shown, such as in a plan for elsewhere.

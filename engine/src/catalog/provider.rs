@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use datafusion::catalog::{CatalogProvider, SchemaProvider};
+use datafusion::catalog::{CatalogProvider, SchemaProvider, Session};
 use datafusion::common::TableReference;
 use datafusion::execution::SessionState;
 use parking_lot::RwLock;
@@ -75,6 +75,12 @@ impl StoreCatalog {
         let seen = AtomicU64::new(snapshot.version());
         let (held, state, volatile) = (RwLock::default(), RwLock::default(), RwLock::default());
         Arc::new(StoreCatalog { engine, held, access, seen, state, transaction, volatile })
+    }
+
+    /// That of a session of the engine; None where DataFusion has made the session by itself.
+    pub fn of(session: &dyn Session) -> Option<Arc<StoreCatalog>> {
+        let catalog = session.as_any().downcast_ref::<SessionState>()?.catalog_list().catalog(CATALOG)?;
+        Some(Arc::clone(&catalog.downcast_ref::<CatalogHandle>()?.0))
     }
 
     pub fn user(&self) -> Option<&str> {

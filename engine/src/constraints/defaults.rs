@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::{Field, Schema};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast;
@@ -12,6 +12,7 @@ use pmem_store::{ColumnInfo, TableSnapshot};
 use super::expression::{Planned, parsed};
 use crate::engine::EngineShared;
 use crate::error::EngineError;
+use crate::write::check_shape;
 
 /// The default of each column of a table, planned; evaluated once for each row it is written in.
 pub fn planned_defaults(engine: &EngineShared, table: &TableSnapshot) -> Vec<Option<Expr>> {
@@ -31,12 +32,13 @@ fn planned_or_error(engine: &EngineShared, sql: &str, column: &str) -> Expr {
     }
 }
 
-/// A default as it is declared: it must have a value of the column's type. Returns one, and whether
+/// A default as it is declared: it must have a value of the column's type, and of its shape. Returns one, and whether
 /// every row has the same.
-pub fn default_value(engine: &EngineShared, sql: &str, data_type: &DataType) -> Result<(ScalarValue, bool)> {
+pub fn default_value(engine: &EngineShared, sql: &str, column: &Field) -> Result<(ScalarValue, bool)> {
     let mut planned = Planned::of(engine, sql, &Schema::empty(), "DEFAULT")?;
     let is_volatile = planned.expr.is_volatile();
-    planned.expr = planned.expr.cast_to(data_type, &DFSchema::empty())?;
+    check_shape(column, &planned.expr.to_field(&DFSchema::empty())?.1)?;
+    planned.expr = planned.expr.cast_to(column.data_type(), &DFSchema::empty())?;
     let options = RecordBatchOptions::new().with_row_count(Some(1));
     let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
     let value = planned.physical(engine)?.evaluate(&row)?.into_array(1)?;

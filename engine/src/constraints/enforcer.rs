@@ -41,6 +41,11 @@ impl Enforcer {
         }
     }
 
+    /// Whether it has anything to look for in the rows.
+    pub fn has_rules(&self) -> bool {
+        !self.rules.checks.is_empty() || !self.rules.keys.is_empty()
+    }
+
     /// `batch` has the table's columns in their order.
     pub fn see(&mut self, batch: &RecordBatch) -> Result<(), EngineError> {
         let rules = Arc::clone(&self.rules);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::Field;
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Case, EmptyRelation, Expr, ExprSchemable, Extension, Filter, LogicalPlan, Projection, lit};
@@ -12,7 +13,10 @@ use super::node::{ChangeRows, Operation, What};
 use super::select::{Finder, Item, query_of};
 use super::target::Target;
 use crate::error::EngineError;
+use crate::kernels::arrays::shape_of;
+use crate::optimizer::with_shapes;
 use crate::scan::row_id::ROW_ID;
+use crate::write::check_shape;
 
 /// What becomes of rows of one kind. Of the clauses whose kind and condition fit, the first decides.
 #[derive(Debug, Clone, PartialEq)]
@@ -199,6 +203,7 @@ impl Wanted {
                     if let Expr::Placeholder(Placeholder { field: unknown @ None, .. }) = &mut expr {
                         *unknown = Some(Arc::new(field.clone()));
                     }
+                    check_value(field, &expr, schema)?;
                     expr.cast_to(data_type, schema)?
                 }
             }))
@@ -260,6 +265,14 @@ impl Wanted {
     /// A column of the target in the query.
     fn column(&self, name: &str) -> Column {
         Column::new(Some(self.target.qualifier()), name)
+    }
+}
+
+/// Whether a value may go into a column of tensors: one of another shape is of the same type.
+fn check_value(field: &Field, value: &Expr, schema: &DFSchema) -> Result<(), EngineError> {
+    match shape_of(field) {
+        Some(_) => check_shape(field, &with_shapes(value.clone(), schema)?.data.to_field(schema)?.1),
+        None => Ok(()),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Arithmetic that fails instead of wrapping: DataFusion's own lets integers and sums overflow silently. And one NaN, where
-//! processors know many.
+//! Arithmetic that fails instead of wrapping: DataFusion's own lets integers and sums overflow silently. One NaN, where
+//! processors know many. And casts that Arrow does wrongly.
 
 mod arithmetic;
 mod delegate;
@@ -7,14 +7,24 @@ mod extreme;
 mod fixed_list;
 mod float;
 mod float_results;
+mod nearest_floats;
 mod overflow;
 mod rule;
 mod sum;
 mod sum_state;
 
+use arrow::datatypes::FieldRef;
+use datafusion::logical_expr::ScalarUDF;
+
 pub(crate) use delegate::described_by_inner;
-pub use fixed_list::cast_of_lists;
-pub(crate) use fixed_list::FixedLists;
+pub(crate) use fixed_list::{FixedLists, flat_scalar};
 pub(crate) use float::with_one_nan;
+pub(crate) use nearest_floats::{NearestFloatsOfSubqueries, cast_nearest, cast_operand, is_nearest_floats, nearest_f32, nearest_f64, scalar_nearest};
 pub(crate) use rule::CheckedArithmetic;
 pub(crate) use sum::checked_sum;
+
+/// What a call of a function that stands in the place of a cast is as that: the field that is wanted, and whether what does
+/// not fit is NULL.
+pub fn function_as_cast(function: &ScalarUDF) -> Option<(&FieldRef, bool)> {
+    fixed_list::cast_of_lists(function).or_else(|| Some((nearest_floats::nearest_of(function)?, false)))
+}

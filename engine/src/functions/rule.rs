@@ -1,5 +1,5 @@
-//! Puts checked functions in the place of integer operators and of casts to lists of fixed size, everywhere in a plan, and
-//! has floats have one NaN.
+//! Puts checked functions in the place of integer operators and of casts to lists of fixed size and from decimals to floats,
+//! everywhere in a plan, and has floats have one NaN.
 //!
 //! It runs after the types are known and before anything is folded, so that constants, filters of
 //! scans and arguments of aggregates are all covered. DataFusion's `fail_on_overflow` would have to
@@ -21,6 +21,7 @@ use super::extreme::float_extreme;
 use super::fixed_list::fixed_list_cast;
 use super::float::{is_one_nan, one_nan};
 use super::float_results::{computes, float_result};
+use super::nearest_floats::{is_nearest_floats, with_nearest_floats};
 use crate::cancel::is_watched;
 
 #[derive(Debug)]
@@ -32,7 +33,7 @@ impl AnalyzerRule for CheckedArithmetic {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(in_plan).map(|plan| plan.data)
+        plan.transform_up_with_subqueries(|plan| in_plan(plan)?.transform_data(with_nearest_floats)).map(|plan| plan.data)
     }
 }
 
@@ -118,7 +119,7 @@ fn one_result(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 /// DOUBLE)` here, and some functions look for a constant in their arguments.
 fn calculates(expr: &Expr, schema: &DFSchema) -> bool {
     let source = match expr {
-        Expr::ScalarFunction(_) => return true,
+        Expr::ScalarFunction(call) => return !is_nearest_floats(&call.func),
         Expr::Cast(cast) if cast.field.data_type().is_floating() => &cast.expr,
         Expr::TryCast(cast) if cast.field.data_type().is_floating() => &cast.expr,
         _ => return false,

@@ -9,11 +9,12 @@ mod plain;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, new_null_array};
-use arrow::compute::{CastOptions, can_cast_types, cast, cast_with_options};
+use arrow::compute::{CastOptions, can_cast_types, cast};
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::errors::shown;
+use crate::functions::cast_nearest;
 pub(crate) use nested::find_field;
 pub(crate) use plain::{is_list, plain_schema, settled_type};
 
@@ -89,7 +90,7 @@ pub(crate) fn conform(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfi
 
 fn conform_leaf(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
     let options = CastOptions { safe: true, format_options: FormatOptions::default() };
-    let converted = cast_with_options(array, to, &options).map_err(whole)?;
+    let converted = cast_nearest(array, to, &options).map_err(whole)?;
     if converted.null_count() > array.null_count() {
         let lost = |row: &usize| converted.is_null(*row) && array.is_valid(*row);
         if let Some(row) = (0..array.len()).find(lost) {

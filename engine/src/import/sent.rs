@@ -112,7 +112,7 @@ fn options(
 }
 
 /// What messages call the rows.
-const ROWS: &str = "the rows sent";
+const ROWS: &str = "what was sent";
 
 struct SentRows {
     /// As they come.

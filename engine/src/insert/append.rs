@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
-use arrow::compute::{CastOptions, SortColumn, SortOptions, cast_with_options, lexsort_to_indices, take_record_batch};
+use arrow::compute::{CastOptions, SortColumn, SortOptions, lexsort_to_indices, take_record_batch};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use datafusion::common::TableReference;
@@ -13,7 +13,7 @@ use tracing::Instrument;
 use super::target::Target;
 use crate::dml::Retry;
 use crate::error::EngineError;
-use crate::functions::{FixedLists, with_one_nan};
+use crate::functions::{FixedLists, cast_nearest, with_one_nan};
 use crate::output::StatementKind;
 use crate::queries::Query;
 use crate::session::Session;
@@ -113,7 +113,7 @@ fn declared_rows(target: &Target, rows: &RecordBatch) -> Result<RecordBatch, Eng
         if let Some(lists) = FixedLists::of(column, field) {
             return Ok(lists?);
         }
-        Ok(with_one_nan(&cast_with_options(column, field.data_type(), &options).map_err(StoreError::from)?))
+        Ok(with_one_nan(&cast_nearest(column, field.data_type(), &options).map_err(StoreError::from)?))
     });
     let columns = columns.collect::<Result<Vec<_>, EngineError>>()?;
     Ok(RecordBatch::try_new(declared, columns).map_err(StoreError::from)?)

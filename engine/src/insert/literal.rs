@@ -11,6 +11,8 @@ use arrow::datatypes::{
     i256,
 };
 
+use crate::functions::{nearest_f32, nearest_f64};
+
 /// Digits that every decimal of 128 bits holds.
 const DIGITS_MAX: usize = 38;
 
@@ -76,8 +78,8 @@ pub fn column<'a>(declared: &DataType, literals: impl ExactSizeIterator<Item = &
         DataType::UInt16 => integers::<UInt16Type>(literals),
         DataType::UInt32 => integers::<UInt32Type>(literals),
         DataType::UInt64 => integers::<UInt64Type>(literals),
-        DataType::Float32 => numbers::<Float32Type>(literals, |integer| integer as f32),
-        DataType::Float64 => numbers::<Float64Type>(literals, |integer| integer as f64),
+        DataType::Float32 => numbers::<Float32Type>(literals, |integer| integer as f32, nearest_f32),
+        DataType::Float64 => numbers::<Float64Type>(literals, |integer| integer as f64, nearest_f64),
         DataType::Decimal128(precision, scale) => decimals(literals, *precision, *scale),
         DataType::Utf8 => Some(Arc::new(StringArray::from(texts(literals)?))),
         DataType::Utf8View => Some(Arc::new(StringViewArray::from(texts(literals)?))),
@@ -107,14 +109,14 @@ where
     Some(Arc::new(PrimitiveArray::<T>::from_iter(values?)))
 }
 
-fn numbers<'a, T: ArrowPrimitiveType>(literals: impl Iterator<Item = &'a Literal>, whole: impl Fn(i64) -> T::Native) -> Option<ArrayRef> {
+fn numbers<'a, T: ArrowPrimitiveType>(
+    literals: impl Iterator<Item = &'a Literal>,
+    whole: impl Fn(i64) -> T::Native,
+    nearest: impl Fn(i128, i8) -> T::Native,
+) -> Option<ArrayRef> {
     let values = each(literals, |literal| match literal {
         Literal::Integer(value) => Some(whole(*value)),
-        Literal::Decimal { unscaled, scale } => {
-            let decimal = Decimal128Array::from(vec![*unscaled]).with_precision_and_scale(DIGITS_MAX as u8, *scale as i8).ok()?;
-            let number = converted(Arc::new(decimal), &T::DATA_TYPE)?;
-            number.as_any().downcast_ref::<PrimitiveArray<T>>().map(|number| number.value(0))
-        }
+        Literal::Decimal { unscaled, scale } => Some(nearest(*unscaled, i8::try_from(*scale).ok()?)),
         _ => None,
     });
     Some(Arc::new(PrimitiveArray::<T>::from_iter(values?)))

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use arrow::buffer::NullBuffer;
-use arrow::compute::cast;
+use arrow::compute::CastOptions;
 use arrow::datatypes::{ArrowNativeType, DataType, Field, Float32Type, Float64Type};
 use datafusion::common::{DataFusionError, Result, ScalarValue};
 
 use crate::error::EngineError;
+use crate::functions::cast_nearest;
 use crate::sql::declared_name;
 
 pub const TENSOR: &str = "arrow.fixed_shape_tensor";
@@ -228,7 +229,7 @@ pub fn matrix_of_lists(array: &dyn Array, row: usize, function: &str) -> Result<
             let found = format!("list {} has {} numbers where the first has {expected}", at + 1, numbers.len());
             return Err(refused(format!("{function} takes lists of one length, and {found}"), None));
         }
-        let numbers = cast(&numbers, &DataType::Float64)?;
+        let numbers = cast_nearest(&numbers, &DataType::Float64, &CastOptions::default())?;
         let numbers = numbers.as_primitive::<Float64Type>();
         if numbers.null_count() > 0 {
             return Err(refused(format!("{function} takes lists of numbers, and list {} has a NULL", at + 1), None));

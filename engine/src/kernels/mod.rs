@@ -3,7 +3,7 @@
 pub(crate) mod aggregate;
 pub(crate) mod arrays;
 pub(crate) mod cluster;
-pub(crate) mod held;
+pub(crate) mod gather;
 pub(crate) mod matrix;
 pub(crate) mod nearest;
 pub(crate) mod numeric;

@@ -11,7 +11,7 @@ use datafusion::catalog::Session;
 use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 use pmem_store::Mode;
 
-use crate::catalog::{CATALOG, CatalogHandle};
+use crate::catalog::StoreCatalog;
 use crate::error::EngineError;
 
 /// `SET precopy`.
@@ -87,10 +87,7 @@ pub(crate) fn is_staged(precopy: Precopy, input: &Input) -> bool {
 
 /// Whether the files of the session's store are persistent memory.
 pub(crate) fn is_persistent(session: &dyn Session) -> bool {
-    let state = session.as_any().downcast_ref::<datafusion::execution::SessionState>();
-    let catalog = state.and_then(|state| state.catalog_list().catalog(CATALOG));
-    let handle = catalog.as_ref().and_then(|catalog| catalog.downcast_ref::<CatalogHandle>());
-    handle.is_some_and(|handle| handle.0.write_scope().store().mode() == Mode::Dax)
+    StoreCatalog::of(session).is_some_and(|catalog| catalog.write_scope().store().mode() == Mode::Dax)
 }
 
 /// The most that may be held of a pool, in bytes.

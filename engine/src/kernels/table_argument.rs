@@ -11,7 +11,7 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::Expr;
 use futures::FutureExt;
 
-use crate::catalog::{CATALOG, CatalogHandle, TEMP};
+use crate::catalog::{StoreCatalog, TEMP};
 use crate::error::EngineError;
 
 /// The table that the argument at `position` (from 0) names: `'t'`, `'schema.t'` or `'"T"'`. Letters are folded as in FROM;
@@ -66,9 +66,7 @@ fn lookup(state: &SessionState, reference: TableReference, function: &str) -> Re
 
 /// As in FROM, a name without a schema means the session's volatile table where there is one.
 fn where_it_is(state: &SessionState, reference: TableReference) -> TableReference {
-    let catalog = state.catalog_list().catalog(CATALOG);
-    let handle = catalog.as_ref().and_then(|catalog| catalog.downcast_ref::<CatalogHandle>());
-    match handle.is_some_and(|handle| handle.0.volatile().named(&reference).is_some()) {
+    match StoreCatalog::of(state).is_some_and(|catalog| catalog.volatile().named(&reference).is_some()) {
         true => TableReference::partial(TEMP, reference.table()),
         false => reference,
     }

@@ -20,7 +20,12 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn set(&self) {
+    /// An error that nobody sees once it is set: whoever waited is gone.
+    pub fn check(&self) -> Result<()> {
+        if self.is_set() { Err(EngineError::Cancelled.into_datafusion()) } else { Ok(()) }
+    }
+
+    pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }

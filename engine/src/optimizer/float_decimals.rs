@@ -22,6 +22,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 
+pub use types::{fields_of, with_field};
+
 const TYPE_COERCION: &str = "type_coercion";
 
 #[derive(Debug, Default)]

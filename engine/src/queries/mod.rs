@@ -27,5 +27,6 @@ pub(crate) use placed::{Placed, reads_system_alone};
 pub(crate) use query::{Held, Query};
 pub(crate) use queue::Limits;
 pub(crate) use registry::{Entry, Queries, Shown};
+pub use registry::StatementCounts;
 pub use totals::{Outcome, StatementEnd};
 pub(crate) use whose::Whose;

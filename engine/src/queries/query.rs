@@ -181,6 +181,10 @@ impl Query {
         self.has_begun.store(true, Ordering::Relaxed);
     }
 
+    pub fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
+    }
+
     pub fn exempt(&self) {
         self.is_exempt.store(true, Ordering::Relaxed);
     }
@@ -199,8 +203,7 @@ impl Query {
         if self.turn.waiting_since.lock().is_some() {
             return State::Queued;
         }
-        let has_begun = self.has_begun.load(Ordering::Relaxed);
-        match (self.is_held(), has_begun) {
+        match (self.is_held(), self.has_begun()) {
             (true, false) => State::Unread,
             (true, true) if self.is_unread(Duration::ZERO, Instant::now()) => State::Unread,
             (false, false) => State::Planning,

@@ -129,6 +129,14 @@ impl Queue {
         again
     }
 
+    /// Whether it could go on at once in its place. Who needs none holds none.
+    pub fn holds_place(&self, query: &Query) -> bool {
+        match self.limits.queries_max {
+            Some(_) if !query.is_exempt() => self.state.lock().placed.contains_key(&query.id),
+            _ => false,
+        }
+    }
+
     /// The numbers of those that wait, in the order in which their turns would come.
     pub fn order(&self) -> Vec<u64> {
         let state = self.state.lock();

@@ -33,6 +33,17 @@ pub struct Queries {
     observer: OnceLock<Observer>,
 }
 
+/// How many statements there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StatementCounts {
+    /// They wait for their turn.
+    pub queued: u64,
+    /// They work, or keep a place to go on in.
+    pub running: u64,
+    /// They have a result that nobody reads, and no place.
+    pub unread: u64,
+}
+
 /// What is shown of a statement.
 pub struct Shown {
     pub query: Arc<Query>,
@@ -94,10 +105,18 @@ impl Queries {
         running.into_iter().map(shown).collect()
     }
 
-    /// How many wait for their turn, and how many others there are.
-    pub fn counts(&self) -> (u64, u64) {
-        let (all, queued) = (self.running.lock().len(), self.queue.order().len());
-        (queued as u64, all.saturating_sub(queued) as u64)
+    /// How many there are of each kind.
+    pub fn counts(&self) -> StatementCounts {
+        let all: Vec<Arc<Query>> = self.running.lock().values().cloned().collect();
+        let mut counts = StatementCounts::default();
+        for query in all {
+            match query.state() {
+                State::Queued => counts.queued += 1,
+                State::Unread if !self.queue.holds_place(&query) => counts.unread += 1,
+                _ => counts.running += 1,
+            }
+        }
+        counts
     }
 
     pub fn find(&self, id: u64) -> Option<Arc<Query>> {

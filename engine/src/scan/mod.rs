@@ -3,12 +3,14 @@
 
 mod conjunct;
 mod filter;
+mod float_bounds;
 mod integer_set;
 mod metrics;
 mod offset;
 mod ordering;
 mod part;
 mod partition;
+mod projection;
 mod pruning;
 pub(crate) mod row_id;
 mod selection;
@@ -21,4 +23,5 @@ mod tests;
 
 pub use source::StoreScan;
 pub(crate) use part::Part;
+pub(crate) use projection::projected_columns;
 pub(crate) use statistics::{TableStatistics, open_parts, statistics_of_some, table_statistics};

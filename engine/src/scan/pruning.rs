@@ -10,6 +10,7 @@ use datafusion::common::{Column, Result, ScalarValue};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 
+use super::float_bounds::{FloatColumn, with_float_columns};
 use super::part::Part;
 
 /// Values of an IN list, or of a join's build side, that are compared with each zone's bounds.
@@ -19,23 +20,25 @@ const IN_LIST_MAX: usize = 256;
 #[derive(Debug)]
 pub struct ZonePruner {
     predicate: PruningPredicate,
+    floats: Vec<FloatColumn>,
 }
 
 impl ZonePruner {
     /// None where the filter says nothing about bounds.
     pub fn new(filter: &Arc<dyn PhysicalExpr>, physical: &SchemaRef) -> Option<ZonePruner> {
+        let (filter, floats, schema) = with_float_columns(filter, physical).ok()?;
         let predicate = PruningPredicateBuilder::new()
-            .with_file_schema(Arc::clone(physical))
+            .with_file_schema(schema)
             .with_max_in_list_size(IN_LIST_MAX)
-            .try_build(Arc::clone(filter))
+            .try_build(filter)
             .ok()?;
-        (!predicate.always_true()).then_some(ZonePruner { predicate })
+        (!predicate.always_true()).then_some(ZonePruner { predicate, floats })
     }
 
     /// One entry per zone of the part: whether it must be read.
     pub fn keep(&self, part: &Part, physical: &SchemaRef) -> Result<Vec<bool>> {
         // Bounds of rows that other conditions exclude may not fit a cast: then nothing is pruned.
-        let kept = self.predicate.prune(&Zones { part, physical });
+        let kept = self.predicate.prune(&Zones { part, physical, floats: &self.floats });
         Ok(kept.unwrap_or_else(|_| vec![true; part.zone_count()]))
     }
 }
@@ -43,28 +46,40 @@ impl ZonePruner {
 struct Zones<'a> {
     part: &'a Part,
     physical: &'a SchemaRef,
+    floats: &'a [FloatColumn],
 }
 
 impl Zones<'_> {
-    fn index(&self, column: &Column) -> Option<usize> {
-        self.physical.index_of(&column.name).ok()
+    /// The column that has the statistics, and as what floats it is looked at.
+    fn find(&self, column: &Column) -> Option<(usize, Option<&FloatColumn>)> {
+        match self.floats.iter().find(|floats| floats.name == column.name) {
+            Some(floats) => Some((floats.source, Some(floats))),
+            None => Some((self.physical.index_of(&column.name).ok()?, None)),
+        }
     }
 
     /// Bounds, where the column has an order.
-    fn bound(&self, column: &Column, pick: impl Fn(&pmem_store::segment::ZoneColumn) -> &ArrayRef) -> Option<ArrayRef> {
-        let index = self.index(column)?;
-        let bound = pick(self.part.zones(index)?);
-        (bound.data_type() == self.physical.field(index).data_type()).then(|| Arc::clone(bound))
+    fn bound(&self, column: &Column, is_least: bool) -> Option<ArrayRef> {
+        let (index, floats) = self.find(column)?;
+        let zones = self.part.zones(index)?;
+        let bound = if is_least { &zones.min } else { &zones.max };
+        if bound.data_type() != self.physical.field(index).data_type() {
+            return None;
+        }
+        match floats {
+            Some(floats) => floats.bound(bound, is_least).ok(),
+            None => Some(Arc::clone(bound)),
+        }
     }
 }
 
 impl PruningStatistics for Zones<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.bound(column, |zones| &zones.min)
+        self.bound(column, true)
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.bound(column, |zones| &zones.max)
+        self.bound(column, false)
     }
 
     fn num_containers(&self) -> usize {
@@ -72,7 +87,7 @@ impl PruningStatistics for Zones<'_> {
     }
 
     fn null_counts(&self, column: &Column) -> Option<ArrayRef> {
-        let index = self.index(column)?;
+        let (index, _) = self.find(column)?;
         // NULLs of deleted rows count: there may be fewer, and no zone is pruned for having some.
         Some(Arc::new(self.part.zones(index)?.null_count.clone()))
     }

@@ -8,9 +8,11 @@ use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{
-    BinaryExpr, CastExpr, Column, DynamicFilterPhysicalExpr, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal, NotExpr,
+    BinaryExpr, Column, DynamicFilterPhysicalExpr, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr, Literal, NotExpr,
 };
 use std::sync::Arc;
+
+use crate::functions::cast_operand;
 
 const UNKNOWN: f64 = 0.2;
 const LIKE_PREFIX: f64 = 0.05;
@@ -113,8 +115,8 @@ fn comparison<'a>(binary: &BinaryExpr, statistics: &'a Statistics) -> Option<(&'
 }
 
 fn column_index(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
-    if let Some(cast) = expr.downcast_ref::<CastExpr>() {
-        return column_index(cast.expr());
+    if let Some(operand) = cast_operand(expr) {
+        return column_index(operand);
     }
     expr.downcast_ref::<Column>().map(Column::index)
 }

@@ -30,6 +30,7 @@ use super::offset::{self, Offset};
 use super::ordering::{project_ordering, table_ordering};
 use super::part::Part;
 use super::partition::{Unit, divide, each_alone};
+use super::projection::projected_columns;
 use super::row_id::with_row_id;
 use super::selectivity::selectivity;
 use super::statistics::TableStatistics;
@@ -309,17 +310,8 @@ impl DataSource for StoreScan {
     }
 
     fn try_swapping_with_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn DataSource>>> {
-        let columns: Option<Vec<usize>> = projection
-            .iter()
-            .map(|projected| {
-                let column = projected.expr.downcast_ref::<Column>()?;
-                (column.name() == projected.alias).then(|| self.projection[column.index()])
-            })
-            .collect();
-        Ok(match columns {
-            Some(columns) => Some(Arc::new(self.with_projection(columns)?)),
-            None => None,
-        })
+        let Some(columns) = projected_columns(&self.projection, projection) else { return Ok(None) };
+        Ok(Some(Arc::new(self.with_projection(columns)?)))
     }
 
     fn try_pushdown_filters(

@@ -24,20 +24,21 @@ use crate::stack::deep;
 const BROKE_OFF: &str = "planning it broke off";
 
 impl Session {
-    /// As `execute`, of a statement whose plan `build` makes. `text` is what lists and the audit show of it: one line, without
-    /// secrets. Only plans that read are taken.
-    pub async fn execute_plan_of<B, F>(&self, text: &str, binding: &Binding, build: B) -> Result<QueryOutput, EngineError>
+    /// As `execute`, of a statement whose plan `build` makes of so many bytes. `text` is what lists and the audit show of it: one line,
+    /// without secrets. Only plans that read are taken.
+    pub async fn execute_plan_of<B, F>(&self, text: &str, size_bytes: usize, binding: &Binding, build: B) -> Result<QueryOutput, EngineError>
     where
         B: FnOnce(Arc<PlanContext>) -> F,
         F: Future<Output = Result<LogicalPlan, EngineError>>,
     {
-        self.run_plan_of(text, binding, build, None).await
+        self.run_plan_of(text, size_bytes, binding, build, None).await
     }
 
     /// The same with the values of a row of `parameters` for the plan's parameters, in the order of its columns.
     pub async fn execute_plan_with<B, F>(
         &self,
         text: &str,
+        size_bytes: usize,
         binding: &Binding,
         build: B,
         parameters: &RecordBatch,
@@ -48,8 +49,8 @@ impl Session {
         F: Future<Output = Result<LogicalPlan, EngineError>>,
     {
         match parameters.num_columns() {
-            0 => self.run_plan_of(text, binding, build, None).await,
-            _ => self.run_plan_of(text, binding, build, Some(values_of(parameters, row)?)).await,
+            0 => self.run_plan_of(text, size_bytes, binding, build, None).await,
+            _ => self.run_plan_of(text, size_bytes, binding, build, Some(values_of(parameters, row)?)).await,
         }
     }
 
@@ -80,7 +81,7 @@ impl Session {
         let context = running.plan_context(binding);
         // SQL that cannot be planned is a fault of ours, in the words of one.
         let done = unbroken(async move { catalog::planning(work(context)).await }, || EngineError::internal(BROKE_OFF));
-        let done = self.in_time(deep(done)).await;
+        let done = self.in_time(deep(usize::MAX, done)).await;
         self.catalog.rest();
         done
     }
@@ -89,6 +90,7 @@ impl Session {
     async fn run_plan_of<B, F>(
         &self,
         text: &str,
+        size_bytes: usize,
         binding: &Binding,
         build: B,
         values: Option<Vec<ScalarAndMetadata>>,
@@ -101,7 +103,8 @@ impl Session {
         let query = entry.query();
         let run = async {
             let running = self.begin(text, query)?;
-            let done = query.gate.until_stopped(deep(guarded(self.planned_elsewhere(running, binding, build, values)))).await;
+            let planned = guarded(self.planned_elsewhere(running, binding, build, values));
+            let done = query.gate.until_stopped(deep(size_bytes, planned)).await;
             self.catalog.rest();
             if done.is_err() {
                 self.transaction.fail();

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::metadata::{FieldMetadata, ScalarAndMetadata};
 use datafusion::common::{ParamValues, ScalarValue};
-use datafusion::logical_expr::{Expr, LogicalPlan, Prepare, Statement as PlanStatement};
+use datafusion::logical_expr::{Analyze, Explain, Expr, LogicalPlan, PlanType, Prepare, Statement as PlanStatement, ToStringifiedPlan};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Ident};
 use tracing::Instrument;
@@ -16,6 +16,7 @@ use tracing::Instrument;
 use super::{Running, Session};
 use crate::dml::{Retry, is_change};
 use crate::error::EngineError;
+use crate::functions::{flat_scalar, scalar_nearest};
 use crate::kernels::arrays::shape_of;
 use crate::output::{QueryOutput, StatementKind};
 use crate::queries::{Query, is_kill};
@@ -55,7 +56,7 @@ impl Session {
     pub async fn describe(&self, sql: &str) -> Result<Description, EngineError> {
         let query = Query::unlisted();
         let running = self.begin(sql, &query)?;
-        let described = self.in_time(deep(self.described(&running))).await;
+        let described = self.in_time(deep(sql.len(), self.described(&running))).await;
         self.catalog.rest();
         described
     }
@@ -93,7 +94,7 @@ impl Session {
         let mut retry = Retry::new(!self.transaction.is_open());
         loop {
             let running = self.begin(sql, query)?;
-            let done = query.gate.until_stopped(deep(self.run_with(&running, values.clone()))).await;
+            let done = query.gate.until_stopped(deep(sql.len(), self.run_with(&running, values.clone()))).await;
             self.catalog.rest();
             let error = match done {
                 Ok(output) => return Ok(output),
@@ -172,7 +173,10 @@ impl Session {
         self.check_not_failed()?;
         let statement = match running.parsed()? {
             Parsed::Statement(statement) if takes_parameters(&statement) => *statement,
-            _ => return Err(EngineError::unsupported("parameters in this statement", Some("write the values into the statement"))),
+            _ => {
+                let hint = Some("queries, statements that change rows, and EXPLAIN of these take them; write the values into others");
+                return Err(EngineError::unsupported("a statement of this kind with parameters", hint));
+            }
         };
         let plan = filled(running.prepared(statement).await?, values)?;
         running.query(&plan).await
@@ -196,22 +200,64 @@ pub(super) fn filled(prepared: Prepare, values: Vec<ScalarAndMetadata>) -> Resul
     if fields.len() != values.len() {
         return Err(wrong_count(fields.len(), values.len()));
     }
-    let is_query = !changes_rows(&prepared.input);
+    let is_query = !changes_rows(explained(&prepared.input));
     let values = values.into_iter().zip(&fields).map(|(value, field)| fitted(value, field, is_query));
     let values = values.collect::<Result<Vec<_>, _>>()?;
-    Ok(Arc::unwrap_or_clone(prepared.input).replace_params_with_values(&ParamValues::List(values))?)
+    Ok(match Arc::unwrap_or_clone(prepared.input).replace_params_with_values(&ParamValues::List(values))? {
+        LogicalPlan::Explain(explain) => {
+            let stringified_plans = vec![explain.plan.to_stringified(PlanType::InitialLogicalPlan)];
+            LogicalPlan::Explain(Explain { stringified_plans, ..explain })
+        }
+        plan => plan,
+    })
+}
+
+/// The plan that an EXPLAIN is about; another one is itself.
+fn explained(plan: &LogicalPlan) -> &LogicalPlan {
+    match plan {
+        LogicalPlan::Explain(explain) => &explain.plan,
+        LogicalPlan::Analyze(analyze) => &analyze.input,
+        plan => plan,
+    }
 }
 
 impl Running {
     /// Planned as PREPARE plans it, so that parameters have the types of what they stand beside.
     pub(super) async fn prepared(&self, statement: Statement) -> Result<Prepare, EngineError> {
-        let Statement::Statement(statement) = statement else { return Err(EngineError::internal("no SQL statement")) };
-        let name = Ident::with_quote('"', "statement");
-        let prepare = ast::Statement::Prepare { name, data_types: Vec::new(), statement };
-        match self.plan(Statement::Statement(Box::new(prepare))).await? {
-            LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => Ok(prepare),
-            other => Err(EngineError::internal(format!("{} is no prepared statement", other.display()))),
+        // What is explained is prepared, since EXPLAIN has options that PREPARE cannot say.
+        let statement = match statement {
+            Statement::Explain(mut explain) => {
+                explain.statement = Box::new(as_prepare(*explain.statement)?);
+                Statement::Explain(explain)
+            }
+            statement => as_prepare(statement)?,
+        };
+        match self.plan(statement).await? {
+            LogicalPlan::Explain(explain) => {
+                let prepare = prepare_in(&explain.plan)?;
+                let plan = Arc::clone(&prepare.input);
+                Ok(Prepare { input: Arc::new(LogicalPlan::Explain(Explain { plan, ..explain })), ..prepare })
+            }
+            LogicalPlan::Analyze(analyze) => {
+                let prepare = prepare_in(&analyze.input)?;
+                let input = Arc::clone(&prepare.input);
+                Ok(Prepare { input: Arc::new(LogicalPlan::Analyze(Analyze { input, ..analyze })), ..prepare })
+            }
+            plan => prepare_in(&plan),
         }
+    }
+}
+
+fn as_prepare(statement: Statement) -> Result<Statement, EngineError> {
+    let Statement::Statement(statement) = statement else { return Err(EngineError::internal("no SQL statement")) };
+    let name = Ident::with_quote('"', "statement");
+    Ok(Statement::Statement(Box::new(ast::Statement::Prepare { name, data_types: Vec::new(), statement })))
+}
+
+fn prepare_in(plan: &LogicalPlan) -> Result<Prepare, EngineError> {
+    match plan {
+        LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => Ok(prepare.clone()),
+        other => Err(EngineError::internal(format!("{} is no prepared statement", other.display()))),
     }
 }
 
@@ -235,11 +281,12 @@ fn of_tensor(field: &Field) -> Option<FieldMetadata> {
 }
 
 fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result<ScalarValue, EngineError> {
+    let value = flat_scalar(&value, field)?.unwrap_or(value);
     let wanted = field.data_type();
     if *wanted == DataType::Null || value.data_type() == *wanted {
         return Ok(value);
     }
-    match value.cast_to(wanted) {
+    match scalar_nearest(&value, wanted) {
         Ok(cast) if cast.cast_to(&value.data_type()).is_ok_and(|back| back == value) => Ok(cast),
         Ok(_) => Ok(value),
         // One that is too great for the type.
@@ -248,9 +295,16 @@ fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result<Sca
     }
 }
 
-/// Queries and statements that change rows.
+/// Queries and statements that change rows, and EXPLAIN of these.
 pub(super) fn takes_parameters(statement: &Statement) -> bool {
-    let Statement::Statement(statement) = statement else { return false };
+    let statement = match statement {
+        Statement::Statement(statement) => statement,
+        Statement::Explain(explain) => match explain.statement.as_ref() {
+            Statement::Statement(statement) => statement,
+            _ => return false,
+        },
+        _ => return false,
+    };
     matches!(
         statement.as_ref(),
         ast::Statement::Query(_)

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
-use arrow::compute::{CastOptions, cast_with_options};
+use arrow::compute::CastOptions;
 use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
 use datafusion::common::TableReference;
 use datafusion::sql::parser::Statement;
@@ -15,7 +15,7 @@ use super::Session;
 use super::parameters::{parameter_fields, takes_parameters, wrong_count};
 use crate::constraints::identifier;
 use crate::error::EngineError;
-use crate::functions::FixedLists;
+use crate::functions::{FixedLists, cast_nearest};
 use crate::import::{IfExists, IfMissing, IngestTarget};
 use crate::output::StatementKind;
 use crate::queries::Query;
@@ -40,7 +40,7 @@ impl Session {
 
     async fn run_rows(&self, query: &Arc<Query>, sql: &str, parameters: &RecordBatch) -> Result<u64, EngineError> {
         let running = self.begin(sql, query)?;
-        let rows = query.gate.until_stopped(deep(self.plain_insert(&running, parameters))).await;
+        let rows = query.gate.until_stopped(deep(sql.len(), self.plain_insert(&running, parameters))).await;
         self.catalog.rest();
         match rows {
             Ok(None) => {}
@@ -149,7 +149,8 @@ impl Drop for Unfinished<'_> {
 }
 
 fn is_plain_query(statement: &Statement) -> bool {
-    let Statement::Statement(statement) = statement else { return false };
+    // EXPLAIN is none that changes rows, whatever it is about.
+    let Statement::Statement(statement) = statement else { return true };
     // `WITH … UPDATE` is a query to the parser.
     let ast::Statement::Query(query) = statement.as_ref() else { return false };
     !matches!(query.body.as_ref(), SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_))
@@ -186,7 +187,7 @@ fn as_wanted(array: &ArrayRef, field: &Field) -> Result<ArrayRef, EngineError> {
         return Ok(lists?);
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    cast_with_options(array, field.data_type(), &options).map_err(|error| {
+    cast_nearest(array, field.data_type(), &options).map_err(|error| {
         let message = format!("a value of {} is no {}: {}", field.name(), column_type_name(field), sql::in_sql_words(&error.to_string()));
         EngineError::Sql { message, position: None, hint: None }
     })

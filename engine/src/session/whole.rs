@@ -28,7 +28,7 @@ impl Session {
     pub async fn read_whole(&self, text: &str, schema: &str, table: &str, version: Option<u64>) -> Result<QueryOutput, EngineError> {
         let names = [schema.to_string(), table.to_string()];
         let binding = Binding { version, ..Binding::default() };
-        self.execute_plan_of(text, &binding, move |context| async move { whole(&context, &names).await }).await
+        self.execute_plan_of(text, text.len(), &binding, move |context| async move { whole(&context, &names).await }).await
     }
 
     /// The columns of the same; nothing runs.

@@ -19,6 +19,9 @@ use super::sql_types::type_metadata;
 use super::table_options::set_options;
 use super::volatile_table::create_volatile;
 use crate::access::Privilege;
+use crate::dml::count;
+use crate::kernels::matrix::Place;
+use crate::switches::switches;
 use crate::constraints::{ColumnClauses, Declared, column_clauses, default_value, table_constraint};
 use super::plan::with_column_list;
 use crate::error::{EngineError, nearest};
@@ -102,9 +105,19 @@ async fn create_from(running: &Running, command: CreateMemoryTable, key: Vec<Key
         return Ok(None);
     }
     let input = sorted(input, &target.cluster_key)?;
-    let stream = running.execute_plan(&input).await?;
-    let writer = RowWriter::new(&running.catalog.write_scope(), target)?.write_all(stream).await?;
-    Ok(Some(writer.commit("CREATE TABLE AS").await?))
+    Ok(Some(filled(running, &input, target).await?.commit("CREATE TABLE AS").await?))
+}
+
+/// The table with the rows of the query, which are made in it where they can be.
+async fn filled(running: &Running, input: &LogicalPlan, target: WriteTarget) -> Result<RowWriter, EngineError> {
+    let physical = running.physical_plan(input).await?;
+    let place = Place::new(RowWriter::new(&running.catalog.write_scope(), target)?);
+    let is_allowed = switches(running.state.config_options()).results_in_place;
+    let Some(placed) = is_allowed.then(|| place.filled_by(&physical)).flatten() else {
+        return place.take()?.write_all(running.execute_physical(input, physical)?).await;
+    };
+    count(running.execute_physical(input, placed)?).await?;
+    place.take()
 }
 
 /// The table with its defaults and constraints.
@@ -123,7 +136,7 @@ fn drafted(running: &Running, table: &str, input: &Schema, said: Said) -> Result
     for (column, clauses) in draft.columns.iter_mut().zip(said.clauses) {
         if let Some(sql) = clauses.default {
             // Refused here rather than with the first row.
-            default_value(&running.engine, &sql, column.field.data_type()).map_err(|error| running.located(error))?;
+            default_value(&running.engine, &sql, &column.field).map_err(|error| running.located(error))?;
             column.info.default_sql = Some(sql);
         }
         declared.extend(clauses.constraints);

@@ -7,6 +7,7 @@ use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord};
 use crate::access::Privilege;
 use crate::catalog::{CATALOG, EXTERNAL, TEMP, VIEW};
 use crate::error::{EngineError, nearest};
+use super::tokens::tokenize;
 use super::versions::spell_out;
 use crate::session::Running;
 use crate::system::SYSTEM;
@@ -78,7 +79,9 @@ pub fn check_new_view(running: &Running, view: &ViewRecord, or_replace: bool) ->
 /// The query of a CREATE VIEW statement, with the view's column names in it.
 fn view_query(definition: &str) -> Result<String, EngineError> {
     use datafusion::sql::sqlparser::{ast, dialect::GenericDialect, parser::Parser};
-    let mut parsed = Parser::parse_sql(&GenericDialect {}, definition)
+    let dialect = GenericDialect {};
+    let mut parsed = tokenize(definition, &dialect)
+        .and_then(|tokens| Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements())
         .map_err(|error| EngineError::internal(format!("a view's text cannot be read again: {error}")))?;
     match parsed.pop() {
         Some(ast::Statement::CreateView(mut view)) => {

@@ -6,7 +6,8 @@ use datafusion::common::{DataFusionError, TableReference};
 use datafusion::execution::SessionState;
 use pmem_store::DEFAULT_NAMESPACE;
 
-use super::locate::{locate, place_of};
+use super::function_error::FunctionError;
+use super::locate::{locate, place_of, place_of_number, place_of_text};
 use super::versions::base_name;
 use crate::catalog::StoreCatalog;
 use crate::error::{EngineError, nearest};
@@ -14,17 +15,28 @@ use crate::system::{SYSTEM, system_listing};
 
 pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error: DataFusionError) -> EngineError {
     let place = locate(sql, &error);
+    if let Some(wrong) = FunctionError::of(&error) {
+        let called = name_in(sql, state, &wrong.name);
+        return wrong.said(called.as_ref().map(|(name, _)| name.as_str()), called.as_ref().map(|(_, place)| *place).or(place));
+    }
     let error = match EngineError::from(error) {
         EngineError::Sql { message, position, hint } => {
             if let Some(table) = quoted(&message, "table '", "' not found") {
                 no_table(sql, catalog, table)
+            } else if let Some(function) = quoted(&message, "there is no function \"", "\"").filter(|name| is_window_function(state, name)) {
+                let hint = Some(format!("write {function}(…) OVER (ORDER BY …)"));
+                EngineError::Sql { message: format!("{function} is computed over a window"), position: place_of(sql, function), hint }
             } else if let Some(function) = quoted(&message, "there is no function \"", "\"") {
                 let hint = near_function(state, function).or(hint);
                 EngineError::Sql { message, position, hint }
             } else {
-                EngineError::Sql { message, position, hint }
+                placed(sql, message, position, hint)
             }
         }
+        EngineError::Execution { message, hint } => match placed(sql, message, None, hint) {
+            EngineError::Sql { message, position: None, hint } => EngineError::Execution { message, hint },
+            placed => placed,
+        },
         other => other,
     };
     // The place the parser knows is better than the first word of that name.
@@ -32,6 +44,51 @@ pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error:
         EngineError::Sql { message, position, hint } => EngineError::Sql { message, position: place.or(position), hint },
         other => other,
     }
+}
+
+/// At what the message says of the statement's text: a text in quotes that is no value of a type, or the number of a column.
+fn placed(sql: &str, message: String, position: Option<usize>, hint: Option<String>) -> EngineError {
+    if let Some((clause, number, message)) = wrong_number(&message) {
+        let position = position.or_else(|| place_of_number(sql, clause, number));
+        return EngineError::Sql { message, position, hint };
+    }
+    let text = message.split('\'').nth(1);
+    let position = position.or_else(|| place_of_text(sql, text?));
+    EngineError::Sql { message, position, hint }
+}
+
+/// Of `ORDER BY 99` and `GROUP BY 99`, the clause, the number, and what is wrong with it.
+fn wrong_number(message: &str) -> Option<(&'static str, &str, String)> {
+    if message == "Order by index starts at 1 for column indexes" {
+        return Some(("ORDER", "0", "ORDER BY 0: the columns count from 1".to_string()));
+    }
+    let ordered = message.strip_prefix("Order by column out of bounds, specified: ").and_then(|rest| rest.split_once(", max: "));
+    let grouped = || message.strip_prefix("Cannot find column with position ")?.split_once(" in SELECT clause. Valid columns: 1 to ");
+    let (clause, (number, columns)) = ordered.map(|found| ("ORDER", found)).or_else(|| Some(("GROUP", grouped()?)))?;
+    let noun = if columns == "1" { "column" } else { "columns" };
+    Some((clause, number, format!("{clause} BY {number}: the query has {columns} {noun}")))
+}
+
+/// A function by the name that the statement calls it, and where.
+fn name_in(sql: &str, state: &SessionState, name: &str) -> Option<(String, usize)> {
+    let aliases = match (state.scalar_functions().get(name), state.aggregate_functions().get(name), state.window_functions().get(name)) {
+        (Some(function), ..) => function.aliases(),
+        (_, Some(function), _) => function.aliases(),
+        (.., Some(function)) => function.aliases(),
+        _ => &[],
+    };
+    // Words of SQL that become a call.
+    let words: &[&str] = match name {
+        "btrim" => &["trim"],
+        "date_part" => &["extract"],
+        _ => &[],
+    };
+    let names = std::iter::once(name).chain(aliases.iter().map(String::as_str)).chain(words.iter().copied());
+    names.filter_map(|name| Some((name.to_string(), place_of(sql, name)?))).next()
+}
+
+fn is_window_function(state: &SessionState, name: &str) -> bool {
+    state.window_functions().contains_key(name)
 }
 
 fn quoted<'a>(message: &'a str, before: &str, after: &str) -> Option<&'a str> {

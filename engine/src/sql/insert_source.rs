@@ -20,7 +20,11 @@ pub fn take_source(statement: &mut Statement) -> Result<Option<Box<Query>>, Engi
             statement => (source_of(statement), true),
         },
         Statement::Explain(explain) => match explain.statement.as_mut() {
-            Statement::Statement(statement) => (source_of(statement), false),
+            Statement::Statement(statement) => match statement.as_mut() {
+                // EXPLAIN with parameters is planned so.
+                ast::Statement::Prepare { statement, .. } => (source_of(statement), false),
+                statement => (source_of(statement), false),
+            },
             _ => (None, false),
         },
         _ => (None, false),

@@ -46,10 +46,23 @@ fn said_place(message: &str) -> Option<(u64, u64)> {
 
 /// The first identifier `name` in the text.
 pub fn place_of(sql: &str, name: &str) -> Option<usize> {
+    places(sql, |token| matches!(token, Token::Word(word) if word.value.eq_ignore_ascii_case(name)))?.next()
+}
+
+/// The text `value`, if it is written once.
+pub fn place_of_text(sql: &str, value: &str) -> Option<usize> {
+    let mut found = places(sql, |token| matches!(token, Token::SingleQuotedString(text) if text == value))?;
+    found.next().filter(|_| found.next().is_none())
+}
+
+/// The last number of these digits behind the word `keyword`.
+pub fn place_of_number(sql: &str, keyword: &str, digits: &str) -> Option<usize> {
+    let keyword = place_of(sql, keyword)?;
+    places(sql, |token| matches!(token, Token::Number(number, _) if number == digits))?.last().filter(|place| *place > keyword)
+}
+
+fn places(sql: &str, is_meant: impl Fn(&Token) -> bool) -> Option<impl Iterator<Item = usize>> {
     let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location().ok()?;
-    let found = tokens.iter().find(|token| match &token.token {
-        Token::Word(word) => word.value.eq_ignore_ascii_case(name),
-        _ => false,
-    })?;
-    Some(offset_of(sql, found.span.start.line, found.span.start.column))
+    let found = tokens.into_iter().filter(move |token| is_meant(&token.token));
+    Some(found.map(move |token| offset_of(sql, token.span.start.line, token.span.start.column)))
 }

@@ -13,6 +13,7 @@ use super::copy_to::{self, CopyTo};
 use super::into::{placed, volatile_words};
 use super::chains::check_chains;
 use super::column_list::{TableClauses, take_column_list};
+use super::from_forgotten::check_from;
 use super::locate::locate;
 use super::maintenance::{MaintenanceStatement, parse_maintenance};
 use super::merge_nothing::name_nothing;
@@ -20,7 +21,8 @@ use super::order_clause::{KeyColumn, take_alter_key, take_order_clause};
 use super::refuse::refuse_ignored;
 use super::tokens::{double_literals, number_parameters, is_word, significant, struct_types, tokenize};
 use super::versions::{self, VersionStatement};
-use crate::error::{EngineError, clean};
+use crate::error::EngineError;
+use crate::error_text::clean;
 
 /// Statements longer than this are refused before they are parsed.
 const SQL_BYTES_MAX: usize = 64 << 20;
@@ -77,6 +79,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     if let Statement::Statement(inner) = statement {
         statement = Statement::Statement(Box::new(placed(*inner)?));
     }
+    check_from(sql, &statement)?;
     refuse_ignored(&statement)?;
     if has_versions {
         versions::alias_versions(&mut statement);

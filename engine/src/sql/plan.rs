@@ -12,6 +12,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 
 use super::headers::Headers;
+use super::insert_width::{WRONG_WIDTH, wrong_width};
 use super::insert_source::{put_placeholder, take_source, with_source};
 use super::rewrite::rewrite;
 use super::unique_names::name_columns;
@@ -62,6 +63,7 @@ async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> R
     }
     let error = match state.statement_to_plan(statement.as_ref().clone()).await {
         Err(error) if is_about_names(&error) => error,
+        Err(error) if error.to_string().contains(WRONG_WIDTH) => return Err(wrong_width(state, &statement, error).await),
         result => return result,
     };
     for beside_wildcards in [false, true] {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Join, JoinConstraint, JoinOperator, Query, Select, SetExpr, SetOperator, SetQuantifier,
+    Expr, GroupByExpr, Join, JoinConstraint, JoinOperator, ObjectType, Query, Select, SetExpr, SetOperator, SetQuantifier,
     Statement as SqlStatement, TableFactor, Visit, Visitor,
 };
 
@@ -159,6 +159,10 @@ impl Visitor for Ignored {
         self.is_whole = matches!(statement, SqlStatement::Query(_));
         match statement {
             SqlStatement::Drop { names, .. } if names.len() > 1 => no("DROP of several names at once", "use a DROP for each"),
+            SqlStatement::Drop { object_type, .. } if !matches!(object_type, ObjectType::Table | ObjectType::View | ObjectType::Schema) => {
+                no(&format!("DROP {object_type}"), "tables, views and schemas can be dropped, and users and roles")
+            }
+            SqlStatement::DropFunction(_) | SqlStatement::CreateFunction(_) => no("functions of one's own", "make a view of what is computed"),
             SqlStatement::Drop { purge: true, .. } => no("DROP … PURGE", "leave PURGE out"),
             SqlStatement::Drop { temporary: true, .. } => no("DROP TEMPORARY of what is no table", "leave TEMPORARY out"),
             SqlStatement::CreateSchema { with: Some(_), .. }

@@ -2,6 +2,7 @@
 //! or DataFusion does not know, in words that they do.
 
 use datafusion::sql::sqlparser::dialect::Dialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
@@ -12,7 +13,31 @@ use crate::error::EngineError;
 pub fn tokenize(sql: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, ParserError> {
     let mut tokens = Tokenizer::new(dialect, sql).tokenize_with_location()?;
     bound_distinct_from(&mut tokens);
+    names_behind_commas(&mut tokens);
     Ok(tokens)
+}
+
+/// Words that begin a clause with BY, or a statement, and after a comma none: there they are names. The parser would take the comma for one
+/// that stands behind the last column of a list.
+const NAMES_BEHIND_COMMAS: [&str; 5] = ["CLUSTER", "DISTRIBUTE", "SORT", "TOP", "VIEW"];
+
+/// `SELECT size, cluster FROM …`. The words stay as they were written.
+fn names_behind_commas(tokens: &mut [TokenWithSpan]) {
+    let is_one = |token: &TokenWithSpan| NAMES_BEHIND_COMMAS.iter().any(|word| is_word(&token.token, word));
+    if !tokens.iter().any(is_one) {
+        return;
+    }
+    let words: Vec<usize> = significant(tokens).map(|(index, _)| index).collect();
+    for at in 1..words.len() {
+        let is_name = is_one(&tokens[words[at]])
+            && tokens[words[at - 1]].token == Token::Comma
+            && !words.get(at + 1).is_some_and(|next| is_word(&tokens[*next].token, "BY"));
+        if let Token::Word(word) = &mut tokens[words[at]].token
+            && is_name
+        {
+            word.keyword = Keyword::NoKeyword;
+        }
+    }
 }
 
 /// Numbers with an exponent are DOUBLE, as in the SQL standard; DataFusion would make decimals of

@@ -1,5 +1,6 @@
 //! Rows into the store: INSERT, CREATE TABLE AS, COPY FROM and import all go through here.
 
+mod in_place;
 mod open;
 mod rows;
 mod scope;
@@ -9,5 +10,5 @@ mod written;
 pub(crate) use open::{OpenTransaction, OpenTransactions, now_ms};
 pub(crate) use rows::{Declarations, RowWriter, Target, WriteTarget, blocking, blocking_here, check_not_null};
 pub(crate) use scope::{TransactionSlot, WriteScope, state_error};
-pub(crate) use sink::{check_shapes, insert_plan, nullable};
+pub(crate) use sink::{check_shape, check_shapes, insert_plan, nullable};
 pub(crate) use written::{FEW_BYTES, FEW_ROWS, Written, physical_rows};

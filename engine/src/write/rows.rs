@@ -45,11 +45,11 @@ pub struct Declarations {
 /// Dropped unfinished, it leaves nothing behind.
 pub struct RowWriter {
     scope: WriteScope,
-    target: WriteTarget,
+    pub(super) target: WriteTarget,
     id: TableId,
-    sink: Option<RowSink>,
-    enforcer: Option<Enforcer>,
-    rows: u64,
+    pub(super) sink: Option<RowSink>,
+    pub(super) enforcer: Option<Enforcer>,
+    pub(super) rows: u64,
 }
 
 impl RowWriter {

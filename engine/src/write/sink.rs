@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::common::{Result, not_impl_err};
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
@@ -52,18 +52,19 @@ pub fn insert_plan(
     Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
 }
 
-/// Tensors of as many elements are stored as the same type, and yet mean something else.
 pub fn check_shapes(table: &Schema, rows: &Schema) -> Result<(), EngineError> {
-    let mut columns = table.fields().iter().zip(rows.fields());
-    match columns.find(|(field, given)| shape_of(field).zip(shape_of(given)).is_some_and(|(wanted, given)| wanted != given)) {
-        None => Ok(()),
-        Some((field, given)) => {
-            let (name, wanted) = (field.name(), column_type_name(field));
-            let message = format!("a {} cannot go into column \"{name}\", which is a {wanted}", column_type_name(given));
-            let hint = Some(format!("CAST(… AS {wanted}) gives the same elements the other shape"));
-            Err(EngineError::Sql { message, position: None, hint })
-        }
+    table.fields().iter().zip(rows.fields()).try_for_each(|(field, given)| check_shape(field, given))
+}
+
+/// Tensors of as many elements are stored as the same type, and yet mean something else.
+pub fn check_shape(field: &Field, given: &Field) -> Result<(), EngineError> {
+    if !shape_of(field).zip(shape_of(given)).is_some_and(|(wanted, given)| wanted != given) {
+        return Ok(());
     }
+    let (name, wanted) = (field.name(), column_type_name(field));
+    let message = format!("a {} cannot go into column \"{name}\", which is a {wanted}", column_type_name(given));
+    let hint = Some(format!("CAST(… AS {wanted}) gives the same elements the other shape"));
+    Err(EngineError::Sql { message, position: None, hint })
 }
 
 /// Says that all columns may be NULL.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::{CastOptions, cast_with_options, concat_batches};
 use arrow::datatypes::{DataType, SchemaRef};
+use pmem_store::segment::{AroundHole, Elements};
 use pmem_store::{Appender, SealedSegment, Store, StoreError, TableId, Transaction, ZONE_ROWS};
 
 use crate::constraints::Enforcer;
@@ -55,6 +56,18 @@ impl RowSink {
             self.appender = Some(appender);
         }
         Ok(())
+    }
+
+    /// Rows of the physical types, made where they lie. Only for a sink that has no few rows.
+    pub fn write_in_place(
+        &mut self,
+        rows: AroundHole,
+        make: impl FnOnce(Elements<'_>) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        match &mut self.appender {
+            Some(appender) => appender.write_in_place(rows, make),
+            None => Err(EngineError::internal("rows for a table's log were to be made in place")),
+        }
     }
 
     /// Durable as files, but for a few rows, which are so with the commit.

@@ -1,6 +1,6 @@
 //! CREATE, DROP, SHOW and DESCRIBE; what cannot be enforced is refused.
 
-use engine::EngineError;
+use engine::{EngineError, ErrorKind};
 
 use super::helpers::Db;
 
@@ -30,6 +30,27 @@ fn every_sql_type_can_be_declared_kept_and_read_again() {
         let (nullable, not_null) = types[0].split_once('|').unwrap();
         assert_eq!(nullable, not_null, "{name}");
     }
+}
+
+#[test]
+fn nothing_is_made_under_an_empty_name() {
+    let db = Db::new();
+    db.run("CREATE TABLE t (a int)");
+    for sql in [
+        "CREATE TABLE \"\" (a int)",
+        "CREATE TABLE \"\" AS SELECT 1 AS a",
+        "SELECT 1 AS a INTO \"\"",
+        "CREATE VIEW \"\" AS SELECT 1 AS a",
+        "CREATE VOLATILE TABLE \"\" (a int)",
+        "CREATE SCHEMA \"\"",
+        "ALTER TABLE t RENAME TO \"\"",
+        "CREATE SNAPSHOT \"\"",
+    ] {
+        let error = db.error(sql);
+        assert!(error.to_string().contains("cannot have an empty name"), "{sql}: {error}");
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{sql}");
+    }
+    assert_eq!(db.rows("SELECT table_name FROM information_schema.tables WHERE table_schema = 'main'"), ["t"]);
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub async fn scan(context: &PlanContext, name: &str) -> Result<LogicalPlan, Engi
 /// The rows of a plan that reads a table.
 pub fn read(session: &Session, name: &str, binding: &Binding) -> Result<Ran, EngineError> {
     wait(async {
-        let output = session.execute_plan_of(&format!("a plan over {name}"), binding, |context| async move { scan(&context, name).await }).await?;
+        let output = session.execute_plan_of(&format!("a plan over {name}"), 0, binding, |context| async move { scan(&context, name).await }).await?;
         let kind = output.kind();
         let (batches, report) = output.collect().await?;
         Ok(Ran { batches, report, kind })
@@ -51,7 +51,7 @@ impl Db {
                 let plan = LogicalPlanBuilder::from(scan(&context, name).await?);
                 Ok::<_, EngineError>(plan.aggregate(Vec::<datafusion::logical_expr::Expr>::new(), vec![count(lit(1))])?.build()?)
             };
-            let (batches, report) = self.session.execute_plan_of("a count", binding, build).await.unwrap().collect().await.unwrap();
+            let (batches, report) = self.session.execute_plan_of("a count", 0, binding, build).await.unwrap().collect().await.unwrap();
             Ran { batches, report, kind: StatementKind::Query }.rows().remove(0)
         })
     }
@@ -72,7 +72,7 @@ fn a_plan_gives_its_rows_and_a_report_and_is_listed_by_its_text() {
     let ran = read(&db.session, "t", &Binding::default()).unwrap();
     assert_eq!((ran.row_count(), ran.kind), (20_000, StatementKind::Query));
     assert!(ran.report.bytes_touched > 0 && ran.report.bytes_returned > 0 && ran.report.rows_scanned == 20_000, "{:?}", ran.report);
-    let mut output = wait(db.session.execute_plan_of("a plan of somebody", &Binding::default(), |context| async move { scan(&context, "t").await })).unwrap();
+    let mut output = wait(db.session.execute_plan_of("a plan of somebody", 0, &Binding::default(), |context| async move { scan(&context, "t").await })).unwrap();
     wait(output.next()).unwrap().unwrap();
     let other = db.engine.session().unwrap();
     let shown = wait(super::helpers::run(&other, "SELECT statement, kind FROM system.queries ORDER BY query_id LIMIT 1")).unwrap().rows();
@@ -187,10 +187,10 @@ fn a_plan_that_does_more_than_to_read_is_refused() {
         let input = scan(&context, "t").await?;
         Ok::<_, EngineError>(LogicalPlanBuilder::insert_into(input, name, provider_as_source(table), InsertOp::Append)?.build()?)
     };
-    let Err(error) = wait(db.session.execute_plan_of("a write", &Binding::default(), build)) else { panic!("it was taken") };
+    let Err(error) = wait(db.session.execute_plan_of("a write", 0, &Binding::default(), build)) else { panic!("it was taken") };
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     let explain = |context: Arc<PlanContext>| async move { Ok::<_, EngineError>(LogicalPlanBuilder::from(scan(&context, "t").await?).explain(false, false)?.build()?) };
-    assert!(wait(db.session.execute_plan_of("an explanation", &Binding::default(), explain)).is_err());
+    assert!(wait(db.session.execute_plan_of("an explanation", 0, &Binding::default(), explain)).is_err());
     assert_eq!(db.value("SELECT count(*) FROM t"), "1");
 }
 
@@ -215,7 +215,7 @@ fn a_plan_has_the_limits_of_a_statement() {
     db.load("t", &[], &numbers(0, 1_000));
     db.run("SET quiver.statement_timeout_ms = 200");
     let never = |_: Arc<PlanContext>| pending::<Result<LogicalPlan, EngineError>>();
-    let Err(error) = wait(db.session.execute_plan_of("never", &Binding::default(), never)) else { panic!("it had a plan") };
+    let Err(error) = wait(db.session.execute_plan_of("never", 0, &Binding::default(), never)) else { panic!("it had a plan") };
     assert_eq!(error.kind(), ErrorKind::TimedOut);
     let Err(error) = wait(db.session.describe_plan_of(&Binding::default(), never)) else { panic!("it had a plan") };
     assert_eq!(error.kind(), ErrorKind::TimedOut);
@@ -253,7 +253,7 @@ fn a_plan_takes_parameters() {
     let values = |values: Vec<i64>| RecordBatch::try_from_iter([("$1", Arc::new(Int64Array::from(values)) as ArrayRef)]).unwrap();
     let run = |batch: RecordBatch, row: usize| {
         wait(async {
-            let (batches, report) = db.session.execute_plan_with("with 17", &Binding::default(), build, &batch, row).await?.collect().await?;
+            let (batches, report) = db.session.execute_plan_with("with 17", 0, &Binding::default(), build, &batch, row).await?.collect().await?;
             Ok::<_, EngineError>(Ran { batches, report, kind: StatementKind::Query }.rows())
         })
     };

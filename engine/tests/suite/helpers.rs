@@ -11,7 +11,9 @@ use arrow::array::{ArrayRef, Int64Array, StringViewArray};
 use arrow::ipc::writer::FileWriter;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use engine::import::{FileScan, LoadMode, LoadOptions, ReadOptions};
-use engine::{Engine, EngineError, EngineOptions, MaintenanceOptions, QueryReport, RecordBatch, Session, StatementKind};
+use engine::{
+    Engine, EngineError, EngineOptions, MaintenanceOptions, QueryReport, RecordBatch, Session, StatementKind, WORKER_STACK_BYTES,
+};
 use pmem_store::{Segment, TableSnapshot};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -20,7 +22,7 @@ use tokio::runtime::{Builder, Runtime};
 const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
 
 static RUNTIME: LazyLock<Runtime> =
-    LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime"));
+    LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).thread_stack_size(WORKER_STACK_BYTES).enable_all().build().expect("a runtime"));
 
 pub fn wait<F: Future>(future: F) -> F::Output {
     RUNTIME.block_on(async { tokio::time::timeout(STATEMENT_LIMIT, future).await.expect("it ends within a minute") })

@@ -54,3 +54,4 @@ mod system_tables;
 mod time_travel;
 mod views;
 mod wide_tables;
+mod wrong_calls;

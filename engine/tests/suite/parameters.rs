@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Date32Array, Float64Array, Float64Builder, Int64Array, ListBuilder, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Schema};
 use engine::{Description, StatementKind};
 
@@ -74,6 +74,28 @@ fn parameters_have_the_types_of_what_they_stand_beside() {
     }
     assert_eq!(types(&described(&db, "SELECT $1").parameters), [DataType::Null]);
     assert_eq!(types(&described(&db, "SELECT id FROM t LIMIT $1").parameters), [DataType::Int64]);
+}
+
+#[test]
+fn lists_of_rows_stand_for_tensors() {
+    let db = Db::new();
+    db.script("CREATE TABLE m (t TENSOR(DOUBLE, 2, 3), n TENSOR(INT, 2, 3))");
+    let rows = |values: [[f64; 3]; 2]| {
+        let mut lists = ListBuilder::new(ListBuilder::new(Float64Builder::new()));
+        for row in values {
+            lists.values().append_value(row.map(Some));
+        }
+        lists.append(true);
+        Arc::new(lists.finish()) as ArrayRef
+    };
+    let whole = rows([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+    with(&db, "INSERT INTO m VALUES ($1, $2)", vec![Arc::clone(&whole), whole]);
+    assert_eq!(db.rows("SELECT t[4], n[6] FROM m"), ["4.0|6"]);
+    let mut lists = ListBuilder::new(ListBuilder::new(Float64Builder::new()));
+    lists.values().append_value([Some(1.0), Some(2.0)]);
+    lists.append(true);
+    let refused = try_with(&db, "INSERT INTO m (t) VALUES ($1)", vec![Arc::new(lists.finish())]).unwrap_err();
+    assert!(refused.contains("TENSOR(DOUBLE, 2, 3)") && refused.contains("dimension 1"), "{refused}");
 }
 
 #[test]
@@ -314,4 +336,39 @@ fn limits_and_casts_say_what_type_a_parameter_has() {
     assert_eq!(with(&db, "SELECT $1::BIGINT + 1", vec![text("7")]), ["8"]);
     let inner = "SELECT count(*) FROM (SELECT 1 FROM generate_series(1, 9) AS g (value) LIMIT ?)";
     assert_eq!(types(&described(&db, inner).parameters), [DataType::Int64]);
+}
+
+#[test]
+fn an_explained_statement_takes_its_parameters() {
+    let db = db();
+    let sql = "SELECT name FROM t WHERE id > ? AND price < ?";
+    for words in ["EXPLAIN", "EXPLAIN VERBOSE", "EXPLAIN ANALYZE"] {
+        let explain = format!("{words} {sql}");
+        let described = described(&db, &explain);
+        assert_eq!(described.kind, StatementKind::Query, "{words}");
+        assert_eq!(types(&described.parameters), [DataType::Int32, DataType::Decimal128(10, 2)], "{words}");
+        let plan = with(&db, &explain, vec![int(1), text("3.00")]).join("\n");
+        assert!(plan.contains("id > 1") || plan.contains("id@0 > 1"), "{words}: {plan}");
+        assert!(!plan.contains("$1"), "{words}: {plan}");
+    }
+    assert!(try_with(&db, &format!("EXPLAIN {sql}"), vec![int(1)]).unwrap_err().contains("2 parameters and was given 1"));
+}
+
+#[test]
+fn an_explained_change_with_parameters_changes_nothing_unless_it_is_analyzed() {
+    let db = db();
+    for sql in ["DELETE FROM t WHERE id = ?", "UPDATE t SET x = 9 WHERE id = ?", "INSERT INTO t (id) VALUES (?)"] {
+        let plan = with(&db, &format!("EXPLAIN {sql}"), vec![int(2)]).join("\n");
+        assert!(!plan.contains("physical_plan_error"), "{sql}: {plan}");
+    }
+    assert_eq!(db.rows("SELECT id, x FROM t ORDER BY id"), ["1|0.5", "2|1.5", "3|2.5"]);
+    with(&db, "EXPLAIN ANALYZE DELETE FROM t WHERE id = $1", vec![int(2)]);
+    assert_eq!(db.rows("SELECT id FROM t ORDER BY id"), ["1", "3"]);
+}
+
+#[test]
+fn rows_of_parameters_are_not_explained() {
+    let db = db();
+    let error = wait(db.session.execute_rows("EXPLAIN DELETE FROM t WHERE id = $1", &values(vec![int(1)]))).unwrap_err();
+    assert!(error.to_string().contains("changes no rows"), "{error}");
 }

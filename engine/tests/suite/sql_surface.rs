@@ -75,6 +75,25 @@ fn values_that_no_column_can_hold_as_they_come_are_held_as_others() {
     assert_eq!(db.sorted_rows("SELECT m['k']['y'] FROM n"), ["NULL", "NULL", "one"]);
 }
 
+/// The parser takes them for the beginning of a clause behind a comma that ends the list.
+#[test]
+fn words_that_begin_clauses_are_names_behind_a_comma() {
+    let db = Db::new();
+    for word in ["cluster", "distribute", "sort", "top", "view"] {
+        db.run(&format!("CREATE OR REPLACE TABLE t (a INT, {word} INT)"));
+        db.run("INSERT INTO t VALUES (1, 2), (1, 3)");
+        assert_eq!(db.rows(&format!("SELECT a, {word} FROM t ORDER BY a, {word} DESC")), ["1|3", "1|2"]);
+        assert_eq!(db.rows(&format!("SELECT a, -- the second\n {word}, {word} + 1 FROM t GROUP BY a, {word} ORDER BY 2")), ["1|2|3", "1|3|4"]);
+        db.run(&format!("CREATE OR REPLACE VIEW v AS SELECT a, {word} FROM t"));
+        assert_eq!(db.value(&format!("SELECT count(a), {word} FROM v WHERE {word} = 3 GROUP BY a, {word}")), "1|3");
+        assert_eq!(names(&db.run(&format!("SELECT a, {} FROM t", word.to_uppercase()))), ["a", word]);
+        let error = db.error(&format!("SELECT a, {word}x FROM t"));
+        assert_eq!(error.position(), Some(10), "{word}: {error}");
+    }
+    db.error("SELECT a FROM t CLUSTER BY a");
+    assert_eq!(db.value("SELECT 1, FROM t LIMIT 1"), "1");
+}
+
 #[test]
 fn expressions_without_a_name_are_called_as_they_are_written() {
     let db = Db::new();

@@ -128,6 +128,35 @@ fn an_error_knows_the_columns_that_the_statement_does_not_name() {
     }
 }
 
+/// `slim` is always planned whole.
+#[test]
+fn a_name_that_is_ambiguous_among_all_columns_is_so_among_few() {
+    let db = db();
+    for table in ["wide", "slim"] {
+        db.run(&format!("ALTER TABLE {table} ADD COLUMN column1 BIGINT"));
+    }
+    let said = |sql: &str, table: &str| match super::helpers::wait(super::helpers::run(&db.session, &sql.replace("{t}", table))) {
+        Ok(_) => "rows".to_string(),
+        Err(error) => error.to_string().replace("slim", "wide"),
+    };
+    for (sql, is_refused) in [
+        ("SELECT id, column1 FROM {t}, (VALUES (1))", true),
+        ("SELECT id, column1 FROM {t}, (VALUES (1)) AS v", true),
+        ("SELECT id FROM {t}, (VALUES (1))", true),
+        ("SELECT id FROM {t} JOIN (VALUES (1)) ON true", true),
+        ("SELECT id FROM (({t} CROSS JOIN (VALUES (1))))", true),
+        ("SELECT id FROM {t}, (SELECT 2 AS word)", true),
+        ("SELECT id FROM {t}, (VALUES (1)) AS v", false),
+        ("SELECT id, v.column1 FROM {t}, (VALUES (1)) AS v", false),
+        ("SELECT column1 FROM {t}", false),
+        ("SELECT {t}.column1, other FROM {t}, (VALUES (1)) AS v (other)", false),
+    ] {
+        let expected = said(sql, "slim");
+        assert_eq!(expected != "rows", is_refused, "{sql}: {expected}");
+        assert_eq!(said(sql, "wide"), expected, "{sql}");
+    }
+}
+
 /// Each view is planned within the one around it, and none of them tries by itself again.
 #[test]
 fn a_mistake_below_many_views_is_found_soon() {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Status};
 
@@ -18,6 +19,8 @@ pub enum Secret {
 pub struct Credentials {
     pub secret: Secret,
     pub peer: Option<SocketAddr>,
+    /// Closes the connection.
+    pub cut: Option<CancellationToken>,
     /// The other end of the connection.
     shown: Option<Peer>,
 }
@@ -26,7 +29,8 @@ impl Credentials {
     pub fn of<T>(request: &Request<T>) -> Result<Credentials, Status> {
         let secret = Secret::of(request.metadata())?;
         let shown = request.extensions().get::<Peer>().cloned();
-        Ok(Credentials { secret, peer: shown.as_ref().map(|peer| peer.address), shown })
+        let (peer, cut) = (shown.as_ref().map(|peer| peer.address), shown.as_ref().map(|peer| peer.cut.clone()));
+        Ok(Credentials { secret, peer, cut, shown })
     }
 
     /// The user that the client's certificate names, if it has shown one.

@@ -28,6 +28,8 @@ pub enum RemoteError {
     Protocol { address: String, what: String },
 }
 
+/// What tonic says of a channel that has given up.
+const NOT_READY: &str = "Service was not ready";
 const RECONNECTS: &str = "the next statement connects again, to a new session: settings and an open transaction are lost";
 const NAME_YOURSELF: &str = "give a user with --user NAME, or a token with --token-file FILE";
 const PERHAPS_TLS: &str = "a server with TLS is reached by grpc+tls://";
@@ -79,7 +81,7 @@ impl RemoteError {
             return lost(root(cause));
         }
         // The session or the token is not known any more; or the channel has given up, which tonic says by words alone.
-        if status.code() == Code::Unauthenticated || status.message().starts_with("Service was not ready") {
+        if status.code() == Code::Unauthenticated || status.message().starts_with(NOT_READY) {
             return lost(status.message().to_string());
         }
         let ErrorDetails { hint, position } = ErrorDetails::of_status(status);
@@ -105,28 +107,38 @@ impl RemoteError {
                 RemoteError::NotAdmitted { address, reason, hint }
             }
             Code::Unimplemented => RemoteError::Protocol { address, what: reason },
+            // Said by the channel, and not by the server.
+            _ if reason.starts_with(NOT_READY) => RemoteError::unreachable(reason, options),
             _ => RemoteError::Unreachable { address, reason, hint: None },
         }
     }
 
     pub(super) fn unreachable(reason: String, options: &ConnectOptions) -> RemoteError {
-        let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
-        let hint = if has(&["UnknownIssuer", "BadSignature"]) {
-            Some(UNKNOWN_ISSUER)
-        } else if has(&["CaUsedAsEndEntity"]) {
-            Some(OWN_AUTHORITY)
-        } else if has(&["CertificateRequired", "certificate required"]) {
-            Some(CERTIFICATE_ASKED)
-        } else if options.address.is_tls {
-            has(&["InvalidContentType", "corrupt message"]).then_some(PERHAPS_PLAIN)
-        } else {
-            has(&["h2", "http2", "frame", "broken pipe", "connection reset", "Connection reset"]).then_some(PERHAPS_TLS)
-        };
+        let hint = why(&reason, options.address.is_tls);
         RemoteError::Unreachable { address: options.address.to_string(), reason, hint }
     }
 
     pub(super) fn is_lost(&self) -> bool {
         matches!(self, RemoteError::Lost { .. })
+    }
+}
+
+/// What may be behind it that nobody was let in, or found.
+fn why(reason: &str, is_tls: bool) -> Option<&'static str> {
+    let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+    if has(&["CaUsedAsEndEntity"]) {
+        Some(OWN_AUTHORITY)
+    } else if has(&["CertificateRequired", "certificate required"]) {
+        Some(CERTIFICATE_ASKED)
+    } else if has(&["invalid peer certificate"]) {
+        // Its time and its names are said by the reason.
+        let is_said = has(&["xpired", "NotValid", "not valid"]);
+        (!is_said).then_some(UNKNOWN_ISSUER)
+    } else if is_tls {
+        has(&["InvalidContentType", "corrupt message"]).then_some(PERHAPS_PLAIN)
+    } else {
+        // There is somebody, who hangs up or does not speak plain gRPC.
+        has(&["connection closed", "connection error", "reset by peer", "roken pipe"]).then_some(PERHAPS_TLS)
     }
 }
 
@@ -151,6 +163,26 @@ mod tests {
             assert_eq!(error.hint(), Some(hint));
             let told = error.hint_for_tables().unwrap();
             assert!(!told.contains("--") && !told.contains("grpc"), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_behind_a_server_that_cannot_be_reached_is_said() {
+        for (reason, is_tls, hint) in [
+            ("connection closed", false, Some(PERHAPS_TLS)),
+            ("http2 error: connection error detected: frame with invalid size", false, Some(PERHAPS_TLS)),
+            ("Connection reset by peer (os error 104)", false, Some(PERHAPS_TLS)),
+            ("Connection refused (os error 111)", false, None),
+            ("Too many open files (os error 24)", false, None),
+            ("failed to lookup address information: Name or service not known", false, None),
+            ("received corrupt message of type InvalidContentType", true, Some(PERHAPS_PLAIN)),
+            ("invalid peer certificate: UnknownIssuer", true, Some(UNKNOWN_ISSUER)),
+            ("invalid peer certificate: UnsupportedSignatureAlgorithmContext { .. }", true, Some(UNKNOWN_ISSUER)),
+            ("invalid peer certificate: Other(OtherError(CaUsedAsEndEntity))", true, Some(OWN_AUTHORITY)),
+            ("invalid peer certificate: certificate expired: verification time 7", true, None),
+            ("received fatal alert: CertificateRequired", true, Some(CERTIFICATE_ASKED)),
+        ] {
+            assert_eq!(why(reason, is_tls), hint, "{reason}");
         }
     }
 }

@@ -189,6 +189,7 @@ fn sum(one: &QueryReport, other: &QueryReport) -> QueryReport {
         zones_pruned: one.zones_pruned + other.zones_pruned,
         precopied_bytes: one.precopied_bytes + other.precopied_bytes,
         reread_bytes: one.reread_bytes + other.reread_bytes,
+        placed_bytes: one.placed_bytes + other.placed_bytes,
         spilled_bytes: one.spilled_bytes + other.spilled_bytes,
         peak_memory_bytes: one.peak_memory_bytes.max(other.peak_memory_bytes),
     }

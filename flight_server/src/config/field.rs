@@ -97,7 +97,7 @@ impl Field {
     /// In the words of an error.
     pub fn expected(&self) -> String {
         match self.kind() {
-            Kind::Address => "an address and a port such as \"127.0.0.1:31337\"".to_string(),
+            Kind::Address => "an IP address or a host name with a port, such as \"127.0.0.1:31337\",".to_string(),
             Kind::Switch => "true or false".to_string(),
             Kind::Count if matches!(self, Field::CountOrAny(_)) => "a number from 0".to_string(),
             Kind::Count => "a number from 1".to_string(),

@@ -56,6 +56,11 @@ pub const SETTINGS: &[Setting] = &[
     setting("connection_calls_max", Field::Count(|c| &mut c.server.limits.calls_per_connection_max), "calls at once on one connection"),
     setting("streams_max", Field::Count(|c| &mut c.server.limits.streams_max), "results that are read at once, and as many streams of rows that are sent"),
     setting("call_idle", Field::Time(|c| &mut c.server.limits.call_idle), "a client that stops reading a result or sending rows for so long ends its call"),
+    Setting {
+        unset: "a sixteenth of memory_limit",
+        ..setting("unread_bytes_max", Field::SizeOrNone(|c| &mut c.server.limits.unread_bytes_max), "what all results together may have made that their clients have not read")
+    },
+    setting("stall_timeout", Field::Time(|c| &mut c.server.limits.stall_timeout), "while so much is unread, a client that stops reading for so long is cut off"),
     setting("user_share_percent", Field::Count(|c| &mut c.server.limits.user_share_percent), "what one user may hold of the limits for all"),
     Setting {
         unset: "off",

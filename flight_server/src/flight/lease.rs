@@ -106,7 +106,7 @@ async fn begin_again(turn: &Turn<'_>) -> Result<(), Status> {
 
 impl Leases {
     pub fn new(options: &ServerOptions, stop: CancellationToken) -> Leases {
-        let open = Handles::new("lease", LEASES_MAX, options.limits.of_user(LEASES_MAX), options.lease_idle);
+        let open = Handles::new("leases", LEASES_MAX, options.limits.of_user(LEASES_MAX), options.lease_idle);
         Leases { open, allowed: options.hand_off.clone(), idle: options.lease_idle, stop }
     }
 

@@ -95,7 +95,7 @@ pub async fn read(
     if let Some(lease) = &command.lease {
         let lease = leases.get(caller, lease)?;
         let output = lease.execute(&command.to_sql()).await?;
-        return Ok(lease.guarded(tickets.read(&caller.owner, output, caller.wishes, Arc::clone(&lease))?));
+        return Ok(lease.guarded(tickets.read(caller, output, Arc::clone(&lease))?));
     }
     let session = sessions.another(caller)?;
     if command.rows.is_some() {
@@ -107,7 +107,7 @@ pub async fn read(
         true => session.read_whole(&sql, &command.schema, &command.table, command.version).await.map_err(status)?,
         false => session.execute(&sql).await.map_err(|error| status_in(error, &sql))?,
     };
-    tickets.read(&caller.owner, output, caller.wishes, session)
+    tickets.read(caller, output, session)
 }
 
 /// What is told of a table in a list.

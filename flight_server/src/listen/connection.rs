@@ -10,6 +10,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::Connected;
 
 use super::incoming::Place;
@@ -24,6 +25,8 @@ pub struct Peer {
     pub address: SocketAddr,
     /// Verified against the authority of client certificates; the client's own comes first.
     pub certificates: Option<Arc<Vec<CertificateDer<'static>>>>,
+    /// Cancelled when the connection is to be closed.
+    pub cut: CancellationToken,
 }
 
 /// TCP, or TLS over it.
@@ -34,6 +37,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Transport for T {}
 pub struct Connection {
     stream: Box<dyn Transport>,
     peer: Peer,
+    cut: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Until HTTP/2 has begun.
     greeting: Option<Greeting>,
     place: Place,
@@ -48,7 +52,16 @@ impl Connection {
     /// One that ends if HTTP/2 has not begun at `until`.
     pub fn new(stream: Box<dyn Transport>, peer: Peer, place: Place, until: Instant) -> Connection {
         let greeting = Greeting { until: Box::pin(tokio::time::sleep_until(until)), bytes_left: PREFACE_BYTES };
-        Connection { stream, peer, greeting: Some(greeting), place }
+        let cut = Box::pin(peer.cut.clone().cancelled_owned());
+        Connection { stream, peer, cut, greeting: Some(greeting), place }
+    }
+
+    /// What waits for the other end does so until the connection is cut. Both directions look: HTTP/2 reads nothing while it cannot write.
+    fn unless_cut<T>(&mut self, polled: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if polled.is_pending() && self.cut.as_mut().poll(context).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
+        polled
     }
 }
 
@@ -64,6 +77,7 @@ impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let read = self.unless_cut(read, context);
         let Some(greeting) = &mut self.greeting else { return read };
         if read.is_pending() {
             ready!(greeting.until.as_mut().poll(context));
@@ -82,19 +96,23 @@ impl AsyncRead for Connection {
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.unless_cut(written, context)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.unless_cut(flushed, context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.unless_cut(shut, context)
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
+        self.unless_cut(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {

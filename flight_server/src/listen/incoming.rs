@@ -10,6 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
@@ -114,7 +115,7 @@ async fn accept(listener: &TcpListener, door: &Door, places: &Arc<Semaphore>) ->
 
 fn plain(caller: Caller) -> Connection {
     let Caller { stream, address, place, until } = caller;
-    Connection::new(Box::new(stream), Peer { address, certificates: None }, place, until)
+    Connection::new(Box::new(stream), Peer { address, certificates: None, cut: CancellationToken::new() }, place, until)
 }
 
 /// None where the client and the server did not come to terms, or not in time.
@@ -123,7 +124,7 @@ async fn secured(caller: Caller, config: Arc<ServerConfig>) -> Option<Connection
     match timeout_at(until, TlsAcceptor::from(config).accept(stream)).await {
         Ok(Ok(stream)) => {
             let certificates = stream.get_ref().1.peer_certificates().map(|shown| Arc::new(shown.to_vec()));
-            Some(Connection::new(Box::new(stream), Peer { address, certificates }, place, until))
+            Some(Connection::new(Box::new(stream), Peer { address, certificates, cut: CancellationToken::new() }, place, until))
         }
         Ok(Err(error)) => {
             place.counts().refused(Refusal::Tls);

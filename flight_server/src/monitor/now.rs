@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Weak;
 use std::time::Instant;
 
-use engine::{Engine, Usage};
+use engine::{Engine, StatementCounts, Usage};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -31,8 +31,9 @@ impl Collector for Now {
             let metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX)).encode(metric)
         };
-        let (queued, running) = self.engine.statement_counts();
-        gauge("statements_running", "Statements on the list that do not wait for their turn", running)?;
+        let StatementCounts { queued, running, unread } = self.engine.statement_counts();
+        gauge("statements_running", "Statements that run", running)?;
+        gauge("statements_unread", "Statements that run no further, since nobody reads their results", unread)?;
         gauge("statements_queued", "Statements that wait for their turn", queued)?;
         gauge("uptime_seconds", "Since the server began", self.started.elapsed().as_secs())?;
         if let Some(service) = self.service.upgrade() {
@@ -58,7 +59,8 @@ fn of_clients(counts: &Counts, gauge: &mut Gauge<'_>) -> fmt::Result {
     gauge("transactions", "Transactions that clients hold", counts.transactions as u64)?;
     gauge("prepared_statements", "Prepared statements that clients hold", counts.prepared_statements as u64)?;
     gauge("results_waiting", "Results that nobody has fetched yet", counts.results_waiting as u64)?;
-    gauge("results_running", "Results that are being fetched", counts.results_running as u64)
+    gauge("results_running", "Results that are being fetched", counts.results_running as u64)?;
+    gauge("results_unread_bytes", "What was made of results and their clients have not read", counts.unread_bytes as u64)
 }
 
 fn of_store(usage: &Usage, gauge: &mut Gauge<'_>) -> fmt::Result {

@@ -62,7 +62,7 @@ struct Bound {
 impl PreparedStatements {
     pub fn new(options: &ServerOptions, budget: &Arc<Budget>) -> PreparedStatements {
         let max = options.prepared_max;
-        let open = Handles::new("prepared statement", max, options.limits.of_user(max), options.prepared_idle);
+        let open = Handles::new("prepared statements", max, options.limits.of_user(max), options.prepared_idle);
         PreparedStatements { open, parameter_bytes_max: options.parameter_bytes_max, budget: Arc::clone(budget) }
     }
 

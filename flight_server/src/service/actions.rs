@@ -121,6 +121,7 @@ impl Service {
             "renew_lease" => self.leases.renew(caller, body).and_then(|()| nothing()),
             "release_lease" => self.leases.release(caller, body).and_then(|()| nothing()),
             "progress" => self.progress(caller, body),
+            "cancel_call" => self.cancel_call(caller, body),
             "stats" => answered(self.stats()),
             "substrait_plan" => self.substrait_plan(caller, body).await,
             name => {
@@ -187,6 +188,13 @@ impl Service {
             }
         };
         report.map_or_else(nothing, |report| answered(progress_json(&report)))
+    }
+
+    fn cancel_call(&self, caller: &Caller, name: &Bytes) -> Acted {
+        match self.named_calls.end(&caller.owner, name) {
+            true => nothing(),
+            false => Err(Status::not_found("no call of yours runs by this name; it has ended, or has not come yet")),
+        }
     }
 
     fn stats(&self) -> Bytes {

@@ -13,6 +13,7 @@ use super::{Answers, Service, actions, one};
 use crate::auth::Credentials;
 use crate::error::told;
 use crate::flight;
+use crate::named_calls;
 use crate::stream::{FlightStream, schema_bytes};
 
 #[derive(Clone)]
@@ -50,7 +51,9 @@ impl FlightService for Calls {
     async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<FlightInfo>, Status> {
         self.0.drain.check()?;
         let caller = self.0.caller(&request).await?;
-        logged("GetFlightInfo", self.0.info(&caller, request.into_inner()).await.map(Response::new))
+        let name = named_calls::name(request.metadata())?;
+        let info = self.0.info(&caller, request.into_inner());
+        logged("GetFlightInfo", self.0.named_calls.run(&caller.owner, name, info).await.map(Response::new))
     }
 
     /// Planning does not take long enough to be polled for: the first answer is the last.
@@ -76,7 +79,9 @@ impl FlightService for Calls {
     async fn do_put(&self, request: Request<Streaming<FlightData>>) -> Result<Response<Self::DoPutStream>, Status> {
         self.0.drain.check()?;
         let caller = self.0.caller(&request).await?;
-        let answer = logged("DoPut", self.0.put(&caller, request.into_inner()).await)?;
+        let name = named_calls::name(request.metadata())?;
+        let put = self.0.put(&caller, request.into_inner());
+        let answer = logged("DoPut", self.0.named_calls.run(&caller.owner, name, put).await)?;
         Ok(Response::new(one(PutResult { app_metadata: answer })))
     }
 

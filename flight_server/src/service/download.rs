@@ -18,10 +18,11 @@ use tonic::body::Body;
 use tonic::codec::{DecodeBuf, Decoder, Streaming};
 use tonic::codegen::{Service as HttpService, http};
 use tonic::server::NamedService;
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
 
 use super::Calls;
 use super::whole::whole;
+use crate::error::told;
 use crate::stream::FlightStream;
 
 const DO_GET: &str = "/arrow.flight.protocol.FlightService/DoGet";
@@ -38,6 +39,7 @@ pub struct Downloads {
     calls: Calls,
     puts: FlightServiceServer<Calls>,
     others: FlightServiceServer<Calls>,
+    message_bytes_max: usize,
     request_bytes_max: usize,
     in_place: bool,
 }
@@ -48,7 +50,7 @@ impl Downloads {
         let request_bytes_max = message_bytes_max.min(REQUEST_BYTES_MAX);
         let of_at_most = |bytes_max| FlightServiceServer::new(calls.clone()).max_decoding_message_size(bytes_max);
         let (puts, others) = (of_at_most(message_bytes_max), of_at_most(request_bytes_max));
-        Downloads { calls, puts, others, request_bytes_max, in_place }
+        Downloads { calls, puts, others, message_bytes_max, request_bytes_max, in_place }
     }
 }
 
@@ -68,8 +70,8 @@ impl HttpService<http::Request<Body>> for Downloads {
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         match request.uri().path() {
             DO_GET => {}
-            DO_PUT => return self.puts.call(whole(request)),
-            _ => return self.others.call(whole(request)),
+            DO_PUT => return Box::pin(in_our_words(self.puts.call(whole(request)), self.message_bytes_max)),
+            _ => return Box::pin(in_our_words(self.others.call(whole(request)), self.request_bytes_max)),
         }
         let (calls, request_bytes_max) = (self.calls.clone(), self.request_bytes_max);
         let in_place = self.in_place;
@@ -80,10 +82,28 @@ impl HttpService<http::Request<Body>> for Downloads {
             };
             Ok(match messages {
                 Ok(messages) => response(messages, in_place),
-                Err(status) => status.into_http(),
+                Err(status) => if_too_long(&status, request_bytes_max).unwrap_or(status).into_http(),
             })
         })
     }
+}
+
+type Answer = Result<http::Response<Body>, Infallible>;
+
+async fn in_our_words(answer: impl Future<Output = Answer>, bytes_max: usize) -> Answer {
+    let response = answer.await?;
+    let refused = Status::from_header_map(response.headers()).and_then(|status| if_too_long(&status, bytes_max));
+    Ok(refused.map_or(response, Status::into_http))
+}
+
+/// For what tonic says of a message over its limit, which is the one error of this code that a request can come to.
+fn if_too_long(status: &Status, bytes_max: usize) -> Option<Status> {
+    (status.code() == Code::OutOfRange).then(|| {
+        told("a request", Status::invalid_argument(format!(
+            "a message of the request is longer than the {bytes_max} bytes that this call takes; \
+             send less in one message, as parameters, or as rows in several messages of DoPut"
+        )))
+    })
 }
 
 async fn ticket(request: http::Request<Body>, bytes_max: usize) -> Result<Request<Ticket>, Status> {

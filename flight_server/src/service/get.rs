@@ -18,7 +18,7 @@ impl Service {
             return flight::read(&self.sessions, &self.leases, caller, &self.tickets, &command).await;
         }
         match decode(&ticket.ticket, "ticket")? {
-            Command::TicketStatementQuery(ticket) => self.tickets.fetch(&caller.owner, &ticket.statement_handle, caller.wishes),
+            Command::TicketStatementQuery(ticket) => self.tickets.fetch(caller, &ticket.statement_handle),
             Command::CommandStatementSubstraitPlan(asked) => self.run_plan(caller, asked).await,
             Command::CommandStatementQuery(_) | Command::CommandPreparedStatementQuery(_) => Err(Status::invalid_argument(
                 "a statement is no ticket, so that nothing runs twice; take the ticket that GetFlightInfo gives",
@@ -39,7 +39,7 @@ impl Service {
         let statement = Statement::of_plan(asked.plan, &caller.binding)?;
         let connection = self.connection(caller, asked.transaction_id.as_deref())?;
         match start(&connection, &statement, None, self.beside(caller)).await? {
-            Started::Query(output) => self.tickets.read(&caller.owner, output, caller.wishes, connection),
+            Started::Query(output) => self.tickets.read(caller, output, connection),
             Started::Done(_) => Err(Status::invalid_argument("a plan may only read")),
         }
     }

@@ -28,6 +28,7 @@ use crate::connection::Connection;
 use crate::flight::Leases;
 use crate::metadata::ServerFacts;
 use crate::monitor::Drain;
+use crate::named_calls::NamedCalls;
 use crate::options::ServerOptions;
 use crate::prepared::PreparedStatements;
 use crate::running::Running;
@@ -50,6 +51,7 @@ pub struct Service {
     pub prepared: PreparedStatements,
     pub tickets: Arc<Tickets>,
     pub running: Arc<Running>,
+    pub named_calls: NamedCalls,
     pub drain: Drain,
     pub leases: Leases,
     facts: ServerFacts,
@@ -58,7 +60,7 @@ pub struct Service {
 impl Service {
     pub fn new(engine: &Engine, options: ServerOptions, stop: CancellationToken) -> Service {
         let budget = Budget::new(options.kept_bytes_max);
-        let running = Running::new(&options);
+        let running = Running::new(&options, unread_bytes_max(engine, &options));
         Service {
             logins: Logins::new(engine, options.login.clone()),
             sessions: Sessions::new(engine, &options, &budget),
@@ -67,6 +69,7 @@ impl Service {
             leases: Leases::new(&options, stop.child_token()),
             tickets: Tickets::new(&options, &budget, &running, stop),
             running,
+            named_calls: NamedCalls::default(),
             drain: Drain::default(),
             facts: commands::facts(engine, &options),
             options,
@@ -96,6 +99,15 @@ impl Service {
     fn beside<'a>(&'a self, caller: &'a Caller) -> Beside<'a> {
         self.transactions.beside(caller.session.as_ref().map(|(handle, _)| handle))
     }
+}
+
+/// Unless it was said, and where queries may have very little: some messages for a few results.
+const UNREAD_BYTES_MIN: u64 = 16 << 20;
+
+/// A sixteenth of what queries may have, unless it was said.
+fn unread_bytes_max(engine: &Engine, options: &ServerOptions) -> usize {
+    let bytes = options.limits.unread_bytes_max.unwrap_or_else(|| (engine.memory_limit_bytes() as u64 / 16).max(UNREAD_BYTES_MIN));
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 fn one<T: Send + 'static>(answer: T) -> Answers<T> {

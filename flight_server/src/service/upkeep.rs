@@ -14,6 +14,8 @@ pub struct Counts {
     pub results_waiting: usize,
     pub results_running: usize,
     pub leases: usize,
+    /// Made and not read, of all results.
+    pub unread_bytes: usize,
 }
 
 impl Service {
@@ -26,6 +28,7 @@ impl Service {
             results_waiting,
             results_running,
             leases: self.leases.count(),
+            unread_bytes: self.running.unread_bytes(),
         }
     }
 

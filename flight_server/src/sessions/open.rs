@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use engine::{Binding, Engine, Identity};
+use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 
@@ -35,12 +36,14 @@ pub struct Caller {
     pub binding: Binding,
     /// From where the call came.
     pub peer: Option<SocketAddr>,
+    /// Closes its connection.
+    pub cut: Option<CancellationToken>,
 }
 
 impl Sessions {
     pub fn new(engine: &Engine, options: &ServerOptions, budget: &Arc<Budget>) -> Sessions {
         let max = options.sessions_max;
-        let open = Handles::new("session", max, options.limits.of_user(max), options.session_idle);
+        let open = Handles::new("sessions", max, options.limits.of_user(max), options.session_idle);
         Sessions { engine: engine.clone(), open, budget: Arc::clone(budget) }
     }
 
@@ -59,7 +62,7 @@ impl Sessions {
             (session, _) => session,
         };
         let session = session.map(|handle| self.find(&owner, &handle).map(|found| (handle, found))).transpose()?;
-        Ok(Caller { identity, owner, session, wishes, binding, peer: shown.peer })
+        Ok(Caller { identity, owner, session, wishes, binding, peer: shown.peer, cut: shown.cut })
     }
 
     /// A session that is gone is never replaced in silence: what was set in it would be lost unnoticed.

@@ -17,7 +17,7 @@ use crate::connection::Connection;
 use crate::handles::{Handle, Handles, new_handle};
 use crate::monitor::OfCall;
 use crate::options::ServerOptions;
-use crate::running::Running;
+use crate::running::{End, Running};
 use crate::sessions::Caller;
 use crate::stream::{FlightStream, Outgoing, Wishes, of_batches, report_json, wire_schema};
 
@@ -68,7 +68,7 @@ pub struct Told {
 impl Tickets {
     pub fn new(options: &ServerOptions, budget: &Arc<Budget>, running: &Arc<Running>, stop: CancellationToken) -> Arc<Tickets> {
         let max = options.tickets_max;
-        let waiting = Handles::new("result", max, options.limits.of_user(max), options.ticket_idle);
+        let waiting = Handles::new("results", max, options.limits.of_user(max), options.ticket_idle);
         Arc::new(Tickets { waiting, running: Arc::clone(running), budget: Arc::clone(budget), stop })
     }
 
@@ -89,8 +89,9 @@ impl Tickets {
         Ok(Told { handle, schema, rows: None, report })
     }
 
-    /// The result, for the only time. `wishes` decide about compression; the types were decided before.
-    pub fn fetch(&self, owner: &Owner, handle: &[u8], wishes: Wishes) -> Result<FlightStream, Status> {
+    /// The result, for the only time. The caller's wishes decide about compression; the types were decided before.
+    pub fn fetch(&self, caller: &Caller, handle: &[u8]) -> Result<FlightStream, Status> {
+        let (owner, wishes) = (&caller.owner, caller.wishes);
         if handle == DONE {
             return of_batches(&Arc::new(Schema::empty()), Vec::new(), wishes);
         }
@@ -99,7 +100,7 @@ impl Tickets {
         let waiting = self.waiting.take(owner, handle)?;
         let output = waiting.output.lock().take();
         let output = output.ok_or_else(|| Status::not_found("the result of this ticket was fetched already; run the statement again"))?;
-        self.stream(owner, Bytes::copy_from_slice(handle), output, wishes.with_types_of(waiting.wishes), Arc::clone(&waiting.connection))
+        self.stream(caller, Bytes::copy_from_slice(handle), output, wishes.with_types_of(waiting.wishes), Arc::clone(&waiting.connection))
     }
 
     /// Whether one more result may be read: to be asked before one is made.
@@ -108,14 +109,15 @@ impl Tickets {
     }
 
     /// A result without a ticket, which ends with the server as all do.
-    pub fn read(&self, owner: &Owner, output: QueryOutput, wishes: Wishes, kept: impl Send + 'static) -> Result<FlightStream, Status> {
-        self.stream(owner, new_handle(), output, wishes, kept)
+    pub fn read(&self, caller: &Caller, output: QueryOutput, kept: impl Send + 'static) -> Result<FlightStream, Status> {
+        self.stream(caller, new_handle(), output, caller.wishes, kept)
     }
 
-    fn stream(&self, owner: &Owner, handle: Handle, output: QueryOutput, wishes: Wishes, kept: impl Send + 'static) -> Result<FlightStream, Status> {
-        let outgoing = Outgoing::new(output, wishes, self.stop.child_token());
-        let cancel = outgoing.cancel();
-        self.running.get(owner, handle, cancel, outgoing.into_stream(kept)?)
+    fn stream(&self, caller: &Caller, handle: Handle, output: QueryOutput, wishes: Wishes, kept: impl Send + 'static) -> Result<FlightStream, Status> {
+        let lane = self.running.lane();
+        let outgoing = Outgoing::new(output, wishes, self.stop.child_token(), Arc::clone(&lane));
+        let end = End { cancel: outgoing.cancel(), lane, cut: caller.cut.clone() };
+        self.running.get(&caller.owner, handle, end, outgoing.into_stream(kept)?)
     }
 
     /// Of a result that waits or is being read.

@@ -6,6 +6,7 @@
 //! this process, where zeros stand for what is lost, after the query has looked at its files for the last time.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
@@ -16,6 +17,8 @@ use arrow_ipc::writer::{IpcWriteOptions, StreamEncoder};
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 use tonic::Status;
+
+use super::unsent::{Kind, Lane, Share, counted};
 
 /// Pieces of less are put together: each piece is written to the socket by itself, which costs more than the copy.
 const COPIED_BYTES_MAX: usize = 96 << 10;
@@ -28,16 +31,24 @@ const HEADER_FIELD: u32 = 2;
 const METADATA_FIELD: u32 = 3;
 const BODY_FIELD: u32 = 1000;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Message {
     header: Bytes,
     metadata: Bytes,
     body: Vec<Bytes>,
+    /// Of what is made and not sent; None where nobody counts.
+    share: Option<Arc<Share>>,
 }
 
 impl Message {
     pub fn with_metadata(self, metadata: Bytes) -> Message {
         Message { metadata, ..self }
+    }
+
+    /// Counted in the lane until its last byte is sent.
+    pub fn counted_in(self, lane: &Arc<Lane>) -> Message {
+        let bytes = self.header.len() + self.metadata.len() + self.body.iter().map(Bytes::len).sum::<usize>();
+        Message { share: Some(Arc::new(lane.hold(Kind::Message, bytes))), ..self }
     }
 
     /// The bytes of the message on the wire, in order. With `in_place` large buffers are those of the batch.
@@ -71,6 +82,9 @@ impl Message {
         }
         if !small.is_empty() {
             wire.push_back(small.freeze());
+        }
+        if let Some(share) = &self.share {
+            wire = wire.into_iter().flat_map(|piece| counted(piece, share)).collect();
         }
         Ok(wire)
     }
@@ -138,7 +152,7 @@ fn split(buffers: Vec<Buffer>) -> Result<Vec<Message>, ArrowError> {
         let header = joined(take(&mut left, header_bytes.unwrap_or(0))?);
         let body_bytes = root_as_message(&header).map_err(|_| broken("has a damaged header"))?.bodyLength();
         let body = take(&mut left, usize::try_from(body_bytes).map_err(|_| broken("has a body of negative length"))?)?;
-        messages.push(Message { header, metadata: Bytes::new(), body });
+        messages.push(Message { header, body, ..Message::default() });
     }
     Ok(messages)
 }

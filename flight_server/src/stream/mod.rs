@@ -3,6 +3,7 @@
 //! - [`outgoing`] — a result as messages, while it is made; [`message`] is one, whose rows stay where they lie; `pieces` cuts batches to size, `plain` gives them
 //!   the types a client reads, with the texts that `views` makes, and `jdbc` those that the JDBC driver reads and binds
 //! - [`incoming`] — messages as batches; `check` holds every length in them against what is there
+//! - [`unsent`] — how much is made ahead of those who read
 //! - [`report`] — what a query did, as JSON
 //! - [`wishes`] — the headers by which a client asks for something else
 
@@ -14,6 +15,7 @@ mod outgoing;
 mod pieces;
 mod plain;
 mod report;
+mod unsent;
 mod views;
 mod wishes;
 
@@ -24,6 +26,7 @@ pub use outgoing::{Cancel, FlightStream, Outgoing, for_wire, of_batches};
 pub use pieces::batch_bytes;
 pub use plain::{parameter_schema, wire_schema};
 pub use report::{progress_json, report_json, report_of_json};
+pub use unsent::{Lane, Unsent};
 pub use wishes::{BRIEF, VIEW_TYPES, WireTypes, Wishes};
 
 use arrow::datatypes::Schema;

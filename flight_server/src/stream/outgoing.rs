@@ -1,5 +1,5 @@
 //! A result as messages, made while they are read: the engine works ahead by what lies between it and the
-//! socket, and no further. Dropping the stream cancels the query.
+//! socket, and by less where many results do, see `unsent`. Dropping the stream cancels the query.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -21,6 +21,7 @@ use super::message::{Encoder, Message};
 use super::pieces::{batch_bytes, pieces};
 use super::plain::{to_wire, wire_schema};
 use super::report::{brief_report_json, report_json};
+use super::unsent::{Kind, Lane, Share};
 use super::wishes::Wishes;
 use crate::error::{arrow_status, status};
 
@@ -28,6 +29,8 @@ pub type FlightStream = Pin<Box<dyn Stream<Item = Result<Message, Status>> + Sen
 
 /// What a message is to have at most. gRPC clients commonly take 4 MiB, those of Flight 16 MiB or more.
 const MESSAGE_BYTES: usize = 2 << 20;
+/// The same while much is made and not read, by all clients together.
+const TIGHT_MESSAGE_BYTES: usize = 256 << 10;
 /// Of one row, which cannot be cut: what 32-bit offsets reach, with room to spare.
 const PIECE_BYTES_MAX: usize = 1 << 30;
 
@@ -37,10 +40,41 @@ pub struct Outgoing {
     wire: SchemaRef,
     wishes: Wishes,
     stop: CancellationToken,
+    lane: Arc<Lane>,
 }
 
 /// Shared with whoever may cancel it: a client that does not read keeps its stream from being polled.
-type Running = Arc<Mutex<Option<QueryOutput>>>;
+type Running = Arc<Mutex<Option<Making>>>;
+
+/// A query and those of its rows of which no message was made yet.
+struct Making {
+    output: QueryOutput,
+    left: VecDeque<RecordBatch>,
+    /// Of what is left.
+    share: Option<Share>,
+}
+
+impl Making {
+    fn next_piece(&mut self, is_tight: bool) -> Option<RecordBatch> {
+        let piece = self.left.pop_front()?;
+        let mut cut = match is_tight {
+            true => pieces(piece, TIGHT_MESSAGE_BYTES).into_iter(),
+            false => vec![piece].into_iter(),
+        };
+        let first = cut.next();
+        cut.rev().for_each(|piece| self.left.push_front(piece));
+        if self.left.is_empty() {
+            // What of it goes into the message is counted there.
+            self.share = None;
+        }
+        first
+    }
+
+    fn take(&mut self, batch: RecordBatch, lane: &Arc<Lane>) {
+        self.share = Some(lane.hold(Kind::Batch, batch_bytes(&batch)));
+        self.left.extend(pieces(batch, MESSAGE_BYTES));
+    }
+}
 
 #[derive(Clone)]
 pub struct Cancel {
@@ -58,15 +92,16 @@ impl Cancel {
 
     /// How far the query is. None where it has ended, or is being asked for rows at just this moment: nobody waits here.
     pub fn report(&self) -> Option<QueryReport> {
-        self.output.try_lock()?.as_ref().map(QueryOutput::report)
+        self.output.try_lock()?.as_ref().map(|making| making.output.report())
     }
 }
 
 impl Outgoing {
     /// Ends with an error when `stop` is cancelled.
-    pub fn new(output: QueryOutput, wishes: Wishes, stop: CancellationToken) -> Outgoing {
+    pub fn new(output: QueryOutput, wishes: Wishes, stop: CancellationToken, lane: Arc<Lane>) -> Outgoing {
         let wire = wire_schema(&output.schema(), wishes.types);
-        Outgoing { output: Arc::new(Mutex::new(Some(output))), wire, wishes, stop }
+        let making = Making { output, left: VecDeque::new(), share: None };
+        Outgoing { output: Arc::new(Mutex::new(Some(making))), wire, wishes, stop, lane }
     }
 
     pub fn cancel(&self) -> Cancel {
@@ -76,7 +111,7 @@ impl Outgoing {
     /// The last message has no rows, and the report in its `app_metadata`. What is `kept` lives as long as the
     /// stream: the engine's session among other things.
     pub fn into_stream(self, kept: impl Send + 'static) -> Result<FlightStream, Status> {
-        let Outgoing { output, wire, wishes, stop } = self;
+        let Outgoing { output, wire, wishes, stop, lane } = self;
         let encoder = encoder(&wire, wishes)?;
         let schema = encoder.schema();
         Ok(Box::pin(Rows {
@@ -84,7 +119,7 @@ impl Outgoing {
             encoder,
             output,
             wire,
-            left: VecDeque::new(),
+            lane,
             stopped: Box::pin(stop.cancelled_owned()),
             report: None,
             is_brief: wishes.types.brief,
@@ -118,7 +153,7 @@ struct Rows {
     encoder: Encoder,
     output: Running,
     wire: SchemaRef,
-    left: VecDeque<RecordBatch>,
+    lane: Arc<Lane>,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
     report: Option<Bytes>,
     is_brief: bool,
@@ -135,7 +170,6 @@ enum Next {
 impl Rows {
     fn failed(&mut self, error: Status) -> Poll<Option<Result<Message, Status>>> {
         self.next = Next::Nothing;
-        self.left.clear();
         let output = self.output.lock().take();
         drop(output);
         Poll::Ready(Some(Err(error)))
@@ -150,7 +184,7 @@ impl Rows {
             )));
         }
         let batch = to_wire(piece, &self.wire).map_err(arrow_status)?;
-        self.encoder.batch(&batch).map_err(arrow_status)
+        Ok(self.encoder.batch(&batch).map_err(arrow_status)?.counted_in(&self.lane))
     }
 
     /// Without rows, with the report.
@@ -162,41 +196,53 @@ impl Rows {
         Ok(self.encoder.empty().map_err(arrow_status)?.with_metadata(report))
     }
 
-    /// None where the query was cancelled meanwhile.
-    fn poll_output(&mut self, context: &mut Context<'_>) -> Option<Poll<Option<Result<RecordBatch, EngineError>>>> {
-        let mut output = self.output.lock();
-        let running = output.as_mut()?;
-        let polled = running.poll_next_unpin(context);
-        if let Poll::Ready(None) = polled {
-            let report = running.report();
-            self.report = Some(if self.is_brief { brief_report_json(&report) } else { report_json(&report, running.kind()) });
-            *output = None;
+    /// Rows for one message, when there is room for it; None where the query was cancelled meanwhile.
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Option<Poll<Option<Result<RecordBatch, EngineError>>>> {
+        let mut making = self.output.lock();
+        loop {
+            let running = making.as_mut()?;
+            let kind = if running.left.is_empty() { Kind::Batch } else { Kind::Message };
+            // Again when its rows are there, whoever has waited for them: what a query still works on is no memory of ours.
+            if self.lane.poll_room(kind, context).is_pending() {
+                return Some(Poll::Pending);
+            }
+            if let Some(piece) = running.next_piece(self.lane.is_tight()) {
+                return Some(Poll::Ready(Some(Ok(piece))));
+            }
+            match running.output.poll_next_unpin(context) {
+                Poll::Ready(Some(Ok(batch))) => running.take(batch, &self.lane),
+                Poll::Ready(None) => {
+                    let report = running.output.report();
+                    self.report = Some(if self.is_brief { brief_report_json(&report) } else { report_json(&report, running.output.kind()) });
+                    *making = None;
+                    return Some(Poll::Ready(None));
+                }
+                other => return Some(other),
+            }
         }
-        Some(polled)
     }
 
     fn poll_rows(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Message, Status>>> {
-        loop {
-            if let Some(piece) = self.left.pop_front() {
-                return match self.message(&piece) {
-                    Ok(message) => Poll::Ready(Some(Ok(message))),
-                    Err(error) => self.failed(error),
-                };
-            }
-            if self.stopped.as_mut().poll(context).is_ready() {
-                return self.failed(cancelled());
-            }
-            match self.poll_output(context) {
-                None => return self.failed(cancelled()),
-                Some(Poll::Pending) => return Poll::Pending,
-                Some(Poll::Ready(Some(Ok(batch)))) => self.left.extend(pieces(batch, MESSAGE_BYTES)),
-                Some(Poll::Ready(Some(Err(error)))) => return self.failed(status(error)),
-                Some(Poll::Ready(None)) => {
-                    self.next = Next::Report;
-                    return Poll::Ready(None);
-                }
+        if self.stopped.as_mut().poll(context).is_ready() {
+            return self.stopped();
+        }
+        match self.poll_piece(context) {
+            None => self.stopped(),
+            Some(Poll::Pending) => Poll::Pending,
+            Some(Poll::Ready(Some(Ok(piece)))) => match self.message(&piece) {
+                Ok(message) => Poll::Ready(Some(Ok(message))),
+                Err(error) => self.failed(error),
+            },
+            Some(Poll::Ready(Some(Err(error)))) => self.failed(status(error)),
+            Some(Poll::Ready(None)) => {
+                self.next = Next::Report;
+                Poll::Ready(None)
             }
         }
+    }
+
+    fn stopped(&mut self) -> Poll<Option<Result<Message, Status>>> {
+        self.failed(self.lane.why_ended().unwrap_or_else(cancelled))
     }
 }
 

@@ -28,6 +28,7 @@ pub fn report_json(report: &QueryReport, kind: StatementKind) -> Bytes {
         "zones_pruned": report.zones_pruned,
         "precopied_bytes": report.precopied_bytes,
         "reread_bytes": report.reread_bytes,
+        "placed_bytes": report.placed_bytes,
         "spilled_bytes": report.spilled_bytes,
         "peak_memory_bytes": report.peak_memory_bytes,
         "planning_ms": rounded(report.planning_ms),
@@ -81,6 +82,7 @@ pub fn report_of_json(json: &[u8]) -> Option<(QueryReport, Option<StatementKind>
         zones_pruned: count("zones_pruned"),
         precopied_bytes: count("precopied_bytes"),
         reread_bytes: count("reread_bytes"),
+        placed_bytes: count("placed_bytes"),
         spilled_bytes: count("spilled_bytes"),
         peak_memory_bytes: count("peak_memory_bytes"),
     };
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_report_is_read_as_it_was_written() {
-        let report = QueryReport { bytes_touched: 7, zones_pruned: 3, elapsed_ms: 1.5, spilled_bytes: 9, precopied_bytes: 5, ..QueryReport::default() };
+        let report = QueryReport { bytes_touched: 7, zones_pruned: 3, elapsed_ms: 1.5, spilled_bytes: 9, precopied_bytes: 5, placed_bytes: 4, ..QueryReport::default() };
         assert_eq!(report_of_json(&report_json(&report, StatementKind::Write)), Some((report, Some(StatementKind::Write))));
         assert_eq!(report_of_json(b"{}"), Some((QueryReport::default(), None)));
         assert_eq!(report_of_json(b"rows"), None);

@@ -1,12 +1,14 @@
 //! A query ends when nobody wants it any more.
 
-use arrow_flight::sql::{ActionCancelQueryRequest, ActionCancelQueryResult, Any, ProstMessageExt};
-use arrow_flight::{CancelFlightInfoRequest, CancelFlightInfoResult, FlightInfo};
+use arrow_flight::sql::{
+    ActionCancelQueryRequest, ActionCancelQueryResult, Any, CommandStatementQuery, CommandStatementUpdate, ProstMessageExt,
+};
+use arrow_flight::{CancelFlightInfoRequest, CancelFlightInfoResult, FlightData, FlightDescriptor, FlightInfo};
 use futures::StreamExt;
 use prost::Message;
 use tonic::Code;
 
-use crate::helpers::{Served, code, eventually, fetch, ticket, wait};
+use crate::helpers::{Served, code, eventually, fetch, ticket, wait, with};
 
 const ENDLESS: &str = "SELECT value FROM generate_series(1, 1000000000000) AS t (value)";
 /// Gives no row for hours, so that only its end can be seen.
@@ -63,4 +65,55 @@ fn a_result_that_waits_is_cancelled_too() {
     let answer: ActionCancelQueryResult = Any::decode(answer[0].clone()).unwrap().unpack().unwrap().unwrap();
     assert_eq!(answer.result, 1);
     assert_eq!(code(wait(fetch(&mut client, &info))), Code::NotFound);
+}
+
+const ENDLESS_TABLE: &str = "CREATE TABLE endless AS SELECT value FROM generate_series(1, 1000000000000) AS t (value)";
+
+fn runs(served: &Served) -> bool {
+    !served.rows("SELECT 1 FROM system.queries WHERE statement LIKE 'CREATE TABLE endless%'").is_empty()
+}
+
+fn ends_without_a_trace(served: &Served) {
+    eventually("it runs no more", || !runs(served));
+    assert_eq!(served.rows("SELECT table_name FROM information_schema.tables WHERE table_name = 'endless'"), [""; 0]);
+}
+
+#[test]
+fn a_change_ends_when_the_client_of_its_do_put_has_gone() {
+    let served = Served::new();
+    let mut client = served.client();
+    let change = wait(async { tokio::spawn(async move { client.execute_update(ENDLESS_TABLE.into(), None).await }) });
+    eventually("it runs", || runs(&served));
+    change.abort();
+    ends_without_a_trace(&served);
+}
+
+#[test]
+fn a_change_ends_by_the_name_of_its_call() {
+    let served = Served::new();
+    for is_put in [false, true] {
+        let mut flight = served.flight();
+        let command = match is_put {
+            true => CommandStatementUpdate { query: ENDLESS_TABLE.into(), transaction_id: None }.as_any(),
+            false => CommandStatementQuery { query: ENDLESS_TABLE.into(), transaction_id: None }.as_any(),
+        };
+        let descriptor = FlightDescriptor::new_cmd(command.encode_to_vec());
+        let change = wait(async {
+            tokio::spawn(async move {
+                match is_put {
+                    true => {
+                        let message = FlightData::new().with_descriptor(descriptor);
+                        flight.do_put(with(futures::stream::iter([message]), "x-quiver-call", "mine")).await.map(|_| ())
+                    }
+                    false => flight.get_flight_info(with(descriptor, "x-quiver-call", "mine")).await.map(|_| ()),
+                }
+            })
+        });
+        eventually("it runs", || runs(&served));
+        assert_eq!(served.act("cancel_call", "another").unwrap_err().code(), Code::NotFound);
+        assert!(served.act("cancel_call", "mine").unwrap().is_empty());
+        assert_eq!(wait(change).unwrap().unwrap_err().code(), Code::Cancelled);
+        ends_without_a_trace(&served);
+        assert_eq!(served.act("cancel_call", "mine").unwrap_err().code(), Code::NotFound);
+    }
 }

@@ -99,12 +99,14 @@ fn what_runs_and_what_is_held_is_shown_and_moves() {
     let sql = "SELECT value FROM generate_series(1, 1000000000000) AS t (value)";
     let info = wait(served.client().execute(sql.into(), None)).unwrap();
     assert_eq!((metric(&served, "quiver_results_waiting"), metric(&served, "quiver_results_running")), (1.0, 0.0));
+    assert_eq!((metric(&served, "quiver_statements_unread"), metric(&served, "quiver_statements_running")), (1.0, 0.0));
     let mut messages = wait(served.flight().do_get(ticket(&info))).unwrap().into_inner();
     wait(messages.next()).unwrap().unwrap();
     assert_eq!(metric(&served, "quiver_results_running"), 1.0);
-    assert_eq!(metric(&served, "quiver_statements_running"), 1.0);
+    // Without `queries_max` no place is held: as soon as its client has not read on, it is one that nobody reads.
+    eventually("it is unread", || metric(&served, "quiver_statements_unread") == 1.0 && metric(&served, "quiver_statements_running") == 0.0);
     drop(messages);
-    eventually("nothing runs", || metric(&served, "quiver_statements_running") == 0.0);
+    eventually("it is gone", || metric(&served, "quiver_statements_unread") == 0.0 && metric(&served, "quiver_statements_running") == 0.0);
     assert!(metric(&served, "quiver_statements_total{kind=\"query\",outcome=\"cancelled\"}") >= 1.0);
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arrow_flight::sql::EndTransaction;
 use arrow_flight::sql::client::FlightSqlServiceClient;
@@ -63,16 +63,23 @@ fn a_query_that_gives_nothing_for_long_is_not_taken_for_one_that_nobody_reads() 
 }
 
 #[test]
-fn a_client_that_leaves_in_the_middle_takes_its_query_with_it() {
+fn a_client_that_leaves_in_the_middle_takes_its_query_with_it_within_a_second() {
     let served = Served::new();
-    let mut client = FlightSqlServiceClient::new(served.another_channel());
-    let info = wait(client.execute(LONG.into(), None)).unwrap();
-    let mut messages = wait(client.do_get(ticket(&info))).unwrap();
-    wait(messages.next()).unwrap().unwrap();
-    assert_eq!(served.stat("results_running"), 1);
-    // The connection with it: nobody else has its channel.
-    drop((messages, client));
-    eventually("no query runs", || served.stat("results_running") == 0);
+    let ended_after = || {
+        let mut client = FlightSqlServiceClient::new(served.another_channel());
+        let info = wait(client.execute(LONG.into(), None)).unwrap();
+        let mut messages = wait(client.do_get(ticket(&info))).unwrap();
+        wait(messages.next()).unwrap().unwrap();
+        assert_eq!(served.stat("results_running"), 1);
+        // The connection with it: nobody else has its channel.
+        drop((messages, client));
+        let left = Instant::now();
+        eventually("no query runs", || served.stat("results_running") == 0 && served.engine.statement_counts().running == 0);
+        left.elapsed()
+    };
+    // A busy machine may be late, but not every time.
+    let attempts: Vec<Duration> = (0..3).map(|_| ended_after()).collect();
+    assert!(attempts.iter().any(|attempt| *attempt < Duration::from_secs(1)), "{attempts:?}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod prepared;
 mod progress;
 mod running;
 mod sessions;
+mod stalled;
 mod statements;
 mod streaming;
 mod substrait;

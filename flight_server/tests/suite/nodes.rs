@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Engine, EngineError, EngineOptions, RecordBatch, Session};
+use engine::{Engine, EngineError, EngineOptions, ErrorKind, RecordBatch, Session};
 use flight_server::ServerOptions;
 use flight_server::client::{Credentials, FlightNodes, Tls, remote_tables};
 use futures::StreamExt;
@@ -108,6 +108,7 @@ fn a_node_that_was_away_is_asked_again() {
     let dir = served.end();
     let error = here.try_rows("SELECT count(*) FROM t").unwrap_err();
     assert!(error.to_string().starts_with(&format!("the node quiver://{address} cannot be asked: ")), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
     // What is kept of the table is this side's alone.
     here.rows("DROP TABLE again");
     let served = Served::at(dir, flight_server::ServerOptions { listen: address, ..options() }, EngineOptions::default(), &[]);

@@ -45,6 +45,22 @@ fn the_types_of_parameters_are_told() {
 }
 
 #[test]
+fn an_explained_query_takes_a_row_of_parameters() {
+    let served = table();
+    let mut client = served.client();
+    for words in ["EXPLAIN", "EXPLAIN ANALYZE"] {
+        let mut prepared = wait(client.prepare(format!("{words} SELECT b FROM t WHERE a > $1"), None)).unwrap();
+        let told: Vec<_> = prepared.parameter_schema().unwrap().fields().iter().map(|field| field.data_type().clone()).collect();
+        assert_eq!(told, [DataType::Int64], "{words}");
+        assert_eq!(prepared.dataset_schema().unwrap().fields().len(), 2, "{words}");
+        prepared.set_parameters(batch(&[("$1", numbers([41]))])).unwrap();
+        let info = wait(prepared.execute()).unwrap();
+        let plan = shown(&wait(fetch(&mut client, &info)).unwrap()).join("\n");
+        assert!(plan.contains("> 41") && !plan.contains("$1"), "{words}: {plan}");
+    }
+}
+
+#[test]
 fn a_prepared_statement_did_not_run() {
     let served = table();
     wait(served.client().prepare("INSERT INTO t VALUES (1, 'x')".into(), None)).unwrap();

@@ -12,9 +12,19 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::error::ArrowError;
 use memmap2::MmapOptions;
 
-use super::BATCH_ZONES;
+use super::{BATCH_ZONES, SEGMENT_TARGET_BYTES};
 use crate::ZONE_ROWS;
 use crate::error::{Result, StoreError};
+
+/// Of a segment that is made in place, which has one batch.
+const ROWS_MAX: usize = BATCH_ZONES * ZONE_ROWS;
+
+/// How many rows with `row_bytes` in the column that is made in place are a segment of the target size. None: they are so narrow that
+/// those of one batch are less, and better written together with others.
+pub fn rows_of_segment(row_bytes: usize) -> Option<usize> {
+    let rows = usize::try_from(SEGMENT_TARGET_BYTES).ok()?.checked_div(row_bytes)?;
+    (rows <= ROWS_MAX).then_some(rows.max(1))
+}
 
 /// The elements of all rows of the column, end to end. A new file has zeros.
 #[derive(Debug)]
@@ -43,7 +53,7 @@ pub(super) struct Hole {
 
 impl AroundHole {
     pub(super) fn with_hole(self, schema: &SchemaRef) -> Result<Hole> {
-        if !(1..=BATCH_ZONES * ZONE_ROWS).contains(&self.row_count) {
+        if !(1..=ROWS_MAX).contains(&self.row_count) {
             return Err(refused(format!("{} rows are not one batch", self.row_count)));
         }
         let mut hole = None;
@@ -107,4 +117,18 @@ fn whole<T: Number>(bytes: &mut [u8]) -> Option<&mut [T]> {
     // `rows_made_in_place_read_back_equal`.
     let (before, numbers, after) = unsafe { bytes.align_to_mut::<T>() };
     (before.is_empty() && after.is_empty()).then_some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_made_in_place_are_a_whole_segment_or_not_made_in_place() {
+        assert_eq!(rows_of_segment(0), None);
+        assert_eq!(rows_of_segment(2047), None);
+        assert_eq!(rows_of_segment(2048), Some(ROWS_MAX));
+        assert_eq!(rows_of_segment(8 << 20), Some(32));
+        assert_eq!(rows_of_segment(SEGMENT_TARGET_BYTES as usize * 3), Some(1));
+    }
 }

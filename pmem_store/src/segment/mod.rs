@@ -20,7 +20,7 @@ pub(crate) use exact::exact;
 pub use appender::Appender;
 pub use checksum::{BufferChecksums, ChecksumEntry};
 pub use compact::storable_schema;
-pub use in_place::{AroundHole, Elements};
+pub use in_place::{AroundHole, Elements, rows_of_segment};
 pub use reader::{BatchPlace, Segment};
 pub use seal::SealedSegment;
 pub(crate) use seal::{SidePaths, link_segment_files, remove_segment_files, segment_pairs};

@@ -83,6 +83,7 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
             gone.map(|_| ()).ok_or_else(|| StoreError::DoesNotExist { kind: "view", name: name.clone() })
         }
         Change::CreateSnapshot { name, version } => {
+            require_some_name("snapshot", name)?;
             if state.snapshots.contains_key(name) {
                 return Err(StoreError::AlreadyExists { kind: "snapshot", name: name.clone() });
             }
@@ -109,6 +110,7 @@ fn push_pending(pending: &mut Vec<PendingRows>, mut new: PendingRows) -> Result<
 }
 
 fn create_namespace(state: &mut CatalogState, name: &str) -> Result<()> {
+    require_some_name("schema", name)?;
     if state.namespaces.contains(name) {
         return Err(StoreError::AlreadyExists { kind: "schema", name: name.to_string() });
     }
@@ -292,7 +294,9 @@ fn require_namespace(state: &CatalogState, name: &str) -> Result<()> {
     Err(StoreError::DoesNotExist { kind: "schema", name: name.to_string() })
 }
 
+/// Of tables, views and external tables. An empty one could be said nowhere.
 pub fn require_free_name(state: &CatalogState, namespace: &str, name: &str) -> Result<()> {
+    require_some_name("table or view", name)?;
     let kind = if state.table(namespace, name).is_some() {
         "table"
     } else if state.views.contains_key(&(namespace.to_string(), name.to_string())) {
@@ -301,4 +305,8 @@ pub fn require_free_name(state: &CatalogState, namespace: &str, name: &str) -> R
         return Ok(());
     };
     Err(StoreError::AlreadyExists { kind, name: name.to_string() })
+}
+
+fn require_some_name(kind: &'static str, name: &str) -> Result<()> {
+    if name.is_empty() { Err(StoreError::NoName { kind }) } else { Ok(()) }
 }

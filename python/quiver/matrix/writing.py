@@ -61,14 +61,18 @@ def _element(dtype: numpy.dtype) -> pa.DataType:
     raise NotSupportedError(f"a matrix of {dtype} is not supported", hint=hint)
 
 
+def _is_size(size: Any) -> bool:
+    return isinstance(size, (int, numpy.integer)) and not isinstance(size, bool) and size >= 1
+
+
 def _block(asked: int | tuple[int, ...] | None, shape: tuple[int, int], is_vector: bool) -> tuple[int, int]:
     if asked is None:
         # Of the size alone, so that matrices which can be multiplied have blocks that can; and a multiple of 64 bytes.
         rows, columns = (min(BLOCK_MAX, max(8, -(-size // 8) * 8)) for size in shape)
         return rows, 1 if is_vector else columns
     wanted = 1 if is_vector else 2
-    sizes = (asked,) * wanted if isinstance(asked, (int, numpy.integer)) else tuple(asked) if isinstance(asked, (tuple, list)) else ()
-    if len(sizes) != wanted or not all(isinstance(size, (int, numpy.integer)) and size >= 1 for size in sizes):
+    sizes = (asked,) * wanted if _is_size(asked) else tuple(asked) if isinstance(asked, (tuple, list)) else ()
+    if len(sizes) != wanted or not all(_is_size(size) for size in sizes):
         raise ProgrammingError(f"block is {asked!r}, and has to be {'a number' if is_vector else '(rows, columns)'} of at least 1")
     rows, columns = (*map(int, sizes), 1)[:2]
     return rows, columns

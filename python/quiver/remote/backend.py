@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from ..errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from ..sources import Imported, ImportOptions
 from . import files, messages
 from .calls import Process, interruptible
-from .failures import told
+from .failures import connecting, told
 from .hand_off import MappedSource
 from .rows import RemoteSource
 from .sending import Sending, put
@@ -24,6 +25,8 @@ from .transaction import IS_OPEN, Transaction
 
 T = TypeVar("T")
 VIEWS = (b"x-quiver-view-types", b"true")
+ANSWER_S = 5.0
+"""So long a server has to answer what is asked of it while a connection or a call ends."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class RemoteBackend:
         self._cookies = Cookies()
         self._results: weakref.WeakSet[RemoteSource] = weakref.WeakSet()
         self.is_closed = False
-        with told():
+        with connecting(location, has_ca="tls_root_certs" in tls):
             self._client = flight.FlightClient(location, middleware=[self._cookies], **tls)
             self._headers = [VIEWS, *interruptible(self._authenticate)]
 
@@ -51,7 +54,7 @@ class RemoteBackend:
         """The headers of who calls, with the session begun."""
         who = self._credentials
         if who.user is not None:
-            headers = [self._client.authenticate_basic_token(who.user, who.password or "")]
+            headers = [self._token(who.user, who.password or "")]
         else:
             headers = [(b"authorization", f"Bearer {who.token}".encode())] if who.token else []
         # Begins a session, which a cookie names: settings and transactions are in it.
@@ -59,22 +62,33 @@ class RemoteBackend:
         list(self._client.do_action(flight.Action("SetSessionOptions", b""), options))
         return headers
 
+    def _token(self, user: str, password: str) -> tuple[bytes, bytes]:
+        try:
+            return self._client.authenticate_basic_token(user, password)
+        except flight.FlightUnauthenticatedError:
+            raise
+        except (pa.ArrowException, OSError):
+            # Of a server that cannot be reached this call says nothing, and another one the reason.
+            with suppress(flight.FlightUnauthenticatedError):
+                list(self._client.list_actions())
+            raise
+
     def execute(self, sql: str, parameters: pa.RecordBatch | None) -> RemoteSource:
         transaction = self._transaction.handle
 
-        def run() -> RemoteSource:
+        def run(options: flight.FlightCallOptions) -> RemoteSource:
             if parameters is None:
-                return self._started(messages.query(sql, transaction))
+                return self._started(messages.query(sql, transaction), options)
             handle, _ = self._prepared(sql, transaction)
             try:
-                bound = self._put(messages.prepared_query(handle), parameters)
-                return self._started(messages.prepared_query(messages.text(bound, 1) or handle))
+                bound = self._sent(messages.prepared_query(handle), parameters.schema, [parameters], options)
+                return self._started(messages.prepared_query(messages.text(bound, 1) or handle), options)
             finally:
                 self._act("ClosePreparedStatement", messages.close_prepared(handle))
 
         kind = None
         try:
-            source = self._call(run)
+            source = self._statement(run)
             kind = source.kind
             return source
         finally:
@@ -84,7 +98,7 @@ class RemoteBackend:
     def run_substrait(self, plan: bytes) -> RemoteSource:
         transaction = self._transaction.handle
         try:
-            return self._call(lambda: self._started(messages.substrait(plan, transaction)))
+            return self._statement(lambda options: self._started(messages.substrait(plan, transaction), options))
         except BaseException:
             self._last_transaction.doubt()
             raise
@@ -92,17 +106,17 @@ class RemoteBackend:
     def execute_rows(self, sql: str, parameters: pa.RecordBatch) -> int:
         transaction = self._transaction.handle
 
-        def run() -> int:
+        def run(options: flight.FlightCallOptions) -> int:
             handle, has_rows = self._prepared(sql, transaction)
             try:
                 if has_rows:
                     what = "rows of parameters for what changes no rows is not supported"
                     raise NotSupportedError(what, hint="run it with one row at a time")
-                return messages.number(self._put(messages.prepared_update(handle), parameters), 1)
+                return messages.number(self._sent(messages.prepared_update(handle), parameters.schema, [parameters], options), 1)
             finally:
                 self._act("ClosePreparedStatement", messages.close_prepared(handle))
 
-        return self._call(run)
+        return self._statement(run)
 
     def ingest(self, data: Any, schema: str, table: str, mode: str) -> int:
         """In a transaction in any case: a stream that the client has to end early looks like a whole one."""
@@ -111,7 +125,7 @@ class RemoteBackend:
         transaction = self._begun() if is_own else known.handle
         command = messages.ingest(schema, table, mode, transaction or b"")
         try:
-            written = self._call(lambda: messages.number(self._sent(command, rows.schema, rows), 1))
+            written = self._statement(lambda options: messages.number(self._sent(command, rows.schema, rows, options), 1), rows.stop)
         except BaseException:
             rows.stop()
             self._abandon(transaction) if is_own else self._fail(transaction)
@@ -182,7 +196,7 @@ class RemoteBackend:
             source.close()
         try:
             # A server that is gone has no session to be closed any more.
-            options = flight.FlightCallOptions(headers=self._headers, timeout=5)
+            options = flight.FlightCallOptions(headers=self._headers, timeout=ANSWER_S)
             interruptible(lambda: list(self._client.do_action(flight.Action("CloseSession", b""), options)))
         except (pa.ArrowException, flight.FlightError, OSError):
             pass
@@ -193,6 +207,29 @@ class RemoteBackend:
         with told():
             return interruptible(work)
 
+    def _statement(self, work: Callable[[flight.FlightCallOptions], T], stop: Callable[[], None] | None = None) -> T:
+        """Calls with these options, which end at the server too when they are interrupted. `stop` is what else is to be done then."""
+        self._check_open()
+        name = secrets.token_hex(16)
+        options = flight.FlightCallOptions(headers=[*self._headers, (b"x-quiver-call", name.encode())])
+
+        def end() -> bool:
+            if stop is not None:
+                stop()
+            return self._end_call(name)
+
+        with told():
+            return interruptible(lambda: work(options), end)
+
+    def _end_call(self, name: str) -> bool:
+        options = flight.FlightCallOptions(headers=self._headers, timeout=ANSWER_S)
+        try:
+            list(self._client.do_action(flight.Action("cancel_call", name.encode()), options))
+        except (pa.ArrowException, flight.FlightError, OSError) as error:
+            # An older server does not know the question, however often it is asked.
+            return isinstance(error, NotImplementedError)
+        return True
+
     def _check_open(self) -> None:
         if self.is_closed:
             raise InterfaceError("the connection is closed", hint="open it again")
@@ -202,8 +239,8 @@ class RemoteBackend:
     def _options(self) -> flight.FlightCallOptions:
         return flight.FlightCallOptions(headers=self._headers)
 
-    def _started(self, command: bytes) -> RemoteSource:
-        info = self._client.get_flight_info(flight.FlightDescriptor.for_command(command), self._options)
+    def _started(self, command: bytes, options: flight.FlightCallOptions | None = None) -> RemoteSource:
+        info = self._client.get_flight_info(flight.FlightDescriptor.for_command(command), options or self._options)
         source = RemoteSource(self._client, info, self._headers)
         self._results.add(source)
         return source
@@ -243,8 +280,5 @@ class RemoteBackend:
     def _fetched(self, ticket: bytes) -> pa.Table:
         return self._client.do_get(flight.Ticket(ticket), self._options).read_all()
 
-    def _put(self, command: bytes, batch: pa.RecordBatch) -> bytes:
-        return self._sent(command, batch.schema, [batch])
-
-    def _sent(self, command: bytes, schema: pa.Schema, batches: Any) -> bytes:
-        return put(self._client, self._options, command, schema, batches)
+    def _sent(self, command: bytes, schema: pa.Schema, batches: Any, options: flight.FlightCallOptions) -> bytes:
+        return put(self._client, options, command, schema, batches)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import _thread
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -18,6 +20,11 @@ from ..errors import InterfaceError
 T = TypeVar("T")
 TICK_S = 0.05
 RETURN_S = 0.02
+FOUND_S = 5.0
+"""So long the server is asked to end a call that was interrupted, until it has found it."""
+LEAVE_S = 1.0
+"""And so long the end of it is waited for: the thread of the call may be busy with something else, as rows that somebody makes."""
+ASK_AGAIN_S = 0.2
 
 
 class Process:
@@ -36,7 +43,9 @@ class Process:
             raise InterfaceError(message, hint="connect in this process")
 
 
-def interruptible(call: Callable[[], T]) -> T:
+def interruptible(call: Callable[[], T], end: Callable[[], bool] | None = None) -> T:
+    """`end` tells the server that nobody waits for the call any more, and says whether that has found it. Whoever is interrupted comes back when the call has ended, so that
+    what is done next does not race with it."""
     if threading.current_thread() is not threading.main_thread():
         return call()
     done: SimpleQueue[tuple[bool, Any]] = SimpleQueue()
@@ -48,10 +57,27 @@ def interruptible(call: Callable[[], T]) -> T:
             done.put((False, error))
 
     threading.Thread(target=run, name="quiver-call", daemon=True).start()
-    succeeded, value = _next(done)
+    try:
+        succeeded, value = _next(done)
+    except BaseException:
+        if end is not None:
+            _leave(done, end)
+        raise
     if succeeded:
         return value
     raise value
+
+
+def _leave(done: SimpleQueue[tuple[bool, Any]], end: Callable[[], bool]) -> None:
+    """The call may not have come to the server yet, or be one of several; or it has ended meanwhile."""
+    over_s = time.monotonic() + FOUND_S
+    while time.monotonic() < over_s:
+        is_found = interruptible(end)
+        with suppress(Empty):
+            done.get(timeout=LEAVE_S if is_found else ASK_AGAIN_S)
+            return
+        if is_found:
+            return
 
 
 def pulled(next_batch: Callable[[], T | None]) -> Iterator[T]:

@@ -63,6 +63,36 @@ def told() -> Iterator[None]:
         raise translated(error) from None
 
 
+@contextmanager
+def connecting(location: str, *, has_ca: bool) -> Iterator[None]:
+    """As `told`, with what to look at where nobody was reached."""
+    try:
+        with told():
+            yield
+    except Error as error:
+        if error.hint is not None or error.kind not in ("unavailable", "operational"):
+            raise
+        raise of_kind(error.kind, error.message, hint=_doubt(error.message, location.startswith("grpc+tls"), has_ca)) from None
+
+
+def _doubt(message: str, is_tls: bool, has_ca: bool) -> str | None:
+    def has(*words: str) -> bool:
+        return any(word in message for word in words)
+
+    if not has("failed to connect", "Could not finish", "losed", "reset"):
+        # The server itself has said it.
+        return None
+    if has("refused", "timed out", "nreachable", "No route"):
+        return None
+    if not is_tls:
+        return "a server with TLS is reached by grpc+tls://"
+    if has("wrong version number"):
+        return "a server without TLS is reached by grpc://"
+    if has_ca:
+        return "tls_ca is to be the file of the certificate that has signed the server's, and the host one of its names"
+    return "name the file of the certificate that has signed the server's: tls_ca="
+
+
 def translated(error: BaseException) -> Error:
     found = _ERROR.match(str(error))
     code, message = (found["code"] or "cancelled", found["message"]) if found else ("", str(error))

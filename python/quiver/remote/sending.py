@@ -9,10 +9,13 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from .. import types
-from ..errors import InterfaceError, ProgrammingError
+from ..errors import InterfaceError, NotSupportedError, ProgrammingError
 
 PIECE_BYTES = 32 << 20
-"""A message is not to have much more: the server takes 256 MiB at once."""
+"""A message is not to have much more."""
+
+MESSAGE_BYTES_MAX = (256 << 20) - (64 << 10)
+"""The server takes 256 MiB at once, with what is said of the rows."""
 
 
 class Sending:
@@ -37,6 +40,7 @@ class Sending:
             for piece in pieces(batch):
                 if self._is_stopped:
                     raise InterfaceError("writing these rows was interrupted", hint="write them again")
+                _check_fits(piece)
                 yield piece
 
     def _next_batch(self) -> pa.RecordBatch | None:
@@ -50,14 +54,21 @@ class Sending:
 
 
 def pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Halves of it, and their halves, as long as that makes them smaller: a dictionary stays as large as it is."""
+    """Halves of it, and their halves, as long as that makes them smaller, or they have to be: a dictionary stays as large as it is."""
     size, half = batch.nbytes, batch.num_rows // 2
     parts = [batch.slice(0, half), batch.slice(half)]
-    if size <= PIECE_BYTES or half == 0 or max(part.nbytes for part in parts) > 0.95 * size:
+    is_in_vain = size <= MESSAGE_BYTES_MAX and max(part.nbytes for part in parts) > 0.95 * size
+    if size <= PIECE_BYTES or half == 0 or is_in_vain:
         yield batch
         return
     for part in parts:
         yield from pieces(part)
+
+
+def _check_fits(piece: pa.RecordBatch) -> None:
+    if piece.nbytes > MESSAGE_BYTES_MAX:
+        message = f"a row of {piece.nbytes / 2**20:.0f} MiB cannot be sent: a server takes 256 MiB at once"
+        raise NotSupportedError(message, hint="write smaller values; of a matrix, take smaller blocks")
 
 
 def put(client: flight.FlightClient, options: flight.FlightCallOptions, command: bytes, schema: pa.Schema, batches: Any) -> bytes:

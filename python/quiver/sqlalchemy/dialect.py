@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import exc, pool
@@ -65,6 +68,9 @@ class QuiverDialect(default.DefaultDialect):
         for name in ("user", "host", "port"):
             if getattr(url, "username" if name == "user" else name):
                 raise exc.ArgumentError(f"{url!r} names a {name}; write quiver:///path, or quiver+flight://host:port")
+        from ..embedded import open as opened
+
+        _check_known(options, opened)
         _with_truths(options, "read_only", "autocommit")
         if "threads" in options:
             if not str(options["threads"]).isdigit():
@@ -152,6 +158,9 @@ class FlightDialect(QuiverDialect):
 
     def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
         options: dict[str, Any] = dict(url.query)
+        from ..remote import connect
+
+        _check_known(options, connect, "tls")
         _with_truths(options, "autocommit", "hand_off")
         tls = _is_true(options.pop("tls", "false")) or "tls_ca" in options
         if not url.host or not url.port:
@@ -160,6 +169,17 @@ class FlightDialect(QuiverDialect):
             options |= {"user": url.username, "password": url.password}
         host = f"[{url.host}]" if ":" in url.host else url.host
         return [f"grpc{'+tls' if tls else ''}://{host}:{url.port}"], options
+
+
+def _check_known(options: dict[str, Any], opened: Callable[..., Any], *others: str) -> None:
+    """Those of the URL, of which `opened` takes most."""
+    taken = inspect.signature(opened).parameters.values()
+    known = [option.name for option in taken if option.kind is option.KEYWORD_ONLY] + ["autocommit", *others]
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            instead = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(known))}"
+            raise exc.ArgumentError(f'there is no option "{name}" of a URL of Quiver; {instead}')
 
 
 def _with_truths(options: dict[str, Any], *names: str) -> None:

@@ -97,7 +97,7 @@ pub async fn pushed(
         }
         Ok::<_, EngineError>(shipment.plan)
     };
-    let output = session.execute_plan_of(sql, &Binding::default(), build).await?;
+    let output = session.execute_plan_of(sql, sql.len(), &Binding::default(), build).await?;
     if !*has_tables.lock().unwrap() {
         return Ok(None);
     }

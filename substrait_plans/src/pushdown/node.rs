@@ -88,7 +88,11 @@ impl NodeError {
 
 impl From<NodeError> for EngineError {
     fn from(error: NodeError) -> Self {
-        EngineError::Execution { message: error.to_string(), hint: error.hint().map(str::to_string) }
+        let (message, hint) = (error.to_string(), error.hint().map(str::to_string));
+        match error {
+            NodeError::Unreachable { .. } => EngineError::Unreachable { message, hint },
+            NodeError::Location { .. } | NodeError::Refused { .. } | NodeError::Unlike { .. } => EngineError::Execution { message, hint },
+        }
     }
 }
 

@@ -331,7 +331,7 @@ fn rows_that_nobody_reads_any_more_end_the_statement_of_the_node() {
         running() == before
     });
     assert!(ended, "the node still works");
-    assert_eq!(both.other.engine.statement_counts().0, 0);
+    assert_eq!(both.other.engine.statement_counts().queued, 0);
 }
 
 #[test]

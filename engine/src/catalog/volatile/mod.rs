@@ -1,7 +1,7 @@
 //! Volatile tables: rows in memory that belong to one session and end with it.
 //!
 //! - [`tables`] — those of a session by name
-//! - [`rows`] — what one statement has put into a table; [`held`] the memory that it takes
+//! - [`rows`] — what one statement has put into a table, and the memory that it takes
 //! - [`schema`] — where they are found: the schema `temp`
 //! - [`table`] — one of them as DataFusion sees it, and [`sink`], INSERT into it
 //! - [`scan`] — reading one
@@ -12,7 +12,6 @@
 //! **Invariant:** no session finds a table of another one, and nothing of them is in the store: neither transactions, versions, grants
 //! nor backups know them.
 
-mod held;
 mod rows;
 mod scan;
 mod schema;

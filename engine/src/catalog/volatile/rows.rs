@@ -12,8 +12,8 @@ use datafusion::common::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use pmem_store::{DEFAULT_NAMESPACE, Segment, StoreError, ZONE_ROWS};
 
-use super::held::Held;
 use crate::error::EngineError;
+use crate::memory::{Counted, Held};
 use crate::report::ReportCollector;
 use crate::write::{Declarations, Target, WriteTarget, check_not_null};
 
@@ -30,12 +30,21 @@ pub struct Chunk {
     null_counts: Vec<usize>,
     /// Those that some of the rows lie in.
     segments: Vec<Arc<Segment>>,
+    /// Those that `memory` counts.
+    allocations: Vec<usize>,
     memory: MemoryReservation,
+}
+
+impl Counted for Chunk {
+    fn allocations(&self) -> &[usize] {
+        &self.allocations
+    }
 }
 
 impl Chunk {
     fn new(columns: usize, memory: MemoryReservation) -> Chunk {
-        Chunk { batches: Vec::new(), row_count: 0, size_bytes: 0, null_counts: vec![0; columns], segments: Vec::new(), memory }
+        let null_counts = vec![0; columns];
+        Chunk { batches: Vec::new(), row_count: 0, size_bytes: 0, null_counts, segments: Vec::new(), allocations: Vec::new(), memory }
     }
 
     pub fn batches(&self) -> &[RecordBatch] {
@@ -79,6 +88,7 @@ impl Chunk {
         let mut joined = Chunk::new(self.null_counts.len(), next.memory.new_empty());
         let mut held = Held::default();
         joined.push(batch, &mut held).ok()?;
+        joined.allocations = held.allocations();
         // Long texts are shared with the batches they come from, and may lie in a segment.
         joined.segments = self.segments.iter().chain(&next.segments).cloned().collect();
         Some(joined)
@@ -118,7 +128,7 @@ impl Gathering {
     /// The rows, none of which was computed from a segment cut short meanwhile.
     pub fn finish(self) -> Result<Chunk, EngineError> {
         self.collector.check_segments()?;
-        Ok(Chunk { segments: self.held.into_segments(), ..self.chunk })
+        Ok(Chunk { allocations: self.held.allocations(), segments: self.held.into_segments(), ..self.chunk })
     }
 
     pub fn row_count(&self) -> usize {

@@ -11,7 +11,6 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::datasource::source::DataSource;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::DisplayFormatType;
@@ -22,7 +21,9 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use pmem_store::ZONE_ROWS;
 
 use super::tables::VolatileRows;
+use crate::memory::Counted;
 use crate::report::ReportCollector;
+use crate::scan::projected_columns;
 
 /// Below this, one partition more costs more than it saves.
 const PARTITION_PIECES_MIN: usize = 4;
@@ -94,6 +95,7 @@ impl DataSource for VolatileScan {
         let report = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
         // Some of the rows may lie there: a result that was computed from them is held back if one was cut short.
         report.reads(self.table.chunks().iter().flat_map(|chunk| chunk.segments()));
+        report.reads_counted(self.table.chunks().iter().map(|chunk| Arc::clone(chunk) as Arc<dyn Counted>));
         ReportCollector::add(&report.rows_total, self.row_count(Some(partition)));
         let metrics = BaselineMetrics::new(&self.metrics, partition);
         let (table, projection, schema) = (Arc::clone(&self.table), Arc::clone(&self.projection), Arc::clone(&self.schema));
@@ -161,14 +163,7 @@ impl DataSource for VolatileScan {
     }
 
     fn try_swapping_with_projection(&self, projection: &ProjectionExprs) -> Result<Option<Arc<dyn DataSource>>> {
-        let columns: Option<Vec<usize>> = projection
-            .iter()
-            .map(|projected| {
-                let column = projected.expr.downcast_ref::<Column>()?;
-                (column.name() == projected.alias).then(|| self.projection[column.index()])
-            })
-            .collect();
-        let Some(columns) = columns else { return Ok(None) };
+        let Some(columns) = projected_columns(&self.projection, projection) else { return Ok(None) };
         let schema = Arc::new(self.table.schema.project(&columns)?);
         Ok(Some(Arc::new(VolatileScan { projection: columns.into(), schema, ..self.clone() })))
     }

@@ -70,6 +70,9 @@ impl VolatileTables {
         if let Some(why) = *self.refused.read() {
             return Err(StoreError::Refused(format!("the volatile table \"{name}\" would be lost at once: {why}")).into());
         }
+        if name.is_empty() {
+            return Err(StoreError::NoName { kind: "volatile table" }.into());
+        }
         match self.get(name) {
             Some(_) if !or_replace => Err(exists(name)),
             _ => Ok(()),

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray, MutableArrayData, make_array};
 use arrow::buffer::NullBuffer;
-use arrow::compute::{CastOptions, cast, cast_with_options};
+use arrow::compute::{CastOptions, cast};
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{DataFusionError, Result};
 
 use crate::error::EngineError;
+use crate::functions::nearest_floats::cast_nearest;
 use crate::kernels::arrays::{shape_of, shape_text};
 use crate::sql::column_type_name;
 
@@ -58,7 +59,7 @@ impl<'a> FixedLists<'a> {
         };
         let (values, valid) = self.level(lists, &sizes, usize::from(levels > 1))?;
         let options = CastOptions { safe: self.safe, ..CastOptions::default() };
-        let values = cast_with_options(&values, self.item.data_type(), &options)?;
+        let values = cast_nearest(&values, self.item.data_type(), &options)?;
         Ok(Arc::new(FixedSizeListArray::try_new_with_length(Arc::clone(self.item), self.width, values, valid, lists.len())?))
     }
 

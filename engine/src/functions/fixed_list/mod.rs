@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::kernels::arrays::{EXTENSION_METADATA, EXTENSION_NAME};
+use crate::kernels::arrays::{EXTENSION_METADATA, EXTENSION_NAME, shape_of, tensor_field};
 use crate::sql::column_type_name;
 pub(crate) use convert::FixedLists;
 use convert::list_levels;
@@ -34,9 +34,22 @@ pub fn fixed_list_cast(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     Some(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), vec![source.as_ref().clone()])))
 }
 
-/// What a call of the function is as a cast: the field that is wanted, and whether what does not fit is NULL.
+/// See [`function_as_cast`](super::function_as_cast).
 pub fn cast_of_lists(function: &ScalarUDF) -> Option<(&FieldRef, bool)> {
     function.inner().downcast_ref::<FixedList>().map(|function| (&function.field, function.safe))
+}
+
+/// Lists within each other as one list of their elements, where they stand for a tensor of so many dimensions; None for other values.
+pub(crate) fn flat_scalar(value: &ScalarValue, field: &Field) -> Result<Option<ScalarValue>> {
+    let (mut element, levels) = (value.data_type(), list_levels(&value.data_type()));
+    let Some(shape) = shape_of(field).filter(|shape| levels > 1 && levels == shape.len()) else { return Ok(None) };
+    while let DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) = element {
+        element = item.data_type().clone();
+    }
+    // Of the elements' own type, so that whether they fit is asked of them as of others.
+    let flat = tensor_field(field.name(), element, &shape, true)?;
+    let wanted = FixedLists::new(&flat, false).filter(|_| !value.is_null());
+    wanted.map(|wanted| ScalarValue::try_from_array(&wanted.convert(&value.to_array()?)?, 0)).transpose()
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -9,10 +9,11 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, Signature, Volatility};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{CastExpr, Column};
+use datafusion::physical_expr::expressions::Column;
 
 use super::summary::{Summing, double, list_of_doubles, state_types};
 use super::{documented, refuse_distinct};
+use crate::functions::cast_operand;
 use crate::kernels::arrays::{Vectors, refused};
 use crate::kernels::numeric::regression::{Regression, RegressionError};
 use crate::kernels::scalar::types::{arguments, as_number_type, as_vector_type, check_number_type, check_vector_type};
@@ -119,8 +120,8 @@ impl Explaining {
 }
 
 fn name_of(expression: &Arc<dyn PhysicalExpr>) -> Option<String> {
-    if let Some(cast) = expression.downcast_ref::<CastExpr>() {
-        return name_of(cast.expr());
+    if let Some(operand) = cast_operand(expression) {
+        return name_of(operand);
     }
     expression.downcast_ref::<Column>().map(|column| column.name().to_string())
 }

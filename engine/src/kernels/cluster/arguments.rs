@@ -8,6 +8,7 @@ use datafusion::logical_expr::Expr;
 
 use super::KMEANS;
 use crate::error::{EngineError, nearest};
+use crate::functions::scalar_nearest;
 use crate::kernels::arrays::matrix_of_scalar;
 
 /// With a tolerance alone, so many iterations are made at most.
@@ -169,7 +170,7 @@ fn count(name: &str, value: &ScalarValue) -> Result<usize> {
 }
 
 fn tolerance(value: &ScalarValue) -> Result<f64> {
-    let number = value.data_type().is_numeric().then(|| value.cast_to(&DataType::Float64)).transpose()?;
+    let number = value.data_type().is_numeric().then(|| scalar_nearest(value, &DataType::Float64)).transpose()?;
     match number {
         Some(ScalarValue::Float64(Some(number))) if number >= 0.0 => Ok(number),
         _ => Err(wrong(format!("tolerance of {KMEANS} is to be a distance, a number of at least 0, and not {value}"), None)),

@@ -7,10 +7,9 @@ use arrow::datatypes::{ArrowNativeType, DataType};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, DocSection, Documentation, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
-use super::listed::{Listed, as_centroids_type, check_centroids_type, different_widths};
-use crate::kernels::arrays::{Vectors, VectorsOf, refused};
+use super::listed::{Listed, as_argument_types, check_argument_types, different_widths};
+use crate::kernels::arrays::{Vectors, VectorsOf};
 use crate::kernels::numeric::clusters::Centroids;
-use crate::kernels::scalar::types::{as_vector_type, check_vector_type};
 
 pub const NAME: &str = "kmeans_assign";
 /// Numbers that are copied at once, where vectors are not read where they lie.
@@ -46,19 +45,11 @@ impl ScalarUDFImpl for KMeansAssign {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        Ok(match types {
-            [vector, centroids] => vec![as_vector_type(vector), as_centroids_type(centroids)],
-            others => others.to_vec(),
-        })
+        Ok(as_argument_types(types))
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        let [vector, centroids] = types else {
-            let message = format!("{NAME} takes a vector and a list of centroids, and was given {} arguments", types.len());
-            return Err(refused(message, None));
-        };
-        check_vector_type(NAME, vector)?;
-        check_centroids_type(NAME, centroids)?;
+        check_argument_types(NAME, types)?;
         Ok(DataType::Int64)
     }
 

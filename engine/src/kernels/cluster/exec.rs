@@ -7,6 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_err};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -18,12 +19,13 @@ use datafusion::physical_plan::{
 
 use super::KMEANS;
 use super::arguments::{Arguments, Init};
-use super::collect::{Collected, collect};
-use super::lloyd::{Sharing, clusters, reserve};
+use super::lloyd::{Sharing, clusters};
+use super::memory::Need;
 use super::points::Points;
 use super::rows::{rows, schema};
 use super::start::first_centroids;
 use crate::kernels::arrays::refused;
+use crate::kernels::gather::gathered;
 use crate::kernels::precopy::{Input, Precopy, is_staged, limit_bytes};
 use crate::kernels::threads::{Stop, in_background};
 use crate::report::ReportCollector;
@@ -161,40 +163,49 @@ struct Run {
 
 impl Run {
     async fn run(self, input: &Arc<dyn ExecutionPlan>, context: &Arc<TaskContext>) -> Result<RecordBatch> {
-        let collected = collect(input, context).await?;
+        let memory = Arc::new(MemoryConsumer::new(KMEANS).register(context.memory_pool()));
+        let batches = gathered(std::slice::from_ref(input), context, &memory).await?.into_iter().flatten().collect();
         let context = Arc::clone(context);
-        in_background(move |stop| self.compute(collected, &context, stop)).await
+        in_background(move |stop| self.compute(batches, &memory, &context, stop)).await
     }
 
-    fn compute(&self, collected: Collected, context: &TaskContext, stop: &Stop) -> Result<RecordBatch> {
+    /// `of_batches` is what the batches take.
+    fn compute(&self, batches: Vec<RecordBatch>, of_batches: &MemoryReservation, context: &TaskContext, stop: &Stop) -> Result<RecordBatch> {
         let config = context.session_config();
         let threads = config.target_partitions();
-        let Collected { batches, reservation } = collected;
-        let points = Points::of(&batches, self.is_vector)?;
+        let memory = of_batches.new_empty();
+        let points = Points::of(&batches, self.is_vector, stop)?;
         drop(batches);
+        memory.try_grow(points.list_bytes())?;
         self.metrics.points.add(points.rows());
         self.check_count(&points)?;
-        reserve(&points, &self.arguments, &reservation)?;
+        let need = Need::of(&points, &self.arguments, threads)?;
+        memory.try_grow(need.bytes()?)?;
         let report = config.get_extension::<ReportCollector>().unwrap_or_default();
         let size_bytes = points.size_bytes()?;
-        let points = match self.stages(&points, context)? {
+        let is_staged = self.stages(&points, context)?;
+        let points = match is_staged {
             true => {
-                reservation.try_grow(size_bytes)?;
+                memory.try_grow(size_bytes)?;
                 ReportCollector::add(&report.precopied_bytes, size_bytes);
                 self.metrics.precopied_bytes.add(size_bytes);
-                points.staged(threads, stop)?
+                let staged = points.staged(threads, stop)?;
+                // The points were what kept the batches.
+                of_batches.free();
+                staged
             }
-            false => {
-                if self.passes() > 1 {
-                    ReportCollector::add(&report.reread_bytes, size_bytes);
-                }
-                points
-            }
+            false => points,
         };
         let first = first_centroids(&points, &self.arguments, threads, stop)?;
-        let found = clusters(&points, first, &self.arguments, &Sharing { threads, stop })?;
+        let found = clusters(&points, first, &self.arguments, &Sharing { threads, stop }, &memory)?;
+        if !is_staged {
+            // The first pass reads what it touches.
+            let again = self.passes_before() + found.inertias.len() - 1;
+            ReportCollector::add(&report.reread_bytes, size_bytes.saturating_mul(again));
+        }
         self.metrics.iterations.add(found.inertias.len());
         self.metrics.output_rows.add(self.arguments.k);
+        memory.try_grow(need.result_bytes(found.inertias.len())?)?;
         rows(&found)
     }
 
@@ -210,10 +221,14 @@ impl Run {
         }
     }
 
-    /// Over all points, at least.
+    /// Over all points, at most.
     fn passes(&self) -> usize {
-        let before = if matches!(self.arguments.init, Init::PlusPlus) { self.arguments.k - 1 } else { 0 };
-        before.saturating_add(self.arguments.iterations)
+        self.passes_before().saturating_add(self.arguments.iterations)
+    }
+
+    /// To find the first centroids.
+    fn passes_before(&self) -> usize {
+        if matches!(self.arguments.init, Init::PlusPlus) { self.arguments.k - 1 } else { 0 }
     }
 
     fn stages(&self, points: &Points, context: &TaskContext) -> Result<bool> {

@@ -8,6 +8,7 @@ use datafusion::common::Result;
 
 use crate::kernels::arrays::{matrix_of_lists, refused};
 use crate::kernels::numeric::clusters::Centroids;
+use crate::kernels::scalar::types::{as_vector_type, check_vector_type};
 use crate::sql::declared_name;
 
 /// The last ones that were read, for a function.
@@ -47,8 +48,25 @@ impl Listed {
     }
 }
 
+/// Of a vector and a list of centroids, what the functions that take both are given.
+pub fn as_argument_types(found: &[DataType]) -> Vec<DataType> {
+    match found {
+        [vector, centroids] => vec![as_vector_type(vector), as_centroids_type(centroids)],
+        others => others.to_vec(),
+    }
+}
+
+pub fn check_argument_types(function: &str, found: &[DataType]) -> Result<()> {
+    let [vector, centroids] = found else {
+        let message = format!("{function} takes a vector and a list of centroids, and was given {} arguments", found.len());
+        return Err(refused(message, None));
+    };
+    check_vector_type(function, vector)?;
+    check_centroids_type(function, centroids)
+}
+
 /// Lists of lists stay as they are; NULL becomes one.
-pub fn as_centroids_type(found: &DataType) -> DataType {
+fn as_centroids_type(found: &DataType) -> DataType {
     let list_of = |element| DataType::List(Arc::new(Field::new_list_field(element, true)));
     match found {
         DataType::Null => list_of(list_of(DataType::Float64)),
@@ -56,7 +74,7 @@ pub fn as_centroids_type(found: &DataType) -> DataType {
     }
 }
 
-pub fn check_centroids_type(function: &str, found: &DataType) -> Result<()> {
+fn check_centroids_type(function: &str, found: &DataType) -> Result<()> {
     let element = |found: &DataType| match found {
         DataType::List(element) | DataType::LargeList(element) | DataType::FixedSizeList(element, _) => Some(element.data_type().clone()),
         _ => None,

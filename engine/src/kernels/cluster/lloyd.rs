@@ -11,9 +11,8 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::MemoryReservation;
 
 use super::KMEANS;
-use super::arguments::{Arguments, Init};
+use super::arguments::Arguments;
 use super::points::Points;
-use crate::error::EngineError;
 use crate::kernels::arrays::refused;
 use crate::kernels::numeric::clusters::{Centroids, Step};
 use crate::kernels::threads::{Stop, for_each};
@@ -23,6 +22,8 @@ const GROUPS_MAX: usize = 64;
 const GROUPS_MIN: usize = 4;
 /// Where sums are large, there are fewer of them.
 const SUMS_BYTES: usize = 64 << 20;
+/// Iterations whose inertias memory is asked for at once.
+const INERTIAS: usize = 1_024;
 /// Multiplications between two looks at whether anybody waits for the result.
 const LOOK_PRODUCTS: usize = 1 << 24;
 
@@ -41,26 +42,30 @@ pub struct Sharing<'a> {
     pub stop: &'a Stop,
 }
 
-/// What an iteration holds beside the points, in bytes.
-pub fn sums_bytes(points: &Points, k: usize) -> Result<usize> {
-    let sum = k.checked_mul(points.width() + 2).and_then(|numbers| numbers.checked_mul(size_of::<f64>()));
-    // The last sum and two lots of centroids are beside those of the groups.
-    let all = sum.and_then(|sum| sum.checked_mul(groups(points, k).len() + 3));
-    all.ok_or_else(|| refused(format!("{KMEANS} cannot hold {k} centroids of {} numbers", points.width()), None))
-}
-
-pub fn clusters(points: &Points, first: Vec<f64>, arguments: &Arguments, sharing: &Sharing<'_>) -> Result<Clusters> {
+/// What is not known beforehand, one number for each iteration, is taken of `memory` as it comes.
+pub fn clusters(
+    points: &Points,
+    first: Vec<f64>,
+    arguments: &Arguments,
+    sharing: &Sharing<'_>,
+    memory: &MemoryReservation,
+) -> Result<Clusters> {
     let (k, width) = (arguments.k, points.width());
     let groups = groups(points, k);
     let mut sums: Vec<Step> = groups.iter().map(|_| Step::new(k, width)).collect();
     let mut centroids = Centroids::new(first, k, width);
+    let mut all = Step::new(k, width);
     let mut inertias = Vec::new();
     loop {
         pass(points, &centroids, &groups, &mut sums, sharing)?;
-        let mut all = Step::new(k, width);
+        all.clear();
         sums.iter().for_each(|sum| all.merge(sum));
         if !all.sums.iter().chain(&all.inertias).all(|number| number.is_finite()) {
             return Err(not_finite(points, sharing.threads, sharing.stop));
+        }
+        if inertias.len() == inertias.capacity() {
+            memory.try_grow(INERTIAS * size_of::<f64>())?;
+            inertias.reserve_exact(INERTIAS);
         }
         inertias.push(all.inertias.iter().sum());
         let moved = all.moved(&centroids);
@@ -73,7 +78,7 @@ pub fn clusters(points: &Points, first: Vec<f64>, arguments: &Arguments, sharing
 }
 
 /// The points divided by their number: pieces of one group follow each other.
-fn groups(points: &Points, k: usize) -> Vec<Range<usize>> {
+pub fn groups(points: &Points, k: usize) -> Vec<Range<usize>> {
     let pieces = points.pieces().len();
     let sum_bytes = k.saturating_mul(points.width()).saturating_mul(size_of::<f64>()).max(1);
     let count = (SUMS_BYTES / sum_bytes).clamp(GROUPS_MIN, GROUPS_MAX).min(pieces).max(1);
@@ -85,14 +90,12 @@ fn pass(points: &Points, centroids: &Centroids, groups: &[Range<usize>], sums: &
     let part_rows = (LOOK_PRODUCTS / k.saturating_mul(width).max(1)).max(32);
     let items: Vec<(&Range<usize>, &mut Step)> = groups.iter().zip(sums).collect();
     for_each(sharing.threads, sharing.stop, items, |(group, sum)| {
-        *sum = Step::new(k, width);
+        sum.clear();
         let mut tile = Vec::new();
         for piece in &points.pieces()[group.clone()] {
             points.read(piece, &mut tile, &mut |read| {
                 for part in read.chunks(part_rows * width) {
-                    if sharing.stop.is_set() {
-                        return Err(stopped());
-                    }
+                    sharing.stop.check()?;
                     sum.add(centroids, part);
                 }
                 Ok(())
@@ -107,11 +110,6 @@ fn farthest(before: &Centroids, after: &Centroids) -> f64 {
     let pairs = before.values().chunks(before.d()).zip(after.values().chunks(before.d()));
     let ways = pairs.map(|(before, after)| before.iter().zip(after).map(|(from, to)| (to - from) * (to - from)).sum::<f64>().sqrt());
     ways.fold(0.0, f64::max)
-}
-
-/// Nobody sees it: whoever waited is gone.
-pub fn stopped() -> DataFusionError {
-    EngineError::Cancelled.into()
 }
 
 /// Why a sum is no number.
@@ -139,13 +137,4 @@ fn rows_not_finite(points: &Points, threads: usize, stop: &Stop) -> Result<usize
         })
     })?;
     Ok(found.into_inner())
-}
-
-/// All that k-means holds beside the points, asked for before anything is made.
-pub fn reserve(points: &Points, arguments: &Arguments, reservation: &MemoryReservation) -> Result<()> {
-    reservation.try_grow(sums_bytes(points, arguments.k)?)?;
-    match arguments.init {
-        Init::PlusPlus => reservation.try_grow(points.rows() * size_of::<f64>()),
-        _ => Ok(()),
-    }
 }

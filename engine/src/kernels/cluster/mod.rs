@@ -1,16 +1,16 @@
 //! k-means: `kmeans('table', columns…, k, iterations)` as a table, `kmeans_assign` for a row, `kmeans_step` over rows.
 //!
 //! - `arguments`: what people write between the parentheses; `table` the function and its table, `exec` the operator in the plan
-//! - `collect`: the rows of the input where they lie; `points` reads them as DOUBLE, a piece at a time
-//! - `start`: the first centroids; `lloyd`: one pass for each iteration; `rows` the result
+//! - `points`: the rows of the input where they lie, read as DOUBLE a piece at a time
+//! - `start`: the first centroids; `lloyd`: one pass for each iteration; `rows` the result; `memory` what all of them take
 //! - `assign` and `step`: one iteration in plain SQL, also in parts on several nodes; `listed` their centroids
 
 mod arguments;
 mod assign;
-mod collect;
 mod exec;
 mod listed;
 mod lloyd;
+mod memory;
 mod points;
 mod random;
 mod rows;

@@ -5,19 +5,21 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch};
 use arrow::buffer::{Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
-use arrow::compute::cast;
+use arrow::compute::CastOptions;
 use arrow::datatypes::{ArrowNativeType, DataType, Float64Type};
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::{DataFusionError, Result, internal_err};
 
 use super::KMEANS;
+use crate::functions::cast_nearest;
 use crate::kernels::arrays::{Vectors, VectorsOf, refused};
 use crate::kernels::threads::{Stop, for_each};
+use crate::memory::COLUMN_BYTES;
 
 /// Numbers of a piece at most, and rows.
 const PIECE_NUMBERS: usize = 1 << 20;
 const PIECE_ROWS: usize = 8_192;
 /// Numbers that are copied at once.
-const TILE_NUMBERS: usize = 1 << 15;
+pub const TILE_NUMBERS: usize = 1 << 15;
 
 pub struct Points {
     pieces: Vec<Piece>,
@@ -42,15 +44,16 @@ enum Source {
 
 impl Points {
     /// Of batches with one column of vectors, or with columns of numbers.
-    pub fn of(batches: &[RecordBatch], is_vector: bool) -> Result<Points> {
+    pub fn of(batches: &[RecordBatch], is_vector: bool, stop: &Stop) -> Result<Points> {
         let width = match is_vector {
-            true => width_of(batches)?,
+            true => width_of(batches, stop)?,
             false => batches.first().map_or(0, RecordBatch::num_columns),
         };
         let piece_rows = (PIECE_NUMBERS / width.max(1)).clamp(1, PIECE_ROWS);
         let mut points = Points { pieces: Vec::new(), width, rows: 0 };
         for batch in batches {
             for start in (0..batch.num_rows()).step_by(piece_rows) {
+                stop.check()?;
                 let part = batch.slice(start, piece_rows.min(batch.num_rows() - start));
                 let source = match is_vector {
                     true => Source::Vectors(Arc::clone(part.column(0))),
@@ -119,19 +122,34 @@ impl Points {
         }
     }
 
-    /// One point.
-    pub fn row(&self, row: usize) -> Result<Vec<f64>> {
-        let at = self.pieces.partition_point(|piece| piece.first <= row).saturating_sub(1);
-        let Some(piece) = self.pieces.get(at) else { return Ok(Vec::new()) };
-        let (mut before, wanted, mut found) = (0, (row - piece.first) * self.width, Vec::new());
-        self.read(piece, &mut Vec::new(), &mut |points| {
-            if (before..before + points.len()).contains(&wanted) {
-                found.extend_from_slice(&points[wanted - before..wanted - before + self.width]);
+    /// These points, end to end; the list is in order. Each piece that has some is read once.
+    pub fn at(&self, rows: &[usize], stop: &Stop) -> Result<Vec<f64>> {
+        let (mut found, mut tile) = (Vec::with_capacity(rows.len() * self.width), Vec::new());
+        let mut rows = rows.iter().copied().peekable();
+        while let Some(row) = rows.peek().copied() {
+            stop.check()?;
+            let at = self.pieces.partition_point(|piece| piece.first <= row).saturating_sub(1);
+            let Some(piece) = self.pieces.get(at) else { break };
+            let mut first = piece.first;
+            self.read(piece, &mut tile, &mut |points| {
+                let next = first + points.len() / self.width;
+                while let Some(row) = rows.next_if(|row| *row < next) {
+                    found.extend_from_slice(&points[(row - first) * self.width..][..self.width]);
+                }
+                first = next;
+                Ok(())
+            })?;
+            if rows.peek() == Some(&row) {
+                return internal_err!("{KMEANS} does not find the point {row} again");
             }
-            before += points.len();
-            Ok(())
-        })?;
+        }
         Ok(found)
+    }
+
+    /// What the pieces take beside the rows that they are of.
+    pub fn list_bytes(&self) -> usize {
+        let columns = |piece: &Piece| if let Source::Columns(columns) = &piece.source { columns.len() } else { 1 };
+        self.pieces.iter().map(|piece| size_of::<Piece>() + columns(piece) * COLUMN_BYTES).sum()
     }
 
     /// The same points in one piece of memory, which begins on a line of the cache.
@@ -191,9 +209,10 @@ impl Source {
 }
 
 /// That all vectors have; 0 where there is none.
-fn width_of(batches: &[RecordBatch]) -> Result<usize> {
+fn width_of(batches: &[RecordBatch], stop: &Stop) -> Result<usize> {
     let mut width = None;
     for batch in batches {
+        stop.check()?;
         match Vectors::of(batch.column(0).as_ref(), KMEANS)? {
             Vectors::F64(rows) => check_width(rows, &mut width)?,
             Vectors::F32(rows) => check_width(rows, &mut width)?,
@@ -255,7 +274,9 @@ fn interleaved(columns: &[ArrayRef], tile: &mut Vec<f64>, give: &mut dyn FnMut(&
     let tile_rows = (TILE_NUMBERS / columns.len().max(1)).max(1);
     for start in (0..rows).step_by(tile_rows) {
         let len = tile_rows.min(rows - start);
-        let numbers = columns.iter().map(|column| cast(&column.slice(start, len), &DataType::Float64)).collect::<Result<Vec<_>, _>>()?;
+        let numbers =
+            columns.iter().map(|column| cast_nearest(&column.slice(start, len), &DataType::Float64, &CastOptions::default()));
+        let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
         let nulls = nulls_of(&numbers);
         let numbers: Vec<&Float64Array> = numbers.iter().map(|column| column.as_primitive::<Float64Type>()).collect();
         for row in (0..len).filter(|row| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row))) {
@@ -272,4 +293,43 @@ fn interleaved(columns: &[ArrayRef], tile: &mut Vec<f64>, give: &mut dyn FnMut(&
 /// NULL where one of the columns is.
 fn nulls_of(columns: &[ArrayRef]) -> Option<NullBuffer> {
     columns.iter().fold(None, |nulls, column| NullBuffer::union(nulls.as_ref(), column.logical_nulls().as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Float32Array, ListArray};
+    use arrow::datatypes::Float32Type;
+
+    use super::*;
+
+    fn columns() -> RecordBatch {
+        let numbers = |from: usize| (from..from + 20_000).map(|row| (row % 7 != 3).then_some(row as f32));
+        let column = |from: usize| Arc::new(Float32Array::from_iter(numbers(from))) as ArrayRef;
+        RecordBatch::try_from_iter([("a", column(0)), ("b", column(7))]).unwrap()
+    }
+
+    #[test]
+    fn points_are_found_again_in_whatever_piece_they_are() {
+        let lists = (0..20_000).filter(|row| row % 7 != 3).map(|row| Some(vec![Some(row as f32), Some((row + 7) as f32)]));
+        let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(lists));
+        let lists = RecordBatch::try_from_iter([("x", lists)]).unwrap();
+        for (batch, is_vector) in [(columns(), false), (lists, true)] {
+            let batches = [batch.slice(0, 9_000), batch.slice(9_000, batch.num_rows() - 9_000)];
+            let points = Points::of(&batches, is_vector, &Stop::default()).unwrap();
+            let wanted = [0, 3, 4, 7_020, 7_021, 12_345, points.rows() - 1];
+            // Six of seven rows are points.
+            let expected = wanted.map(|at| at + (at + 3) / 6).map(|row| [row as f64, (row + 7) as f64]);
+            assert_eq!(points.at(&wanted, &Stop::default()).unwrap(), expected.as_flattened());
+            assert!(points.at(&[], &Stop::default()).unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn points_that_nobody_waits_for_are_not_read() {
+        let stop = Stop::default();
+        let points = Points::of(&[columns()], false, &stop).unwrap();
+        stop.set();
+        assert!(points.at(&[5], &stop).unwrap_err().to_string().contains("cancelled"));
+        assert!(Points::of(&[columns()], false, &stop).is_err());
+    }
 }

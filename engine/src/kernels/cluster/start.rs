@@ -5,7 +5,7 @@ use datafusion::common::Result;
 
 use super::KMEANS;
 use super::arguments::{Arguments, Init};
-use super::lloyd::{not_finite, stopped};
+use super::lloyd::not_finite;
 use super::points::Points;
 use super::random::Random;
 use crate::kernels::arrays::refused;
@@ -25,11 +25,7 @@ pub fn first_centroids(points: &Points, arguments: &Arguments, threads: usize, s
             Err(refused(message, None))
         }
         Init::Random => {
-            let mut centroids = Vec::with_capacity(arguments.k * points.width());
-            for row in random.distinct(arguments.k, points.rows()) {
-                centroids.extend(points.row(row)?);
-            }
-            Ok(centroids)
+            points.at(&random.distinct(arguments.k, points.rows()), stop)
         }
         Init::PlusPlus => plus_plus(points, arguments.k, &mut random, threads, stop),
     }
@@ -38,7 +34,8 @@ pub fn first_centroids(points: &Points, arguments: &Arguments, threads: usize, s
 /// One pass over the points for each centroid but the last.
 fn plus_plus(points: &Points, k: usize, random: &mut Random, threads: usize, stop: &Stop) -> Result<Vec<f64>> {
     let mut chosen = vec![random.below(points.rows())];
-    let mut centroids = points.row(chosen[0])?;
+    let mut centroids = points.at(&chosen, stop)?;
+    centroids.reserve_exact((k - 1) * points.width());
     // Of each point, the squared distance to the nearest centroid.
     let mut squared = vec![f64::INFINITY; points.rows()];
     while chosen.len() < k {
@@ -53,7 +50,7 @@ fn plus_plus(points: &Points, k: usize, random: &mut Random, threads: usize, sto
             // Every point is where a centroid is: any other row will do.
             false => unchosen(&chosen, random.below(points.rows() - chosen.len())),
         };
-        centroids.extend(points.row(row)?);
+        centroids.extend(points.at(&[row], stop)?);
         let place = chosen.partition_point(|before| *before < row);
         chosen.insert(place, row);
     }
@@ -75,9 +72,7 @@ fn come_closer(points: &Points, centroid: &[f64], squared: &mut [f64], threads: 
         let mut places = place.iter_mut();
         points.read(piece, &mut Vec::new(), &mut |read| {
             for part in read.chunks(part_rows * points.width()) {
-                if stop.is_set() {
-                    return Err(stopped());
-                }
+                stop.check()?;
                 for (point, place) in part.chunks_exact(points.width()).zip(&mut places) {
                     let distance = l2_squared(point, centroid);
                     // NaN stays, so that it is found in the sum.

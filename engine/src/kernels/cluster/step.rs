@@ -11,13 +11,12 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, DocSection, Documentation, Signature, Volatility};
 
-use super::listed::{Listed, as_centroids_type, check_centroids_type, different_widths};
+use super::listed::{Listed, as_argument_types, check_argument_types, different_widths};
 use super::rows::lists;
 use crate::error::EngineError;
 use crate::kernels::aggregate::Argument;
 use crate::kernels::arrays::{Vectors, VectorsOf, matrix_of_lists, refused};
 use crate::kernels::numeric::clusters::{Centroids, Step};
-use crate::kernels::scalar::types::{as_vector_type, check_vector_type};
 
 pub const NAME: &str = "kmeans_step";
 const TILE_NUMBERS: usize = 1 << 15;
@@ -66,19 +65,11 @@ impl AggregateUDFImpl for KMeansStep {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        Ok(match types {
-            [vector, centroids] => vec![as_vector_type(vector), as_centroids_type(centroids)],
-            others => others.to_vec(),
-        })
+        Ok(as_argument_types(types))
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        let [vector, centroids] = types else {
-            let message = format!("{NAME} takes a vector and a list of centroids, and was given {} arguments", types.len());
-            return Err(refused(message, None));
-        };
-        check_vector_type(NAME, vector)?;
-        check_centroids_type(NAME, centroids)?;
+        check_argument_types(NAME, types)?;
         Ok(DataType::Struct(fields()))
     }
 

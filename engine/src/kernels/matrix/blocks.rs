@@ -9,7 +9,9 @@ use datafusion::common::{Result, internal_err};
 
 use super::element::Element;
 use super::layout::Layout;
+use super::padding;
 use crate::kernels::arrays::{refused, shape_text};
+use crate::kernels::threads::{Stop, for_each};
 
 /// Where the columns are in an input's batches. A vector has no `j`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -122,6 +124,26 @@ impl<T: Element> Blocks<T> {
             return error(format!("\"{name}\" has the block {place} more than once"));
         }
         Ok(())
+    }
+
+    /// An error if a block has anything beyond a matrix of the shape that is said.
+    pub fn check_padding(&self, layout: &Layout, shape: [usize; 2], function: &str, threads: usize, stop: &Stop) -> Result<()> {
+        let inside = |block: &Block| padding::inside(shape, layout.block, block.i, block.j);
+        let last: Vec<usize> = (0..self.list.len()).filter(|at| inside(&self.list[*at]) != layout.block).collect();
+        for_each(threads, stop, last, |at| {
+            let block = &self.list[at];
+            if padding::is_clear(self.values(at), layout.block[1], inside(block)) {
+                return Ok(());
+            }
+            let place = At { block, is_vector: layout.is_vector };
+            let shape = if layout.is_vector { shape[0].to_string() } else { shape_text(&shape) };
+            let what = format!(
+                "{function}: \"{}\" is {shape} in blocks of {}, and its block {place} has elements beyond that which are not 0",
+                layout.name,
+                layout.block_text()
+            );
+            Err(refused(what, Some("set them to 0, or write the matrix anew with the shape that its blocks have")))
+        })
     }
 
     /// By i, then by j.

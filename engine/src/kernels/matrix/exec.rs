@@ -1,7 +1,7 @@
 //! The operator: reads its inputs, then makes the blocks of the result one after the other.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use arrow::compute::SortOptions;
 use arrow::datatypes::SchemaRef;
@@ -21,8 +21,10 @@ use futures::{StreamExt, TryStreamExt};
 use super::blocks::Places;
 use super::layout::Layout;
 use super::operation::Operation;
+use super::place::Place;
 use super::run::Column;
 use super::start::batches;
+use crate::output::count_schema;
 
 /// What is computed of what.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,12 +38,22 @@ pub struct Kernel {
     pub block: [usize; 2],
 }
 
+/// Where the result goes.
+#[derive(Debug, Clone)]
+pub enum Destination {
+    /// To whoever reads the rows.
+    Reader,
+    /// Into the table that is being built; the reader is told how many there were.
+    Place(Weak<Place>),
+}
+
 #[derive(Debug)]
 pub struct MatrixExec {
     kernel: Arc<Kernel>,
     plans: Vec<Arc<dyn ExecutionPlan>>,
-    /// What the columns of the schema are; of norms none.
+    /// What the columns of the result are; of norms none.
     columns: Vec<Column>,
+    destination: Destination,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -49,11 +61,32 @@ pub struct MatrixExec {
 impl MatrixExec {
     pub fn new(kernel: Arc<Kernel>, plans: Vec<Arc<dyn ExecutionPlan>>, schema: SchemaRef, columns: Vec<Column>) -> MatrixExec {
         let ordering = LexOrdering::new(order(&kernel, &schema, &columns));
-        let equivalences = EquivalenceProperties::new_with_orderings(schema, ordering);
-        let properties =
-            PlanProperties::new(equivalences, Partitioning::UnknownPartitioning(1), EmissionType::Final, Boundedness::Bounded);
-        MatrixExec { kernel, plans, columns, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
+        let properties = properties(EquivalenceProperties::new_with_orderings(schema, ordering));
+        MatrixExec { kernel, plans, columns, destination: Destination::Reader, properties, metrics: ExecutionPlanMetricsSet::new() }
     }
+
+    /// The same result with `columns`, made in `place`.
+    pub fn in_place(&self, columns: Vec<Column>, place: Weak<Place>) -> MatrixExec {
+        let properties = properties(EquivalenceProperties::new(count_schema()));
+        let destination = Destination::Place(place);
+        let (kernel, plans) = (Arc::clone(&self.kernel), self.plans.clone());
+        MatrixExec { kernel, plans, columns, destination, properties, metrics: ExecutionPlanMetricsSet::new() }
+    }
+
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Of a block of the result.
+    pub fn block_bytes(&self) -> usize {
+        let [rows, columns] = self.kernel.block;
+        rows * columns * self.kernel.inputs[0].element.primitive_width().unwrap_or_default()
+    }
+}
+
+fn properties(equivalences: EquivalenceProperties) -> Arc<PlanProperties> {
+    let partitioning = Partitioning::UnknownPartitioning(1);
+    Arc::new(PlanProperties::new(equivalences, partitioning, EmissionType::Final, Boundedness::Bounded))
 }
 
 /// By i, then by j, as far as they go out. Of a matrix they are never NULL, so it is in the order that SQL asks for without a word.
@@ -100,7 +133,14 @@ impl ExecutionPlan for MatrixExec {
         if children.len() != self.plans.len() {
             return internal_err!("{} has {} inputs and was given {}", self.kernel.operation, self.plans.len(), children.len());
         }
-        Ok(Arc::new(MatrixExec::new(Arc::clone(&self.kernel), children, self.schema(), self.columns.clone())))
+        Ok(Arc::new(MatrixExec {
+            kernel: Arc::clone(&self.kernel),
+            plans: children,
+            columns: self.columns.clone(),
+            destination: self.destination.clone(),
+            properties: Arc::clone(&self.properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -114,7 +154,7 @@ impl ExecutionPlan for MatrixExec {
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let (kernel, plans) = (Arc::clone(&self.kernel), self.plans.clone());
         let (schema, columns) = (self.schema(), self.columns.clone());
-        let made = batches(kernel, plans, schema, columns, context, baseline.elapsed_compute().clone());
+        let made = batches(kernel, plans, schema, columns, self.destination.clone(), context, baseline.elapsed_compute().clone());
         let made = futures::stream::once(made).try_flatten();
         // `record_poll` counts rows; the time is that of the threads that compute.
         let counted = made.map(move |batch| {

@@ -4,19 +4,19 @@ use std::ops::Range;
 
 use super::element::Element;
 use super::work::{Inputs, Work};
+use crate::kernels::numeric::elements::Stores;
 use crate::kernels::numeric::{elements, products, vectors};
 use crate::kernels::threads::Stop;
 
 /// Bytes that a panel reads or writes, where memory is what takes the time: a fraction of a millisecond.
 const PANEL_BYTES: usize = 1 << 20;
-/// Squares that are transposed at once, so that both sides stay in the nearest cache.
-const SQUARE: usize = 32;
 
-/// Rows and columns of the blocks, and what they are scaled by.
+/// Rows and columns of the blocks and of the result, where the inputs say theirs, and what is scaled by.
 #[derive(Debug, Clone, Copy)]
 pub struct Sizes {
     pub a: [usize; 2],
     pub result: [usize; 2],
+    pub shape: Option<[usize; 2]>,
     pub by: f64,
 }
 
@@ -34,22 +34,22 @@ impl Sizes {
 }
 
 /// Writes all of `out`, the rows `rows` of the block, whatever was there. Once `stop` is set it ends soon, with anything in it.
-pub fn fill<T: Element>(inputs: &Inputs<T>, sizes: &Sizes, work: &Work, rows: Range<usize>, out: &mut [T], stop: &Stop) {
+pub fn fill<T: Element>(inputs: &Inputs<T>, sizes: &Sizes, work: &Work, rows: Range<usize>, out: &mut [T], stores: Stores, stop: &Stop) {
     let of_a = |at: usize| inputs.a.values(at);
     let of_b = |at: usize| inputs.b.as_ref().map_or(&[][..], |b| b.values(at));
     let [_, columns] = sizes.result;
     let panel = rows.start * columns..rows.end * columns;
     match work {
-        Work::Sum(Some(a), Some(b)) => elements::add(&of_a(*a)[panel.clone()], &of_b(*b)[panel], out),
+        Work::Sum(Some(a), Some(b)) => elements::add(&of_a(*a)[panel.clone()], &of_b(*b)[panel], out, stores),
         Work::Sum(Some(a), None) => out.copy_from_slice(&of_a(*a)[panel]),
         Work::Sum(None, Some(b)) => out.copy_from_slice(&of_b(*b)[panel]),
         Work::Sum(None, None) | Work::Null => out.fill(T::default()),
-        Work::Scaled(a) => elements::scale(&of_a(*a)[panel], T::from_f64(sizes.by), out),
-        Work::Transposed(a) => transpose(of_a(*a), sizes.a, rows, out),
+        Work::Scaled(a) => elements::scale(&of_a(*a)[panel], T::from_f64(sizes.by), out, stores),
+        Work::Transposed(a) => elements::transpose_columns(of_a(*a), sizes.a[0], sizes.a[1], rows, out),
         Work::Products(pairs) => {
             let [_, inner] = sizes.a;
             out.fill(T::default());
-            for (a, b) in pairs {
+            for (a, b) in pairs.iter() {
                 let left = &of_a(*a as usize)[rows.start * inner..rows.end * inner];
                 let right = of_b(*b as usize);
                 if !products::multiply_add_while(out, left, right, rows.len(), inner, columns, || !stop.is_set()) {
@@ -70,50 +70,26 @@ pub fn fill<T: Element>(inputs: &Inputs<T>, sizes: &Sizes, work: &Work, rows: Ra
     }
 }
 
-/// The rows `rows` of the transposed block, which are columns of `from`.
-fn transpose<T: Copy>(from: &[T], [from_rows, from_columns]: [usize; 2], rows: Range<usize>, out: &mut [T]) {
-    for first in rows.clone().step_by(SQUARE) {
-        let columns = first..rows.end.min(first + SQUARE);
-        for from_row in (0..from_rows).step_by(SQUARE) {
-            for row in from_row..from_rows.min(from_row + SQUARE) {
-                let line = &from[row * from_columns..(row + 1) * from_columns];
-                for column in columns.clone() {
-                    out[(column - rows.start) * from_rows + row] = line[column];
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
+
+    use super::super::pairs::Pairs;
     use super::*;
 
     #[test]
-    fn a_panel_of_a_transposed_block_has_the_columns_of_the_block() {
-        let (rows, columns) = (70, 45);
-        let from: Vec<f64> = (0..rows * columns).map(|at| at as f64).collect();
-        let mut whole = vec![-1.0; rows * columns];
-        for panel in [0..33, 33..34, 34..45] {
-            let out = &mut whole[panel.start * rows..panel.end * rows];
-            transpose(&from, [rows, columns], panel, out);
-        }
-        for row in 0..rows {
-            for column in 0..columns {
-                assert_eq!(whole[column * rows + row], from[row * columns + column]);
-            }
-        }
-    }
-
-    #[test]
     fn panels_are_small_where_memory_takes_the_time_and_large_enough_where_products_do() {
-        let sizes = Sizes { a: [4096, 4096], result: [4096, 4096], by: 1.0 };
+        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+        let product = Work::Products(Pairs::new(vec![(0, 0)], MemoryConsumer::new("f").register(&pool)));
+        let sizes = Sizes { a: [4096, 4096], result: [4096, 4096], shape: None, by: 1.0 };
         assert_eq!(sizes.panel_rows(&Work::Sum(None, None), 8), 32);
-        assert_eq!(sizes.panel_rows(&Work::Products(vec![(0, 0)]), 8), products::PANEL_ROWS);
-        let small = Sizes { a: [64, 64], result: [64, 64], by: 1.0 };
-        assert_eq!(small.panel_rows(&Work::Products(vec![(0, 0)]), 8), 64);
+        assert_eq!(sizes.panel_rows(&product, 8), products::PANEL_ROWS);
+        let small = Sizes { a: [64, 64], result: [64, 64], shape: None, by: 1.0 };
+        assert_eq!(small.panel_rows(&product, 8), 64);
         assert_eq!(small.panel_rows(&Work::Transposed(0), 8), 64);
-        let wide = Sizes { a: [1, 1 << 30], result: [1, 1 << 30], by: 1.0 };
+        let wide = Sizes { a: [1, 1 << 30], result: [1, 1 << 30], shape: None, by: 1.0 };
         assert_eq!(wide.panel_rows(&Work::Scaled(0), 8), 1);
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! 1. `layout` says what a table's columns mean, `shapes` which tables go together;
 //! 2. `table` are the functions of SQL, and `product_of_tables` finds the product that a query says as a join; both make `exec`;
-//! 3. `gather` reads the inputs, `blocks` says where each block lies, mapped in its file;
-//! 4. `work` says what each block of the result is made of, `run` makes them some at a time, `fill` a panel of one, in the memory of
-//!    `outputs`;
-//! 5. `norm` is the one kernel that has no blocks as its result, `sum_product` the product as an aggregate.
+//! 3. `blocks` says where each block of the inputs lies, mapped in its file;
+//! 4. `work` says what each block of the result is made of, `pairs` of a product, `run` makes them some at a time, `fill` a panel of one, in the
+//!    memory of `outputs`, or where `place` says: in the table that the result is stored in; `padding` keeps zero what is beyond the matrix;
+//! 5. `unshuffled` keeps the result from being gathered whole;
+//! 6. `norm` is the one kernel that has no blocks as its result, `sum_product` the product as an aggregate.
 //!
 //! Invariant: a block of an input is never copied, and what is made at once of a result is some blocks.
 
@@ -13,20 +14,25 @@ mod blocks;
 mod element;
 mod exec;
 mod fill;
-mod gather;
 mod layout;
 mod norm;
 mod operation;
 mod outputs;
+mod padding;
+mod pairs;
+mod place;
 mod product_of_tables;
 mod run;
 mod shapes;
 mod start;
 mod sum_product;
 mod table;
+mod unshuffled;
 mod work;
 
+pub(crate) use place::Place;
 pub(crate) use product_of_tables::{ProductPlanner, with_products};
+pub(crate) use unshuffled::UnshuffledBlocks;
 
 use std::sync::Arc;
 

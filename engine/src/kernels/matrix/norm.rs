@@ -11,7 +11,6 @@ use datafusion::common::Result;
 
 use super::blocks::{Blocks, Key};
 use super::element::Element;
-use crate::error::EngineError;
 use crate::kernels::threads::{Stop, for_each};
 
 /// Elements of a piece of a block, and bytes that are looked at before what was found of them is put together.
@@ -42,9 +41,7 @@ pub fn norms<T: Element>(blocks: &Blocks<T>, [rows, columns]: [usize; 2], thread
             piece.see(blocks.values(piece.block), columns);
             Ok(())
         })?;
-        if stop.is_set() {
-            return Err(EngineError::Cancelled.into_datafusion());
-        }
+        stop.check()?;
         for piece in &pieces {
             let block = &blocks.list()[piece.block];
             sums.add(piece, (block.i, block.j), rows);

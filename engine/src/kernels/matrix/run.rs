@@ -1,20 +1,24 @@
-//! The blocks of a result, some at a time: enough of them that small ones are made together.
+//! The blocks of a result, some at a time: enough of them that small ones are made together. They are made in memory and go out, or
+//! where they lie in the table that is being built.
 
-use std::iter::Peekable;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::{Result, internal_err};
+use pmem_store::segment::{AroundHole, rows_of_segment};
 
 use super::blocks::Key;
 use super::element::Element;
 use super::fill::{Sizes, fill};
 use super::outputs::Outputs;
+use super::padding;
 use super::work::{Inputs, Plan, Planned, Work};
 use crate::error::EngineError;
+use crate::kernels::numeric::elements::Stores;
 use crate::kernels::threads::{Stop, for_each};
+use crate::write::RowWriter;
 
 /// Of a batch of the result, unless one block has more.
 const BATCH_BYTES: usize = 16 << 20;
@@ -43,19 +47,22 @@ pub struct Target {
 pub struct Run<T: Element> {
     inputs: Arc<Inputs<T>>,
     sizes: Sizes,
-    plan: Peekable<Plan>,
+    plan: Plan,
+    /// A block that the last batch had no room for.
+    ahead: Option<Planned>,
     target: Target,
     outputs: Outputs,
 }
 
 impl<T: Element> Run<T> {
     pub fn new(inputs: Arc<Inputs<T>>, sizes: Sizes, plan: Plan, target: Target, outputs: Outputs) -> Run<T> {
-        Run { inputs, sizes, plan: plan.peekable(), target, outputs }
+        Run { inputs, sizes, plan, ahead: None, target, outputs }
     }
 
     /// The next batch, which is made on the threads of the query; None at the end.
     pub fn next(&mut self, stop: &Stop) -> Result<Option<RecordBatch>> {
-        let planned = self.planned(stop)?;
+        let blocks_max = (BATCH_BYTES / self.block_bytes()).clamp(1, self.target.batch_rows.max(1));
+        let planned = self.planned(blocks_max, stop)?;
         if planned.is_empty() {
             return Ok(None);
         }
@@ -66,23 +73,43 @@ impl<T: Element> Run<T> {
         self.batch(&planned, blocks).map(Some)
     }
 
-    fn planned(&mut self, stop: &Stop) -> Result<Vec<Planned>> {
+    /// Makes the next blocks where `writer` has room for them, as many as a segment has; how many, 0 at the end.
+    pub fn next_in_place(&mut self, writer: &mut RowWriter, stop: &Stop) -> Result<usize> {
+        let planned = self.planned(rows_of_segment(self.block_bytes()).unwrap_or(1), stop)?;
+        if planned.is_empty() {
+            return Ok(0);
+        }
+        let rows = AroundHole { columns: self.columns(&planned, None), row_count: planned.len(), nulls: nulls(&planned) };
+        writer.write_in_place(rows, |elements| match T::of_elements(elements) {
+            Some(values) => Ok(self.fill(&planned, values, stop)?),
+            None => Err(EngineError::internal("the blocks of a table have other elements than its kernel")),
+        })?;
+        Ok(planned.len())
+    }
+
+    /// Of a block of the result.
+    pub fn block_bytes(&self) -> usize {
         let [rows, columns] = self.sizes.result;
-        let blocks_max = (BATCH_BYTES / (rows * columns * size_of::<T>())).clamp(1, self.target.batch_rows.max(1));
+        rows * columns * size_of::<T>()
+    }
+
+    fn planned(&mut self, blocks_max: usize, stop: &Stop) -> Result<Vec<Planned>> {
         let mut planned: Vec<Planned> = Vec::new();
         let mut pairs = 0;
         while planned.len() < blocks_max {
-            let of_next = match self.plan.peek() {
-                Some(Ok(Planned { work: Work::Products(pairs) | Work::VectorProducts(pairs), .. })) => pairs.len(),
-                _ => 0,
+            let next = match self.ahead.take() {
+                Some(next) => Some(next),
+                None => (self.plan)(stop)?,
             };
+            let Some(next) = next else { break };
+            let of_next = next.work.pairs();
             if pairs + of_next > BATCH_PAIRS && !planned.is_empty() {
+                self.ahead = Some(next);
                 break;
             }
-            let Some(next) = self.plan.next() else { break };
-            planned.push(next?);
+            planned.push(next);
             pairs += of_next;
-            check(stop)?;
+            stop.check()?;
         }
         Ok(planned)
     }
@@ -90,6 +117,18 @@ impl<T: Element> Run<T> {
     fn blocks(&mut self, planned: &[Planned], stop: &Stop) -> Result<ArrayRef> {
         let [rows, columns] = self.sizes.result;
         let mut values = self.outputs.take::<T>(planned.len() * rows * columns)?;
+        self.fill(planned, &mut values, stop)?;
+        let DataType::FixedSizeList(item, width) = &self.target.block_type else {
+            return internal_err!("the blocks of a result are of a fixed size");
+        };
+        let values = Arc::new(self.outputs.lend(values));
+        Ok(Arc::new(FixedSizeListArray::try_new(Arc::clone(item), *width, values, nulls(planned))?))
+    }
+
+    /// Makes these blocks in `values`, one behind the other, whatever was there.
+    fn fill(&self, planned: &[Planned], values: &mut [T], stop: &Stop) -> Result<()> {
+        let [rows, columns] = self.sizes.result;
+        let stores = Stores::of(size_of_val(values));
         // With few blocks, threads share each.
         let rows_max = rows.div_ceil(self.target.threads.div_ceil(planned.len()).max(1));
         let mut panels = Vec::new();
@@ -97,38 +136,42 @@ impl<T: Element> Run<T> {
             let panel_rows = self.sizes.panel_rows(&planned.work, size_of::<T>()).min(rows_max);
             for (number, panel) in block.chunks_mut(panel_rows * columns).enumerate() {
                 let first = number * panel_rows;
-                panels.push((&planned.work, first..first + panel.len() / columns, panel));
+                panels.push((planned, first..first + panel.len() / columns, panel));
             }
         }
         let (inputs, sizes) = (&self.inputs, &self.sizes);
-        for_each(self.target.threads, stop, panels, |(work, rows, panel)| {
-            fill(inputs, sizes, work, rows, panel, stop);
+        for_each(self.target.threads, stop, panels, |(planned, rows, panel)| {
+            let first = rows.start;
+            fill(inputs, sizes, &planned.work, rows, panel, stores, stop);
+            if let Some(shape) = sizes.shape {
+                padding::clear(panel, first, columns, padding::inside(shape, sizes.result, planned.i, planned.j));
+            }
             Ok(())
         })?;
         // What is not whole does not go out.
-        check(stop)?;
-        let nulls: Vec<bool> = planned.iter().map(|planned| planned.work != Work::Null).collect();
-        let nulls = nulls.contains(&false).then(|| NullBuffer::from(nulls));
-        let DataType::FixedSizeList(item, width) = &self.target.block_type else {
-            return internal_err!("the blocks of a result are of a fixed size");
-        };
-        let values = Arc::new(self.outputs.lend(values));
-        Ok(Arc::new(FixedSizeListArray::try_new(Arc::clone(item), *width, values, nulls)?))
+        stop.check()
     }
 
     fn batch(&self, planned: &[Planned], blocks: Option<ArrayRef>) -> Result<RecordBatch> {
-        let keys = |key: fn(&Planned) -> Key| -> ArrayRef { Arc::new(planned.iter().map(key).collect::<Int64Array>()) };
-        let columns = self.target.columns.iter().filter_map(|column| match column {
-            Column::I => Some(keys(|planned| planned.i)),
-            Column::J => Some(keys(|planned| planned.j)),
-            Column::Block => blocks.clone(),
-        });
-        let columns = columns.collect();
+        let columns = self.columns(planned, blocks.as_ref()).into_iter().flatten().collect();
         let options = RecordBatchOptions::new().with_row_count(Some(planned.len()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.target.schema), columns, &options)?)
     }
+
+    /// As they go out, with `blocks` in the place of the blocks.
+    fn columns(&self, planned: &[Planned], blocks: Option<&ArrayRef>) -> Vec<Option<ArrayRef>> {
+        let keys = |key: fn(&Planned) -> Key| -> ArrayRef { Arc::new(planned.iter().map(key).collect::<Int64Array>()) };
+        let columns = self.target.columns.iter().map(|column| match column {
+            Column::I => Some(keys(|planned| planned.i)),
+            Column::J => Some(keys(|planned| planned.j)),
+            Column::Block => blocks.cloned(),
+        });
+        columns.collect()
+    }
 }
 
-fn check(stop: &Stop) -> Result<()> {
-    if stop.is_set() { Err(EngineError::Cancelled.into_datafusion()) } else { Ok(()) }
+/// Of these blocks.
+fn nulls(planned: &[Planned]) -> Option<NullBuffer> {
+    let valid: Vec<bool> = planned.iter().map(|planned| !matches!(planned.work, Work::Null)).collect();
+    valid.contains(&false).then(|| NullBuffer::from(valid))
 }

@@ -18,6 +18,7 @@ use super::layout::{BLOCK, I, J, Layout, block_field, refused, vector_field};
 use super::operation::Operation;
 use super::run::Column;
 use super::shapes::{result_block, result_shape};
+use crate::functions::scalar_nearest;
 use crate::kernels::table_argument::{table_named, text_argument};
 
 /// A function under its name in SQL, with what it takes.
@@ -83,7 +84,7 @@ fn number(argument: &Expr, usage: &str) -> Result<f64> {
     let function = Operation::Scale(1.0).function();
     if let Expr::Literal(value, _) = argument
         && value.data_type().is_numeric()
-        && let Ok(ScalarValue::Float64(Some(number))) = value.cast_to(&DataType::Float64)
+        && let Ok(ScalarValue::Float64(Some(number))) = scalar_nearest(value, &DataType::Float64)
     {
         return Ok(number);
     }

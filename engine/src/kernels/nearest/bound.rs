@@ -46,6 +46,10 @@ impl Bound {
         Bound { smallest: BinaryHeap::new(), k, ties }
     }
 
+    pub fn size_bytes(&self) -> usize {
+        self.smallest.capacity() * size_of::<Far>()
+    }
+
     /// The k-th; None before there are k.
     pub fn last(&self) -> Option<Far> {
         (self.smallest.len() == self.k).then(|| self.smallest.peek().copied()).flatten()

@@ -14,14 +14,18 @@ use datafusion::physical_expr::expressions::Column;
 use super::bound::{Bound, Far};
 use super::glance::Glance;
 use super::rule::{Distance, Ties};
-use crate::kernels::held::owned_bytes;
-use crate::report::MappedPlaces;
+use super::views::compacted;
+use crate::memory::Held;
+use crate::report::ReportCollector;
 
 /// Numbers that are looked at before the bound is told what was found, and rows.
 const SLICE_NUMBERS: usize = 1 << 16;
 const SLICE_ROWS: usize = 1_024;
 /// Held rows are looked through again when there are so many more than asked for.
 const SPARE_ROWS: usize = 1_024;
+/// Held rows are put together in parts of so many rows or bytes, one after the other: memory is twice needed for one part alone.
+const PART_ROWS: usize = 8_192;
+const PART_BYTES: usize = 4 << 20;
 
 pub struct Closest {
     schema: SchemaRef,
@@ -29,21 +33,28 @@ pub struct Closest {
     /// The distance over the one column.
     distance: Arc<dyn PhysicalExpr>,
     of_column: SchemaRef,
-    glance: Option<Glance>,
+    constant: Arc<dyn PhysicalExpr>,
+    /// None before the first row: a constant that cannot be computed is no error where nothing is as far from it.
+    glance: Option<Option<Glance>>,
     bound: Bound,
-    held: Vec<Held>,
+    parts: Vec<Part>,
     held_rows: usize,
     /// When that many are held, those are dropped that have become too far; as many that are left are handed on.
     full_rows: usize,
+    /// Of the parts.
+    held: Held,
     reservation: MemoryReservation,
-    mapped: MappedPlaces,
+    of_bound: MemoryReservation,
+    collector: Arc<ReportCollector>,
     /// Rows whose distance was given up.
     pub abandoned: usize,
 }
 
-struct Held {
+/// Rows that can be among the first.
+struct Part {
     rows: RecordBatch,
     far: Vec<Far>,
+    bytes: usize,
 }
 
 impl Closest {
@@ -53,32 +64,42 @@ impl Closest {
         k: usize,
         ties: Ties,
         reservation: MemoryReservation,
-        mapped: MappedPlaces,
+        collector: Arc<ReportCollector>,
     ) -> Result<Closest> {
         let column = distance.column.index();
         let of_column = Arc::new(Schema::new(vec![schema.field(column).clone()]));
-        let nothing = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &RecordBatchOptions::new().with_row_count(Some(1)))?;
-        let constant = distance.constant.evaluate(&nothing)?.into_array(1)?;
         Ok(Closest {
             column,
             distance: over_one_column(&distance.expr, of_column.field(0))?,
-            glance: Glance::new(&constant, "l2_distance")?,
+            constant: Arc::clone(&distance.constant),
+            glance: None,
             of_column,
             schema,
             bound: Bound::new(k, ties),
-            held: Vec::new(),
+            parts: Vec::new(),
             held_rows: 0,
             full_rows: k.saturating_mul(2).saturating_add(SPARE_ROWS),
+            held: Held::default(),
+            of_bound: reservation.new_empty(),
             reservation,
-            mapped,
+            collector,
             abandoned: 0,
         })
     }
 
     /// How many rows of a batch are looked at in one step of some milliseconds at most.
-    pub fn slice_rows(&self) -> usize {
-        let width = self.glance.as_ref().map_or(1, Glance::width);
-        (SLICE_NUMBERS / width.max(1)).clamp(1, SLICE_ROWS)
+    pub fn slice_rows(&mut self) -> Result<usize> {
+        let width = self.glance()?.map_or(1, Glance::width);
+        Ok((SLICE_NUMBERS / width.max(1)).clamp(1, SLICE_ROWS))
+    }
+
+    fn glance(&mut self) -> Result<Option<&Glance>> {
+        if self.glance.is_none() {
+            let one_row = RecordBatchOptions::new().with_row_count(Some(1));
+            let nothing = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &one_row)?;
+            self.glance = Some(Glance::new(&self.constant.evaluate(&nothing)?.into_array(1)?, "l2_distance")?);
+        }
+        Ok(self.glance.as_ref().and_then(Option::as_ref))
     }
 
     /// Looks at the next rows.
@@ -96,19 +117,21 @@ impl Closest {
                 taken.push((*row, far));
             }
         }
+        self.of_bound.try_resize(self.bound.size_bytes())?;
         // Some were near enough only until others came.
         taken.retain(|(_, far)| self.bound.keeps(*far));
         if taken.is_empty() {
             return Ok(());
         }
         let (places, far): (Vec<u32>, Vec<Far>) = taken.into_iter().unzip();
-        self.hold(Held { rows: take_record_batch(rows, &UInt32Array::from(places))?, far })
+        self.hold(take_record_batch(rows, &UInt32Array::from(places))?, far)
     }
 
     /// Those of the rows that may be among the first, by a glance.
-    fn candidates(&self, vectors: &ArrayRef) -> Result<UInt32Array> {
+    fn candidates(&mut self, vectors: &ArrayRef) -> Result<UInt32Array> {
         let all = || UInt32Array::from_iter_values(0..vectors.len() as u32);
-        let (Some(glance), Some(Far(Some(limit)))) = (&self.glance, self.bound.last()) else { return Ok(all()) };
+        let last = self.bound.last();
+        let (Some(glance), Some(Far(Some(limit)))) = (self.glance()?, last) else { return Ok(all()) };
         Ok(UInt32Array::from(glance.near(vectors, limit)?))
     }
 
@@ -121,50 +144,87 @@ impl Closest {
         }
     }
 
-    fn hold(&mut self, held: Held) -> Result<()> {
-        self.reservation.try_grow(owned_bytes(&held.rows, &self.mapped))?;
-        self.held_rows += held.far.len();
-        self.held.push(held);
+    fn hold(&mut self, rows: RecordBatch, far: Vec<Far>) -> Result<()> {
+        self.held.look_at_all(&self.collector);
+        let rows = compacted(&rows, &self.held)?;
+        let bytes = self.bytes_of(&rows, &far);
+        self.reservation.try_grow(bytes)?;
+        self.held_rows += far.len();
+        self.parts.push(Part { rows, far, bytes });
         if self.held_rows >= self.full_rows {
             self.drop_far()?;
         }
         Ok(())
     }
 
-    /// Rows to hand on before the end, where many are as far as the last: the sort above needs few of them and this holds none.
-    pub fn surplus(&mut self) -> Result<Option<RecordBatch>> {
-        if self.held_rows < self.full_rows {
-            return Ok(None);
-        }
-        let rows = self.finish()?;
-        self.held_rows = 0;
-        self.reservation.free();
-        Ok(rows)
+    fn bytes_of(&mut self, rows: &RecordBatch, far: &[Far]) -> usize {
+        self.held.take(rows) + size_of_val(far)
     }
 
-    fn drop_far(&mut self) -> Result<()> {
-        let mut parts = Vec::with_capacity(self.held.len());
-        let mut all_far = Vec::new();
-        for Held { rows, far } in self.held.drain(..) {
-            let keeps: Vec<bool> = far.iter().map(|far| self.bound.keeps(*far)).collect();
-            all_far.extend(far.into_iter().zip(&keeps).filter(|(_, keeps)| **keeps).map(|(far, _)| far));
-            parts.push(filter_record_batch(&rows, &BooleanArray::from(keeps))?);
+    /// Rows to hand on before the end, where many are as far as the last: the sort above needs few of them and this holds none.
+    pub fn surplus(&mut self) -> Vec<RecordBatch> {
+        if self.held_rows < self.full_rows {
+            return Vec::new();
         }
-        let rows = concat_batches(&self.schema, &parts)?;
-        drop(parts);
-        self.held_rows = rows.num_rows();
-        self.reservation.try_resize(owned_bytes(&rows, &self.mapped))?;
-        self.held.push(Held { rows, far: all_far });
-        Ok(())
+        self.held_rows = 0;
+        self.parts.drain(..).map(|part| part.rows).collect()
     }
 
     /// All rows that can be among the first, in the order in which they came.
-    pub fn finish(&mut self) -> Result<Option<RecordBatch>> {
-        if self.held.is_empty() {
-            return Ok(None);
-        }
+    pub fn finish(&mut self) -> Result<Vec<RecordBatch>> {
         self.drop_far()?;
-        Ok(self.held.pop().map(|held| held.rows))
+        Ok(self.parts.drain(..).map(|part| part.rows).collect())
+    }
+
+    /// All that was held was handed on.
+    pub fn handed_on(&mut self) {
+        self.held.forget();
+        self.reservation.free();
+    }
+
+    fn drop_far(&mut self) -> Result<()> {
+        let (mut joined, mut next, mut next_rows, mut next_bytes) = (Vec::new(), Vec::new(), 0, 0);
+        for part in std::mem::take(&mut self.parts) {
+            (next_rows, next_bytes) = (next_rows + part.far.len(), next_bytes + part.bytes);
+            next.push(part);
+            if next_rows >= PART_ROWS || next_bytes >= PART_BYTES {
+                joined.extend(self.joined(std::mem::take(&mut next), next_bytes)?);
+                (next_rows, next_bytes) = (0, 0);
+            }
+        }
+        if !next.is_empty() {
+            joined.extend(self.joined(next, next_bytes)?);
+        }
+        self.held.forget();
+        for part in &mut joined {
+            part.bytes = self.bytes_of(&part.rows, &part.far);
+        }
+        self.reservation.try_resize(joined.iter().map(|part| part.bytes).sum())?;
+        self.held_rows = joined.iter().map(|part| part.far.len()).sum();
+        self.parts = joined;
+        Ok(())
+    }
+
+    /// Those of the rows that still can be among the first; None where there are none.
+    fn joined(&mut self, mut parts: Vec<Part>, bytes: usize) -> Result<Option<Part>> {
+        if let [part] = parts.as_slice()
+            && part.far.iter().all(|far| self.bound.keeps(*far))
+        {
+            return Ok(parts.pop());
+        }
+        // What is filtered, and what is put together of it.
+        self.reservation.try_grow(2 * bytes)?;
+        let (mut filtered, mut all_far) = (Vec::with_capacity(parts.len()), Vec::new());
+        for Part { rows, far, .. } in &parts {
+            let keeps: Vec<bool> = far.iter().map(|far| self.bound.keeps(*far)).collect();
+            all_far.extend(far.iter().zip(&keeps).filter(|(_, keeps)| **keeps).map(|(far, _)| *far));
+            filtered.push(filter_record_batch(rows, &BooleanArray::from(keeps))?);
+        }
+        let rows = compacted(&concat_batches(&self.schema, &filtered)?, &self.held)?;
+        drop((parts, filtered));
+        // It takes no more than what it was made of, which is counted until all parts are.
+        self.reservation.shrink(2 * bytes);
+        Ok((rows.num_rows() > 0).then_some(Part { rows, far: all_far, bytes: 0 }))
     }
 }
 

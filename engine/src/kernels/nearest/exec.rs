@@ -1,5 +1,6 @@
 //! The operator: of each partition, the rows that can be among the k nearest.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -99,15 +100,15 @@ impl ExecutionPlan for NearestExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, Arc::clone(&context))?;
-        // The scans below have told their segments.
         let report = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
         let reservation = MemoryConsumer::new("NearestExec").register(context.memory_pool());
-        let closest = Closest::new(self.schema(), &self.distance, self.k, self.ties, reservation, report.mapped_places())?;
+        let closest = Closest::new(self.schema(), &self.distance, self.k, self.ties, reservation, report)?;
         Ok(Box::pin(NearestStream {
             input,
             schema: self.schema(),
             closest,
             state: State::Reading,
+            ready: VecDeque::new(),
             batch_rows: context.session_config().batch_size(),
             metrics: BaselineMetrics::new(&self.metrics, partition),
             abandoned: MetricBuilder::new(&self.metrics).counter("rows_abandoned", partition),
@@ -124,6 +125,8 @@ struct NearestStream {
     schema: SchemaRef,
     closest: Closest,
     state: State,
+    /// What goes out before anything else happens.
+    ready: VecDeque<RecordBatch>,
     batch_rows: usize,
     metrics: BaselineMetrics,
     abandoned: Count,
@@ -133,48 +136,51 @@ enum State {
     Reading,
     /// A batch, of which so many rows were looked at.
     Looking(RecordBatch, usize),
-    /// What is left of the result.
-    Giving(RecordBatch),
     Ended,
 }
 
 impl NearestStream {
-    /// The next batch of the input, or the result at its end.
+    /// The next batch of the input; at its end, the result is ready.
     fn read(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         self.state = match ready!(self.input.poll_next_unpin(context)).transpose()? {
             Some(batch) => State::Looking(batch, 0),
             None => {
                 self.abandoned.add(self.closest.abandoned);
-                self.closest.finish()?.map_or(State::Ended, State::Giving)
+                self.ready.extend(self.closest.finish()?);
+                State::Ended
             }
         };
         Poll::Ready(Ok(()))
     }
 
+    /// Some rows of what is ready.
+    fn give(&mut self, batch: RecordBatch) -> RecordBatch {
+        let rows = batch.num_rows().min(self.batch_rows);
+        match batch.num_rows() - rows {
+            0 if self.ready.is_empty() => self.closest.handed_on(),
+            0 => {}
+            left => self.ready.push_front(batch.slice(rows, left)),
+        }
+        batch.slice(0, rows)
+    }
+
     fn step(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
         let started = Instant::now();
         while started.elapsed() < POLL_MAX {
+            if let Some(batch) = self.ready.pop_front() {
+                return Poll::Ready(Some(Ok(self.give(batch))));
+            }
             match std::mem::replace(&mut self.state, State::Reading) {
                 State::Reading => ready!(self.read(context))?,
                 State::Looking(batch, start) if start < batch.num_rows() => {
-                    let rows = self.closest.slice_rows().min(batch.num_rows() - start);
+                    let rows = self.closest.slice_rows()?.min(batch.num_rows() - start);
                     let elapsed = self.metrics.elapsed_compute().clone();
                     let _timer = elapsed.timer();
                     self.closest.push(&batch.slice(start, rows))?;
                     self.state = State::Looking(batch, start + rows);
-                    if let Some(surplus) = self.closest.surplus()? {
-                        return Poll::Ready(Some(Ok(surplus)));
-                    }
+                    self.ready.extend(self.closest.surplus());
                 }
                 State::Looking(..) => {}
-                State::Giving(batch) => {
-                    let rows = batch.num_rows().min(self.batch_rows);
-                    self.state = match batch.num_rows() - rows {
-                        0 => State::Ended,
-                        left => State::Giving(batch.slice(rows, left)),
-                    };
-                    return Poll::Ready(Some(Ok(batch.slice(0, rows))));
-                }
                 State::Ended => {
                     self.state = State::Ended;
                     return Poll::Ready(None);
@@ -192,6 +198,7 @@ impl Stream for NearestStream {
         let polled = self.step(context);
         if let Poll::Ready(Some(Err(_))) = polled {
             self.state = State::Ended;
+            self.ready.clear();
         }
         self.metrics.record_poll(polled)
     }

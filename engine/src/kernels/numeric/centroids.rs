@@ -33,6 +33,23 @@ pub struct Centroids {
     index_bits: u64,
 }
 
+/// How many numbers `k` centroids of `d` hold at most; None: more than can be counted.
+pub fn numbers_max(k: usize, d: usize) -> Option<usize> {
+    // Beside the values, panels of as many and of those that only fill them, and a square of each.
+    let filled = filled_max(k);
+    k.checked_mul(d)?.checked_add(filled.checked_mul(d.checked_add(1)?)?)
+}
+
+/// And the scores of a tile.
+pub fn scores_max(k: usize) -> usize {
+    filled_max(k).saturating_mul(TILE)
+}
+
+/// Places of panels: they are as many as there need to be, so each is filled but for less than a unit.
+fn filled_max(k: usize) -> usize {
+    k.saturating_add(k.div_ceil(WIDTH_MAX).max(1).saturating_mul(WIDTH_UNIT))
+}
+
 impl Centroids {
     /// `values` are `k·d` numbers, centroid by centroid.
     pub fn new(values: Vec<f64>, k: usize, d: usize) -> Centroids {
@@ -209,18 +226,8 @@ fn with_score([first, second]: [f64; 2], score: f64) -> [f64; 2] {
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_numbers::numbers;
     use super::*;
-
-    fn numbers(n: usize, seed: u64) -> Vec<f64> {
-        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let mut next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
-        };
-        (0..n).map(|_| next()).collect()
-    }
 
     /// Of every point the centroid that a plain loop over distances finds first.
     fn plainly(points: &[f64], centroids: &Centroids) -> Vec<(u32, f64)> {
@@ -244,6 +251,17 @@ mod tests {
         (1, 1, 1), (2, 1, 3), (7, 3, 4), (100, 2, 5), (333, 50, 20), (50, 50, 21), (65, 7, 24), (30, 384, 64), (40, 5, 100), (31, 4, 19),
         (9, 9, 41), (3, 1, 1000),
     ];
+
+    #[test]
+    fn centroids_hold_no_more_than_is_said() {
+        for (k, d) in [(0, 3), (1, 1), (3, 2), (20, 5), (21, 5), (39, 4), (41, 1), (61, 7), (999, 3)] {
+            let centroids = Centroids::new(vec![0.5; k * d], k, d);
+            let held = centroids.values.len() + centroids.panels.len() + centroids.squares.len();
+            assert!(held <= numbers_max(k, d).unwrap(), "{k} of {d}: {held}");
+            assert!(centroids.scores().len() <= scores_max(k), "{k} of {d}");
+        }
+        assert_eq!(numbers_max(usize::MAX, 2), None);
+    }
 
     #[test]
     fn the_nearest_is_that_of_a_plain_loop_to_the_bit() {

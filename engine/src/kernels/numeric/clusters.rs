@@ -51,7 +51,7 @@ impl Step {
         self.inertias[index] += squared;
     }
 
-    fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.sums.fill(0.0);
         self.sizes.fill(0);
         self.inertias.fill(0.0);
@@ -77,19 +77,9 @@ impl Step {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::test_numbers::numbers;
     use super::super::vectors::l2_squared;
-
-    fn numbers(n: usize, seed: u64) -> Vec<f64> {
-        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let mut next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
-        };
-        (0..n).map(|_| next()).collect()
-    }
+    use super::*;
 
     #[test]
     fn points_of_any_number_are_counted_once() {

@@ -1,30 +1,59 @@
 //! Sums, multiples and transposes of row-major matrices: as fast as memory allows.
 
+use std::ops::Range;
+
 use super::real::{Real, check_sizes};
 
 /// Side of a tile that fills whole lines of the cache in both matrices, and of one whose pages have a place in the TLB.
 const TILE: usize = 8;
 const TILES: usize = 128;
 
+/// What is more than this is not kept in the cache of a core on its way to memory.
+const CACHE_BYTES: usize = 4 << 20;
+
+/// How results are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stores {
+    /// Through the cache, for what is read again soon.
+    Cached,
+    /// Past it, which saves reading what is overwritten.
+    Streamed,
+}
+
+impl Stores {
+    /// For results that together are of this size.
+    pub fn of(size_bytes: usize) -> Stores {
+        if size_bytes > CACHE_BYTES { Stores::Streamed } else { Stores::Cached }
+    }
+}
+
 /// Writes `from`, of so many rows and columns, to `to` with rows as columns.
 pub fn transpose<T: Real>(from: &[T], rows: usize, columns: usize, to: &mut [T]) {
+    transpose_columns(from, rows, columns, 0..columns, to);
+}
+
+/// Writes the columns `wanted` of `from`, of so many rows and columns, to `to` as rows.
+pub fn transpose_columns<T: Real>(from: &[T], rows: usize, columns: usize, wanted: Range<usize>, to: &mut [T]) {
     check_sizes(from, rows, columns);
-    check_sizes(to, columns, rows);
-    let corners = |size: usize| (0..size).step_by(TILES);
-    for (row, column) in corners(rows).flat_map(|row| corners(columns).map(move |column| (row, column))) {
-        for i in (row..rows.min(row + TILES)).step_by(TILE) {
-            for j in (column..columns.min(column + TILES)).step_by(TILE) {
-                transpose_tile(from, to, [rows, columns], [i, j]);
+    check_sizes(to, wanted.len(), rows);
+    assert!(wanted.end <= columns, "column {} of {columns}", wanted.end);
+    for row in (0..rows).step_by(TILES) {
+        for column in wanted.clone().step_by(TILES) {
+            for i in (row..rows.min(row + TILES)).step_by(TILE) {
+                for j in (column..wanted.end.min(column + TILES)).step_by(TILE) {
+                    transpose_tile(from, to, [rows, columns], &wanted, [i, j]);
+                }
             }
         }
     }
 }
 
 #[inline(always)]
-fn transpose_tile<T: Real>(from: &[T], to: &mut [T], [rows, columns]: [usize; 2], [i, j]: [usize; 2]) {
-    if i + TILE > rows || j + TILE > columns {
-        for (x, y) in (i..rows.min(i + TILE)).flat_map(|x| (j..columns.min(j + TILE)).map(move |y| (x, y))) {
-            to[y * rows + x] = from[x * columns + y];
+fn transpose_tile<T: Real>(from: &[T], to: &mut [T], [rows, columns]: [usize; 2], wanted: &Range<usize>, [i, j]: [usize; 2]) {
+    let to_row = |column: usize| (column - wanted.start) * rows;
+    if i + TILE > rows || j + TILE > wanted.end {
+        for (x, y) in (i..rows.min(i + TILE)).flat_map(|x| (j..wanted.end.min(j + TILE)).map(move |y| (x, y))) {
+            to[to_row(y) + x] = from[x * columns + y];
         }
         return;
     }
@@ -35,45 +64,48 @@ fn transpose_tile<T: Real>(from: &[T], to: &mut [T], [rows, columns]: [usize; 2]
         }
     }
     for (y, tile) in tile.iter().enumerate() {
-        to[(j + y) * rows + i..][..TILE].copy_from_slice(tile);
+        to[to_row(j + y) + i..][..TILE].copy_from_slice(tile);
     }
 }
 
-/// Writes a + b to `to`; all are of one size. For what is read again soon: results go through the cache.
-pub fn add<T: Real>(a: &[T], b: &[T], to: &mut [T]) {
+/// Writes a + b to `to`; all are of one size.
+pub fn add<T: Real>(a: &[T], b: &[T], to: &mut [T], stores: Stores) {
     check_sizes(a, 1, to.len());
     check_sizes(b, 1, to.len());
-    for ((to, a), b) in to.iter_mut().zip(a).zip(b) {
-        *to = *a + *b;
-    }
+    let sums = |at: usize, to: &mut [T]| {
+        let places = at..at + to.len();
+        for ((to, a), b) in to.iter_mut().zip(&a[places.clone()]).zip(&b[places]) {
+            *to = *a + *b;
+        }
+    };
+    stored(to, stores, sums);
 }
 
 /// Writes s·a to `to`, of the same size.
-pub fn scale<T: Real>(a: &[T], s: T, to: &mut [T]) {
+pub fn scale<T: Real>(a: &[T], s: T, to: &mut [T], stores: Stores) {
     check_sizes(a, 1, to.len());
-    for (to, a) in to.iter_mut().zip(a) {
-        *to = s * *a;
+    let multiples = |at: usize, to: &mut [T]| {
+        for (to, a) in to.iter_mut().zip(&a[at..]) {
+            *to = s * *a;
+        }
+    };
+    stored(to, stores, multiples);
+}
+
+/// `make` fills what begins at a place of `to`.
+#[inline(always)]
+fn stored<T: Real>(to: &mut [T], stores: Stores, make: impl Fn(usize, &mut [T])) {
+    match stores {
+        Stores::Cached => make(0, to),
+        Stores::Streamed => past_cache(to, make),
     }
-}
-
-/// As [`add`], for results that together are larger than the cache: past it, which saves reading what is overwritten.
-pub fn add_past_cache<T: Real>(a: &[T], b: &[T], to: &mut [T]) {
-    check_sizes(a, 1, to.len());
-    check_sizes(b, 1, to.len());
-    past_cache(to, |at, line| add(&a[at..at + line.len()], &b[at..at + line.len()], line));
-}
-
-/// As [`scale`], for results that together are larger than the cache.
-pub fn scale_past_cache<T: Real>(a: &[T], s: T, to: &mut [T]) {
-    check_sizes(a, 1, to.len());
-    past_cache(to, |at, line| scale(&a[at..at + line.len()], s, line));
 }
 
 /// A line of the cache.
 #[repr(align(64))]
 struct Line<T, const N: usize>([T; N]);
 
-/// `make` fills what begins at a place of `to`.
+#[inline(always)]
 fn past_cache<T: Real>(to: &mut [T], make: impl Fn(usize, &mut [T])) {
     match size_of::<T>() {
         4 => lines_past_cache::<T, 16>(to, make),
@@ -143,22 +175,36 @@ mod tests {
         }
     }
 
+    #[test]
+    fn some_columns_are_transposed_as_they_are_among_all() {
+        let (rows, columns) = (70, 45);
+        let from = numbers::<f64>(rows * columns, 1);
+        let mut whole = vec![0.0; rows * columns];
+        transpose(&from, rows, columns, &mut whole);
+        let mut parts = vec![0.0; rows * columns];
+        for wanted in [0..33, 33..34, 34..34, 34..45] {
+            let to = wanted.start * rows..wanted.end * rows;
+            transpose_columns(&from, rows, columns, wanted, &mut parts[to]);
+        }
+        assert_eq!(parts, whole);
+    }
+
     fn same_past_the_cache<T: Real + std::fmt::Debug>() {
         // Every place in a line that a matrix may begin and end at.
         for (start, n) in (0..17).flat_map(|start| [0, 1, 7, 8, 15, 16, 33, 100].map(|n| (start, n))) {
             let (a, b) = (numbers::<T>(n, 1), numbers::<T>(n, 2));
             let expected: Vec<T> = a.iter().zip(&b).map(|(a, b)| *a + *b).collect();
-            for sum in [add::<T>, add_past_cache::<T>] {
+            for stores in [Stores::Cached, Stores::Streamed] {
                 let mut to = numbers::<T>(n + 40, 9);
                 let untouched = to.clone();
-                sum(&a, &b, &mut to[start..start + n]);
+                add(&a, &b, &mut to[start..start + n], stores);
                 assert_eq!(to[start..start + n], expected);
                 assert_eq!((&to[..start], &to[start + n..]), (&untouched[..start], &untouched[start + n..]));
             }
             let s = T::from_f64(-2.5);
             let (mut to, mut past) = (numbers::<T>(n, 3), numbers::<T>(n + start, 4));
-            scale(&a, s, &mut to);
-            scale_past_cache(&a, s, &mut past[start..]);
+            scale(&a, s, &mut to, Stores::Cached);
+            scale(&a, s, &mut past[start..], Stores::Streamed);
             assert_eq!(to, a.iter().map(|a| s * *a).collect::<Vec<T>>());
             assert_eq!(to, past[start..]);
         }

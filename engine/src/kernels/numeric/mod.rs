@@ -12,5 +12,7 @@ pub mod moments;
 pub mod products;
 pub mod real;
 pub mod regression;
+#[cfg(test)]
+mod test_numbers;
 pub mod tiles;
 pub mod vectors;

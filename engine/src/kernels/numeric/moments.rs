@@ -129,18 +129,8 @@ fn centre(column: &mut [f64], origin: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_numbers::numbers;
     use super::*;
-
-    fn numbers(n: usize, seed: u64) -> Vec<f64> {
-        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let mut next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
-        };
-        (0..n).map(|_| next()).collect()
-    }
 
     fn of_rows(width: usize, rows: &[f64]) -> Moments {
         let mut moments = Moments::new(width);

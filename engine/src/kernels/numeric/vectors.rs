@@ -166,19 +166,8 @@ fn finish<T: Real>(mut four: [f64; 4], a: &[T], b: &[T], add: impl Fn(f64, f64, 
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_numbers::numbers_of_sizes;
     use super::*;
-
-    /// Numbers of both signs and different sizes, always the same.
-    fn numbers(n: usize, seed: u64) -> Vec<f64> {
-        let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let mut next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
-        };
-        (0..n).map(|_| next() * 10_f64.powf(next() * 6.0)).collect()
-    }
 
     /// Twice the precision: products and sums with what their rounding lost (Dekker, Knuth).
     fn exact_dot(a: &[f64], b: &[f64]) -> f64 {
@@ -199,7 +188,7 @@ mod tests {
     #[test]
     fn products_and_distances_are_those_of_twice_the_precision() {
         for n in SIZES {
-            let (a, b) = (numbers(n, 1), numbers(n, 2));
+            let (a, b) = (numbers_of_sizes(n, 1), numbers_of_sizes(n, 2));
             let difference: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a - b).collect();
             let bound = |a: &[f64], b: &[f64]| 1e-15 * (n as f64 / 32.0 + 6.0) * a.iter().zip(b).map(|(a, b)| (a * b).abs()).sum::<f64>();
             assert!((dot(&a, &b) - exact_dot(&a, &b)).abs() <= bound(&a, &b), "{n}");
@@ -219,7 +208,7 @@ mod tests {
     #[test]
     fn single_precision_is_summed_in_double() {
         for n in SIZES {
-            let (a, b) = (numbers(n, 3), numbers(n, 4));
+            let (a, b) = (numbers_of_sizes(n, 3), numbers_of_sizes(n, 4));
             let [a, b]: [Vec<f32>; 2] = [a, b].map(|v| v.into_iter().map(|x| x as f32).collect());
             let [wide_a, wide_b]: [Vec<f64>; 2] = [&a, &b].map(|v| v.iter().map(|x| f64::from(*x)).collect());
             assert_eq!(dot(&a, &b), dot(&wide_a, &wide_b));
@@ -231,7 +220,7 @@ mod tests {
     #[test]
     fn a_distance_is_abandoned_exactly_when_it_exceeds_the_limit() {
         for n in SIZES {
-            let (a, b) = (numbers(n, 5), numbers(n, 6));
+            let (a, b) = (numbers_of_sizes(n, 5), numbers_of_sizes(n, 6));
             let squared = l2_squared(&a, &b);
             assert_eq!(l2_squared_within(&a, &b, f64::INFINITY), Some(squared));
             assert_eq!(l2_squared_within(&a, &b, squared), Some(squared));
@@ -246,7 +235,7 @@ mod tests {
         assert_eq!(cosine_distance(&[1.0, 0.0], &[0.0, 3.0]), 1.0);
         assert_eq!(cosine_distance(&[3.0, 4.0], &[-6.0, -8.0]), 2.0);
         for n in SIZES.into_iter().skip(1) {
-            let a = numbers(n, 7);
+            let a = numbers_of_sizes(n, 7);
             assert!(cosine_distance(&a, &a) <= 1e-15, "{n}");
             assert!(cosine_distance(&a, &a) >= 0.0, "{n}");
         }
@@ -266,9 +255,9 @@ mod tests {
     #[test]
     fn nan_is_never_lost() {
         for at in [0, 31, 40, 99] {
-            let mut a = numbers(100, 8);
+            let mut a = numbers_of_sizes(100, 8);
             a[at] = f64::NAN;
-            let b = numbers(100, 9);
+            let b = numbers_of_sizes(100, 9);
             for found in [dot(&a, &b), l2_squared(&a, &b), l2_distance(&a, &b), cosine_distance(&a, &b), l1_norm(&a), l2_norm(&a), max_norm(&a)] {
                 assert!(found.is_nan(), "{at}");
             }

@@ -12,13 +12,10 @@ use super::kernel::{Kernel, documented};
 use super::operands::Operand;
 use super::types::{as_number_type, as_vector_type, check_count, check_number_type, check_vector_type};
 use crate::kernels::arrays::{Vectors, VectorsOf, refused, shape_of, shape_text, tensor_field, tensor_type};
-use crate::kernels::numeric::elements::{add, add_past_cache, scale, scale_past_cache, transpose};
+use crate::kernels::numeric::elements::{Stores, add, scale, transpose};
 use crate::kernels::numeric::products::multiply_add;
 use crate::kernels::numeric::real::Real;
 use crate::sql::declared_name;
-
-/// What is more than this is not kept in the cache of a core on its way to memory.
-const CACHE_BYTES: usize = 4 << 20;
 
 /// Tensors of two dimensions, elements DOUBLE or REAL; DOUBLE comes out where both kinds go in. NULL if an argument or an element is
 /// NULL. NaN and infinities follow IEEE 754.
@@ -172,8 +169,8 @@ impl Block {
         let DataType::FixedSizeList(item, width) = result.data_type() else { return Err(no_matrices(self)) };
         let shape = self.matrix(&arguments.arg_fields[0])?;
         let out_width = usize::try_from(*width).unwrap_or_default();
-        let is_large = rows.saturating_mul(out_width).saturating_mul(size_of::<P::Native>()) > CACHE_BYTES;
-        let given = Given::<P>::of(self, shape, (&first, second.as_ref()), is_large)?;
+        let stores = Stores::of(rows.saturating_mul(out_width).saturating_mul(size_of::<P::Native>()));
+        let given = Given::<P>::of(self, shape, (&first, second.as_ref()), stores)?;
         let mut values = zeros::<P::Native>(self, rows, out_width)?;
         let mut present = Vec::with_capacity(rows);
         for row in 0..rows {
@@ -193,12 +190,11 @@ struct Given<'a, P: Elements> {
     a: (VectorsOf<'a, P::Native>, &'a Operand),
     b: Option<(VectorsOf<'a, P::Native>, &'a Operand)>,
     scale: Option<&'a Operand>,
-    /// All results together outgrow the cache.
-    is_large: bool,
+    stores: Stores,
 }
 
 impl<'a, P: Elements> Given<'a, P> {
-    fn of(block: Block, shape: (usize, usize), operands: (&'a Operand, Option<&'a Operand>), is_large: bool) -> Result<Self> {
+    fn of(block: Block, shape: (usize, usize), operands: (&'a Operand, Option<&'a Operand>), stores: Stores) -> Result<Self> {
         let (first, second) = operands;
         let rows = |operand: &'a Operand| P::rows(Vectors::of(operand.array(), block.name())?).ok_or_else(|| no_matrices(block));
         let (b, scale) = match (block, second) {
@@ -206,7 +202,7 @@ impl<'a, P: Elements> Given<'a, P> {
             (_, Some(operand)) => (Some((rows(operand)?, operand)), None),
             (_, None) => (None, None),
         };
-        Ok(Given { block, shape, a: (rows(first)?, first), b, scale, is_large })
+        Ok(Given { block, shape, a: (rows(first)?, first), b, scale, stores })
     }
 
     /// One matrix into `to`, which is zero; false for NULL.
@@ -216,8 +212,7 @@ impl<'a, P: Elements> Given<'a, P> {
         let (rows, columns) = self.shape;
         match (self.block, b) {
             (_, Some(None)) => return Ok(false),
-            (Block::Add, Some(Some(b))) if self.is_large => add_past_cache(a, b, to),
-            (Block::Add, Some(Some(b))) => add(a, b, to),
+            (Block::Add, Some(Some(b))) => add(a, b, to, self.stores),
             (Block::Multiply, Some(Some(b))) => multiply_add(to, a, b, rows, columns, b.len().checked_div(columns).unwrap_or(0)),
             (Block::Vector, Some(Some(x))) => {
                 self.block.check_vector_length(self.shape, x.len())?;
@@ -226,8 +221,7 @@ impl<'a, P: Elements> Given<'a, P> {
             (Block::Transpose, _) => transpose(a, rows, columns, to),
             (_, _) => {
                 let Some(by) = self.scale.and_then(|operand| number(operand, row)) else { return Ok(false) };
-                let by = P::Native::from_f64(by);
-                if self.is_large { scale_past_cache(a, by, to) } else { scale(a, by, to) }
+                scale(a, P::Native::from_f64(by), to, self.stores);
             }
         }
         Ok(true)

@@ -107,9 +107,10 @@ fn bucket(x: f64, low: f64, high: f64, count: i64) -> Result<i64> {
     if count <= 0 {
         return Err(refused(format!("{NAME} takes at least one bucket, and not {count}"), None));
     }
-    if x.is_nan() || !low.is_finite() || !high.is_finite() || low == high {
-        let message = format!("{NAME} takes a number and two different finite bounds, and not {x}, {low} and {high}");
-        return Err(refused(message, Some("leave NaN out with WHERE, or give edges: NaN is above all of them")));
+    check_bounds(low, high)?;
+    if x.is_nan() {
+        let hint = "leave NaN out with WHERE, or give edges: NaN is above all of them";
+        return Err(refused(format!("{NAME} takes a number, and not NaN"), Some(hint)));
     }
     let after_last = || {
         count.checked_add(1).ok_or_else(|| refused(format!("{NAME} takes less than {} buckets", i64::MAX), None))
@@ -128,6 +129,18 @@ fn bucket(x: f64, low: f64, high: f64, count: i64) -> Result<i64> {
     // A share below 1 may be rounded to it.
     let full = (count as f64 * share) as i64;
     Ok(full.clamp(0, count - 1) + 1)
+}
+
+fn check_bounds(low: f64, high: f64) -> Result<()> {
+    if !low.is_finite() || !high.is_finite() {
+        let message = format!("{NAME} takes two finite bounds, and not {low} and {high}");
+        return Err(refused(message, Some("give edges instead, of which the first may be -inf and the last inf")));
+    }
+    if low == high {
+        let message = format!("{NAME} takes two different bounds, and both are {low}");
+        return Err(refused(message, Some("give a low and a high between which the buckets are; no bucket fits between equal ones")));
+    }
+    Ok(())
 }
 
 fn among_edges(x: &Operand, edges: &Operand, rows: usize) -> Result<Int64Array> {

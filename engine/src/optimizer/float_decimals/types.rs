@@ -50,7 +50,8 @@ pub fn keeps_floats(from: &DataType, to: &DataType) -> bool {
     from.len() != to.len() || from.iter().zip(to).all(|(from, to)| keeps_floats(from.data_type(), to.data_type()))
 }
 
-fn fields_of(data_type: &DataType) -> &[FieldRef] {
+/// The fields of what is in a list, struct or map.
+pub fn fields_of(data_type: &DataType) -> &[FieldRef] {
     use DataType::*;
     match data_type {
         List(field) | LargeList(field) | ListView(field) | LargeListView(field) => std::slice::from_ref(field),
@@ -60,7 +61,7 @@ fn fields_of(data_type: &DataType) -> &[FieldRef] {
     }
 }
 
-fn with_field(data_type: &DataType, place: usize, inner: DataType) -> DataType {
+pub fn with_field(data_type: &DataType, place: usize, inner: DataType) -> DataType {
     use DataType::*;
     let with = |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(inner.clone()));
     match data_type {

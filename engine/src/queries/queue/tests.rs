@@ -33,6 +33,14 @@ fn users_take_turns_and_each_of_them_first_come_first_served() {
 }
 
 #[test]
+fn only_one_that_was_given_a_place_holds_one() {
+    let (limited, open) = (queue(1), Queue::new(Limits::default()));
+    let [one, two] = [1, 2].map(|id| query(id, ""));
+    assert!(asks(&limited, &one) && !asks(&limited, &two) && asks(&open, &two));
+    assert!(limited.holds_place(&one) && !limited.holds_place(&two) && !open.holds_place(&two));
+}
+
+#[test]
 fn one_that_leaves_while_it_waits_takes_no_place() {
     let queue = queue(1);
     let [one, two, three] = [1, 2, 3].map(|id| query(id, ""));

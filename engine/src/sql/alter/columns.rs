@@ -22,7 +22,7 @@ pub async fn add(running: &Running, draft: &mut Draft, column: ColumnDef, if_not
     let field = column_field(running, column.name, column.data_type).await?.with_nullable(!clauses.not_null);
     let mut info = ColumnInfo { default_sql: clauses.default, ..ColumnInfo::default() };
     if let Some(sql) = &info.default_sql {
-        let value = default_value(&running.engine, sql, field.data_type()).map_err(|error| running.located(error))?;
+        let value = default_value(&running.engine, sql, &field).map_err(|error| running.located(error))?;
         let (value, is_same_for_all) = value;
         if !is_same_for_all {
             let hint = "add the column without it, then use ALTER COLUMN … SET DEFAULT for new rows and UPDATE for those that are there";
@@ -83,8 +83,7 @@ pub async fn alter(running: &Running, draft: &mut Draft, name: &str, operation: 
         AlterColumnOperation::DropNotNull => drop_not_null(draft, place)?,
         AlterColumnOperation::SetDefault { value } => {
             let sql = value.to_string();
-            let data_type = draft.columns[place].field.data_type();
-            default_value(&running.engine, &sql, data_type).map_err(|error| running.located(error))?;
+            default_value(&running.engine, &sql, &draft.columns[place].field).map_err(|error| running.located(error))?;
             draft.columns[place].info.default_sql = Some(sql);
         }
         AlterColumnOperation::DropDefault => draft.columns[place].info.default_sql = None,
@@ -115,6 +114,9 @@ async fn set_type(running: &Running, draft: &mut Draft, place: usize, data_type:
     let (from, to) = (column.field.data_type().clone(), wanted.data_type().clone());
     if from == to {
         // Of a tensor another shape, or a list of fixed size that is one from now on.
+        if let Some(sql) = &column.info.default_sql {
+            default_value(&running.engine, sql, &wanted).map_err(|error| running.located(error))?;
+        }
         draft.columns[place].field = wanted.with_nullable(draft.columns[place].field.is_nullable());
         return Ok(());
     }
@@ -126,7 +128,7 @@ async fn set_type(running: &Running, draft: &mut Draft, place: usize, data_type:
     let mut info = column.info.clone();
     info.initial = widened_initial(info.initial, &from, &to)?;
     if let Some(sql) = &info.default_sql {
-        let _: (ScalarValue, bool) = default_value(&running.engine, sql, &to).map_err(|error| running.located(error))?;
+        let _: (ScalarValue, bool) = default_value(&running.engine, sql, &wanted).map_err(|error| running.located(error))?;
     }
     let column = &mut draft.columns[place];
     column.field = Field::new(name, to, column.field.is_nullable());

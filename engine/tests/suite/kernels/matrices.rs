@@ -1,5 +1,7 @@
 //! Matrices in tables of blocks: what kernels answer beside plain loops on whole numbers, which doubles hold exactly.
 
+mod in_place;
+mod padding;
 mod refused;
 mod sql_form;
 

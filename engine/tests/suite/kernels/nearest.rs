@@ -7,7 +7,7 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::{Field, Float64Type};
 
 use crate::cancel::{filled, stops};
-use crate::helpers::{Db, Random, nullable, wait};
+use crate::helpers::{Db, Random, nullable, small_memory, wait};
 
 const WIDTH: usize = 40;
 
@@ -209,4 +209,23 @@ fn a_search_that_nobody_waits_for_stops() {
     db.load("p", &[], &nullable([("v", fixed(Arc::new(Float64Array::from(numbers(20_000 * width, 1_000, 1))), width, None))]));
     let q = literal(&vec![0.25; width]);
     stops(&db, "q-nearest", &format!("SELECT a.k FROM p, t a ORDER BY l2_distance(v, {q}), a.r LIMIT 10"));
+}
+
+#[test]
+fn a_vector_that_cannot_be_computed_is_no_error_without_rows() {
+    let db = hard(100);
+    let sql = |which: &str| format!("SELECT id FROM t WHERE {which} ORDER BY l2_distance(few, [(1 / 0)::DOUBLE, 0.0]), id LIMIT 3");
+    assert!(same(&db, &sql("id < 0")).is_empty());
+    assert!(db.error(&sql("id >= 0")).to_string().contains("ivide"), "{}", db.error(&sql("id >= 0")));
+}
+
+#[test]
+fn texts_beside_the_nearest_rows_are_kept_and_those_of_the_others_are_not() {
+    let db = Db::with(small_memory(48));
+    let text = "repeat('this is a long text', 20) || value";
+    db.run(&format!("CREATE TABLE t AS SELECT value AS id, [value::DOUBLE, 0.0] AS v, {text} AS s FROM generate_series(1, 200000) AS g (value)"));
+    // Of a view that makes them, the texts lie in no segment: 80 MB of them.
+    db.run("CREATE VIEW made AS SELECT id, v, s || '!' AS s FROM t");
+    let rows = same(&db, "SELECT id, right(s, 7) FROM made ORDER BY l2_distance(v, [200000.0, 0.0]), id LIMIT 3");
+    assert_eq!(rows, ["200000|200000!", "199999|199999!", "199998|199998!"]);
 }

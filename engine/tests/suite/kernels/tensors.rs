@@ -155,6 +155,62 @@ fn a_tensor_of_another_shape_does_not_go_into_a_column() {
 }
 
 #[test]
+fn no_statement_gives_a_column_a_tensor_of_another_shape() {
+    let db = Db::new();
+    db.script(
+        "CREATE TABLE t (id INT PRIMARY KEY, block TENSOR(DOUBLE, 3, 2)); INSERT INTO t VALUES (1, [1, 2, 3, 4, 5, 6]), (2, NULL);
+         CREATE TABLE s (id INT, block TENSOR(DOUBLE, 2, 3), list DOUBLE[6]); INSERT INTO s VALUES (1, [6, 5, 4, 3, 2, 1], [0, 0, 0, 0, 0, 1])",
+    );
+    let other = "CAST([1, 2, 3, 4, 5, 6] AS TENSOR(DOUBLE, 2, 3))";
+    for sql in [
+        format!("UPDATE t SET block = {other}"),
+        format!("UPDATE t SET id = 3, block = CASE WHEN id = 1 THEN {other} END WHERE id = 1"),
+        "UPDATE t SET block = (SELECT block FROM s)".to_string(),
+        "UPDATE t SET block = s.block FROM s WHERE s.id = t.id".to_string(),
+        "UPDATE t SET block = matrix_transpose(block)".to_string(),
+        "MERGE INTO t USING s ON s.id = t.id WHEN MATCHED THEN UPDATE SET block = s.block".to_string(),
+        "MERGE INTO t USING s ON s.id = t.id + 5 WHEN NOT MATCHED THEN INSERT (id, block) VALUES (s.id, s.block)".to_string(),
+        "INSERT INTO t SELECT id + 5, block FROM s".to_string(),
+        "INSERT INTO t SELECT id, block FROM s ON CONFLICT (id) DO UPDATE SET block = excluded.block".to_string(),
+        format!("INSERT INTO t VALUES (1, NULL) ON CONFLICT (id) DO UPDATE SET block = {other}"),
+        format!("ALTER TABLE t ADD COLUMN block2 TENSOR(DOUBLE, 3, 2) DEFAULT {other}"),
+        format!("ALTER TABLE t ALTER COLUMN block SET DEFAULT {other}"),
+        format!("CREATE TABLE u (block TENSOR(DOUBLE, 3, 2) DEFAULT {other})"),
+    ] {
+        let error = said(&db.error(&sql));
+        assert!(error.contains("a TENSOR(DOUBLE, 2, 3) cannot go into column \"block"), "{sql}: {error}");
+        assert!(error.contains("which is a TENSOR(DOUBLE, 3, 2) (CAST("), "{sql}: {error}");
+    }
+    db.run("ALTER TABLE t ALTER COLUMN block SET DEFAULT CAST([0, 0, 0, 0, 0, 0] AS TENSOR(DOUBLE, 3, 2))");
+    assert!(said(&db.error("ALTER TABLE t ALTER COLUMN block TYPE TENSOR(DOUBLE, 2, 3)")).contains("cannot go into column \"block\""));
+    assert_eq!(db.rows("SELECT * FROM t ORDER BY id"), ["1|[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]", "2|NULL"]);
+}
+
+#[test]
+fn lists_of_the_right_length_and_casts_go_into_a_column_of_tensors_by_every_statement() {
+    let db = Db::new();
+    db.script(
+        "CREATE TABLE t (id INT PRIMARY KEY, block TENSOR(DOUBLE, 1, 2)); INSERT INTO t VALUES (1, [1, 2]), (2, NULL);
+         CREATE TABLE s (id INT, block TENSOR(DOUBLE, 2, 1), list DOUBLE[2]); INSERT INTO s VALUES (1, [6, 5], [0, 1])",
+    );
+    let block = |id: i32| db.value(&format!("SELECT block FROM t WHERE id = {id}"));
+    db.run("UPDATE t SET block = [3, 4] WHERE id = 1");
+    assert_eq!(block(1), "[3.0, 4.0]");
+    db.run("UPDATE t SET block = CAST(s.block AS TENSOR(DOUBLE, 1, 2)) FROM s WHERE s.id = t.id");
+    assert_eq!(block(1), "[6.0, 5.0]");
+    db.run("MERGE INTO t USING s ON s.id = t.id WHEN MATCHED THEN UPDATE SET block = s.list");
+    assert_eq!(block(1), "[0.0, 1.0]");
+    db.run("INSERT INTO t SELECT id, list FROM s ON CONFLICT (id) DO UPDATE SET block = [7, 8]");
+    assert_eq!(block(1), "[7.0, 8.0]");
+    db.run("ALTER TABLE t ADD COLUMN other TENSOR(DOUBLE, 1, 2)");
+    db.run("ALTER TABLE t ALTER COLUMN other SET DEFAULT CAST([9, 9] AS TENSOR(DOUBLE, 1, 2))");
+    db.run("UPDATE t SET other = DEFAULT WHERE id = 2");
+    db.run("UPDATE t SET block = other WHERE id = 2");
+    assert_eq!(block(2), "[9.0, 9.0]");
+    assert_eq!(types(&db, "SELECT * FROM t"), ["INTEGER", "TENSOR(DOUBLE, 1, 2)", "TENSOR(DOUBLE, 1, 2)"]);
+}
+
+#[test]
 fn what_shows_a_type_shows_one_that_can_be_declared_again() {
     let db = blocks();
     db.run("CREATE TABLE w (m TENSOR(REAL, 3, 4, 5) NOT NULL, v DOUBLE[50], l DOUBLE[], n TENSOR(BIGINT, 2)[], s STRUCT<x TENSOR(DOUBLE, 2)>)");

@@ -77,6 +77,40 @@ fn queries_give_tensors_as_such() {
 }
 
 #[test]
+fn what_is_chosen_among_tensors_of_one_shape_is_one() {
+    let db = blocks();
+    db.run("CREATE TABLE b AS SELECT i, CAST(block AS TENSOR(DOUBLE, 4, 1)) AS tall, CAST(block AS DOUBLE[4]) AS list, block FROM a");
+    for choice in [
+        "CASE WHEN i = 0 THEN block ELSE matrix_transpose(block) END",
+        "CASE i WHEN 0 THEN block WHEN 1 THEN NULL END",
+        "CASE WHEN i = 0 THEN NULL ELSE block END",
+        "CASE WHEN i = 0 THEN CASE WHEN i > 1 THEN block END ELSE coalesce(block, block) END",
+        "coalesce(block, CAST([0, 0, 0, 0] AS TENSOR(DOUBLE, 2, 2)))",
+        "coalesce(NULL, block)",
+        "nvl2(block, block, matrix_transpose(block))",
+        "nullif(block, CAST([1, 2, 3, 4] AS TENSOR(DOUBLE, 2, 2)))",
+    ] {
+        for sql in [
+            format!("SELECT {choice} AS c FROM b"),
+            format!("SELECT c FROM (SELECT {choice} AS c, i FROM b) AS s WHERE i = 0 ORDER BY i LIMIT 2"),
+            format!("SELECT {choice} FROM b GROUP BY {choice}"),
+            format!("SELECT {choice} AS c FROM b UNION ALL SELECT block FROM a"),
+            format!("SELECT first_value({choice}) FROM b"),
+        ] {
+            assert_eq!(types(&db, &sql), [BLOCK], "{sql}");
+        }
+        db.run(&format!("CREATE OR REPLACE TABLE c AS SELECT {choice} AS c FROM b"));
+        assert_eq!(types(&db, "SELECT * FROM c"), [BLOCK], "{choice}");
+    }
+    for choice in ["CASE WHEN i = 0 THEN block ELSE tall END", "coalesce(tall, block)", "coalesce(block, list)", "nvl2(list, list, block)"] {
+        assert_eq!(types(&db, &format!("SELECT {choice} FROM b")), ["DOUBLE[4]"], "{choice}");
+    }
+    let rows = db.rows("SELECT CASE WHEN j = 1 THEN matrix_transpose(block) ELSE coalesce(block, CAST([0, 0, 0, 1] AS TENSOR(DOUBLE, 2, 2))) END FROM a ORDER BY i, j");
+    assert_eq!(rows, ["[1.0, 2.0, 3.0, 4.0]", "[5.0, 7.0, 6.0, 8.5]", "[0.0, 0.0, 0.0, 1.0]"]);
+    assert_eq!(db.value("SELECT count(*) FROM b WHERE coalesce(block, tall) IS NULL AND CASE i WHEN 1 THEN tall END IS NULL"), "1");
+}
+
+#[test]
 fn statements_that_write_keep_tensors() {
     let db = blocks();
     db.run("CREATE TABLE c AS SELECT i, block FROM a WHERE i = 0 ORDER BY j DESC");

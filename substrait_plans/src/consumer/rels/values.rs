@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{DFSchema, DFSchemaRef, Result as DfResult, TableReference};
-use datafusion::logical_expr::{EmptyRelation, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{EmptyRelation, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Values};
 use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
+use engine::tensor_shape;
 
 use crate::consumer::consume::Consumer;
 use crate::consumer::exprs::literal_named;
@@ -54,7 +55,8 @@ pub async fn values(consumer: &Consumer<'_>, table: &VirtualTable, schema: &Name
         values.push(exprs);
     }
     check_casts(&values, &schema_of_rows)?;
-    let plan = LogicalPlanBuilder::values_with_schema(values, &schema_of_rows)?.build()?;
+    check_shapes(&values, &schema_of_rows)?;
+    let plan = with_shapes(LogicalPlanBuilder::values_with_schema(values, &schema_of_rows)?.build()?, &schema_of_rows)?;
     let alias = consumer.fresh.table("values").unwrap_or_else(|| TableReference::bare("values"));
     LogicalPlanBuilder::from(plan).alias(alias)?.build()
 }
@@ -100,6 +102,28 @@ fn check_casts(rows: &[Vec<Expr>], schema: &DFSchema) -> DfResult<()> {
         }
     }
     Ok(())
+}
+
+/// Tensors of as many elements are of one type.
+fn check_shapes(rows: &[Vec<Expr>], schema: &DFSchema) -> DfResult<()> {
+    for (index, wanted) in schema.fields().iter().enumerate().filter_map(|(index, field)| Some((index, tensor_shape(field)?))) {
+        for value in rows.iter().filter_map(|row| row.get(index)) {
+            if tensor_shape(&value.to_field(schema)?.1).is_some_and(|shape| shape != wanted) {
+                return Err(PlanError::invalid("a tensor in a column of tensors of another shape", PLACE).into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// DataFusion gives rows the types of the schema, and nothing else that it says.
+fn with_shapes(plan: LogicalPlan, schema: &DFSchema) -> DfResult<LogicalPlan> {
+    let LogicalPlan::Values(Values { schema: planned, values }) = plan else { return Ok(plan) };
+    let fields = planned.iter().zip(schema.fields()).map(|((qualifier, field), wanted)| {
+        (qualifier.cloned(), Arc::new(field.as_ref().clone().with_metadata(wanted.metadata().clone())))
+    });
+    let schema = Arc::new(DFSchema::new_with_metadata(fields.collect(), HashMap::new())?);
+    Ok(LogicalPlan::Values(Values { schema, values }))
 }
 
 fn has_a_name_twice(data_type: &DataType) -> bool {

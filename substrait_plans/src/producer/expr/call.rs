@@ -5,7 +5,7 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, Volatility};
 use datafusion::scalar::ScalarValue;
-use engine::cast_of_lists;
+use engine::function_as_cast;
 
 use super::super::functions::kinds::{is_text, is_utc, kinds_of};
 use super::super::functions::own;
@@ -21,8 +21,8 @@ impl Writer {
     /// `whole` is the expression that the call is.
     pub(super) fn scalar_function(&mut self, call: &ScalarFunction, whole: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {
         let (name, args) = (call.name(), call.args.as_slice());
-        if let ([lists], Some((field, tries))) = (args, cast_of_lists(&call.func)) {
-            return self.cast(lists, field, tries, schema);
+        if let ([operand], Some((field, tries))) = (args, function_as_cast(&call.func)) {
+            return self.cast(operand, field, tries, schema);
         }
         // The engine's own, which stand where operators were or around what can be NaN; those who read the plan put theirs there.
         match (name, args) {

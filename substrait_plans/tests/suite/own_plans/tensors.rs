@@ -82,7 +82,13 @@ fn what_a_plan_gives_has_the_shape_that_the_query_has() {
         ("SELECT CAST([1, 2, 3, 4] AS TENSOR(BIGINT, 4, 1)) AS t FROM v", "TENSOR(BIGINT, 4, 1)"),
         ("SELECT matrix_transpose(CAST(l AS TENSOR(DOUBLE, 2, 1))) AS t FROM v", "TENSOR(DOUBLE, 1, 2)"),
         ("SELECT block FROM a UNION ALL SELECT block FROM a", "TENSOR(DOUBLE, 2, 2)"),
+        ("SELECT x FROM (VALUES (CAST([1, 2] AS TENSOR(REAL, 1, 2))), (CAST([3, 4] AS TENSOR(REAL, 1, 2)))) AS t (x)", "TENSOR(REAL, 1, 2)"),
+        ("SELECT x FROM (VALUES (CAST([1, 2] AS TENSOR(REAL, 1, 2)))) AS t (x) WHERE x IS NULL", "TENSOR(REAL, 1, 2)"),
+        ("SELECT matrix_transpose(x) AS y FROM (VALUES (1, CAST([1, 2] AS TENSOR(REAL, 1, 2)))) AS t (i, x)", "TENSOR(REAL, 2, 1)"),
+        ("SELECT CASE WHEN i = 0 THEN block ELSE matrix_transpose(block) END AS b FROM a", "TENSOR(DOUBLE, 2, 2)"),
+        ("SELECT coalesce(block, CAST([0, 0, 0, 0] AS TENSOR(DOUBLE, 2, 2))) AS b FROM a", "TENSOR(DOUBLE, 2, 2)"),
     ] {
         assert_eq!(types_as_plan(sql), [expected], "{sql}");
+        DB.same(sql);
     }
 }

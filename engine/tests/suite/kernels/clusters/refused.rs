@@ -1,5 +1,10 @@
 //! What `kmeans` refuses, and how it ends before its time.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, ListArray};
+use arrow::datatypes::Float64Type;
+
 use super::{of_vectors, points, vectors};
 use crate::cancel::{filled, stops};
 use crate::helpers::{Db, nullable, run, small_memory, wait};
@@ -111,4 +116,19 @@ fn clustering_that_nobody_waits_for_stops() {
     for (name, init) in [("q-lloyd", "random"), ("q-plusplus", "kmeans++")] {
         stops(&db, name, &format!("SELECT * FROM kmeans('p', 'x', k => 3000, iterations => 1000000, init => '{init}')"));
     }
+}
+
+#[test]
+fn lists_that_a_view_makes_of_one_allocation_are_counted_once() {
+    let db = Db::with(small_memory(64));
+    let numbers = points(100_000, 8, 3);
+    let lists = numbers.chunks(8).map(|row| Some(row.iter().map(|number| Some(*number)).collect::<Vec<_>>()));
+    db.load("t", &[], &nullable([
+        ("id", Arc::new(Int64Array::from_iter_values(0..100_000)) as ArrayRef),
+        ("x", Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(lists))),
+    ]));
+    // The rows come as slices of one batch, each of which has all 6.4 MB of numbers.
+    db.run("CREATE VIEW v AS SELECT x FROM t ORDER BY id LIMIT 100000");
+    let ran = db.run("SELECT sum(size) FROM kmeans('v', 'x', 3, 2, 'random')");
+    assert_eq!(ran.rows(), ["100000"]);
 }

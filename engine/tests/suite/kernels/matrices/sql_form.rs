@@ -141,3 +141,17 @@ fn the_sum_of_products_takes_matrices_that_go_together() {
         assert!(parts.iter().all(|part| found.contains(part)), "{sql}: {found}");
     }
 }
+
+#[test]
+fn rows_that_share_a_place_are_refused_where_memory_has_no_room_for_their_pairs() {
+    let db = Db::with(crate::helpers::small_memory(32));
+    let rows = 20_000;
+    let same = || -> ArrayRef { Arc::new(Int64Array::from(vec![0; rows])) };
+    db.load("a", &[], &rows_of_blocks(same(), same(), vec![1.0; rows], in_blocks([1, 1]), None));
+    // 400,000,000 pairs.
+    let error = db.error(&PRODUCT.replace("JOIN b", "JOIN a AS b"));
+    assert!(matches!(error, engine::EngineError::Memory { .. }), "{error}");
+    assert!(error.to_string().contains("leaves no more for sum_product: it asked for 3.20 GB"), "{error}");
+    db.run("DELETE FROM a WHERE i = 0");
+    assert!(db.rows(&PRODUCT.replace("JOIN b", "JOIN a AS b")).is_empty());
+}

@@ -114,3 +114,13 @@ fn a_statement_that_is_killed_makes_no_table_and_adds_no_row() {
     let late = crate::helpers::wait(crate::helpers::run(&limited, &format!("SELECT * INTO VOLATILE d FROM ({silent}) AS x"))).unwrap_err();
     assert!(matches!(late, EngineError::TimedOut { .. }), "{late}");
 }
+
+#[test]
+fn a_kernel_does_not_count_again_what_a_volatile_table_holds() {
+    let db = Db::with(small_memory(24));
+    // 16 MB of 25.2 MB.
+    db.run(&format!("CREATE VOLATILE TABLE c AS {SERIES}"));
+    let ran = db.run("SELECT size FROM kmeans('temp.c', 'a', init => [[0.0]], iterations => 2)");
+    assert_eq!(ran.rows(), ["2000000"]);
+    assert!(ran.report.peak_memory_bytes < 8 << 20, "{:?}", ran.report);
+}

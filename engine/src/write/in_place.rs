@@ -1,0 +1,39 @@
+//! Rows whose wide column is made where it will lie in the new table: neither held in memory nor copied.
+
+use arrow::datatypes::Schema;
+use pmem_store::segment::{AroundHole, Elements};
+
+use super::rows::{RowWriter, Target};
+use crate::error::EngineError;
+use crate::types::physical_schema;
+
+impl RowWriter {
+    /// Whether rows of this schema can be made in place: the table is new, holds them to nothing, and stores them as they are.
+    pub fn takes_in_place(&self, rows: &Schema) -> bool {
+        let physical = physical_schema(&self.target.schema);
+        let types = |schema: &Schema| schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
+        self.holds_rows_to_nothing() && types(&physical) == types(rows)
+    }
+
+    fn holds_rows_to_nothing(&self) -> bool {
+        let has_rules = self.enforcer.as_ref().is_none_or(|enforcer| enforcer.has_rules());
+        let is_new = matches!(self.target.what, Target::New { .. });
+        is_new && !has_rules && self.target.schema.fields().iter().all(|field| field.is_nullable())
+    }
+
+    /// Rows that are a segment of their own, in the table's order; `make` writes their wide column. Blocks meanwhile.
+    pub fn write_in_place(
+        &mut self,
+        rows: AroundHole,
+        make: impl FnOnce(Elements<'_>) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        if !self.holds_rows_to_nothing() {
+            return Err(EngineError::internal("rows of a table with rules were to be made in place"));
+        }
+        let Some(sink) = &mut self.sink else { return Err(EngineError::internal("a row was written after the end")) };
+        let row_count = rows.row_count as u64;
+        sink.write_in_place(rows, make)?;
+        self.rows += row_count;
+        Ok(())
+    }
+}

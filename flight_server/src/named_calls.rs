@@ -1,0 +1,109 @@
+//! Calls that their client has named, so that another call can end them: not every client can leave a call that it waits for.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::future::Future;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+use tonic::metadata::MetadataMap;
+
+use crate::auth::Owner;
+
+/// The header with the name. A name is good for one call at a time.
+pub const CALL: &str = "x-quiver-call";
+const NAME_BYTES_MAX: usize = 64;
+
+/// As many as there are calls, which are bounded elsewhere.
+#[derive(Default)]
+pub struct NamedCalls(Mutex<HashMap<(Owner, Bytes), CancellationToken>>);
+
+impl NamedCalls {
+    /// What `call` gives, unless it is ended by its name: then it is dropped, as if its client had gone, and what it has not committed
+    /// is rolled back.
+    pub async fn run<T>(&self, owner: &Owner, name: Option<Bytes>, call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+        let Some(name) = name else { return call.await };
+        let place = self.enter(owner, name)?;
+        tokio::select! {
+            biased;
+            () = place.ended.cancelled() => Err(Status::cancelled("the statement was cancelled by its client")),
+            done = call => done,
+        }
+    }
+
+    /// False where nothing of this name runs.
+    pub fn end(&self, owner: &Owner, name: &Bytes) -> bool {
+        let running = self.0.lock();
+        let found = running.get(&(owner.clone(), name.clone()));
+        found.inspect(|ended| ended.cancel()).is_some()
+    }
+
+    fn enter(&self, owner: &Owner, name: Bytes) -> Result<Place<'_>, Status> {
+        let (key, ended) = ((owner.clone(), name), CancellationToken::new());
+        match self.0.lock().entry(key.clone()) {
+            Entry::Occupied(_) => Err(Status::invalid_argument(format!("another call runs by this name; give each one its own in {CALL}"))),
+            Entry::Vacant(free) => {
+                free.insert(ended.clone());
+                Ok(Place { calls: self, key, ended })
+            }
+        }
+    }
+}
+
+/// Gives up its name when it is dropped.
+struct Place<'a> {
+    calls: &'a NamedCalls,
+    key: (Owner, Bytes),
+    ended: CancellationToken,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.calls.0.lock().remove(&self.key);
+    }
+}
+
+/// The name that a call has.
+pub fn name(headers: &MetadataMap) -> Result<Option<Bytes>, Status> {
+    let Some(name) = headers.get(CALL) else { return Ok(None) };
+    match name.as_bytes() {
+        name if (1..=NAME_BYTES_MAX).contains(&name.len()) => Ok(Some(Bytes::copy_from_slice(name))),
+        _ => Err(Status::invalid_argument(format!("the header {CALL} is to have 1 to {NAME_BYTES_MAX} bytes"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_is_ended_by_its_name_and_by_its_owner_alone() {
+        let calls = NamedCalls::default();
+        let [ann, bob] = ["ann", "bob"].map(Owner::named);
+        let name = Bytes::from_static(b"1");
+        let endless = calls.run(&ann, Some(name.clone()), pending::<Result<(), Status>>());
+        let end = async {
+            assert!(!calls.end(&bob, &name) && !calls.end(&ann, &Bytes::from_static(b"2")));
+            assert!(calls.end(&ann, &name));
+        };
+        let (ended, ()) = tokio::join!(endless, end);
+        assert_eq!(ended.unwrap_err().code(), tonic::Code::Cancelled);
+        assert!(!calls.end(&ann, &name));
+    }
+
+    #[tokio::test]
+    async fn a_name_is_of_one_call_at_a_time() {
+        let calls = NamedCalls::default();
+        let owner = Owner::default();
+        let name = Some(Bytes::from_static(b"1"));
+        for _ in 0..2 {
+            calls.run(&owner, name.clone(), ready(Ok(()))).await.unwrap();
+        }
+        let within = calls.run(&owner, name.clone(), calls.run(&owner, name.clone(), ready(Ok(()))));
+        assert_eq!(within.await.unwrap_err().code(), tonic::Code::InvalidArgument);
+    }
+}

@@ -1,0 +1,301 @@
+//! What results have made and their clients have not read yet: counted in bytes over all of them, so that clients that stop reading cannot
+//! fill the memory.
+//!
+//! While there is little of it, a result is made ahead of its reader by what the transport takes. Over a quarter of the bound its messages
+//! are small and there is one at a time; over the bound it waits for others before it takes more rows from its query. Who does not read on
+//! meanwhile is ended, see [`crate::running`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::task::AtomicWaker;
+use parking_lot::Mutex;
+use tonic::Status;
+
+/// For so much room one that waits is woken: about what it makes.
+const WOKEN_FOR_BYTES: usize = 256 << 10;
+/// Pieces of a message are of so many bytes at most: who reads slowly is seen to read by each of them.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Over all results.
+pub struct Unsent {
+    bytes: AtomicUsize,
+    bytes_max: usize,
+    /// Those that wait for others, by the number of their lane: the oldest first.
+    waiting: Mutex<BTreeMap<usize, Waker>>,
+    last_lane: AtomicUsize,
+}
+
+/// Of one result.
+pub struct Lane {
+    unsent: Arc<Unsent>,
+    number: usize,
+    message_bytes: AtomicUsize,
+    batch_bytes: AtomicUsize,
+    /// When the transport took or sent something last.
+    moved: Mutex<Instant>,
+    waker: AtomicWaker,
+    ended: OnceLock<Status>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Rows as the query gave them.
+    Batch,
+    /// As they go to the client.
+    Message,
+}
+
+/// So many bytes, until it is dropped.
+pub struct Share {
+    lane: Arc<Lane>,
+    kind: Kind,
+    bytes: usize,
+}
+
+impl Unsent {
+    pub fn new(bytes_max: usize) -> Arc<Unsent> {
+        Arc::new(Unsent { bytes: AtomicUsize::new(0), bytes_max, waiting: Mutex::default(), last_lane: AtomicUsize::new(0) })
+    }
+
+    pub fn lane(self: &Arc<Unsent>) -> Arc<Lane> {
+        let number = self.last_lane.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Lane {
+            unsent: Arc::clone(self),
+            number,
+            message_bytes: AtomicUsize::new(0),
+            batch_bytes: AtomicUsize::new(0),
+            moved: Mutex::new(Instant::now()),
+            waker: AtomicWaker::new(),
+            ended: OnceLock::new(),
+        })
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Acquire)
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.bytes() >= self.bytes_max
+    }
+
+    fn is_tight(&self) -> bool {
+        self.bytes() >= self.bytes_max / 4
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+        // Not all of them for each message: there may be very many.
+        let room = self.bytes_max.saturating_sub(self.bytes());
+        self.wake(room.div_ceil(WOKEN_FOR_BYTES));
+    }
+
+    /// From time to time while there is room: one that was woken may have had no use for it.
+    pub fn wake_all(&self) {
+        if !self.is_full() {
+            self.wake(usize::MAX);
+        }
+    }
+
+    fn wake(&self, count: usize) {
+        // Outside of the lock: who is woken may be dropped by it.
+        let woken: Vec<Waker> = {
+            let mut waiting = self.waiting.lock();
+            std::iter::from_fn(|| waiting.pop_first()).take(count).map(|(_, waker)| waker).collect()
+        };
+        woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Lane {
+    /// Whether messages are to be small.
+    pub fn is_tight(&self) -> bool {
+        self.unsent.is_tight()
+    }
+
+    /// Ready when this result may take more rows from its query, or make a message of those it has.
+    pub fn poll_room(&self, kind: Kind, context: &mut Context<'_>) -> Poll<()> {
+        if self.has_room(kind) {
+            return Poll::Ready(());
+        }
+        self.waker.register(context.waker());
+        // Who has something to send is woken when that is sent, and by nobody else: of those there may be very many.
+        if self.message_bytes.load(Ordering::Acquire) == 0 {
+            self.unsent.waiting.lock().insert(self.number, context.waker().clone());
+        }
+        // Again: what was given back in between has woken nobody.
+        if self.has_room(kind) { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn has_room(&self, kind: Kind) -> bool {
+        let has_sent_all = self.message_bytes.load(Ordering::Acquire) == 0;
+        !self.unsent.is_tight() || (has_sent_all && (kind == Kind::Message || !self.unsent.is_full()))
+    }
+
+    /// Counts what is there already.
+    pub fn hold(self: &Arc<Lane>, kind: Kind, bytes: usize) -> Share {
+        self.unsent.bytes.fetch_add(bytes, Ordering::AcqRel);
+        self.bytes_of(kind).fetch_add(bytes, Ordering::AcqRel);
+        self.has_moved();
+        Share { lane: Arc::clone(self), kind, bytes }
+    }
+
+    fn bytes_of(&self, kind: Kind) -> &AtomicUsize {
+        match kind {
+            Kind::Batch => &self.batch_bytes,
+            Kind::Message => &self.message_bytes,
+        }
+    }
+
+    fn has_moved(&self) {
+        *self.moved.lock() = Instant::now();
+    }
+
+    /// Since when something lies there and nothing of it is read; None where nothing lies there.
+    pub fn stalled(&self) -> Option<Duration> {
+        let lies_there = [Kind::Batch, Kind::Message].iter().any(|kind| self.bytes_of(*kind).load(Ordering::Acquire) > 0);
+        lies_there.then(|| self.moved.lock().elapsed())
+    }
+
+    /// What its client is told if it reads on. The first one counts.
+    pub fn end(&self, why: Status) {
+        let _ = self.ended.set(why);
+    }
+
+    pub fn why_ended(&self) -> Option<Status> {
+        self.ended.get().cloned()
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.unsent.waiting.lock().remove(&self.number);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.lane.bytes_of(self.kind).fetch_sub(self.bytes, Ordering::AcqRel);
+        self.lane.unsent.give_back(self.bytes);
+        self.lane.waker.wake();
+    }
+}
+
+/// A piece of a message, which counts until the socket has taken all pieces.
+struct Piece {
+    bytes: Bytes,
+    share: Arc<Share>,
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        self.share.lane.has_moved();
+    }
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The same bytes, where they lie.
+pub fn counted(mut bytes: Bytes, share: &Arc<Share>) -> impl Iterator<Item = Bytes> {
+    std::iter::from_fn(move || {
+        let next = bytes.split_to(bytes.len().min(PIECE_BYTES));
+        (!next.is_empty()).then(|| Bytes::from_owner(Piece { bytes: next, share: Arc::clone(share) }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::task::noop_waker_ref;
+
+    use super::*;
+
+    fn has_room(lane: &Lane, kind: Kind) -> bool {
+        lane.poll_room(kind, &mut Context::from_waker(noop_waker_ref())).is_ready()
+    }
+
+    fn piece(bytes: &'static [u8], share: &Arc<Share>) -> Bytes {
+        counted(Bytes::from_static(bytes), share).next().unwrap()
+    }
+
+    #[test]
+    fn a_result_has_one_message_at_a_time_while_there_is_much_unread() {
+        let unsent = Unsent::new(100);
+        let (lane, other) = (unsent.lane(), unsent.lane());
+        let first = lane.hold(Kind::Message, 20);
+        assert!(has_room(&lane, Kind::Message));
+        let _others = other.hold(Kind::Message, 30);
+        assert!(lane.is_tight() && !has_room(&lane, Kind::Message) && !has_room(&lane, Kind::Batch));
+        drop(first);
+        assert!(has_room(&lane, Kind::Message) && has_room(&lane, Kind::Batch));
+    }
+
+    #[test]
+    fn rows_are_waited_for_while_all_is_full_and_those_there_are_may_be_sent() {
+        let unsent = Unsent::new(100);
+        let (lane, other) = (unsent.lane(), unsent.lane());
+        let batch = lane.hold(Kind::Batch, 60);
+        let others = other.hold(Kind::Message, 60);
+        assert!(has_room(&lane, Kind::Message) && !has_room(&lane, Kind::Batch));
+        drop(others);
+        assert!(has_room(&lane, Kind::Batch));
+        drop(batch);
+        assert_eq!(unsent.bytes(), 0);
+    }
+
+    #[test]
+    fn a_message_counts_until_its_last_piece_is_gone() {
+        let unsent = Unsent::new(100);
+        let lane = unsent.lane();
+        let share = Arc::new(lane.hold(Kind::Message, 10));
+        let (first, second) = (piece(b"hello", &share), piece(b"world", &share));
+        drop(share);
+        drop(first);
+        assert_eq!((unsent.bytes(), lane.stalled().is_some()), (10, true));
+        drop(second.slice(1..));
+        drop(second);
+        assert_eq!((unsent.bytes(), lane.stalled()), (0, None));
+    }
+
+    #[test]
+    fn rows_of_which_no_message_was_made_lie_there_too() {
+        let lane = Unsent::new(100).lane();
+        let batch = lane.hold(Kind::Batch, 10);
+        assert!(lane.stalled().is_some());
+        drop(batch);
+        assert_eq!(lane.stalled(), None);
+    }
+
+    #[test]
+    fn a_long_piece_is_seen_to_be_sent_part_by_part_from_where_it_lies() {
+        let lane = Unsent::new(100).lane();
+        let long = Bytes::from(vec![7; 3 * PIECE_BYTES + 1]);
+        let share = Arc::new(lane.hold(Kind::Message, long.len()));
+        let pieces: Vec<Bytes> = counted(long.clone(), &share).collect();
+        assert_eq!(pieces.iter().map(Bytes::len).collect::<Vec<_>>(), [PIECE_BYTES, PIECE_BYTES, PIECE_BYTES, 1]);
+        assert_eq!(pieces[1].as_ptr(), long[PIECE_BYTES..].as_ptr());
+        let before = *lane.moved.lock();
+        drop(pieces.into_iter().next());
+        assert!(*lane.moved.lock() > before);
+    }
+
+    #[test]
+    fn as_many_are_woken_as_there_is_room_for_and_the_others_later() {
+        let unsent = Unsent::new(WOKEN_FOR_BYTES);
+        let full = unsent.lane().hold(Kind::Message, WOKEN_FOR_BYTES);
+        let waiting: Vec<_> = (0..3).map(|_| unsent.lane()).collect();
+        assert!(waiting.iter().all(|lane| !has_room(lane, Kind::Batch)));
+        drop(full);
+        assert_eq!(unsent.waiting.lock().keys().copied().collect::<Vec<_>>(), [waiting[1].number, waiting[2].number]);
+        unsent.wake_all();
+        assert!(unsent.waiting.lock().is_empty() && waiting.iter().all(|lane| has_room(lane, Kind::Batch)));
+    }
+}
