@@ -1,4 +1,5 @@
-//! What a query did: bytes touched in place, bytes returned, zones pruned, and what kernels copied before they read it again.
+//! What a query did: bytes touched in place, bytes returned, zones pruned, what kernels copied before they read it again,
+//! and what they made where it is stored.
 
 use std::fmt;
 use std::sync::Arc;

@@ -20,7 +20,7 @@ type Pair = (u32, u32);
 
 /// Pairs between two looks at whether anybody waits for the result.
 const LOOK_PAIRS: usize = 1 << 16;
-/// Of a block of the result while its pairs are listed and until it is made.
+/// Of a block of the result while those of its row are listed. The pairs themselves count until it is made.
 const PLANNED_BYTES: usize = size_of::<Planned>() + 2 * size_of::<(u32, usize)>() + size_of::<(u32, Vec<Pair>)>();
 /// A column that no block of the row has met.
 const UNMET: u32 = u32::MAX;

@@ -36,7 +36,7 @@ pub enum Column {
 /// What goes out, and on how many threads it is made.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// Of `columns`.
+    /// Of the batches that go out: of `columns`, or the count of rows made in place.
     pub schema: SchemaRef,
     pub columns: Vec<Column>,
     pub block_type: DataType,
@@ -75,7 +75,10 @@ impl<T: Element> Run<T> {
 
     /// Makes the next blocks where `writer` has room for them, as many as a segment has; how many, 0 at the end.
     pub fn next_in_place(&mut self, writer: &mut RowWriter, stop: &Stop) -> Result<usize> {
-        let planned = self.planned(rows_of_segment(self.block_bytes()).unwrap_or(1), stop)?;
+        let Some(rows_max) = rows_of_segment(self.block_bytes()) else {
+            return internal_err!("blocks of {} bytes are not made in place", self.block_bytes());
+        };
+        let planned = self.planned(rows_max, stop)?;
         if planned.is_empty() {
             return Ok(0);
         }
