@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use datafusion::common::{DataFusionError, SchemaError};
+use datafusion::common::{Column, DataFusionError, SchemaError};
 use pmem_store::StoreError;
 
 use crate::error_kind::ErrorKind;
 use crate::error_text::{clean, feature, first_line, without_tree, wrong_width};
+use crate::error_words::worded;
 use crate::export::ExportError;
 use crate::import::ImportError;
 use crate::sql::FunctionError;
@@ -126,35 +127,39 @@ impl From<ExportError> for EngineError {
 impl From<DataFusionError> for EngineError {
     fn from(error: DataFusionError) -> Self {
         let error = unwrapped(error);
-        if let Some(wrong) = FunctionError::of(&error) {
-            return wrong.said(None, None);
+        match FunctionError::of(&error) {
+            Some(wrong) => wrong.said(None, None),
+            None => worded(of_kind(error)),
         }
-        match error {
-            DataFusionError::External(source) => match source.downcast::<EngineError>() {
-                Ok(error) => *error,
-                Err(source) => match source.downcast::<StoreError>() {
-                    Ok(error) => EngineError::Store(*error),
-                    Err(source) => EngineError::Execution { message: clean(&source.to_string()), hint: None },
-                },
+    }
+}
+
+fn of_kind(error: DataFusionError) -> EngineError {
+    match error {
+        DataFusionError::External(source) => match source.downcast::<EngineError>() {
+            Ok(error) => *error,
+            Err(source) => match source.downcast::<StoreError>() {
+                Ok(error) => EngineError::Store(*error),
+                Err(source) => EngineError::Execution { message: clean(&source.to_string()), hint: None },
             },
-            DataFusionError::ResourcesExhausted(message) => EngineError::Memory { message: first_line(&message) },
-            DataFusionError::NotImplemented(message) if is_expression(&message, &["Exists", "InSubquery"]) => EngineError::unsupported(
-                "a subquery of EXISTS, IN, ANY or ALL outside of WHERE and HAVING",
-                Some("join with the query, or compare with (SELECT count(*) …)"),
-            ),
-            DataFusionError::NotImplemented(message) if is_expression(&message, &["WindowFunction"]) => {
-                EngineError::unsupported("a window function outside of SELECT and ORDER BY", Some("compute it in a subquery, and filter its rows"))
-            }
-            DataFusionError::NotImplemented(message) => EngineError::Unsupported { feature: feature(&message), hint: None },
-            DataFusionError::SchemaError(error, _) => schema_error(*error),
-            DataFusionError::Plan(message) => plan_error(&message),
-            DataFusionError::SQL(error, _) => EngineError::Sql { message: clean(&error.to_string()), position: None, hint: None },
-            DataFusionError::Internal(message) => EngineError::Internal(first_line(&message)),
-            DataFusionError::ArrowError(error, _) => {
-                EngineError::Execution { message: clean(&error.to_string()), hint: None }
-            }
-            other => EngineError::Execution { message: clean(&other.strip_backtrace()), hint: None },
+        },
+        DataFusionError::ResourcesExhausted(message) => EngineError::Memory { message: first_line(&message) },
+        DataFusionError::NotImplemented(message) if is_expression(&message, &["Exists", "InSubquery"]) => EngineError::unsupported(
+            "a subquery of EXISTS, IN, ANY or ALL outside of WHERE and HAVING",
+            Some("join with the query, or compare with (SELECT count(*) …)"),
+        ),
+        DataFusionError::NotImplemented(message) if is_expression(&message, &["WindowFunction"]) => {
+            EngineError::unsupported("a window function outside of SELECT and ORDER BY", Some("compute it in a subquery, and filter its rows"))
         }
+        DataFusionError::NotImplemented(message) => EngineError::Unsupported { feature: feature(&message), hint: None },
+        DataFusionError::SchemaError(error, _) => schema_error(*error),
+        DataFusionError::Plan(message) => plan_error(&message),
+        DataFusionError::SQL(error, _) => EngineError::Sql { message: clean(&error.to_string()), position: None, hint: None },
+        DataFusionError::Internal(message) => EngineError::Internal(first_line(&message)),
+        DataFusionError::ArrowError(error, _) => {
+            EngineError::Execution { message: clean(&error.to_string()), hint: None }
+        }
+        other => EngineError::Execution { message: clean(&other.strip_backtrace()), hint: None },
     }
 }
 
@@ -244,7 +249,7 @@ fn schema_error(error: SchemaError) -> EngineError {
     if let SchemaError::FieldNotFound { field, valid_fields } = &error {
         let near = nearest(&field.name, valid_fields.iter().map(|column| column.name.as_str()));
         let hint = match near {
-            Some(name) => Some(format!("did you mean \"{name}\"?")),
+            Some(name) => Some(format!("did you mean \"{}\"?", with_table(field, name, valid_fields))),
             None if valid_fields.is_empty() => None,
             None => {
                 let names = valid_fields.iter().map(|column| column.name.as_str());
@@ -259,10 +264,21 @@ fn schema_error(error: SchemaError) -> EngineError {
     EngineError::Sql { message: clean(&error.to_string()), position: None, hint: None }
 }
 
+/// With the table that has it, where another was named.
+fn with_table(field: &Column, near: &str, valid_fields: &[Column]) -> String {
+    let tables: Vec<&str> = valid_fields.iter().filter(|valid| valid.name == near).filter_map(|valid| Some(valid.relation.as_ref()?.table())).collect();
+    match field.relation.as_ref() {
+        Some(relation) if !tables.is_empty() && !tables.contains(&relation.table()) => format!("{}.{near}", tables[0]),
+        _ => near.to_string(),
+    }
+}
+
 /// The name closest to `name`, if it is close: a slip of the hand, not another word.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
-    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    let chars = name.chars().count();
+    // Any letter is near any other.
+    let allowed = if chars < 2 { 0 } else { (chars / 3).clamp(1, 3) };
     candidates
         .map(|candidate| (datafusion::common::utils::datafusion_strsim::levenshtein(&name, &candidate.to_lowercase()), candidate))
         .filter(|(distance, _)| *distance <= allowed)

@@ -14,6 +14,7 @@ mod engine;
 mod error;
 mod error_kind;
 mod error_text;
+mod error_words;
 pub mod export;
 mod functions;
 pub mod import;

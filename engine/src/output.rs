@@ -9,6 +9,7 @@ use arrow::array::{Array, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::{Metric, MetricValue};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
@@ -18,6 +19,7 @@ use crate::memory::QueryPool;
 use crate::queries::{Entry, Held, Outcome};
 use crate::write::TransactionSlot;
 use crate::report::{QueryReport, ReportCollector};
+use crate::sql::run_error;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementKind {
@@ -117,6 +119,7 @@ impl QueryOutput {
             bytes_returned: self.bytes,
             rows_returned: self.rows,
             peak_memory_bytes: measures.pool.peak_bytes() as u64,
+            node_bytes_touched: measures.plan.as_ref().map_or(0, node_bytes_touched),
             spilled_bytes: measures.plan.as_ref().map_or(0, spilled_bytes),
             ..QueryReport::default()
         };
@@ -150,6 +153,14 @@ impl QueryOutput {
         self.end(Outcome::of(&error));
         self.measures.transaction.fail();
         Poll::Ready(Some(Err(error)))
+    }
+
+    /// As it is told to who runs the statement.
+    fn explained(&self, error: EngineError) -> EngineError {
+        match &self.entry {
+            Some(entry) => run_error(entry.query().text.beginning(), error),
+            None => error,
+        }
     }
 
     /// Ready when somebody else has ended the statement.
@@ -207,7 +218,10 @@ impl Stream for QueryOutput {
                 }
                 Poll::Ready(Some(Ok(batch)))
             }
-            Some(Err(error)) => self.failed(error.into()),
+            Some(Err(error)) => {
+                let error = self.explained(error.into());
+                self.failed(error)
+            }
             None => {
                 self.end(Outcome::Done);
                 Poll::Ready(None)
@@ -236,6 +250,13 @@ pub(crate) fn count_batch(rows: u64) -> Result<RecordBatch, EngineError> {
 pub(crate) fn spilled_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     let own = plan.metrics().and_then(|metrics| metrics.spilled_bytes()).unwrap_or(0) as u64;
     own + plan.children().into_iter().map(spilled_bytes).sum::<u64>()
+}
+
+/// As scans of tables of other nodes count them, under the name that EXPLAIN ANALYZE shows.
+fn node_bytes_touched(plan: &Arc<dyn ExecutionPlan>) -> u64 {
+    let is_meant = |metric: &Metric| matches!(metric.value(), MetricValue::Custom { name, .. } if name == "node_bytes_touched");
+    let own = plan.metrics().and_then(|metrics| metrics.sum(is_meant)).map_or(0, |sum| sum.as_usize() as u64);
+    own + plan.children().into_iter().map(node_bytes_touched).sum::<u64>()
 }
 
 /// The bytes of the rows of a batch, not of the buffers they may be a slice of.

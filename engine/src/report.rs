@@ -87,6 +87,8 @@ pub struct QueryReport {
     pub planning_ms: f64,
     /// Bytes of mapped buffers that scans read where they lie.
     pub bytes_touched: u64,
+    /// The same of scans on other nodes, whose tables the query reads: as each says when its part has ended.
+    pub node_bytes_touched: u64,
     pub bytes_returned: u64,
     pub rows_returned: u64,
     /// Rows of zones that were read or pruned, and of all segments scanned: the progress.
@@ -109,7 +111,11 @@ pub struct QueryReport {
 impl fmt::Display for QueryReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (touched, returned) = (Bytes(self.bytes_touched), Bytes(self.bytes_returned));
-        write!(f, "touched {touched} in place, returned {returned}, ")?;
+        write!(f, "touched {touched} in place, ")?;
+        if self.node_bytes_touched > 0 {
+            write!(f, "{} on other nodes, ", Bytes(self.node_bytes_touched))?;
+        }
+        write!(f, "returned {returned}, ")?;
         write!(f, "{} of {} zones pruned", self.zones_pruned, self.zones_total)?;
         if self.precopied_bytes > 0 {
             write!(f, ", precopied {}", Bytes(self.precopied_bytes))?;
@@ -154,6 +160,12 @@ mod tests {
         assert_eq!(copied.to_string(), "touched 0 B in place, returned 0 B, 0 of 0 zones pruned, precopied 800 MB");
         let reread = QueryReport { reread_bytes: 1_000_000, ..QueryReport::default() };
         assert_eq!(reread.to_string(), "touched 0 B in place, returned 0 B, 0 of 0 zones pruned, reread 1.00 MB in place");
+    }
+
+    #[test]
+    fn bytes_of_other_nodes_are_told_beside_those_touched_here() {
+        let both = QueryReport { bytes_touched: 800, node_bytes_touched: 4_000_000, ..QueryReport::default() };
+        assert_eq!(both.to_string(), "touched 800 B in place, 4.00 MB on other nodes, returned 0 B, 0 of 0 zones pruned");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{EmptyRecordBatchStream, ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast;
 use parking_lot::Mutex;
 use pmem_store::Author;
 use tracing::Instrument;
@@ -32,9 +33,12 @@ use crate::report::ReportCollector;
 use crate::stack::deep;
 use crate::sql::{self, Parsed, StatementText};
 use crate::write::TransactionSlot;
+use function_parameters::FunctionParameters;
 
 mod config;
+mod fitting;
 mod foreign;
+mod function_parameters;
 mod import;
 mod mapped;
 mod names;
@@ -75,6 +79,7 @@ pub struct Running {
     /// Of the session's user.
     pub(crate) access: Option<Arc<SessionAccess>>,
     pub(crate) state: SessionState,
+    function_parameters: Arc<FunctionParameters>,
     sql: String,
     query: Arc<Query>,
     started: Instant,
@@ -131,7 +136,7 @@ impl Session {
                     continue;
                 }
             }
-            return done;
+            return done.map_err(|error| sql::run_error(sql, error));
         }
     }
 
@@ -157,11 +162,14 @@ impl Session {
         runtime.memory_pool = Arc::<QueryPool>::clone(&pool);
         let mut state = self.context.state();
         state.config_mut().set_extension(Arc::clone(&collector));
+        let function_parameters = Arc::<FunctionParameters>::default();
+        state.register_relation_planner(Arc::<FunctionParameters>::clone(&function_parameters))?;
         Ok(Running {
             engine: Arc::clone(&self.engine),
             catalog: Arc::clone(&self.catalog),
             access: self.access.clone(),
             state,
+            function_parameters,
             sql: sql.to_string(),
             query: Arc::clone(query),
             started: Instant::now(),
@@ -226,6 +234,9 @@ impl Session {
         };
         if let Some(description) = sql::described_table(running, &statement)? {
             return running.rows(StatementKind::Query, description);
+        }
+        if is_prepare(&statement) {
+            running.function_parameters.describe();
         }
         let plan = running.plan(statement).await?;
         self.run_plan(running, plan).await
@@ -345,6 +356,10 @@ impl Running {
         let stream = RecordBatchStreamAdapter::new(batch.schema(), futures::stream::iter([Ok(batch)]));
         Ok(QueryOutput::done(kind, Box::pin(stream), self.measures()))
     }
+}
+
+fn is_prepare(statement: &Statement) -> bool {
+    matches!(statement, Statement::Statement(statement) if matches!(statement.as_ref(), ast::Statement::Prepare { .. }))
 }
 
 /// The session holds no files of a statement that nobody waits for any more.

@@ -39,8 +39,10 @@ def _row(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Scalars of pyarrow as values of Python, matrices of numpy as lists of rows, and what pandas has for NULL."""
-    if isinstance(value, pa.Scalar):
+    """Scalars of pyarrow as values of Python, matrices and tensors as lists of rows, and what pandas has for NULL."""
+    if isinstance(value, pa.FixedShapeTensorScalar) and value.is_valid:
+        value = value.to_numpy()
+    elif isinstance(value, pa.Scalar):
         value = value.as_py()
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 0) > 1:
         value = value.tolist()

@@ -12,6 +12,8 @@ class Stats:
 
     bytes_touched: int = 0
     """Bytes of the tables that were read where they lie."""
+    node_bytes_touched: int = 0
+    """The same on other nodes, whose tables the statement reads; known when their parts have ended."""
     bytes_returned: int = 0
     """Bytes that left the engine."""
     rows_returned: int = 0
@@ -40,7 +42,10 @@ class Stats:
 
     def __str__(self) -> str:
         touched, returned = shown_bytes(self.bytes_touched), shown_bytes(self.bytes_returned)
-        said = f"touched {touched} in place, returned {returned}, {self.zones_pruned} of {self.zones_total} zones pruned"
+        said = f"touched {touched} in place, "
+        if self.node_bytes_touched:
+            said += f"{shown_bytes(self.node_bytes_touched)} on other nodes, "
+        said += f"returned {returned}, {self.zones_pruned} of {self.zones_total} zones pruned"
         if self.precopied_bytes:
             said += f", precopied {shown_bytes(self.precopied_bytes)}"
         if self.reread_bytes:

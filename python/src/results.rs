@@ -84,6 +84,7 @@ impl Results {
         let words = PyDict::new(py);
         for (name, count) in [
             ("bytes_touched", report.bytes_touched),
+            ("node_bytes_touched", report.node_bytes_touched),
             ("bytes_returned", report.bytes_returned),
             ("rows_returned", report.rows_returned),
             ("rows_scanned", report.rows_scanned),

@@ -145,6 +145,17 @@ class Results:
         self.assertEqual(self.rows("SELECT * FROM days WHERE day = ?", [day]), [(day, Decimal("1.50"), b"\0x")])
         self.assertEqual(self.rows("SELECT ? IS NULL", [None]), [(True,)])
 
+    def test_table_functions_take_parameters(self):
+        self.con.sql("CREATE OR REPLACE TABLE spread AS SELECT CAST(value AS DOUBLE) AS x FROM generate_series(1, 60) AS g (value)")
+        clusters = "SELECT count(*), sum(size) FROM kmeans('spread', 'x', $1, $2)"
+        for params in ([3, 10], [5, 10], [3, 1e-3]):
+            self.assertEqual(self.rows(clusters, params), [(params[0], 60)])
+        self.assertEqual(self.rows("SELECT cluster, size FROM kmeans('spread', 'x', k => ?, iterations => 5, init => ?)", [1, "random"]), [(0, 60)])
+        self.assertEqual(self.rows("SELECT min(value), max(value) FROM generate_series(?, ?, ?)", [-2, 6, 4]), [(-2, 6)])
+        self.assertIn("end=9", self.con.sql("SELECT * FROM generate_series(1, ?)", [9]).explain())
+        with self.assertRaisesRegex(quiver.ProgrammingError, "9.5, which is no BIGINT"):
+            self.rows("SELECT * FROM generate_series(1, ?)", [9.5])
+
     def test_parameters_keep_their_values(self):
         self.con.sql("CREATE OR REPLACE TABLE valued (at TIMESTAMP, big BIGINT UNSIGNED)")
         fine = pandas.Timestamp("2020-01-01 00:00:00.123456789")

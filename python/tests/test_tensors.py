@@ -52,6 +52,18 @@ class Tensors:
         with self.assertRaisesRegex(quiver.ProgrammingError, r"TENSOR\(DOUBLE, 4, 5\)"):
             self.con.sql("INSERT INTO a VALUES ($1, $2)", [30, values.T])
 
+    def test_a_tensor_is_a_list_of_rows_where_a_column_has_such(self):
+        self.con.sql("CREATE OR REPLACE TABLE l (i BIGINT, w DOUBLE[][])")
+        array = blocks()[1]
+        self.con.sql("INSERT INTO l VALUES ($1, $2)", [0, array[0]])
+        self.con.executemany("INSERT INTO l VALUES (?, ?)", [(1, array[1]), (2, self.values[2])])
+        self.con.sql("UPDATE l SET w = $1 WHERE i = 2", [array[2]])
+        self.assertEqual(self.rows("SELECT w FROM l ORDER BY i"), [(block.tolist(),) for block in self.values])
+        with self.assertRaisesRegex(quiver.Error, r"the elements of a DOUBLE\[\] are no lists, as those of a DOUBLE\[\]\[\] are"):
+            self.con.sql("INSERT INTO l VALUES ($1, $2)", [3, [1.0, 2.0]])
+        with self.assertRaisesRegex(quiver.Error, r"TENSOR\(DOUBLE, 4, 5\), which cannot become DOUBLE\[\]\[\]"):
+            self.con.write("l", pa.table({"i": range(3), "w": array}), mode="append")
+
     def test_blocks_of_another_shape_are_refused_with_both(self):
         other = pa.table({"i": [9], "block": blocks(1, (5, 4))[1]})
         with self.assertRaisesRegex(Exception, r"TENSOR\(DOUBLE, 5, 4\).*TENSOR\(DOUBLE, 4, 5\)"):

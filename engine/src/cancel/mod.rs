@@ -23,6 +23,7 @@ mod turn;
 mod windows;
 
 pub(crate) use dear::{may_be_dear, may_be_dear_in_plan};
+pub(crate) use expression::StoppableExpr;
 pub(crate) use pace::Pace;
 pub(crate) use plan::interruptible;
 pub(crate) use task::{on_a_task, on_a_task_of};

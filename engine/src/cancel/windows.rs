@@ -36,7 +36,7 @@ use datafusion::physical_plan::windows::WindowAggExec;
 use parking_lot::Mutex;
 
 use super::expression::Watch;
-use crate::functions::described_by_inner;
+use crate::functions::{described_by_inner, sliding_accumulator};
 
 #[derive(Debug)]
 pub struct WatchedWindows;
@@ -112,7 +112,7 @@ impl AggregateUDFImpl for WatchedAggregate {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(self.watched(self.inner.create_sliding_accumulator(args)?))
+        Ok(self.watched(sliding_accumulator(&self.inner, args)?))
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::compute::cast;
+use arrow::compute::CastOptions;
 use arrow::datatypes::Schema;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use pmem_store::{Snapshot, StoreError, TableId, TableSnapshot, Transaction};
@@ -16,6 +16,7 @@ use super::others::others_parts;
 use super::rules::TableRules;
 use super::search::Haystack;
 use crate::error::EngineError;
+use crate::functions::cast_nearest;
 use crate::scan::{Part, open_parts};
 
 /// Keys that are compared at once: one that is there twice is nearly always among the first.
@@ -193,7 +194,10 @@ fn declared_columns(rules: &TableRules, batch: &RecordBatch, places: &[usize]) -
     let column = |place: &usize| {
         let (array, declared) = (batch.column(*place), rules.declared.field(*place).data_type());
         // A query may yield another kind of the same type, such as a dictionary.
-        if array.data_type() == declared { Ok(Arc::clone(array)) } else { cast(array, declared).map_err(arrow_error) }
+        match array.data_type() == declared {
+            true => Ok(Arc::clone(array)),
+            false => cast_nearest(array, declared, &CastOptions::default()).map_err(arrow_error),
+        }
     };
     places.iter().map(column).collect()
 }

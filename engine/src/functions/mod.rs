@@ -2,6 +2,7 @@
 //! processors know many. And casts that Arrow does wrongly.
 
 mod arithmetic;
+mod date_text;
 mod delegate;
 mod extreme;
 mod fixed_list;
@@ -10,6 +11,7 @@ mod float_results;
 mod nearest_floats;
 mod overflow;
 mod rule;
+mod sliding;
 mod sum;
 mod sum_state;
 
@@ -17,10 +19,14 @@ use arrow::datatypes::FieldRef;
 use datafusion::logical_expr::ScalarUDF;
 
 pub(crate) use delegate::described_by_inner;
-pub(crate) use fixed_list::{FixedLists, flat_scalar};
+pub(crate) use fixed_list::{DeeperLists, FixedLists, deeper_scalar, flat_scalar};
 pub(crate) use float::with_one_nan;
-pub(crate) use nearest_floats::{NearestFloatsOfSubqueries, cast_nearest, cast_operand, is_nearest_floats, nearest_f32, nearest_f64, scalar_nearest};
+pub(crate) use nearest_floats::{
+    NearestFloatsOfFiles, NearestFloatsOfSubqueries, cast_nearest, cast_operand, is_nearest_floats, nearest_f32, nearest_f64,
+    scalar_nearest, with_floats,
+};
 pub(crate) use rule::CheckedArithmetic;
+pub(crate) use sliding::sliding_accumulator;
 pub(crate) use sum::checked_sum;
 
 /// What a call of a function that stands in the place of a cast is as that: the field that is wanted, and whether what does

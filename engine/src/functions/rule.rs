@@ -17,6 +17,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 use datafusion::optimizer::AnalyzerRule;
 
 use super::arithmetic::{checked_negation, checked_operator, is_checked};
+use super::date_text::date_of_text;
 use super::extreme::float_extreme;
 use super::fixed_list::fixed_list_cast;
 use super::float::{is_one_nan, one_nan};
@@ -85,6 +86,7 @@ fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             outer.args = args;
             Ok(Transformed::no(Expr::ScalarFunction(outer)))
         }
+        Expr::ScalarFunction(_) if let Some(date) = date_of_text(&expr, schema) => Ok(Transformed::yes(date)),
         expr if calculates(&expr, schema) && is_float(&expr, schema) => Ok(Transformed::yes(call(one_nan(), vec![expr]))),
         Expr::Negative(inner) if is_integer(&inner, schema) => {
             Ok(Transformed::yes(call(checked_negation(), vec![*inner])))

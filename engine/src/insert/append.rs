@@ -13,7 +13,7 @@ use tracing::Instrument;
 use super::target::Target;
 use crate::dml::Retry;
 use crate::error::EngineError;
-use crate::functions::{FixedLists, cast_nearest, with_one_nan};
+use crate::functions::{DeeperLists, FixedLists, cast_nearest, with_one_nan};
 use crate::output::StatementKind;
 use crate::queries::Query;
 use crate::session::Session;
@@ -105,13 +105,16 @@ fn declared_rows(target: &Target, rows: &RecordBatch) -> Result<RecordBatch, Eng
     }
     check_shapes(&declared, rows.schema_ref())?;
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    let columns = rows.columns().iter().zip(declared.fields());
-    let columns = columns.map(|(column, field)| -> Result<ArrayRef, EngineError> {
+    let columns = rows.columns().iter().zip(rows.schema_ref().fields()).zip(declared.fields());
+    let columns = columns.map(|((column, source), field)| -> Result<ArrayRef, EngineError> {
         if column.data_type() == field.data_type() {
             return Ok(with_one_nan(column));
         }
         if let Some(lists) = FixedLists::of(column, field) {
             return Ok(lists?);
+        }
+        if let Some(wanted) = DeeperLists::new(source, field, false) {
+            return Ok(wanted.convert(column)?);
         }
         Ok(with_one_nan(&cast_nearest(column, field.data_type(), &options).map_err(StoreError::from)?))
     });

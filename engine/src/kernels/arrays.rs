@@ -13,6 +13,7 @@ use datafusion::common::{DataFusionError, Result, ScalarValue};
 
 use crate::error::EngineError;
 use crate::functions::cast_nearest;
+use crate::kernels::words::counted;
 use crate::sql::declared_name;
 
 pub const TENSOR: &str = "arrow.fixed_shape_tensor";
@@ -226,7 +227,7 @@ pub fn matrix_of_lists(array: &dyn Array, row: usize, function: &str) -> Result<
         let numbers = list_in(&lists, at, function)?;
         let expected = *width.get_or_insert(numbers.len());
         if numbers.len() != expected {
-            let found = format!("list {} has {} numbers where the first has {expected}", at + 1, numbers.len());
+            let found = format!("list {} has {} where the first has {expected}", at + 1, counted(numbers.len(), "number"));
             return Err(refused(format!("{function} takes lists of one length, and {found}"), None));
         }
         let numbers = cast_nearest(&numbers, &DataType::Float64, &CastOptions::default())?;

@@ -11,6 +11,7 @@ pub(crate) mod precopy;
 pub(crate) mod scalar;
 pub(crate) mod table_argument;
 pub(crate) mod threads;
+pub(crate) mod words;
 
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::prelude::SessionContext;

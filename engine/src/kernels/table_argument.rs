@@ -11,55 +11,131 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::Expr;
 use futures::FutureExt;
 
+use super::words::{described, shown};
 use crate::catalog::{StoreCatalog, TEMP};
 use crate::error::EngineError;
+use crate::sql::quoted;
 
-/// The table that the argument at `position` (from 0) names: `'t'`, `'schema.t'` or `'"T"'`. Letters are folded as in FROM;
-/// where no table has the folded name, the name as it is written is tried too.
-pub(crate) fn table_named(args: &TableFunctionArgs<'_, '_>, function: &str, position: usize) -> Result<Arc<dyn TableProvider>> {
-    let name = text_argument(args, function, position, "the name of a table")?;
-    let state = args.session().as_any().downcast_ref::<SessionState>();
-    let state = state.ok_or_else(|| EngineError::internal(format!("{function} is called outside a session")))?;
-    let folded = TableReference::parse_str(name);
-    let exact = TableReference::parse_str_normalized(name, true);
-    for reference in [&folded, &exact] {
-        if let Some(table) = lookup(state, reference.clone(), function)? {
-            return Ok(table);
-        }
-    }
-    // In the planner's words, which become those that people know from FROM.
-    let catalog = &state.config_options().catalog;
-    let full = folded.resolve(&catalog.default_catalog, &catalog.default_schema);
-    Err(DataFusionError::Plan(format!("table '{full}' not found")))
+/// A table, and what messages call it: its name without quotes.
+pub(crate) struct NamedTable {
+    pub name: String,
+    pub table: Arc<dyn TableProvider>,
 }
 
-/// The text at `position`; `what` says in an error what it is to be.
-pub(crate) fn text_argument<'a>(args: &TableFunctionArgs<'a, '_>, function: &str, position: usize, what: &str) -> Result<&'a str> {
+/// The table that the argument at `position` (from 0) names: `'t'`, `'schema.t'` or `'schema."T"'`. It is read as a name in FROM; where
+/// there is no such table, also in other ways that it may have been meant.
+pub(crate) fn table_named(args: &TableFunctionArgs<'_, '_>, function: &str, position: usize) -> Result<NamedTable> {
+    let text = text_argument(args, function, position)?;
+    let state = args.session().as_any().downcast_ref::<SessionState>();
+    let state = state.ok_or_else(|| EngineError::internal(format!("{function} is called outside a session")))?;
+    let readings = readings(text);
+    for reference in &readings {
+        if let Some(table) = lookup(state, reference.clone(), function)? {
+            return Ok(NamedTable { name: shown(reference), table });
+        }
+    }
+    Err(no_table(state, text, &readings))
+}
+
+/// What the text can mean, the likeliest first: letters are folded as in FROM, then left as they are; then what stands between dots is a
+/// name even where FROM would want quotes around it, as in `s.My Table`; and at last the text is one name with all of its dots.
+fn readings(text: &str) -> Vec<TableReference> {
+    let mut readings = vec![TableReference::parse_str(text), TableReference::parse_str_normalized(text, true)];
+    readings.extend(between_dots(text));
+    readings.push(TableReference::bare(text));
+    let mut distinct: Vec<TableReference> = Vec::new();
+    for reading in readings {
+        if !distinct.contains(&reading) {
+            distinct.push(reading);
+        }
+    }
+    distinct
+}
+
+/// `S.My Table` as the table of that very name in the schema `s`, and in `S`.
+fn between_dots(text: &str) -> Vec<TableReference> {
+    let parts: Vec<&str> = text.split('.').collect();
+    let [schema, table] = parts[..] else { return Vec::new() };
+    let is_whole = |part: &str| part.matches('"').count().is_multiple_of(2);
+    if !is_whole(schema) || !is_whole(table) {
+        // The dot is in quotes.
+        return Vec::new();
+    }
+    let (schema, table) = (unquoted(schema), unquoted(table));
+    vec![TableReference::partial(schema.to_lowercase(), table.clone()), TableReference::partial(schema, table)]
+}
+
+/// A name without the double quotes around it, if there are any.
+pub(crate) fn unquoted(name: &str) -> String {
+    let inner = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inner.map_or_else(|| name.to_string(), |inner| inner.replace("\"\"", "\""))
+}
+
+fn no_table(state: &SessionState, text: &str, readings: &[TableReference]) -> DataFusionError {
+    // A name that FROM reads in the same way, in the planner's words: they become those that people know from FROM.
+    if let [reference, ..] = readings
+        && is_plain(text)
+    {
+        let catalog = &state.config_options().catalog;
+        let full = reference.clone().resolve(&catalog.default_catalog, &catalog.default_schema);
+        return DataFusionError::Plan(format!("table '{full}' not found"));
+    }
+    // What FROM could not read has its schema before the dot all the same.
+    let with_schema = readings.iter().find(|reading| reading.schema().is_some());
+    let bare = TableReference::bare(text);
+    let reading = with_schema.or(readings.first()).unwrap_or(&bare);
+    let hint = format!(
+        "'{text}' was read as {}; double quotes make one name of capitals, blanks and dots: '\"My Table\"', 's.\"My Table\"'",
+        read_as(reading)
+    );
+    EngineError::Sql { message: format!("table \"{}\" does not exist", shown(reading)), position: None, hint: Some(hint) }.into()
+}
+
+/// Names that mean the same with quotes and without them.
+fn is_plain(text: &str) -> bool {
+    let is_plain = |part: &str| !part.is_empty() && part.chars().all(|char| char.is_lowercase() || char.is_numeric() || char == '_');
+    text.split('.').count() <= 3 && text.split('.').all(is_plain)
+}
+
+fn read_as(reference: &TableReference) -> String {
+    match reference.schema() {
+        Some(schema) => format!("the table {} of the schema {}", quoted(reference.table()), quoted(schema)),
+        None => format!("the table {}", quoted(reference.table())),
+    }
+}
+
+fn text_argument<'a>(args: &TableFunctionArgs<'a, '_>, function: &str, position: usize) -> Result<&'a str> {
     let number = position + 1;
-    let refused = |message: String| {
-        let hint = Some(format!("write it as a text: {function}('…', …)"));
+    let refused = |message: String, text: &str| {
+        let hint = Some(format!("write it as a text: {function}('{text}', …)"));
         EngineError::Sql { message, position: None, hint }
     };
-    match args.exprs().get(position) {
-        Some(Expr::Literal(value, _)) => match value.try_as_str() {
-            Some(Some(text)) => Ok(text),
-            _ => Err(refused(format!("argument {number} of {function} is to be {what}, and not {value}")).into()),
-        },
-        Some(other) => Err(refused(format!("argument {number} of {function} is to be {what}, and not the expression {other}")).into()),
-        None => Err(refused(format!("{function} lacks argument {number}, {what}")).into()),
+    let Some(other) = args.exprs().get(position) else {
+        return Err(refused(format!("{function} lacks argument {number}, the name of a table"), "…").into());
+    };
+    if let Expr::Literal(value, _) = other
+        && let Some(Some(text)) = value.try_as_str()
+    {
+        return Ok(text);
     }
+    let text = match other {
+        Expr::Column(column) => column.name.as_str(),
+        _ => "…",
+    };
+    Err(refused(format!("argument {number} of {function} is to be the name of a table, and not {}", described(other)), text).into())
 }
 
 /// Functions are called while a statement is planned, where nothing can be waited for. Tables and views of the store are known at
 /// once.
 fn lookup(state: &SessionState, reference: TableReference, function: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-    let shown = reference.to_string();
     let table = reference.table().to_string();
+    let name = shown(&reference);
+    let from = reference.to_quoted_string();
     let reference = where_it_is(state, reference);
     let Ok(schema) = state.schema_for_ref(reference) else { return Ok(None) };
     schema.table(&table).now_or_never().unwrap_or_else(|| {
-        let what = format!("{function} of \"{shown}\", which is made of files or lies on another node,");
-        let hint = format!("make a table of it first: CREATE TABLE t AS SELECT * FROM {shown}; and then {function}('t', …)");
+        let what = format!("{function} of \"{name}\", which is made of files or lies on another node,");
+        let hint = format!("make a table of it first: CREATE TABLE t AS SELECT * FROM {from}; and then {function}('t', …)");
         Err(EngineError::unsupported(what, Some(&hint)).into())
     })
 }
@@ -69,5 +145,23 @@ fn where_it_is(state: &SessionState, reference: TableReference) -> TableReferenc
     match StoreCatalog::of(state).is_some_and(|catalog| catalog.volatile().named(&reference).is_some()) {
         true => TableReference::partial(TEMP, reference.table()),
         false => reference,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_read_as_a_name_in_from_first() {
+        let all = |text: &str| readings(text).iter().map(TableReference::to_quoted_string).collect::<Vec<_>>();
+        assert_eq!(all("t"), ["t"]);
+        assert_eq!(all("T"), ["t", "\"T\""]);
+        assert_eq!(all("\"M X\""), ["\"M X\"", "\"\"\"M X\"\"\""]);
+        assert_eq!(all("S2.M X"), ["\"S2.M X\"", "s2.\"M X\"", "\"S2\".\"M X\""]);
+        assert_eq!(all("s2.\"a.b\"")[0], "s2.\"a.b\"");
+        assert_eq!(all("a.b"), ["a.b", "\"a.b\""]);
+        assert_eq!(all("\"A.b\"")[0], "\"A.b\"");
+        assert_eq!(between_dots("\"A.b\""), []);
     }
 }

@@ -14,6 +14,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Case, Cast, Expr, ExprSchemable, LogicalPlan, Union};
 use datafusion::optimizer::AnalyzerRule;
 
+use super::recursive_shapes::reconciled;
 use crate::kernels::arrays::{EXTENSION_METADATA, EXTENSION_NAME, shape_of};
 
 #[derive(Debug)]
@@ -25,24 +26,40 @@ impl AnalyzerRule for ChoiceShapes {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        // A recursive query's own rows were planned without the shape, and both of its parts have one schema.
-        if plan.exists(|plan| Ok(matches!(plan, LogicalPlan::RecursiveQuery(_))))? {
-            return Ok(plan);
-        }
-        let mut has_changed = false;
-        let done = plan.transform_up_with_subqueries(|plan| {
-            let plan = in_plan(plan)?;
-            has_changed |= plan.transformed;
-            // What is above has the columns with their shapes too.
-            if has_changed { plan.map_data(with_schema) } else { Ok(plan) }
-        });
-        done.map(|plan| plan.data)
+        with_choice_shapes(plan)
     }
 }
 
+/// The plan whose columns say the shapes of what CASE and coalesce() choose. Of a plan whose types are not made one yet too, so that who
+/// asks for the columns of a view knows them.
+pub fn with_choice_shapes(plan: LogicalPlan) -> Result<LogicalPlan> {
+    in_plans(plan, false)
+}
+
+/// The same of a plan in which a table has other columns than before.
+pub fn with_new_schemas(plan: LogicalPlan) -> Result<LogicalPlan> {
+    in_plans(plan, true)
+}
+
+fn in_plans(plan: LogicalPlan, mut has_changed: bool) -> Result<LogicalPlan> {
+    let done = plan.transform_up_with_subqueries(|plan| {
+        let plan = match plan {
+            LogicalPlan::RecursiveQuery(query) => reconciled(query)?,
+            plan => in_plan(plan)?,
+        };
+        // What is above has the columns with their shapes too.
+        has_changed |= plan.transformed;
+        if has_changed { plan.map_data(with_schema) } else { Ok(plan) }
+    });
+    done.map(|plan| plan.data)
+}
+
+/// With the columns of its inputs as they are now.
 fn with_schema(plan: LogicalPlan) -> Result<LogicalPlan> {
     match plan {
-        LogicalPlan::Union(union) => Union::try_new(union.inputs).map(LogicalPlan::Union),
+        LogicalPlan::Union(union) => Union::try_new_with_loose_types(union.inputs).map(LogicalPlan::Union),
+        // Of this that was seen to.
+        plan @ LogicalPlan::RecursiveQuery(_) => Ok(plan),
         plan => plan.recompute_schema(),
     }
 }
@@ -76,14 +93,16 @@ fn shaped(expr: &Expr, schema: &DFSchema) -> Result<Option<FieldRef>> {
     let Some(choices) = choices(expr) else { return Ok(None) };
     let mut chosen: Option<FieldRef> = None;
     for choice in choices {
-        let (_, field) = choice.to_field(schema)?;
+        // What is not known before types are made one is asked again then.
+        let Ok((_, field)) = choice.to_field(schema) else { return Ok(None) };
         let Some(shape) = shape_of(&field) else {
             if is_null(choice) {
                 continue;
             }
             return Ok(None);
         };
-        if chosen.as_ref().is_some_and(|chosen| shape_of(chosen) != Some(shape)) {
+        let is_other = |chosen: &FieldRef| shape_of(chosen).as_ref() != Some(&shape) || chosen.data_type() != field.data_type();
+        if chosen.as_ref().is_some_and(is_other) {
             return Ok(None);
         }
         chosen.get_or_insert(field);

@@ -7,9 +7,12 @@
 //! Where the two meet is known only above coerced inputs: until then a UNION has the types of its
 //! first query and a CASE that of its first branch. So this is DataFusion's type coercion, node by
 //! node from the inputs up, with a look of ours at each node and expression before DataFusion's.
+//!
+//! The same look gives decimals the digits that numbers in the statement need ([`room`]).
 
 mod exprs;
 mod plans;
+mod room;
 mod types;
 
 use std::sync::Arc;

@@ -7,12 +7,13 @@ mod fast_decimals;
 mod filters_by_name;
 mod float_decimals;
 mod null_safe_keys;
+mod recursive_shapes;
 mod skip_rows;
 mod union_shapes;
 mod window_arguments;
 
 pub use await_join_filters::AwaitJoinFilters;
-pub use choice_shapes::with_shapes;
+pub use choice_shapes::{with_choice_shapes, with_shapes};
 pub use fast_decimals::FastDecimals;
 pub use filters_by_name::physical_optimizer_rules;
 pub use float_decimals::{fields_of, with_field};

@@ -74,15 +74,23 @@ fn common(inputs: &[Vec<FieldRef>], column: usize) -> Option<HashMap<String, Str
 }
 
 fn said_so(input: &Arc<LogicalPlan>, fields: &[FieldRef], wanted: &[Option<HashMap<String, String>>]) -> Result<Arc<LogicalPlan>> {
-    let columns = input.schema().iter().zip(fields).zip(wanted).map(|(((table, field), real), wanted)| {
+    let says_other = |real: &FieldRef, wanted: &HashMap<String, String>| !real.metadata().is_empty() && real.metadata() != wanted;
+    let columns = fields.iter().zip(wanted);
+    let wanted = columns.map(|(real, wanted)| wanted.clone().filter(|wanted| says_other(real, wanted))).collect::<Vec<_>>();
+    with_metadata(input, &wanted)
+}
+
+/// The plan whose columns say just this, where something is wanted.
+pub fn with_metadata(input: &Arc<LogicalPlan>, wanted: &[Option<HashMap<String, String>>]) -> Result<Arc<LogicalPlan>> {
+    let columns = input.schema().iter().zip(wanted).map(|((table, field), wanted)| {
         let column = Expr::Column(Column::from((table, field)));
         match wanted {
-            Some(wanted) if !real.metadata().is_empty() && real.metadata() != wanted => {
+            Some(wanted) => {
                 // With a name, so that just this is the metadata.
                 let field_wanted = Field::new("list", field.data_type().clone(), true).with_metadata(wanted.clone());
                 Expr::Cast(Cast::new_from_field(Box::new(column), Arc::new(field_wanted))).alias_qualified(table.cloned(), field.name())
             }
-            _ => column,
+            None => column,
         }
     });
     Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(columns.collect(), Arc::clone(input))?)))

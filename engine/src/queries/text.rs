@@ -32,6 +32,11 @@ impl Text {
         self.redacted_until(end.map_or(self.beginning.len(), |(end, _)| end))
     }
 
+    /// As much of it as is kept, as it was said: for places in it, and to be shown to nobody.
+    pub fn beginning(&self) -> &str {
+        &self.beginning
+    }
+
     /// As much of it as is kept, without passwords.
     pub fn kept(&self) -> String {
         self.redacted_until(self.beginning.len())

@@ -11,7 +11,9 @@ use datafusion::logical_expr::{LogicalPlan, Prepare};
 use futures::FutureExt;
 use tracing::Instrument;
 
-use super::parameters::{Description, filled, parameter_fields, values_of};
+use super::fitting::values_of;
+use super::function_parameters::Taken;
+use super::parameters::{Description, filled, parameter_fields};
 use super::{Running, Session};
 use crate::catalog;
 use crate::error::EngineError;
@@ -63,7 +65,7 @@ impl Session {
         self.with_plans(binding, |context| async move {
             guarded(async {
                 let prepared = prepared(read_by(build, &context).await?);
-                let parameters = Arc::new(Schema::new(parameter_fields(&prepared)?));
+                let parameters = Arc::new(Schema::new(parameter_fields(&prepared, &Taken::new())?));
                 Ok(Description { parameters, ..Description::of_rows(Arc::clone(prepared.input.schema().inner())) })
             })
             .await
@@ -133,7 +135,7 @@ impl Session {
         let plan = catalog::planning(read_by(build, &context)).await?;
         let plan = match values {
             None => plan,
-            Some(values) => filled(prepared(plan), values)?,
+            Some(values) => filled(prepared(plan), values, &Taken::new())?,
         };
         running.query(&plan).await
     }

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use datafusion::common::ParamValues;
+use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::metadata::{FieldMetadata, ScalarAndMetadata};
-use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::logical_expr::{Analyze, Explain, Expr, LogicalPlan, PlanType, Prepare, Statement as PlanStatement, ToStringifiedPlan};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Ident};
 use tracing::Instrument;
 
+use super::fitting::{fitted, values_of, wrong_count};
+use super::function_parameters::Taken;
 use super::{Running, Session};
 use crate::dml::{Retry, is_change};
 use crate::error::EngineError;
-use crate::functions::{flat_scalar, scalar_nearest};
-use crate::kernels::arrays::shape_of;
 use crate::output::{QueryOutput, StatementKind};
 use crate::queries::{Query, is_kill};
 use crate::sql::{self, PARAMETERS_MAX, Parsed};
@@ -107,6 +107,7 @@ impl Session {
     }
 
     async fn described(&self, running: &Running) -> Result<Description, EngineError> {
+        running.function_parameters.describe();
         let without_rows = Description::without_rows;
         let statement = match running.parsed()? {
             Parsed::CopyFrom(_) | Parsed::CopyTo(_) => return Ok(without_rows(StatementKind::Write)),
@@ -154,7 +155,7 @@ impl Session {
             });
         }
         let prepared = running.prepared(statement).await?;
-        let parameters = Arc::new(Schema::new(parameter_fields(&prepared)?));
+        let parameters = Arc::new(Schema::new(parameter_fields(&prepared, &running.function_parameters.taken())?));
         Ok(Description { parameters, ..Description::of_plan(&prepared.input) })
     }
 
@@ -178,25 +179,15 @@ impl Session {
                 return Err(EngineError::unsupported("a statement of this kind with parameters", hint));
             }
         };
-        let plan = filled(running.prepared(statement).await?, values)?;
+        running.function_parameters.fill(values.clone());
+        let plan = filled(running.prepared(statement).await?, values, &running.function_parameters.taken())?;
         running.query(&plan).await
     }
 }
 
-/// One row of parameters.
-pub(super) fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<ScalarAndMetadata>, EngineError> {
-    if row >= parameters.num_rows() {
-        let message = format!("there is no row {} of the values: they have {}", row + 1, parameters.num_rows());
-        return Err(EngineError::Sql { message, position: None, hint: None });
-    }
-    let columns = parameters.columns().iter().zip(parameters.schema_ref().fields());
-    let values = columns.map(|(column, field)| Ok(ScalarAndMetadata::new(ScalarValue::try_from_array(column, row)?, of_tensor(field))));
-    values.collect()
-}
-
-/// The plan with values for its parameters.
-pub(super) fn filled(prepared: Prepare, values: Vec<ScalarAndMetadata>) -> Result<LogicalPlan, EngineError> {
-    let fields = parameter_fields(&prepared)?;
+/// The plan with values for its parameters; those in `taken` alone have theirs already.
+pub(super) fn filled(prepared: Prepare, values: Vec<ScalarAndMetadata>, taken: &Taken) -> Result<LogicalPlan, EngineError> {
+    let fields = parameter_fields(&prepared, taken)?;
     if fields.len() != values.len() {
         return Err(wrong_count(fields.len(), values.len()));
     }
@@ -265,36 +256,6 @@ fn changes_rows(plan: &LogicalPlan) -> bool {
     is_change(plan) || matches!(plan, LogicalPlan::Dml(_))
 }
 
-/// The value as the type that belongs there, if it is the same value then. Else it means what a literal of its type
-/// does: `id = $1` is true of no id where `$1` is 2.5. A tensor is one in a query; VALUES would have to agree on it.
-fn fitted(given: ScalarAndMetadata, field: &Field, is_query: bool) -> Result<ScalarAndMetadata, EngineError> {
-    let (value, shape) = given.into_inner();
-    let given_type = value.data_type();
-    let value = fitted_value(value, field, is_query)?;
-    let shape = shape.filter(|_| value.data_type() == given_type).or_else(|| of_tensor(field));
-    Ok(ScalarAndMetadata::new(value, shape.filter(|_| is_query)))
-}
-
-/// What says that the values are tensors, if they are.
-fn of_tensor(field: &Field) -> Option<FieldMetadata> {
-    shape_of(field).is_some().then(|| FieldMetadata::from(field))
-}
-
-fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result<ScalarValue, EngineError> {
-    let value = flat_scalar(&value, field)?.unwrap_or(value);
-    let wanted = field.data_type();
-    if *wanted == DataType::Null || value.data_type() == *wanted {
-        return Ok(value);
-    }
-    match scalar_nearest(&value, wanted) {
-        Ok(cast) if cast.cast_to(&value.data_type()).is_ok_and(|back| back == value) => Ok(cast),
-        Ok(_) => Ok(value),
-        // One that is too great for the type.
-        Err(_) if is_query && wanted.is_numeric() && value.data_type().is_numeric() => Ok(value),
-        Err(_) => Err(wrong_value(field, &value)),
-    }
-}
-
 /// Queries and statements that change rows, and EXPLAIN of these.
 pub(super) fn takes_parameters(statement: &Statement) -> bool {
     let statement = match statement {
@@ -315,9 +276,12 @@ pub(super) fn takes_parameters(statement: &Statement) -> bool {
     )
 }
 
-/// `$1` to the last one, whether or not each of them occurs.
-pub(super) fn parameter_fields(prepared: &Prepare) -> Result<Vec<FieldRef>, EngineError> {
+/// `$1` to the last one, whether or not each of them occurs. `taken` are those of table functions, which are not in the plan.
+pub(super) fn parameter_fields(prepared: &Prepare, taken: &Taken) -> Result<Vec<FieldRef>, EngineError> {
     let mut known = prepared.input.get_parameter_fields()?;
+    for (name, field) in taken {
+        known.entry(name.clone()).or_default().get_or_insert_with(|| Arc::clone(field));
+    }
     let mut last = 0;
     for name in known.keys() {
         let number = name.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
@@ -366,15 +330,4 @@ fn stated_types(plan: &LogicalPlan) -> Result<HashMap<String, FieldRef>, EngineE
         })
     })?;
     Ok(types)
-}
-
-pub(super) fn wrong_count(parameters: usize, values: usize) -> EngineError {
-    let message = format!("the statement has {parameters} parameters and was given {values} values");
-    EngineError::Sql { message, position: None, hint: None }
-}
-
-fn wrong_value(field: &Field, value: &ScalarValue) -> EngineError {
-    let (name, wanted) = (field.name(), sql::column_type_name(field));
-    let message = format!("the value of {name} is {value}, which is no {wanted}");
-    EngineError::Sql { message, position: None, hint: None }
 }

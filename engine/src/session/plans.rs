@@ -3,9 +3,14 @@
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::logical_expr::{DdlStatement, Deallocate, LogicalPlan, Statement as PlanStatement};
+use datafusion::common::metadata::ScalarAndMetadata;
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{DdlStatement, Deallocate, Expr, LogicalPlan, Prepare, Statement as PlanStatement};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use pmem_store::StoreError;
 
+use super::function_parameters::Taken;
+use super::parameters::{filled, parameter_fields};
 use super::{Running, Session, config};
 use crate::error::EngineError;
 use crate::output::{QueryOutput, StatementKind};
@@ -31,6 +36,7 @@ impl Session {
             }
             LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
                 let name = prepare.name.clone();
+                let prepare = keepable(prepare, &running.function_parameters.taken())?;
                 let prepared = self.change(running, PlanStatement::Prepare(prepare)).await?;
                 self.prepared.lock().insert(name, running.sql.clone());
                 Ok(prepared)
@@ -44,7 +50,11 @@ impl Session {
                 }
             }
             LogicalPlan::Statement(PlanStatement::Execute(execute)) => {
-                self.prepare_again(running, &execute.name).await?;
+                // What is no constant DataFusion refuses.
+                let values = running.constants(&execute.parameters).unwrap_or_default();
+                if let Some(plan) = self.prepare_again(running, &execute.name, values).await? {
+                    return running.query(&plan).await;
+                }
                 let execute = LogicalPlan::Statement(PlanStatement::Execute(execute));
                 let frame = self.context.execute_logical_plan(execute).await?;
                 running.query(frame.logical_plan()).await
@@ -78,18 +88,31 @@ impl Session {
         self.prepared.lock().get(name).cloned()
     }
 
-    /// Tables are as of now in an EXECUTE, not as they were when it was prepared.
-    async fn prepare_again(&self, running: &Running, name: &str) -> Result<(), EngineError> {
+    /// Tables are as of now in an EXECUTE, not as they were when it was prepared. The plan with its values, where table functions have
+    /// taken some; all others get theirs from DataFusion.
+    async fn prepare_again(
+        &self,
+        running: &Running,
+        name: &str,
+        values: Vec<ScalarAndMetadata>,
+    ) -> Result<Option<LogicalPlan>, EngineError> {
         let text = self.prepared_text(name);
         let Some(Parsed::Statement(statement)) = text.map(|text| sql::parse(&running.state, &text)).transpose()? else {
-            return Ok(());
+            return Ok(None);
         };
+        running.function_parameters.fill(values.clone());
         let plan = running.plan(*statement).await?;
+        let taken = running.function_parameters.taken();
+        if let LogicalPlan::Statement(PlanStatement::Prepare(prepare)) = &plan
+            && !taken.is_empty()
+        {
+            return Ok(Some(filled(prepare.clone(), values, &taken)?));
+        }
         let deallocate = PlanStatement::Deallocate(Deallocate { name: name.to_string() });
         // It may come from another session, and not be planned in this one yet.
         let _ = self.context.execute_logical_plan(LogicalPlan::Statement(deallocate)).await;
         self.context.execute_logical_plan(plan).await?;
-        Ok(())
+        Ok(None)
     }
 
     /// A statement that changes the session alone.
@@ -104,4 +127,35 @@ impl Session {
     fn defaults(&self) -> Arc<ConfigOptions> {
         Arc::clone(config(&self.engine).options())
     }
+}
+
+impl Running {
+    /// The values of an EXECUTE; None where one of them is no constant.
+    fn constants(&self, parameters: &[Expr]) -> Option<Vec<ScalarAndMetadata>> {
+        let context = SimplifyContext::builder()
+            .with_config_options(Arc::clone(self.state.config_options()))
+            .with_query_execution_start_time(self.state.execution_props().query_execution_start_time)
+            .build();
+        let simplifier = ExprSimplifier::new(context);
+        let constant = |parameter: &Expr| match simplifier.simplify(parameter.clone()) {
+            Ok(Expr::Literal(value, metadata)) => Some(ScalarAndMetadata::new(value, metadata)),
+            _ => None,
+        };
+        parameters.iter().map(constant).collect()
+    }
+}
+
+/// DataFusion compares declared types with the parameters that it finds, and so gets none where table functions have taken some. Each
+/// EXECUTE plans the text anew, with the types.
+fn keepable(mut prepare: Prepare, taken: &Taken) -> Result<Prepare, EngineError> {
+    if taken.is_empty() {
+        return Ok(prepare);
+    }
+    let (declared, found) = (prepare.fields.len(), parameter_fields(&prepare, taken)?.len());
+    if declared > found {
+        let message = format!("PREPARE says the types of {declared} parameters, and its statement has {found}");
+        return Err(EngineError::Sql { message, position: None, hint: None });
+    }
+    prepare.fields.clear();
+    Ok(prepare)
 }

@@ -12,10 +12,12 @@ use datafusion::sql::sqlparser::ast::{self, SetExpr, TableObject};
 use tracing::Instrument;
 
 use super::Session;
-use super::parameters::{parameter_fields, takes_parameters, wrong_count};
+use super::fitting::wrong_count;
+use super::function_parameters::Taken;
+use super::parameters::{parameter_fields, takes_parameters};
 use crate::constraints::identifier;
 use crate::error::EngineError;
-use crate::functions::{FixedLists, cast_nearest};
+use crate::functions::{DeeperLists, FixedLists, cast_nearest};
 use crate::import::{IfExists, IfMissing, IngestTarget};
 use crate::output::StatementKind;
 use crate::queries::Query;
@@ -110,17 +112,18 @@ impl Session {
             return Ok(None);
         }
         // Says what is wrong with the statement, too.
-        let fields = parameter_fields(&running.prepared(*statement).await?)?;
+        let fields = parameter_fields(&running.prepared(*statement).await?, &Taken::new())?;
         if fields.len() != parameters.num_columns() {
             return Err(wrong_count(fields.len(), parameters.num_columns()));
         }
         let all = || stored.schema().fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
         let columns = if columns.is_empty() { all() } else { columns };
-        let cast = |((array, field), name): ((&ArrayRef, &Arc<Field>), String)| {
-            let array = as_wanted(array, field)?;
+        let cast = |(((array, source), field), name): (((&ArrayRef, &Arc<Field>), &Arc<Field>), String)| {
+            let array = as_wanted(array, source, field)?;
             Ok((Field::new(name, array.data_type().clone(), true), array))
         };
-        let columns = parameters.columns().iter().zip(&fields).zip(columns).map(cast).collect::<Result<Vec<_>, EngineError>>()?;
+        let given = parameters.columns().iter().zip(parameters.schema_ref().fields());
+        let columns = given.zip(&fields).zip(columns).map(cast).collect::<Result<Vec<_>, EngineError>>()?;
         let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
         let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays);
         let rows = rows.map_err(|error| EngineError::internal(error.to_string()))?;
@@ -179,12 +182,15 @@ fn names_of_plain_insert(statement: &Statement) -> Option<(ast::ObjectName, Vec<
     Some((table.clone(), insert.columns.iter().map(name).collect::<Option<_>>()?))
 }
 
-fn as_wanted(array: &ArrayRef, field: &Field) -> Result<ArrayRef, EngineError> {
+fn as_wanted(array: &ArrayRef, source: &Field, field: &Field) -> Result<ArrayRef, EngineError> {
     if array.data_type() == field.data_type() || *field.data_type() == DataType::Null {
         return Ok(Arc::clone(array));
     }
     if let Some(lists) = FixedLists::of(array, field) {
         return Ok(lists?);
+    }
+    if let Some(wanted) = DeeperLists::new(source, field, false) {
+        return Ok(wanted.convert(array)?);
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_nearest(array, field.data_type(), &options).map_err(|error| {

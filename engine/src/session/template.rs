@@ -41,6 +41,7 @@ fn made(engine: &EngineShared) -> SessionState {
         .with_physical_optimizer_rule(Arc::new(kernels::matrix::UnshuffledBlocks))
         .with_physical_optimizer_rule(Arc::new(kernels::nearest::NearestRows))
         .with_physical_optimizer_rule(Arc::new(kernels::aggregate::ConstantArguments))
+        .with_physical_optimizer_rule(Arc::new(functions::NearestFloatsOfFiles))
         .with_analyzer_rule(Arc::new(functions::CheckedArithmetic))
         // After the rule that changes functions.
         .with_analyzer_rule(Arc::new(cancel::WatchedWindows));

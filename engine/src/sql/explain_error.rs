@@ -7,14 +7,15 @@ use datafusion::execution::SessionState;
 use pmem_store::DEFAULT_NAMESPACE;
 
 use super::function_error::FunctionError;
-use super::locate::{locate, place_of, place_of_number, place_of_text};
+use super::locate::{locate, place_of, place_of_literal, place_of_number, place_of_text};
 use super::versions::base_name;
+use super::wrong_part::wrong_part;
 use crate::catalog::StoreCatalog;
 use crate::error::{EngineError, nearest};
 use crate::system::{SYSTEM, system_listing};
 
 pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error: DataFusionError) -> EngineError {
-    let place = locate(sql, &error);
+    let place = locate(sql, &error).or_else(|| wrong_part(sql, state, &error));
     if let Some(wrong) = FunctionError::of(&error) {
         let called = name_in(sql, state, &wrong.name);
         return wrong.said(called.as_ref().map(|(name, _)| name.as_str()), called.as_ref().map(|(_, place)| *place).or(place));
@@ -27,7 +28,8 @@ pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error:
                 let hint = Some(format!("write {function}(…) OVER (ORDER BY …)"));
                 EngineError::Sql { message: format!("{function} is computed over a window"), position: place_of(sql, function), hint }
             } else if let Some(function) = quoted(&message, "there is no function \"", "\"") {
-                let hint = near_function(state, function).or(hint);
+                // DataFusion always suggests something, however far.
+                let hint = near_function(state, function);
                 EngineError::Sql { message, position, hint }
             } else {
                 placed(sql, message, position, hint)
@@ -41,9 +43,20 @@ pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error:
     };
     // The place the parser knows is better than the first word of that name.
     match error {
-        EngineError::Sql { message, position, hint } => EngineError::Sql { message, position: place.or(position), hint },
+        EngineError::Sql { message, position, hint } => {
+            let position = place.or(position);
+            let is_near = hint.as_deref().is_some_and(|hint| hint.starts_with("did you mean"));
+            let hint = if is_near { hint } else { perhaps_text(sql, &message, position).or(hint) };
+            EngineError::Sql { message, position, hint }
+        }
         other => other,
     }
+}
+
+/// What stands in double quotes is a name; people used to other databases mean a text.
+fn perhaps_text(sql: &str, message: &str, position: Option<usize>) -> Option<String> {
+    let name = quoted(message, "column \"", "\" does not exist")?;
+    sql[position?..].starts_with('"').then(|| format!("a text stands in single quotes: '{name}'"))
 }
 
 /// At what the message says of the statement's text: a text in quotes that is no value of a type, or the number of a column.
@@ -52,9 +65,32 @@ fn placed(sql: &str, message: String, position: Option<usize>, hint: Option<Stri
         let position = position.or_else(|| place_of_number(sql, clause, number));
         return EngineError::Sql { message, position, hint };
     }
-    let text = message.split('\'').nth(1);
-    let position = position.or_else(|| place_of_text(sql, text?));
+    let position = position.or_else(|| place_of_value(sql, &message)).or_else(|| place_of_text(sql, message.split('\'').nth(1)?));
     EngineError::Sql { message, position, hint }
+}
+
+/// A number that the message begins with, or that stands behind a LIMIT.
+fn place_of_value(sql: &str, message: &str) -> Option<usize> {
+    if let Some((number, _)) = message.split_once(" is out of range for ") {
+        return place_of_literal(sql, number.trim_start_matches('-'));
+    }
+    let (clause, rest) = message.split_once(" -").filter(|(clause, _)| matches!(*clause, "LIMIT" | "OFFSET"))?;
+    place_of_number(sql, clause, rest.split(':').next()?)
+}
+
+/// An error of running. One about an argument that is no value of a row is at that argument, if the statement has it once.
+pub fn run_error(sql: &str, error: EngineError) -> EngineError {
+    let EngineError::Execution { message, hint } = error else { return error };
+    let is_argument = message.starts_with("the regular expression '")
+        || ["' is no unit of date_trunc", "' is no part of a time"].iter().any(|words| message.contains(words));
+    let place = || place_of_text(sql, message.split('\'').nth(1)?);
+    match is_argument.then(place).flatten() {
+        Some(position) => EngineError::Sql { message, position: Some(position), hint },
+        None => {
+            let hint = hint.or_else(|| message.starts_with("Cannot cast string '").then(|| "TRY_CAST gives NULL for a text that is none".to_string()));
+            EngineError::Execution { message, hint }
+        }
+    }
 }
 
 /// Of `ORDER BY 99` and `GROUP BY 99`, the clause, the number, and what is wrong with it.

@@ -55,6 +55,12 @@ pub fn place_of_text(sql: &str, value: &str) -> Option<usize> {
     found.next().filter(|_| found.next().is_none())
 }
 
+/// The number of these digits, if it is written once.
+pub fn place_of_literal(sql: &str, digits: &str) -> Option<usize> {
+    let mut found = places(sql, |token| matches!(token, Token::Number(number, _) if number == digits))?;
+    found.next().filter(|_| found.next().is_none())
+}
+
 /// The last number of these digits behind the word `keyword`.
 pub fn place_of_number(sql: &str, keyword: &str, digits: &str) -> Option<usize> {
     let keyword = place_of(sql, keyword)?;

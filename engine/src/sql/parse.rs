@@ -17,6 +17,7 @@ use super::from_forgotten::check_from;
 use super::locate::locate;
 use super::maintenance::{MaintenanceStatement, parse_maintenance};
 use super::merge_nothing::name_nothing;
+use super::misspelt::syntax_hint;
 use super::order_clause::{KeyColumn, take_alter_key, take_order_clause};
 use super::refuse::refuse_ignored;
 use super::tokens::{double_literals, number_parameters, is_word, significant, struct_types, tokenize};
@@ -134,7 +135,9 @@ pub fn parse_error(sql: &str, error: DataFusionError) -> EngineError {
     let message = message.split(" at Line: ").next().unwrap_or_default();
     // The parser's words for a statement that stops too early.
     let message = message.replace("found: EOF", "found the end of the statement");
-    EngineError::Sql { message: format!("syntax error: {}", lower_first(&message)), position, hint: None }
+    let message = lower_first(&message);
+    let hint = syntax_hint(sql, &message, position);
+    EngineError::Sql { message: format!("syntax error: {message}"), position, hint }
 }
 
 fn refused(message: String) -> EngineError {

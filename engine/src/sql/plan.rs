@@ -1,25 +1,32 @@
 //! A statement becomes a plan: its clauses are said so that DataFusion answers them right, and what
 //! comes out is called as people wrote it.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::datatypes::FieldRef;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DataFusionError, Result};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{DdlStatement, Expr, Limit, LogicalPlan, Projection, Sort, Statement as PlanStatement, Values};
+use datafusion::logical_expr::{DdlStatement, DescribeTable, Expr, Limit, LogicalPlan, Projection, Sort, Statement as PlanStatement, Values};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
+use futures::FutureExt;
 
 use super::headers::Headers;
 use super::insert_width::{WRONG_WIDTH, wrong_width};
 use super::insert_source::{put_placeholder, take_source, with_source};
+use super::parse::kept_statement;
 use super::rewrite::rewrite;
 use super::unique_names::name_columns;
 use crate::catalog;
 use crate::error::EngineError;
+use crate::optimizer::with_choice_shapes;
 
 pub async fn plan_statement(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
+    if let Some(query) = query_of_describe(state, &statement)? {
+        return describe(state, query).boxed().await;
+    }
     let headers = Headers::of(&statement);
     let view = view_definition(&statement);
     let plan = match take_source(&mut statement)? {
@@ -51,17 +58,55 @@ pub async fn plan_statement(state: &SessionState, mut statement: Statement) -> R
     })
 }
 
+/// The query whose columns DESCRIBE shows: of a view or a foreign table all.
+fn query_of_describe(state: &SessionState, statement: &Statement) -> Result<Option<Statement>> {
+    let Statement::Statement(statement) = statement else { return Ok(None) };
+    let is_describe = |alias: &ast::DescribeAlias| matches!(alias, ast::DescribeAlias::Describe | ast::DescribeAlias::Desc);
+    match statement.as_ref() {
+        ast::Statement::Explain { describe_alias, statement, .. } if is_describe(describe_alias) => match statement.as_ref() {
+            query @ ast::Statement::Query(_) => Ok(Some(Statement::Statement(Box::new(query.clone())))),
+            _ => Ok(None),
+        },
+        ast::Statement::ExplainTable { describe_alias, table_name, .. } if is_describe(describe_alias) => {
+            all_of(state, table_name).map(Some).map_err(EngineError::into_datafusion)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn all_of(state: &SessionState, table: &ast::ObjectName) -> Result<Statement, EngineError> {
+    let mut query = kept_statement(state, "SELECT * FROM t")?;
+    if let Statement::Statement(query) = &mut query {
+        // With its place in the text, for errors.
+        let _ = ast::visit_relations_mut(query, |name| {
+            *name = table.clone();
+            ControlFlow::<()>::Continue(())
+        });
+    }
+    Ok(query)
+}
+
+/// The columns as they are when the query runs: types that its parts have not in common are made one by then.
+async fn describe(state: &SessionState, query: Statement) -> Result<LogicalPlan> {
+    let headers = Headers::of(&query);
+    let plan = with_headers(Arc::new(planned(state, query).await?), &headers);
+    let plan = state.analyzer().execute_and_check(Arc::unwrap_or_clone(plan), state.config_options(), |_, _| {})?;
+    let output_schema = Arc::new(DFSchema::try_from(LogicalPlan::describe_schema())?);
+    Ok(LogicalPlan::DescribeTable(DescribeTable { schema: Arc::clone(plan.schema().inner()), output_schema }))
+}
+
 /// The plan of a statement, or of the text of a view.
 pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
     rewrite(&mut statement)?;
-    catalog::by_names(statement, |statement| with_unique_names(state, statement)).await
+    let plan = catalog::by_names(statement, |statement| with_unique_names(state, statement)).await?;
+    with_choice_shapes(plan)
 }
 
 async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> Result<LogicalPlan> {
     if is_insert_of_values(&statement) {
         return state.statement_to_plan(Arc::unwrap_or_clone(statement)).await;
     }
-    let error = match state.statement_to_plan(statement.as_ref().clone()).await {
+    let mut error = match state.statement_to_plan(statement.as_ref().clone()).await {
         Err(error) if is_about_names(&error) => error,
         Err(error) if error.to_string().contains(WRONG_WIDTH) => return Err(wrong_width(state, &statement, error).await),
         result => return result,
@@ -69,8 +114,11 @@ async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> R
     for beside_wildcards in [false, true] {
         let mut statement = statement.as_ref().clone();
         name_columns(&mut statement, beside_wildcards);
-        if let Ok(plan) = state.statement_to_plan(statement).await {
-            return Ok(plan);
+        match state.statement_to_plan(statement).await {
+            Ok(plan) => return Ok(plan),
+            // With names of their own the columns show what else is wrong with the statement.
+            Err(other) if is_about_names(&error) && !is_about_names(&other) => error = other,
+            Err(_) => {}
         }
     }
     Err(error)

@@ -2,47 +2,25 @@
 //! or DataFusion does not know, in words that they do.
 
 use datafusion::sql::sqlparser::dialect::Dialect;
-use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::distinct_from::bound_distinct_from;
 use super::locate::offset_of;
+use super::soft_words::name_soft_words;
 use crate::error::EngineError;
 
 pub fn tokenize(sql: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, ParserError> {
     let mut tokens = Tokenizer::new(dialect, sql).tokenize_with_location()?;
     bound_distinct_from(&mut tokens);
-    names_behind_commas(&mut tokens);
+    name_soft_words(&mut tokens);
     Ok(tokens)
-}
-
-/// Words that begin a clause with BY, or a statement, and after a comma none: there they are names. The parser would take the comma for one
-/// that stands behind the last column of a list.
-const NAMES_BEHIND_COMMAS: [&str; 5] = ["CLUSTER", "DISTRIBUTE", "SORT", "TOP", "VIEW"];
-
-/// `SELECT size, cluster FROM …`. The words stay as they were written.
-fn names_behind_commas(tokens: &mut [TokenWithSpan]) {
-    let is_one = |token: &TokenWithSpan| NAMES_BEHIND_COMMAS.iter().any(|word| is_word(&token.token, word));
-    if !tokens.iter().any(is_one) {
-        return;
-    }
-    let words: Vec<usize> = significant(tokens).map(|(index, _)| index).collect();
-    for at in 1..words.len() {
-        let is_name = is_one(&tokens[words[at]])
-            && tokens[words[at - 1]].token == Token::Comma
-            && !words.get(at + 1).is_some_and(|next| is_word(&tokens[*next].token, "BY"));
-        if let Token::Word(word) = &mut tokens[words[at]].token
-            && is_name
-        {
-            word.keyword = Keyword::NoKeyword;
-        }
-    }
 }
 
 /// Numbers with an exponent are DOUBLE, as in the SQL standard; DataFusion would make decimals of
 /// them, which hold no 1e308.
 pub fn double_literals(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<(), EngineError> {
+    refuse_longer_than_decimals(sql, tokens)?;
     let is_double = |token: &TokenWithSpan| match &token.token {
         Token::Number(digits, _) => digits.contains(['e', 'E']) && !digits.starts_with("0x"),
         _ => false,
@@ -75,6 +53,29 @@ pub fn double_literals(sql: &str, tokens: &mut Vec<TokenWithSpan>) -> Result<(),
         changed.extend(cast.map(|part| TokenWithSpan::new(part, token.span)));
     }
     *tokens = changed;
+    Ok(())
+}
+
+const DECIMAL_DIGITS_MAX: usize = 76;
+
+/// As DOUBLEs they would lose digits that somebody wrote, without a word.
+fn refuse_longer_than_decimals(sql: &str, tokens: &[TokenWithSpan]) -> Result<(), EngineError> {
+    for token in tokens {
+        let Token::Number(number, _) = &token.token else { continue };
+        if number.len() <= DECIMAL_DIGITS_MAX || number.starts_with("0x") || number.contains(['e', 'E']) {
+            continue;
+        }
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let fraction = fraction.bytes().filter(u8::is_ascii_digit);
+        let digits = whole.bytes().filter(u8::is_ascii_digit).chain(fraction.clone()).skip_while(|digit| *digit == b'0');
+        let count = digits.count().max(fraction.count());
+        if count > DECIMAL_DIGITS_MAX {
+            let message = format!("a number of {count} digits is no DECIMAL, which has {DECIMAL_DIGITS_MAX} at most");
+            let position = Some(offset_of(sql, token.span.start.line, token.span.start.column));
+            let hint = Some("put e0 behind it to have the DOUBLE nearest to it".to_string());
+            return Err(EngineError::Sql { message, position, hint });
+        }
+    }
     Ok(())
 }
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
-use arrow::compute::{CastOptions, cast_with_options, concat_batches};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::compute::{CastOptions, concat_batches};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use pmem_store::segment::{AroundHole, Elements};
 use pmem_store::{Appender, SealedSegment, Store, StoreError, TableId, Transaction, ZONE_ROWS};
 
 use crate::constraints::Enforcer;
 use crate::error::EngineError;
-use crate::functions::with_one_nan;
+use crate::functions::{cast_nearest, with_floats, with_one_nan};
 use crate::types::physical_schema;
 
 /// So many bytes of rows and no more go to a table's log; what is more makes a segment of its own.
@@ -43,7 +43,7 @@ impl RowSink {
 
     /// Blocks while it writes to the mapped file.
     pub fn write(&mut self, batch: RecordBatch) -> Result<(), EngineError> {
-        let batch = with_one_nan_each(batch)?;
+        let batch = with_floats_of(batch, &self.physical)?;
         if let Some(appender) = &mut self.appender {
             return Ok(appender.write(batch)?);
         }
@@ -82,14 +82,27 @@ impl RowSink {
     }
 }
 
-/// Files may have other NaNs than the one that compares as NaN does.
-fn with_one_nan_each(batch: RecordBatch) -> Result<RecordBatch, EngineError> {
-    if !batch.schema_ref().fields().iter().any(|field| field.data_type().is_floating()) {
+/// Decimals where the table has floats are the nearest ones, which they are not as the store casts. Files may have other NaNs
+/// than the one that compares as NaN does.
+fn with_floats_of(batch: RecordBatch, physical: &SchemaRef) -> Result<RecordBatch, EngineError> {
+    if !physical.fields().iter().any(|field| field.data_type().is_floating() || field.data_type().is_nested()) {
         return Ok(batch);
     }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let schema = batch.schema();
+    let columns = batch.columns().iter().zip(schema.fields()).zip(physical.fields());
+    let columns = columns.map(|((column, found), wanted)| -> Result<_, StoreError> {
+        let made = match with_floats(column.data_type(), wanted.data_type()) {
+            Some(_) => cast_nearest(column, wanted.data_type(), &options)?,
+            None => Arc::clone(column),
+        };
+        let made = with_one_nan(&made);
+        Ok((found.as_ref().clone().with_data_type(made.data_type().clone()), made))
+    });
+    let (fields, columns): (Vec<_>, _) = columns.collect::<Result<Vec<_>, StoreError>>()?.into_iter().unzip();
+    let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
     let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    let columns = batch.columns().iter().map(with_one_nan).collect();
-    Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &rows).map_err(StoreError::from)?)
+    Ok(RecordBatch::try_new_with_options(schema, columns, &rows).map_err(StoreError::from)?)
 }
 
 fn size_bytes(column: &ArrayRef) -> usize {
@@ -154,7 +167,7 @@ pub fn physical_rows(batches: &[RecordBatch], physical: &SchemaRef) -> Result<Re
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let batches = batches.iter().map(|batch| -> Result<RecordBatch, StoreError> {
         let columns = batch.columns().iter().zip(physical.fields());
-        let columns = columns.map(|(column, field)| cast_with_options(column, field.data_type(), &options));
+        let columns = columns.map(|(column, field)| cast_nearest(column, field.data_type(), &options));
         let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(physical), columns.collect::<Result<_, _>>()?, &rows)?)
     });

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Date32Array, Float64Array, Float64Builder, Int64Array, ListBuilder, RecordBatch, StringArray};
+use arrow::array::{
+    ArrayRef, Date32Array, Decimal128Array, Float64Array, Float64Builder, Int64Array, ListBuilder, RecordBatch, StringArray,
+};
 use arrow::datatypes::{DataType, Schema};
 use engine::{Description, StatementKind};
 
@@ -371,4 +373,19 @@ fn rows_of_parameters_are_not_explained() {
     let db = db();
     let error = wait(db.session.execute_rows("EXPLAIN DELETE FROM t WHERE id = $1", &values(vec![int(1)]))).unwrap_err();
     assert!(error.to_string().contains("changes no rows"), "{error}");
+}
+
+#[test]
+fn a_decimal_for_a_double_column_is_stored_as_the_nearest_double() {
+    let db = db();
+    // Arrow's cast makes 4729024.979043036 of it.
+    let decimal: ArrayRef = Arc::new(Decimal128Array::from(vec![4_729_024_979_043_036_384_740]).with_precision_and_scale(22, 15).unwrap());
+    let expected = "4729024.979043036384740".parse::<f64>().unwrap();
+    for rows in [1, 9_000] {
+        db.run("CREATE OR REPLACE TABLE d (x DOUBLE)");
+        let sql = format!("INSERT INTO d VALUES {}", vec!["($1)"; rows].join(", "));
+        with(&db, &sql, vec![Arc::clone(&decimal)]);
+        assert_eq!(db.rows("SELECT x, count(*) FROM d GROUP BY x"), [format!("{expected}|{rows}")]);
+        assert_eq!(with(&db, "SELECT count(*) FROM d WHERE x = $1", vec![Arc::clone(&decimal)]), [rows.to_string()]);
+    }
 }

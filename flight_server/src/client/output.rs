@@ -179,6 +179,7 @@ fn sum(one: &QueryReport, other: &QueryReport) -> QueryReport {
         elapsed_ms: one.elapsed_ms + other.elapsed_ms,
         planning_ms: one.planning_ms + other.planning_ms,
         bytes_touched: one.bytes_touched + other.bytes_touched,
+        node_bytes_touched: one.node_bytes_touched + other.node_bytes_touched,
         bytes_returned: one.bytes_returned + other.bytes_returned,
         rows_returned: one.rows_returned + other.rows_returned,
         rows_scanned: one.rows_scanned + other.rows_scanned,

@@ -6,6 +6,7 @@ mod bounds;
 mod calls;
 mod commands;
 mod download;
+mod frames;
 mod get;
 mod info;
 mod put;

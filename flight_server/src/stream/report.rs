@@ -72,6 +72,8 @@ pub fn report_of_json(json: &[u8]) -> Option<(QueryReport, Option<StatementKind>
         elapsed_ms: ms("elapsed_ms"),
         planning_ms: ms("planning_ms"),
         bytes_touched: count("bytes_touched"),
+        // Servers read no tables of other nodes.
+        node_bytes_touched: 0,
         bytes_returned: count("bytes_returned"),
         rows_returned: count("rows_returned"),
         rows_scanned: count("rows_scanned"),

@@ -100,6 +100,18 @@ fn one_sum_takes_few_bytes_and_each_boundary_is_counted() {
 }
 
 #[test]
+fn the_report_of_a_query_has_the_bytes_that_other_nodes_touched_for_it() {
+    let (_served, here) = filled();
+    let report = |sql: &str| wait(async { here.session.execute(sql).await.unwrap().collect().await.unwrap().1 });
+    let column = 50_000 * 8;
+    let one = report("SELECT sum(x) FROM t");
+    assert!((column..2 * column).contains(&one.node_bytes_touched) && one.bytes_touched == 0, "{one:?}");
+    let two = report("SELECT sum(x) FROM t UNION ALL SELECT sum(x) + random() FROM t");
+    assert!((2 * column..4 * column).contains(&two.node_bytes_touched), "{two:?}");
+    assert_eq!(report("SELECT 1").node_bytes_touched, 0);
+}
+
+#[test]
 fn a_node_that_was_away_is_asked_again() {
     let (served, here) = filled();
     assert_eq!(here.rows("SELECT count(*) FROM t"), ["50000"]);

@@ -128,3 +128,41 @@ fn a_closed_statement_is_unknown() {
     wait(prepared.close()).unwrap();
     assert_eq!(served.stat("prepared_statements"), 0);
 }
+
+#[test]
+fn a_table_function_takes_the_row_that_is_bound_at_each_execution() {
+    let served = table();
+    served.update("INSERT INTO t SELECT value, 'x' FROM generate_series(1, 40) AS g (value)");
+    let mut client = served.client();
+    let sql = "SELECT count(*) AS clusters, sum(size) AS rows FROM kmeans('t', 'a', $1, iterations => $2) WHERE size > $3";
+    let mut prepared = wait(client.prepare(sql.into(), None)).unwrap();
+    let told: Vec<_> = prepared.parameter_schema().unwrap().fields().iter().map(|field| field.data_type().clone()).collect();
+    assert_eq!(told, [DataType::Int64, DataType::Int64, DataType::Int64]);
+    let names: Vec<_> = prepared.dataset_schema().unwrap().fields().iter().map(|field| field.name().clone()).collect();
+    assert_eq!(names, ["clusters", "rows"]);
+    let mut run = |k: i64| {
+        prepared.set_parameters(batch(&[("$1", numbers([k])), ("$2", numbers([5])), ("$3", numbers([0]))])).unwrap();
+        let info = wait(prepared.execute()).unwrap();
+        shown(&wait(fetch(&mut client, &info)).unwrap())
+    };
+    assert_eq!(run(3), ["3 40"]);
+    assert_eq!(run(7), ["7 40"]);
+    assert_eq!(run(3), ["3 40"]);
+    let mut explained = wait(served.client().prepare("EXPLAIN SELECT * FROM generate_series(1, $1)".into(), None)).unwrap();
+    explained.set_parameters(batch(&[("$1", numbers([41]))])).unwrap();
+    let info = wait(explained.execute()).unwrap();
+    let plan = shown(&wait(fetch(&mut served.client(), &info)).unwrap()).join("\n");
+    assert!(plan.contains("end=41"), "{plan}");
+}
+
+#[test]
+fn a_table_function_without_its_values_does_not_run() {
+    let served = table();
+    let mut client = served.client();
+    let mut prepared = wait(client.prepare("SELECT * FROM generate_series(1, $1)".into(), None)).unwrap();
+    assert_eq!(code(wait(prepared.execute())), Code::InvalidArgument);
+    prepared.set_parameters(batch(&[("$1", Arc::new(Float64Array::from(vec![2.5])) as ArrayRef)])).unwrap();
+    assert_eq!(code(wait(prepared.execute())), Code::InvalidArgument);
+    let refused = wait(client.prepare("SELECT * FROM matrix_transpose($1)".into(), None));
+    assert_eq!(code(refused), Code::InvalidArgument);
+}

@@ -131,7 +131,7 @@ fn nulls_of(valid: Vec<bool>) -> Option<NullBuffer> {
 }
 
 /// Where each list begins and ends among the values.
-struct Rows {
+pub struct Rows {
     values: ArrayRef,
     bounds: Bounds,
 }
@@ -142,7 +142,7 @@ enum Bounds {
 }
 
 impl Rows {
-    fn of(lists: &ArrayRef) -> Result<Rows> {
+    pub fn of(lists: &ArrayRef) -> Result<Rows> {
         if let DataType::FixedSizeList(_, width) = lists.data_type() {
             let values = Arc::clone(lists.as_fixed_size_list().values());
             return Ok(Rows { values, bounds: Bounds::Fixed(usize::try_from(*width).unwrap_or_default()) });
@@ -155,6 +155,10 @@ impl Rows {
         let large = cast(lists, &DataType::LargeList(Arc::clone(item)))?;
         let large = large.as_list::<i64>();
         Ok(Rows { values: Arc::clone(large.values()), bounds: Bounds::Offsets(large.offsets().clone()) })
+    }
+
+    pub fn values(&self, row: usize) -> ArrayRef {
+        self.values.slice(self.start(row), self.end(row) - self.start(row))
     }
 
     /// Arrow's offsets are never negative.

@@ -27,7 +27,15 @@ pub fn may_want_floats(expr: &Expr) -> bool {
         Expr::TryCast(cast) => cast.field.data_type(),
         _ => return false,
     };
-    to.is_floating() || to.is_nested()
+    may_hold_floats(to)
+}
+
+fn may_hold_floats(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => may_hold_floats(values),
+        DataType::RunEndEncoded(_, values) => may_hold_floats(values.data_type()),
+        _ => data_type.is_floating() || data_type.is_nested(),
+    }
 }
 
 /// The cast with its operand as the type that [`wanted_floats`] said, or that alone where nothing is left to cast.

@@ -1,4 +1,4 @@
-//! A decimal as the float nearest to it, alone and inside lists, structs and maps.
+//! A decimal as the float nearest to it, alone and inside lists, structs, maps and dictionaries.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -67,9 +67,25 @@ pub fn scalar_nearest(value: &ScalarValue, to: &DataType) -> Result<ScalarValue>
 
 /// The type `from` with floats in the places of those decimals that are such in `to`; None if there are none.
 pub fn with_floats(from: &DataType, to: &DataType) -> Option<DataType> {
-    if from.is_decimal() {
-        return matches!(to, DataType::Float32 | DataType::Float64).then(|| to.clone());
+    use DataType::{Dictionary, FixedSizeList, Float32, Float64, RunEndEncoded};
+    match (from, to) {
+        (Dictionary(keys, values), _) => Some(Dictionary(keys.clone(), Box::new(with_floats(values, to)?))),
+        (RunEndEncoded(ends, values), _) => {
+            let inner = with_floats(values.data_type(), to)?;
+            Some(RunEndEncoded(Arc::clone(ends), Arc::new(values.as_ref().clone().with_data_type(inner))))
+        }
+        (_, Dictionary(_, values)) => with_floats(from, values),
+        (_, RunEndEncoded(_, values)) => with_floats(from, values.data_type()),
+        // One value becomes a list of it, and a list of one that value.
+        _ if to.is_list() && !from.is_list() => with_floats(from, fields_of(to).first()?.data_type()),
+        (FixedSizeList(item, 1), _) if !to.is_list() => Some(with_field(from, 0, with_floats(item.data_type(), to)?)),
+        _ if from.is_decimal() => matches!(to, Float32 | Float64).then(|| to.clone()),
+        _ => with_floats_inside(from, to),
     }
+}
+
+/// [`with_floats`] of types with fields.
+fn with_floats_inside(from: &DataType, to: &DataType) -> Option<DataType> {
     let (fields, wanted) = (fields_of(from), fields_of(to));
     let is_struct = matches!(from, DataType::Struct(_));
     // As casts bring them together: structs by name.
@@ -95,12 +111,21 @@ pub fn converted(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowE
         DataType::Decimal256(_, scale) => floats::<Decimal256Type>(array, *scale, wanted),
         _ => {
             let data = array.to_data();
-            let inner = data.child_data().iter().zip(fields_of(wanted));
-            let inner = inner.map(|(data, field)| Ok(converted(&make_array(data.clone()), field.data_type())?.to_data()));
+            let inner = data.child_data().iter().zip(inner_types(wanted));
+            let inner = inner.map(|(data, wanted)| Ok(converted(&make_array(data.clone()), wanted)?.to_data()));
             let inner = inner.collect::<Result<Vec<_>, ArrowError>>()?;
             make_array(data.into_builder().data_type(wanted.clone()).child_data(inner).build()?)
         }
     })
+}
+
+/// What the arrays inside of one of this type are of.
+fn inner_types(data_type: &DataType) -> Vec<&DataType> {
+    match data_type {
+        DataType::Dictionary(_, values) => vec![values],
+        DataType::RunEndEncoded(ends, values) => vec![ends.data_type(), values.data_type()],
+        _ => fields_of(data_type).iter().map(|field| field.data_type()).collect(),
+    }
 }
 
 fn floats<D: DecimalType>(array: &ArrayRef, scale: i8, wanted: &DataType) -> ArrayRef

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
@@ -16,9 +17,18 @@ use crate::kernels::arrays::{EXTENSION_METADATA, EXTENSION_NAME};
 use crate::sql::column_type_name;
 
 pub fn nearest_floats(source: Expr, wanted: DataType) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(function_to(wanted), vec![source]))
+}
+
+/// The same where no rule on logical plans sees the cast.
+pub fn nearest_floats_in_plan(source: Arc<dyn PhysicalExpr>, wanted: DataType, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
+    let call = ScalarFunctionExpr::try_new(function_to(wanted), vec![source], schema, Arc::new(ConfigOptions::default()))?;
+    Ok(Arc::new(call))
+}
+
+fn function_to(wanted: DataType) -> Arc<ScalarUDF> {
     let field = Arc::new(Field::new("nearest_floats", wanted, true));
-    let function = NearestFloats { field, signature: Signature::any(1, Volatility::Immutable) };
-    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), vec![source]))
+    Arc::new(ScalarUDF::from(NearestFloats { field, signature: Signature::any(1, Volatility::Immutable) }))
 }
 
 pub fn is_nearest_floats(function: &ScalarUDF) -> bool {

@@ -3,13 +3,15 @@
 //! `1.5` is a decimal, so that a DOUBLE that is written with all its digits comes through here; it must be the same DOUBLE.
 //!
 //! - [`convert`] — arrays and values; [`function`] the same as a function
-//! - [`casts`] — the expressions that are changed, and [`rule`] where in plans they are
+//! - [`casts`] — the expressions that are changed, and [`rule`] where in plans they are; [`files`] those that readers make
 
 mod casts;
 mod convert;
+mod files;
 mod function;
 mod rule;
 
-pub use convert::{cast_nearest, nearest_f32, nearest_f64, scalar_nearest};
+pub use convert::{cast_nearest, nearest_f32, nearest_f64, scalar_nearest, with_floats};
+pub use files::NearestFloatsOfFiles;
 pub use function::{cast_operand, is_nearest_floats, nearest_of};
 pub use rule::{NearestFloatsOfSubqueries, with_nearest_floats};

@@ -28,15 +28,14 @@ impl OptimizerRule for NearestFloatsOfSubqueries {
 }
 
 /// One node. A filter that names columns of an outer query keeps its casts of columns for now, as does what is selected above it:
-/// DataFusion makes joins only of conditions on columns and casts of columns, and takes those of one look for one. Grouping sets
-/// keep theirs: a part that is given its name back is no part of them any more.
+/// DataFusion makes joins only of conditions on columns and casts of columns, and takes those of one look for one.
 pub fn with_nearest_floats(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let mut may_have = false;
     plan.apply_expressions(|expr| {
         may_have = may_have || expr.exists(|part| Ok(may_want_floats(part)))?;
         Ok(if may_have { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
-    if !may_have || has_grouping_sets(&plan) {
+    if !may_have {
         return Ok(Transformed::no(plan));
     }
     let is_correlated = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Projection(_)) && !plan.all_out_ref_exprs().is_empty();
@@ -45,18 +44,19 @@ pub fn with_nearest_floats(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>
         schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
     }
     let names = NamePreserver::new(&plan);
-    plan.map_expressions(|expr| {
+    let mut under_its_name = |expr: Expr| {
         let name = names.save(&expr);
         let made = expr.transform_up(|expr| match is_correlated && may_want_floats(&expr) && expr.any_column_refs() {
             true => Ok(Transformed::no(expr)),
             false => nearest(expr, &schema),
         })?;
         Ok(if made.transformed { made.update_data(|expr| name.restore(expr)) } else { made })
+    };
+    plan.map_expressions(|expr| match expr {
+        // Columns are made of the parts: a set that is given a name is none any more.
+        Expr::GroupingSet(_) => expr.map_children(&mut under_its_name),
+        _ => under_its_name(expr),
     })
-}
-
-fn has_grouping_sets(plan: &LogicalPlan) -> bool {
-    matches!(plan, LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_))))
 }
 
 fn nearest(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {

@@ -11,6 +11,7 @@ use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use super::edges::Edges;
 use crate::kernels::arrays::refused;
 use crate::kernels::numeric::histogram::{Bins, Counter};
+use crate::kernels::words::counted;
 
 /// Batches below this are counted one value after the other.
 const LARGE_ROWS: usize = 1024;
@@ -224,6 +225,6 @@ fn edges_of(edges: &Edges, lists: usize) -> Result<ArrayRef> {
 }
 
 fn too_many(groups: usize, bins: usize) -> datafusion::common::DataFusionError {
-    let message = format!("histogram of {groups} groups with {bins} bins each is more than one result can hold");
+    let message = format!("histogram of {} with {} each is more than one result can hold", counted(groups, "group"), counted(bins, "bin"));
     refused(message, Some("group by fewer values, or count in fewer bins"))
 }

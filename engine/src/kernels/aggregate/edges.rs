@@ -9,7 +9,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use super::constants::Argument;
 use super::histogram::NAME;
 use crate::kernels::arrays::{Vectors, refused};
-use crate::kernels::numeric::histogram::Bins;
+use crate::kernels::numeric::histogram::{Bins, EdgesError};
 
 #[derive(Debug, Clone)]
 pub struct Edges {
@@ -81,11 +81,23 @@ impl Edges {
             Some(bins) if bins.edges() == edges => Ok(()),
             Some(_) => Err(refused("the edges of histogram are to be the same for all rows, and differ between two rows", None)),
             None => {
-                let hint = "array_agg(DISTINCT edge ORDER BY edge) makes increasing edges of a column";
-                let bins = Bins::new(edges).map_err(|error| refused(format!("histogram: {error}"), Some(hint)))?;
+                let bins = Bins::new(edges).map_err(|error| refused(format!("histogram: {error}"), Some(hint_for(&error))))?;
                 self.known = Some(Arc::new(bins));
                 Ok(())
             }
         }
+    }
+}
+
+/// Whole numbers from here on are not all different as DOUBLE.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
+fn hint_for(error: &EdgesError) -> &'static str {
+    match error {
+        EdgesError::NotIncreasing { before, after, .. } if before == after && after.abs() >= WHOLE_MAX => {
+            "values and edges are counted as DOUBLE, in which whole numbers beyond 9007199254740992 (2^53) are rounded: \
+             subtract the first edge from both, histogram(x - first, [0, 1, …])"
+        }
+        _ => "array_agg(DISTINCT edge ORDER BY edge) makes increasing edges of a column",
     }
 }

@@ -11,8 +11,10 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Docu
 use super::counts::{Counts, GroupedCounts};
 use super::edges::Edges;
 use super::{documented, refuse_distinct};
-use crate::kernels::arrays::refused;
-use crate::kernels::scalar::types::{arguments, as_number_type, as_vector_type, check_number_type, check_vector_type};
+use crate::kernels::arrays::{Vectors, refused};
+use crate::kernels::scalar::types::{as_number_type, as_vector_type, check_number_type};
+use crate::kernels::words::counted;
+use crate::sql::declared_name;
 
 pub const NAME: &str = "histogram";
 
@@ -61,11 +63,14 @@ impl AggregateUDFImpl for Histogram {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         let [x, edges] = types else {
-            let message = format!("histogram takes a number and a list of edges, and was given {}", arguments(types.len()));
+            let message = format!("histogram takes a number and a list of edges, and was given {}", counted(types.len(), "argument"));
             return Err(refused(message, None));
         };
         check_number_type(NAME, "the first argument", x)?;
-        check_vector_type(NAME, edges)?;
+        if !matches!(Vectors::element(edges), Some(DataType::Float64 | DataType::Float32)) {
+            let message = format!("the edges of {NAME} are a list of numbers, and not {}", declared_name(edges));
+            return Err(refused(message, Some("write them as [0, 1, 2], or array_agg(edge ORDER BY edge) of a column")));
+        }
         Ok(list_of(DataType::Int64))
     }
 

@@ -17,7 +17,8 @@ use super::fractions::Fractions;
 use super::ranked::Ranked;
 use super::values::{GroupedValues, Values};
 use crate::kernels::arrays::{Vectors, refused};
-use crate::kernels::scalar::types::{arguments, as_number_type, check_number_type};
+use crate::kernels::scalar::types::{as_number_type, check_number_type};
+use crate::kernels::words::counted;
 use crate::sql::declared_name;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -137,7 +138,7 @@ impl AggregateUDFImpl for Quantile {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         let name = self.name();
         let [x, q] = types else {
-            let message = format!("{name} takes values and a fraction, and was given {}", arguments(types.len()));
+            let message = format!("{name} takes values and a fraction, and was given {}", counted(types.len(), "argument"));
             return Err(refused(message, Some("0.5 is the fraction of the median")));
         };
         match self.kind {

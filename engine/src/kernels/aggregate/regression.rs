@@ -8,17 +8,21 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, Signature, Volatility};
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_expr::expressions::Column;
 
 use super::summary::{Summing, double, list_of_doubles, state_types};
 use super::{documented, refuse_distinct};
+use crate::cancel::StoppableExpr;
 use crate::functions::cast_operand;
 use crate::kernels::arrays::{Vectors, refused};
 use crate::kernels::numeric::regression::{Regression, RegressionError};
-use crate::kernels::scalar::types::{arguments, as_number_type, as_vector_type, check_number_type, check_vector_type};
+use crate::kernels::scalar::types::{as_number_type, as_vector_type, check_number_type, check_vector_type};
+use crate::kernels::words::counted;
 
 const NAME: &str = "linear_regression";
+/// So DataFusion calls what several expressions have in common, and is computed once.
+const COMMON_EXPRESSION: &str = "__common_expr";
 
 pub fn linear_regression() -> AggregateUDF {
     let documentation = documented(
@@ -67,8 +71,8 @@ impl AggregateUDFImpl for LinearRegression {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
             [] | [_] => {
-                let message = format!("{NAME} takes a number and those that explain it, and was given {}", arguments(types.len()));
-                return Err(refused(message, None));
+                let given = counted(types.len(), "argument");
+                return Err(refused(format!("{NAME} takes a number and those that explain it, and was given {given}"), None));
             }
             [y, vector] if Vectors::element(vector).is_some() => {
                 check_number_type(NAME, "the first argument", y)?;
@@ -96,44 +100,68 @@ impl AggregateUDFImpl for LinearRegression {
 }
 
 /// How the columns that explain are called in messages.
-enum Explaining {
-    Columns(Vec<String>),
-    ElementsOf(String),
+struct Explaining {
+    names: Vec<String>,
+    /// Elements without a name are of it.
+    vector: String,
 }
 
 impl Explaining {
     fn of(args: &AccumulatorArgs<'_>) -> Explaining {
-        let named = |(at, expression)| name_of(expression).unwrap_or_else(|| format!("x{}", at + 1));
-        let mut names = args.exprs.iter().skip(1).enumerate().map(named).collect::<Vec<_>>();
-        match args.expr_fields.last().is_some_and(|field| Vectors::element(field.data_type()).is_some()) {
-            true => Explaining::ElementsOf(names.pop().unwrap_or_default()),
-            false => Explaining::Columns(names),
-        }
+        let is_vector = args.expr_fields.last().is_some_and(|field| Vectors::element(field.data_type()).is_some());
+        let (Some(vector), true) = (args.exprs.last(), is_vector) else {
+            // The first argument is what they explain.
+            let named = |(at, expression)| name_of(expression).unwrap_or_else(|| format!("its argument {}", at + 2));
+            let names = args.exprs.iter().skip(1).enumerate().map(named).collect();
+            return Explaining { names, vector: String::new() };
+        };
+        let vector_name = name_of(vector).unwrap_or_else(|| "the vector".to_string());
+        let named = |(at, element)| name_of(element).unwrap_or_else(|| element_of(&vector_name, at));
+        Explaining { names: elements(vector).iter().enumerate().map(named).collect(), vector: vector_name }
     }
 
     fn name(&self, column: usize) -> String {
-        match self {
-            Explaining::Columns(names) => format!("\"{}\"", names.get(column).map_or("x", String::as_str)),
-            Explaining::ElementsOf(vector) => format!("element {} of \"{vector}\"", column + 1),
-        }
+        self.names.get(column).cloned().unwrap_or_else(|| element_of(&self.vector, column))
     }
 }
 
+fn element_of(vector: &str, at: usize) -> String {
+    format!("element {} of {vector}", at + 1)
+}
+
+/// The name of a column, and of what is cast of one. Those that planners give are nobody's.
 fn name_of(expression: &Arc<dyn PhysicalExpr>) -> Option<String> {
-    if let Some(operand) = cast_operand(expression) {
-        return name_of(operand);
+    let column = bare(expression).downcast_ref::<Column>()?;
+    (!column.name().starts_with(COMMON_EXPRESSION)).then(|| format!("\"{}\"", column.name()))
+}
+
+/// What is written in a list, `[a, b]`; nothing of another vector.
+fn elements(vector: &Arc<dyn PhysicalExpr>) -> &[Arc<dyn PhysicalExpr>] {
+    match bare(vector).downcast_ref::<ScalarFunctionExpr>() {
+        Some(call) if call.fun().name() == "make_array" => call.args(),
+        _ => &[],
     }
-    expression.downcast_ref::<Column>().map(|column| column.name().to_string())
+}
+
+/// What an expression is of that only casts it, or only asks whether the query goes on.
+fn bare(expression: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExpr> {
+    let watched = || expression.is::<StoppableExpr>().then(|| expression.children().into_iter().next()).flatten();
+    match cast_operand(expression).or_else(watched) {
+        Some(operand) => bare(operand),
+        None => expression,
+    }
 }
 
 fn fitted(known: Option<&Regression>, columns: &Explaining) -> Result<ScalarValue> {
     let fields = result_fields();
     let Some(known) = known.filter(|known| known.rows() > 0) else { return ScalarValue::try_from(&DataType::Struct(fields)) };
     let fit = known.fit().map_err(|error| match error {
-        RegressionError::TooFewRows { found, needed } => refused(
-            format!("{NAME} of {found} rows: they do not determine {needed} coefficients"),
-            Some("leave groups of few rows out, or explain by fewer columns"),
-        ),
+        RegressionError::TooFewRows { found, needed } => {
+            let they_do = if found == 1 { "it does" } else { "they do" };
+            let rows = counted(usize::try_from(found).unwrap_or(usize::MAX), "row");
+            let hint = "leave groups of few rows out, or explain by fewer columns";
+            refused(format!("{NAME} of {rows}: {they_do} not determine {needed} coefficients"), Some(hint))
+        }
         RegressionError::Singular { column, is_constant: true } => refused(
             format!("{NAME}: {} is constant, and so is the intercept", columns.name(column)),
             Some("leave it out"),

@@ -14,6 +14,7 @@ use crate::error::EngineError;
 use crate::kernels::arrays::{Vectors, refused};
 use crate::kernels::numeric::moments::Moments;
 use crate::kernels::numeric::regression::Regression;
+use crate::kernels::words::counted;
 
 /// What is known of rows of `width` numbers each.
 pub trait Summary: Send + Sync + Sized + 'static {
@@ -94,8 +95,8 @@ impl<S: Summary, F> Summing<S, F> {
             true => Ok(summary),
             false => {
                 let (one, other) = (*known - usize::from(S::IS_EXPLAINED), width - usize::from(S::IS_EXPLAINED));
-                let message = format!("{} takes vectors of one length, and these have {one} and {other} elements", self.function);
-                Err(refused(message, None))
+                let other = counted(other, "element");
+                Err(refused(format!("{} takes vectors of one length, and these have {one} and {other}", self.function), None))
             }
         }
     }

@@ -3,13 +3,14 @@
 use std::fmt;
 
 use arrow::datatypes::DataType;
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::Expr;
 
 use super::KMEANS;
 use crate::error::{EngineError, nearest};
 use crate::functions::scalar_nearest;
 use crate::kernels::arrays::matrix_of_scalar;
+use crate::kernels::words::{constant_hint, counted, described, described_value};
 
 /// With a tolerance alone, so many iterations are made at most.
 pub const ITERATIONS_MAX: usize = 1_000;
@@ -51,14 +52,33 @@ impl Arguments {
     /// Of all arguments behind the name of the table.
     pub fn of(arguments: &[Expr]) -> Result<Arguments> {
         let mut found = Found::default();
-        for argument in arguments {
+        for (at, argument) in arguments.iter().enumerate() {
             let Expr::Literal(value, _) = argument else {
-                return Err(wrong(format!("{KMEANS} takes constants, and {argument} is none"), Some(USAGE)));
+                // The first is the table.
+                return Err(no_constant(&format!("argument {}", at + 2), argument));
             };
             found.take(value)?;
         }
         found.finished()
     }
+}
+
+fn no_constant(which: &str, argument: &Expr) -> DataFusionError {
+    if let Expr::ScalarFunction(call) = argument
+        && let Some((name, value)) = named_value(&call.args).filter(|_| call.name() == "named_struct")
+    {
+        return no_constant(&format!("argument {name}"), value);
+    }
+    let message = format!("{KMEANS} takes constants, and its {which} is {}", described(argument));
+    wrong(message, Some(constant_hint(argument)))
+}
+
+/// Arguments with names come as one struct: the first of its values that is no constant.
+fn named_value(fields: &[Expr]) -> Option<(&str, &Expr)> {
+    fields.chunks_exact(2).find_map(|field| match field {
+        [Expr::Literal(name, _), value] if !matches!(value, Expr::Literal(..)) => Some((name.try_as_str()??, value)),
+        _ => None,
+    })
 }
 
 const USAGE: &str = "kmeans('table', 'column', …, k => 20, iterations => 10), or tolerance => 1e-4 for the iterations; init and seed may follow";
@@ -86,7 +106,8 @@ impl Found {
             return Ok(());
         }
         if self.is_named {
-            return Err(wrong(format!("{KMEANS} has {value} behind arguments with names"), Some("put arguments without a name first")));
+            let message = format!("{KMEANS} has {} behind arguments with names", described_value(value));
+            return Err(wrong(message, Some("put arguments without a name first")));
         }
         if let (0, Some(Some(column))) = (self.places, value.try_as_str()) {
             self.columns.push(column.to_string());
@@ -100,7 +121,7 @@ impl Found {
             2 => "tolerance",
             3 => "init",
             4 => "seed",
-            _ => return Err(wrong(format!("{KMEANS} has an argument too many: {value}"), Some(USAGE))),
+            _ => return Err(wrong(format!("{KMEANS} has an argument too many: {}", described_value(value)), Some(USAGE))),
         };
         self.set(name, value)
     }
@@ -131,7 +152,8 @@ impl Found {
         };
         let k = match (self.k, given) {
             (Some(k), Some(given)) if k != given => {
-                return Err(wrong(format!("k is {k}, and init has {given} centroids"), Some("give as many centroids as k says, or leave k out")));
+                let hint = "give as many centroids as k says, or leave k out";
+                return Err(wrong(format!("k of {KMEANS} is {k}, and init has {}", counted(given, "centroid")), Some(hint)));
             }
             (k, given) => k.or(given).ok_or_else(|| wrong(format!("{KMEANS} lacks k, the number of clusters"), Some(USAGE)))?,
         };
@@ -159,7 +181,7 @@ fn integer(name: &str, value: &ScalarValue) -> Result<i64> {
     let number = value.data_type().is_integer().then(|| value.cast_to(&DataType::Int64)).transpose()?;
     match number {
         Some(ScalarValue::Int64(Some(number))) => Ok(number),
-        _ => Err(wrong(format!("{name} of {KMEANS} is to be a whole number, and not {value}"), None)),
+        _ => Err(wrong(format!("{name} of {KMEANS} is to be a whole number, and not {}", described_value(value)), Some(USAGE))),
     }
 }
 
@@ -173,7 +195,10 @@ fn tolerance(value: &ScalarValue) -> Result<f64> {
     let number = value.data_type().is_numeric().then(|| scalar_nearest(value, &DataType::Float64)).transpose()?;
     match number {
         Some(ScalarValue::Float64(Some(number))) if number >= 0.0 => Ok(number),
-        _ => Err(wrong(format!("tolerance of {KMEANS} is to be a distance, a number of at least 0, and not {value}"), None)),
+        _ => {
+            let found = described_value(value);
+            Err(wrong(format!("tolerance of {KMEANS} is to be a distance, a number of at least 0, and not {found}"), Some(USAGE)))
+        }
     }
 }
 
@@ -185,7 +210,7 @@ fn init(value: &ScalarValue) -> Result<Init> {
         _ => {}
     }
     if !matches!(value.data_type(), DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..)) {
-        return Err(wrong(format!("init of {KMEANS} cannot be {value}"), Some(HINT)));
+        return Err(wrong(format!("init of {KMEANS} cannot be {}", described_value(value)), Some(HINT)));
     }
     let (values, _, width) = matrix_of_scalar(value, KMEANS)?;
     match values.iter().find(|number| !number.is_finite()) {
@@ -194,13 +219,13 @@ fn init(value: &ScalarValue) -> Result<Init> {
     }
 }
 
-pub fn wrong(message: String, hint: Option<&str>) -> datafusion::common::DataFusionError {
+pub fn wrong(message: String, hint: Option<&str>) -> DataFusionError {
     EngineError::Sql { message, position: None, hint: hint.map(str::to_string) }.into()
 }
 
 #[cfg(test)]
 mod tests {
-    use datafusion::prelude::lit;
+    use datafusion::prelude::{ident, lit, placeholder};
 
     use super::*;
 
@@ -229,8 +254,13 @@ mod tests {
             (vec![lit("x")], "kmeans lacks k, the number of clusters"),
             (vec![lit("x"), lit(3)], "kmeans is not told when to end"),
             (vec![lit("x"), lit("x"), lit(3), lit(1)], "kmeans names the column \"x\" twice"),
-            (vec![lit("x"), lit(3), lit(1), lit("forgy")], "init of kmeans cannot be forgy"),
+            (vec![lit("x"), lit(3), lit(1), lit("forgy")], "init of kmeans cannot be the text 'forgy'"),
             (vec![lit("x"), lit(3), lit(1), lit("random"), lit(1), lit(2)], "kmeans has an argument too many: 2"),
+            (vec![lit("x"), lit(3), lit("ten")], "tolerance of kmeans is to be a distance, a number of at least 0, and not the text 'ten'"),
+            (vec![lit("x"), lit(ScalarValue::Int64(None))], "k of kmeans is to be a whole number, and not NULL"),
+            (vec![lit("x"), ident("three")], "kmeans takes constants, and its argument 3 is the name three without quotes"),
+            (vec![lit("x"), placeholder("$2")], "kmeans takes constants, and its argument 3 is the parameter $2, which has no value here"),
+            (vec![lit("x"), lit(3) + ident("y")], "kmeans takes constants, and its argument 3 is an expression"),
         ] {
             assert_eq!(message(&arguments), said);
         }

@@ -3,17 +3,15 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array};
-use arrow::datatypes::{ArrowNativeType, DataType};
+use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, DocSection, Documentation, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
-use super::listed::{Listed, as_argument_types, check_argument_types, different_widths};
-use crate::kernels::arrays::{Vectors, VectorsOf};
+use super::dense::for_each_dense;
+use super::listed::{Listed, as_argument_types, check_argument_types};
 use crate::kernels::numeric::clusters::Centroids;
 
 pub const NAME: &str = "kmeans_assign";
-/// Numbers that are copied at once, where vectors are not read where they lie.
-const TILE_NUMBERS: usize = 1 << 15;
 
 /// From 0, in the order of the list; the first of those that are as near. NULL if the vector, an element of it or the list is NULL, or
 /// an element NaN: nothing is nearest to that.
@@ -92,33 +90,10 @@ fn nearest_of_each(vectors: &ArrayRef, lists: &ArrayRef) -> Result<Int64Array> {
 
 fn nearest_of_all(vectors: &ArrayRef, centroids: &Centroids) -> Result<Int64Array> {
     let mut nearest = vec![None; vectors.len()];
-    match Vectors::of(vectors.as_ref(), NAME)? {
-        Vectors::F64(rows) => match rows.dense().filter(|(_, width)| *width == centroids.d()) {
-            Some((values, _)) => assign(values, centroids, |row, cluster| nearest[row] = cluster),
-            None => assign_copied(rows, centroids, &mut nearest)?,
-        },
-        Vectors::F32(rows) => assign_copied(rows, centroids, &mut nearest)?,
-    }
+    for_each_dense(vectors.as_ref(), centroids.d(), NAME, |points, rows| {
+        assign(points, centroids, |at, cluster| nearest[rows.map_or(at, |rows| rows[at])] = cluster);
+    })?;
     Ok(nearest.into())
-}
-
-fn assign_copied<T: ArrowNativeType + Into<f64>>(rows: VectorsOf<'_, T>, centroids: &Centroids, nearest: &mut [Option<i64>]) -> Result<()> {
-    let (mut tile, mut places) = (Vec::new(), Vec::new());
-    for row in 0..rows.len() {
-        let Some(vector) = rows.row(row) else { continue };
-        if vector.len() != centroids.d() {
-            return Err(different_widths(NAME, centroids.d(), vector.len()));
-        }
-        tile.extend(vector.iter().map(|number| -> f64 { (*number).into() }));
-        places.push(row);
-        if tile.len() >= TILE_NUMBERS {
-            assign(&tile, centroids, |at, cluster| nearest[places[at]] = cluster);
-            tile.clear();
-            places.clear();
-        }
-    }
-    assign(&tile, centroids, |at, cluster| nearest[places[at]] = cluster);
-    Ok(())
 }
 
 fn assign(points: &[f64], centroids: &Centroids, mut found: impl FnMut(usize, Option<i64>)) {

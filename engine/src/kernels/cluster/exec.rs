@@ -28,6 +28,7 @@ use crate::kernels::arrays::refused;
 use crate::kernels::gather::gathered;
 use crate::kernels::precopy::{Input, Precopy, is_staged, limit_bytes};
 use crate::kernels::threads::{Stop, in_background};
+use crate::kernels::words::counted;
 use crate::report::ReportCollector;
 use crate::switches::switches;
 
@@ -214,7 +215,7 @@ impl Run {
         match points.rows() {
             0 => Err(refused(format!("{KMEANS} finds no rows: there is none, or each has a NULL"), None)),
             rows if rows < k => {
-                let message = format!("{KMEANS} cannot make {k} clusters of {rows} rows");
+                let message = format!("{KMEANS} cannot make {} of {}", counted(k, "cluster"), counted(rows, "row"));
                 Err(refused(message, Some("rows with a NULL do not count; k is at most the number of the others")))
             }
             _ => Ok(()),

@@ -9,6 +9,7 @@ use datafusion::common::Result;
 use crate::kernels::arrays::{matrix_of_lists, refused};
 use crate::kernels::numeric::clusters::Centroids;
 use crate::kernels::scalar::types::{as_vector_type, check_vector_type};
+use crate::kernels::words::counted;
 use crate::sql::declared_name;
 
 /// The last ones that were read, for a function.
@@ -58,7 +59,7 @@ pub fn as_argument_types(found: &[DataType]) -> Vec<DataType> {
 
 pub fn check_argument_types(function: &str, found: &[DataType]) -> Result<()> {
     let [vector, centroids] = found else {
-        let message = format!("{function} takes a vector and a list of centroids, and was given {} arguments", found.len());
+        let message = format!("{function} takes a vector and a list of centroids, and was given {}", counted(found.len(), "argument"));
         return Err(refused(message, None));
     };
     check_vector_type(function, vector)?;
@@ -90,5 +91,5 @@ fn check_centroids_type(function: &str, found: &DataType) -> Result<()> {
 }
 
 pub fn different_widths(function: &str, centroids: usize, point: usize) -> datafusion::common::DataFusionError {
-    refused(format!("{function} was given centroids of {centroids} numbers and a vector of {point}"), None)
+    refused(format!("{function} was given centroids of {} and a vector of {point}", counted(centroids, "number")), None)
 }

@@ -16,6 +16,7 @@ use super::points::Points;
 use crate::kernels::arrays::refused;
 use crate::kernels::numeric::clusters::{Centroids, Step};
 use crate::kernels::threads::{Stop, for_each};
+use crate::kernels::words::{counted, have};
 
 /// Sums are kept apart for so many groups of points, so that threads share the work evenly.
 const GROUPS_MAX: usize = 64;
@@ -121,7 +122,7 @@ pub fn not_finite(points: &Points, threads: usize, stop: &Stop) -> DataFusionErr
             Some("divide them by a number in a view: CREATE VIEW v AS SELECT x / 1e100 AS x FROM …"),
         ),
         Ok(rows) => refused(
-            format!("{KMEANS} takes finite numbers, and {rows} of {} rows have NaN or infinity", points.rows()),
+            format!("{KMEANS} takes finite numbers, and {rows} of {} {} NaN or infinity", counted(points.rows(), "row"), have(rows)),
             Some("leave these rows out with a view: CREATE VIEW v AS SELECT … WHERE …"),
         ),
     }

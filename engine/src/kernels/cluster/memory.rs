@@ -8,6 +8,7 @@ use super::lloyd::groups;
 use super::points::{Points, TILE_NUMBERS};
 use crate::kernels::arrays::refused;
 use crate::kernels::numeric::centroids;
+use crate::kernels::words::counted;
 
 /// Of one point among those that k-means++ has chosen, or `init => 'random'`.
 const CHOSEN_BYTES: usize = 64;
@@ -65,5 +66,5 @@ impl Need {
 }
 
 fn too_many(k: usize, width: usize) -> datafusion::common::DataFusionError {
-    refused(format!("{KMEANS} cannot hold {k} centroids of {width} numbers"), None)
+    refused(format!("{KMEANS} cannot hold {} of {}", counted(k, "centroid"), counted(width, "number")), None)
 }

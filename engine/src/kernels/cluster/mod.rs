@@ -3,10 +3,11 @@
 //! - `arguments`: what people write between the parentheses; `table` the function and its table, `exec` the operator in the plan
 //! - `points`: the rows of the input where they lie, read as DOUBLE a piece at a time
 //! - `start`: the first centroids; `lloyd`: one pass for each iteration; `rows` the result; `memory` what all of them take
-//! - `assign` and `step`: one iteration in plain SQL, also in parts on several nodes; `listed` their centroids
+//! - `assign` and `step`: one iteration in plain SQL, also in parts on several nodes; `listed` their centroids, `dense` their vectors
 
 mod arguments;
 mod assign;
+mod dense;
 mod exec;
 mod listed;
 mod lloyd;
@@ -22,6 +23,8 @@ use std::sync::Arc;
 
 use datafusion::catalog::TableFunctionImpl;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+
+pub(crate) use rows::schema as kmeans_schema;
 
 /// The name of the table function, in errors too.
 pub(crate) const KMEANS: &str = "kmeans";

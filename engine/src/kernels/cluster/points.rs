@@ -13,6 +13,7 @@ use super::KMEANS;
 use crate::functions::cast_nearest;
 use crate::kernels::arrays::{Vectors, VectorsOf, refused};
 use crate::kernels::threads::{Stop, for_each};
+use crate::kernels::words::counted;
 use crate::memory::COLUMN_BYTES;
 
 /// Numbers of a piece at most, and rows.
@@ -90,7 +91,8 @@ impl Points {
     /// Of all points as DOUBLE.
     pub fn size_bytes(&self) -> Result<usize> {
         let bytes = self.rows.checked_mul(self.width).and_then(|numbers| numbers.checked_mul(size_of::<f64>()));
-        bytes.ok_or_else(|| refused(format!("{KMEANS} cannot hold {} points of {} numbers", self.rows, self.width), None))
+        let (points, numbers) = (counted(self.rows, "point"), counted(self.width, "number"));
+        bytes.ok_or_else(|| refused(format!("{KMEANS} cannot hold {points} of {numbers}"), None))
     }
 
     /// Whether all of them are read where they lie.
@@ -236,7 +238,7 @@ fn check_width<T: ArrowNativeType>(rows: VectorsOf<'_, T>, width: &mut Option<us
 }
 
 fn different_widths(expected: usize, found: usize) -> DataFusionError {
-    let message = format!("{KMEANS} takes vectors of one length, and finds one of {expected} numbers and one of {found}");
+    let message = format!("{KMEANS} takes vectors of one length, and finds one of {} and one of {found}", counted(expected, "number"));
     refused(message, Some("leave the others out with a view: CREATE VIEW v AS SELECT … WHERE array_length(x) = …"))
 }
 

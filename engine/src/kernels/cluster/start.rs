@@ -11,6 +11,7 @@ use super::random::Random;
 use crate::kernels::arrays::refused;
 use crate::kernels::numeric::vectors::l2_squared;
 use crate::kernels::threads::{Stop, for_each};
+use crate::kernels::words::counted;
 
 /// Points between two looks at whether anybody waits for the result.
 const LOOK_NUMBERS: usize = 1 << 20;
@@ -21,7 +22,8 @@ pub fn first_centroids(points: &Points, arguments: &Arguments, threads: usize, s
     match &arguments.init {
         Init::Given { values, width } if *width == points.width() => Ok(values.clone()),
         Init::Given { width, .. } => {
-            let message = format!("init of {KMEANS} has centroids of {width} numbers, and the points have {}", points.width());
+            let numbers = counted(*width, "number");
+            let message = format!("init of {KMEANS} has centroids of {numbers}, and the points have {}", points.width());
             Err(refused(message, None))
         }
         Init::Random => {

@@ -11,15 +11,16 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, DocSection, Documentation, Signature, Volatility};
 
-use super::listed::{Listed, as_argument_types, check_argument_types, different_widths};
+use super::dense::for_each_dense;
+use super::listed::{Listed, as_argument_types, check_argument_types};
 use super::rows::lists;
 use crate::error::EngineError;
 use crate::kernels::aggregate::Argument;
 use crate::kernels::arrays::{Vectors, VectorsOf, matrix_of_lists, refused};
-use crate::kernels::numeric::clusters::{Centroids, Step};
+use crate::kernels::numeric::clusters::Step;
+use crate::kernels::words::{counted, have};
 
 pub const NAME: &str = "kmeans_step";
-const TILE_NUMBERS: usize = 1 << 15;
 
 /// STRUCT(sums DOUBLE[][], sizes BIGINT[], inertia DOUBLE): for each centroid the sum of the vectors that are nearest to it and their
 /// number, and the sum of all squared distances. A NULL vector, or one with a NULL element, is left out; NaN and infinity are
@@ -165,13 +166,7 @@ impl Accumulator for Summing {
         }
         let Some(centroids) = self.listed.last() else { return Ok(()) };
         let mut step = Step::new(centroids.k(), centroids.d());
-        match Vectors::of(vectors.as_ref(), NAME)? {
-            Vectors::F64(rows) => match rows.dense().filter(|(_, width)| *width == centroids.d()) {
-                Some((points, _)) => step.add(centroids, points),
-                None => add_copied(&mut step, centroids, rows)?,
-            },
-            Vectors::F32(rows) => add_copied(&mut step, centroids, rows)?,
-        }
+        for_each_dense(vectors.as_ref(), centroids.d(), NAME, |points, _| step.add(centroids, points))?;
         if !step.sums.iter().chain(&step.inertias).all(|number| number.is_finite()) {
             return Err(not_finite(vectors)?);
         }
@@ -187,7 +182,8 @@ impl Accumulator for Summing {
             let sums = self.sums.get_or_insert_with(|| Sums::new(k, width));
             if (sums.sizes.len(), sums.width) != (k, width) {
                 let (expected_k, expected) = (sums.sizes.len(), sums.width);
-                let message = format!("{NAME} cannot add sums of {k} centroids of {width} numbers to those of {expected_k} of {expected}");
+                let of = |k, width| format!("{} of {}", counted(k, "centroid"), counted(width, "number"));
+                let message = format!("{NAME} cannot add sums of {} to those of {}", of(k, width), of(expected_k, expected));
                 return Err(refused(message, None));
             }
             let sizes = sizes.as_list::<i32>().value(row);
@@ -221,22 +217,6 @@ impl Accumulator for Summing {
     }
 }
 
-fn add_copied<T: ArrowNativeType + Into<f64>>(step: &mut Step, centroids: &Centroids, rows: VectorsOf<'_, T>) -> Result<()> {
-    let mut tile: Vec<f64> = Vec::new();
-    for vector in (0..rows.len()).filter_map(|row| rows.row(row)) {
-        if vector.len() != centroids.d() {
-            return Err(different_widths(NAME, centroids.d(), vector.len()));
-        }
-        tile.extend(vector.iter().map(|number| -> f64 { (*number).into() }));
-        if tile.len() >= TILE_NUMBERS {
-            step.add(centroids, &tile);
-            tile.clear();
-        }
-    }
-    step.add(centroids, &tile);
-    Ok(())
-}
-
 fn not_finite(vectors: &ArrayRef) -> Result<datafusion::common::DataFusionError> {
     fn count<T: ArrowNativeType + Into<f64>>(rows: VectorsOf<'_, T>) -> usize {
         let is_bad = |row: &[T]| row.iter().any(|number| !Into::<f64>::into(*number).is_finite());
@@ -249,7 +229,7 @@ fn not_finite(vectors: &ArrayRef) -> Result<datafusion::common::DataFusionError>
     Ok(match rows {
         0 => refused(format!("the numbers are too large for {NAME}: squares of their distances are beyond DOUBLE"), None),
         rows => refused(
-            format!("{NAME} takes finite numbers, and {rows} of {} rows have NaN or infinity", vectors.len()),
+            format!("{NAME} takes finite numbers, and {rows} of {} {} NaN or infinity", counted(vectors.len(), "row"), have(rows)),
             Some("leave these rows out with WHERE"),
         ),
     })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, Field, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{DataFusionError, Result};
@@ -18,8 +18,8 @@ use crate::catalog::StoreTable;
 use crate::error::nearest;
 use crate::kernels::arrays::Vectors;
 use crate::kernels::precopy::is_persistent;
-use crate::kernels::table_argument::table_named;
-use crate::sql::declared_name;
+use crate::kernels::table_argument::{table_named, unquoted};
+use crate::sql::{declared_name, quoted};
 
 /// Partitions that a stored table is read in. Fixed, so that the order of its rows, and with it the result, does not depend on
 /// the number of threads.
@@ -30,7 +30,7 @@ pub struct KMeansFunction;
 
 impl TableFunctionImpl for KMeansFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
-        let input = table_named(&args, KMEANS, 0)?;
+        let input = table_named(&args, KMEANS, 0)?.table;
         let arguments = Arguments::of(args.exprs().get(1..).unwrap_or_default())?;
         let schema = input.schema();
         let columns = arguments.columns.iter().map(|name| column_of(&schema, name)).collect::<Result<Vec<_>>>()?;
@@ -47,10 +47,13 @@ struct KMeansTable {
     arguments: Arc<Arguments>,
 }
 
-/// As it is written, or in small letters, as a name without quotes means it.
+/// As it is written, or in small letters, as a name without quotes means it, or as what stands between its quotes.
 fn column_of(schema: &SchemaRef, name: &str) -> Result<usize> {
-    let found = schema.index_of(name).or_else(|_| schema.index_of(&name.to_lowercase()));
-    found.map_err(|_| {
+    let inner = unquoted(name);
+    let is_quoted = inner != name;
+    let folded = || if is_quoted { schema.index_of(&inner) } else { schema.index_of(&name.to_lowercase()) };
+    schema.index_of(name).or_else(|_| folded()).map_err(|_| {
+        let name = inner.as_str();
         let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         let hint = match nearest(name, names.iter().copied()) {
             Some(near) => format!("did you mean \"{near}\"?"),
@@ -71,9 +74,20 @@ fn columns_are_a_vector(schema: &SchemaRef, columns: &[usize]) -> Result<bool> {
         };
     }
     match fields.iter().find(|field| !field.data_type().is_numeric()) {
+        Some(field) if Vectors::element(field.data_type()).is_some() => Err(vector_beside(field, &fields)),
         Some(field) => Err(not_numeric(field.name(), field.data_type(), "name one column of vectors, or columns of numbers")),
         None => Ok(false),
     }
+}
+
+fn vector_beside(vector: &Field, fields: &[&Field]) -> DataFusionError {
+    let found = declared_name(vector.data_type());
+    let message = format!("{KMEANS} takes one column of vectors alone, or columns of numbers, and \"{}\" is {found}", vector.name());
+    let Some(beside) = fields.iter().find(|field| field.name() != vector.name()) else { return wrong(message, None) };
+    let joined = if Vectors::element(beside.data_type()).is_some() { "array_concat" } else { "array_append" };
+    let (name, other) = (quoted(vector.name()), quoted(beside.name()));
+    let hint = format!("name one column alone, or make one vector of both in a view: {joined}({name}, {other})");
+    wrong(format!("{message} beside \"{}\"", beside.name()), Some(&hint))
 }
 
 fn not_numeric(name: &str, found: &DataType, hint: &str) -> DataFusionError {

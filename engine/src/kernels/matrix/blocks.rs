@@ -5,13 +5,16 @@ use std::fmt;
 use arrow::array::{Array, AsArray, FixedSizeListArray, Int64Array, RecordBatch};
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::Int64Type;
-use datafusion::common::{Result, internal_err};
+use datafusion::common::{DataFusionError, Result, internal_err};
 
 use super::element::Element;
 use super::layout::Layout;
 use super::padding;
 use crate::kernels::arrays::{refused, shape_text};
 use crate::kernels::threads::{Stop, for_each};
+
+/// What is looked at between two looks at whether anybody waits.
+const PANEL_BYTES: usize = 1 << 20;
 
 /// Where the columns are in an input's batches. A vector has no `j`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -126,24 +129,38 @@ impl<T: Element> Blocks<T> {
         Ok(())
     }
 
-    /// An error if a block has anything beyond a matrix of the shape that is said.
+    /// An error if a block has anything beyond a matrix of this shape, which the layout says, or another matrix that goes with it.
     pub fn check_padding(&self, layout: &Layout, shape: [usize; 2], function: &str, threads: usize, stop: &Stop) -> Result<()> {
-        let inside = |block: &Block| padding::inside(shape, layout.block, block.i, block.j);
-        let last: Vec<usize> = (0..self.list.len()).filter(|at| inside(&self.list[*at]) != layout.block).collect();
-        for_each(threads, stop, last, |at| {
-            let block = &self.list[at];
-            if padding::is_clear(self.values(at), layout.block[1], inside(block)) {
-                return Ok(());
+        let [rows, columns] = layout.block;
+        let inside = |at: usize| padding::inside(shape, layout.block, self.list[at].i, self.list[at].j);
+        let last = (0..self.list.len()).filter(|at| inside(*at) != layout.block);
+        let panel_rows = (PANEL_BYTES / (columns * size_of::<T>())).clamp(1, rows);
+        let panels = last.flat_map(|at| (0..rows).step_by(panel_rows).map(move |first| (at, first)));
+        for_each(threads, stop, panels.collect(), |(at, first)| {
+            let panel = &self.values(at)[first * columns..rows.min(first + panel_rows) * columns];
+            match padding::is_clear(panel, first, columns, inside(at)) {
+                true => Ok(()),
+                false => Err(self.beyond(at, layout, shape, function)),
             }
-            let place = At { block, is_vector: layout.is_vector };
-            let shape = if layout.is_vector { shape[0].to_string() } else { shape_text(&shape) };
-            let what = format!(
-                "{function}: \"{}\" is {shape} in blocks of {}, and its block {place} has elements beyond that which are not 0",
-                layout.name,
-                layout.block_text()
-            );
-            Err(refused(what, Some("set them to 0, or write the matrix anew with the shape that its blocks have")))
         })
+    }
+
+    fn beyond(&self, at: usize, layout: &Layout, shape: [usize; 2], function: &str) -> DataFusionError {
+        let place = At { block: &self.list[at], is_vector: layout.is_vector };
+        let (name, blocks) = (&layout.name, layout.block_text());
+        let shape = if layout.is_vector { shape[0].to_string() } else { shape_text(&shape) };
+        match layout.shape {
+            Some(_) => {
+                let what = format!("\"{name}\" is {shape} in blocks of {blocks}, and its block {place} has elements beyond that which are not 0");
+                let hint = "set them to 0, or write the matrix anew with the shape that its blocks have";
+                refused(format!("{function}: {what}"), Some(hint))
+            }
+            None => {
+                let what = format!("\"{name}\" is {shape} in blocks of {blocks} here, as the other side says");
+                let what = format!("{function}: {what}, and its block {place} has elements beyond that which are not 0");
+                refused(what, Some("set them to 0, or write the other side anew with the shape that these blocks have"))
+            }
+        }
     }
 
     /// By i, then by j.

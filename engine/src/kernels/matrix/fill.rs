@@ -11,7 +11,7 @@ use crate::kernels::threads::Stop;
 /// Bytes that a panel reads or writes, where memory is what takes the time: a fraction of a millisecond.
 const PANEL_BYTES: usize = 1 << 20;
 
-/// Rows and columns of the blocks and of the result, where the inputs say theirs, and what is scaled by.
+/// Rows and columns of the blocks and of the result, where that has such, and what is scaled by.
 #[derive(Debug, Clone, Copy)]
 pub struct Sizes {
     pub a: [usize; 2],

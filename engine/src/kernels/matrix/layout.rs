@@ -6,8 +6,9 @@ use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::Result;
 
 use crate::error::EngineError;
-use crate::kernels::arrays::{shape_of, shape_text, tensor_field};
-use crate::sql::declared_name;
+use crate::kernels::arrays::{Vectors, shape_of, shape_text, tensor_field};
+use crate::kernels::words::counted;
+use crate::sql::{column_type_name, declared_name};
 
 pub const I: &str = "i";
 pub const J: &str = "j";
@@ -37,7 +38,7 @@ impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{}\" is ", self.name)?;
         if let Some(shape) = &self.shape {
-            write!(f, "{} ", shape_text(shape))?;
+            write!(f, "{} ", self.size_text(*shape))?;
         }
         write!(f, "in blocks of {}", self.block_text())
     }
@@ -47,16 +48,18 @@ impl Layout {
     /// Of a table with the columns i, j and block, in any order and no others.
     pub fn of_matrix(schema: &Schema, function: &str, name: &str) -> Result<Layout> {
         let field = columns(schema, function, name, &[I, J, BLOCK], MATRIX_HINT)?;
-        let (element, width) = elements(field, function, name, MATRIX_HINT)?;
+        let (element, width) = elements(field, function, name, "TENSOR(DOUBLE, rows, columns)", MATRIX_HINT)?;
         let block = match shape_of(field).as_deref() {
             Some([rows, columns]) => [*rows, *columns],
             Some(shape) => {
-                let what = format!("the blocks of \"{name}\" have {} dimensions, and those of a matrix have 2", shape.len());
+                let found = counted(shape.len(), "dimension");
+                let what = format!("the blocks of \"{name}\" have {found}, and those of a matrix have 2");
                 return Err(refused(function, what, MATRIX_HINT));
             }
             None => {
-                let what = format!("the column block of \"{name}\" is {}, which says nothing of rows and columns", declared_name(field.data_type()));
-                return Err(refused(function, what, MATRIX_HINT));
+                let what = format!("the column block of \"{name}\" is {}, which says nothing of rows and columns", column_type_name(field));
+                let hint = "say them in a view: CAST(block AS TENSOR(DOUBLE, rows, columns)) AS block";
+                return Err(refused(function, what, hint));
             }
         };
         if width == 0 {
@@ -69,9 +72,9 @@ impl Layout {
     /// Of a table with the columns i and block, in any order and no others.
     pub fn of_vector(schema: &Schema, function: &str, name: &str) -> Result<Layout> {
         let field = columns(schema, function, name, &[I, BLOCK], VECTOR_HINT)?;
-        let (element, width) = elements(field, function, name, VECTOR_HINT)?;
+        let (element, width) = elements(field, function, name, "DOUBLE[n]", VECTOR_HINT)?;
         if width == 0 || shape_of(field).is_some_and(|shape| shape.iter().filter(|size| **size != 1).count() > 1) {
-            let what = format!("the column block of \"{name}\" is {} and no vector", declared_name(field.data_type()));
+            let what = format!("the column block of \"{name}\" is {} and no vector", column_type_name(field));
             return Err(refused(function, what, VECTOR_HINT));
         }
         let shape = said_shape(field).filter(|[_, columns]| *columns == 1);
@@ -84,7 +87,12 @@ impl Layout {
     }
 
     pub fn block_text(&self) -> String {
-        if self.is_vector { self.block[0].to_string() } else { shape_text(&self.block) }
+        self.size_text(self.block)
+    }
+
+    /// Of a vector the number of its elements.
+    fn size_text(&self, shape: [usize; 2]) -> String {
+        if self.is_vector { shape[0].to_string() } else { shape_text(&shape) }
     }
 }
 
@@ -109,15 +117,33 @@ fn columns<'a>(schema: &'a Schema, function: &str, name: &str, wanted: &[&str], 
     Ok(schema.field_with_name(BLOCK)?)
 }
 
-/// The type of the elements and how many a block has.
-fn elements(field: &Field, function: &str, name: &str, hint: &str) -> Result<(DataType, usize)> {
+/// The type of the elements and how many a block has. `wanted` is a type of blocks that people know the sizes of.
+fn elements(field: &Field, function: &str, name: &str, wanted: &str, hint: &str) -> Result<(DataType, usize)> {
     if let DataType::FixedSizeList(item, width) = field.data_type()
         && matches!(item.data_type(), DataType::Float64 | DataType::Float32)
     {
         return Ok((item.data_type().clone(), usize::try_from(*width).unwrap_or_default()));
     }
-    let what = format!("the column block of \"{name}\" is {}, and kernels take DOUBLE and REAL of a fixed size", declared_name(field.data_type()));
-    Err(refused(function, what, hint))
+    let found = format!("the column block of \"{name}\" is {}", column_type_name(field));
+    match Vectors::element(field.data_type()) {
+        Some(DataType::Float64 | DataType::Float32) => {
+            Err(refused(function, format!("{found}, and blocks are to be of a fixed size"), &cast_hint(field, "say it in a view", wanted)))
+        }
+        Some(_) => {
+            let what = format!("{found}, and the elements of blocks are to be DOUBLE or REAL");
+            Err(refused(function, what, &cast_hint(field, "cast them in a view, or when they are stored", wanted)))
+        }
+        None => Err(refused(function, format!("{found} and no list of numbers"), hint)),
+    }
+}
+
+fn cast_hint(field: &Field, what: &str, wanted: &str) -> String {
+    let wanted = match (shape_of(field), field.data_type()) {
+        (Some(shape), _) => format!("TENSOR(DOUBLE, {})", shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+        (None, DataType::FixedSizeList(_, width)) => format!("DOUBLE[{width}]"),
+        _ => wanted.to_string(),
+    };
+    format!("{what}: CAST(block AS {wanted}) AS block")
 }
 
 /// Of a matrix as `[rows, columns]`, of a vector as `[rows]` too. What says it in other words says nothing.

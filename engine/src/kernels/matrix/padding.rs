@@ -15,15 +15,18 @@ pub fn inside(shape: [usize; 2], block: [usize; 2], i: Key, j: Key) -> [usize; 2
 
 /// Makes zeros of what is beyond, in a panel that begins with the row `first_row` of a block of so many columns.
 pub fn clear<T: Real>(panel: &mut [T], first_row: usize, columns: usize, [rows_inside, columns_inside]: [usize; 2]) {
+    if columns_inside == columns && first_row + panel.len() / columns <= rows_inside {
+        return;
+    }
     for (row, elements) in (first_row..).zip(panel.chunks_mut(columns)) {
         let beyond = if row < rows_inside { columns_inside } else { 0 };
         elements[beyond..].fill(T::default());
     }
 }
 
-/// Whether all that is beyond is zero.
-pub fn is_clear<T: Real>(block: &[T], columns: usize, [rows_inside, columns_inside]: [usize; 2]) -> bool {
-    block.chunks(columns).enumerate().all(|(row, elements)| {
+/// Whether all that is beyond is zero, in such a panel.
+pub fn is_clear<T: Real>(panel: &[T], first_row: usize, columns: usize, [rows_inside, columns_inside]: [usize; 2]) -> bool {
+    (first_row..).zip(panel.chunks(columns)).all(|(row, elements)| {
         let beyond = if row < rows_inside { columns_inside } else { 0 };
         elements[beyond..].iter().all(|element| *element == T::default())
     })
@@ -58,7 +61,9 @@ mod tests {
         let with = |at: usize, element: f64| {
             let mut block = vec![0.0; 9];
             block[at] = element;
-            is_clear(&block, 3, [2, 2])
+            let panels: Vec<bool> = (0..3).map(|row| is_clear(&block[row * 3..row * 3 + 3], row, 3, [2, 2])).collect();
+            assert_eq!(is_clear(&block, 0, 3, [2, 2]), panels.iter().all(|is_clear| *is_clear));
+            panels[at / 3]
         };
         assert!(with(0, 7.0) && with(4, f64::NAN) && with(8, -0.0));
         assert!(!with(2, 1.0) && !with(6, 1.0) && !with(8, f64::NAN));

@@ -12,7 +12,7 @@ use datafusion::execution::memory_pool::MemoryReservation;
 
 use super::blocks::{Block, Blocks, Key, State};
 use super::element::Element;
-use super::work::{Inputs, Plan, Planned, Work};
+use super::work::{Due, Each, Inputs, Plan, Planned, Work};
 use crate::kernels::arrays::refused;
 use crate::kernels::threads::Stop;
 
@@ -22,6 +22,8 @@ type Pair = (u32, u32);
 const LOOK_PAIRS: usize = 1 << 16;
 /// Of a block of the result while those of its row are listed. The pairs themselves count until it is made.
 const PLANNED_BYTES: usize = size_of::<Planned>() + 2 * size_of::<(u32, usize)>() + size_of::<(u32, Vec<Pair>)>();
+/// The same where pairs are not listed.
+const DUE_BYTES: usize = size_of::<Due>() + 2 * size_of::<(u32, usize)>();
 /// A column that no block of the row has met.
 const UNMET: u32 = u32::MAX;
 
@@ -49,9 +51,24 @@ impl Deref for Pairs {
 
 /// The product, or that of a matrix and a vector.
 pub fn products<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, of_vector: bool, memory: MemoryReservation) -> Plan {
+    row_by_row(inputs, function, memory, move |meeting, columns, memory| meeting.listed(columns, of_vector, memory))
+}
+
+/// The blocks of the product without their pairs.
+pub fn products_due<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, memory: MemoryReservation) -> Each<Due> {
+    row_by_row(inputs, function, memory, |meeting, columns, memory| meeting.due(columns, memory))
+}
+
+/// What `list` gives of each row of blocks.
+fn row_by_row<T: Element, R: Send + 'static>(
+    inputs: Arc<Inputs<T>>,
+    function: &'static str,
+    memory: MemoryReservation,
+    list: impl Fn(&Meeting<'_>, &mut Columns, MemoryReservation) -> Result<Row<R>> + Send + 'static,
+) -> Each<R> {
     let mut columns = None;
     let mut next = 0;
-    let mut row = Row { planned: Vec::new().into_iter(), _memory: memory.new_empty() };
+    let mut row = Row { list: Vec::new().into_iter(), _memory: memory.new_empty() };
     Box::new(move |stop| {
         let left = inputs.a.list();
         let right = inputs.b.as_ref().map_or(&[][..], Blocks::list);
@@ -60,21 +77,21 @@ pub fn products<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, of_v
             None => columns.insert(Columns::new(right, memory.new_empty())?),
         };
         loop {
-            if let Some(planned) = row.planned.next() {
-                return Ok(Some(planned));
+            if let Some(block) = row.list.next() {
+                return Ok(Some(block));
             }
             let Some(first) = left.get(next) else { return Ok(None) };
             let end = next + left[next..].partition_point(|block| block.i == first.i);
             let meeting = Meeting { left, row: next..end, right, function, stop };
-            row = meeting.listed(columns, of_vector, memory.new_empty())?;
+            row = list(&meeting, columns, memory.new_empty())?;
             next = end;
         }
     })
 }
 
 /// What is left of a row of blocks.
-struct Row {
-    planned: std::vec::IntoIter<Planned>,
+struct Row<R> {
+    list: std::vec::IntoIter<R>,
     /// Of all but the pairs.
     _memory: MemoryReservation,
 }
@@ -149,7 +166,7 @@ impl Meeting<'_> {
     }
 
     /// The blocks of the row of the result, in the order of their columns.
-    fn listed(&self, columns: &mut Columns, of_vector: bool, memory: MemoryReservation) -> Result<Row> {
+    fn listed(&self, columns: &mut Columns, of_vector: bool, memory: MemoryReservation) -> Result<Row<Planned>> {
         let count = self.count()?;
         let of_blocks = count.min(columns.keys.len()) * PLANNED_BYTES;
         memory.try_grow(count.saturating_mul(size_of::<Pair>()).saturating_add(of_blocks))?;
@@ -167,11 +184,24 @@ impl Meeting<'_> {
         });
         let planned: Vec<Planned> = planned.collect();
         memory.resize(of_blocks);
-        Ok(Row { planned: planned.into_iter(), _memory: memory })
+        Ok(Row { list: planned.into_iter(), _memory: memory })
     }
 
-    /// The pairs of each column that is met; a second look at them fills what the first has counted.
-    fn lists(&self, Columns { of_block, places, .. }: &mut Columns) -> Result<Vec<(u32, Vec<Pair>)>> {
+    /// The row of the result as `listed` has it, without pairs.
+    fn due(&self, columns: &mut Columns, memory: MemoryReservation) -> Result<Row<Due>> {
+        memory.try_grow(self.count()?.min(columns.keys.len()) * DUE_BYTES)?;
+        let mut counts = self.counts(columns)?;
+        counts.sort_unstable_by_key(|(column, _)| *column);
+        let due = counts.into_iter().map(|(column, count)| {
+            columns.places[column as usize] = UNMET;
+            Due { i: self.left[self.row.start].i, j: columns.keys[column as usize], is_null: count == 0 }
+        });
+        let due: Vec<Due> = due.collect();
+        Ok(Row { list: due.into_iter(), _memory: memory })
+    }
+
+    /// The columns that are met, and the number of their pairs. Their places are where they come in this.
+    fn counts(&self, Columns { of_block, places, .. }: &mut Columns) -> Result<Vec<(u32, usize)>> {
         let mut counts: Vec<(u32, usize)> = Vec::new();
         self.for_each(|_, b, is_whole| {
             let column = of_block[b];
@@ -182,6 +212,13 @@ impl Meeting<'_> {
             }
             counts[*place as usize].1 += usize::from(is_whole);
         })?;
+        Ok(counts)
+    }
+
+    /// The pairs of each column that is met; a second look at them fills what the first has counted.
+    fn lists(&self, columns: &mut Columns) -> Result<Vec<(u32, Vec<Pair>)>> {
+        let counts = self.counts(columns)?;
+        let Columns { of_block, places, .. } = columns;
         let mut lists: Vec<(u32, Vec<Pair>)> = counts.iter().map(|(column, count)| (*column, Vec::with_capacity(*count))).collect();
         self.for_each(|a, b, is_whole| {
             if is_whole {
@@ -213,11 +250,14 @@ mod tests {
         Blocks::new(&[batch], Places { i: 0, j: Some(1), block: 2 }, &layout, rule, "f").unwrap()
     }
 
-    fn plan(a: [Vec<i64>; 2], b: [Vec<i64>; 2], limit_bytes: usize) -> (Plan, Arc<dyn MemoryPool>) {
+    fn inputs(a: [Vec<i64>; 2], b: [Vec<i64>; 2]) -> Arc<Inputs<f64>> {
         let ([ai, aj], [bi, bj]) = (a, b);
-        let inputs = Inputs { a: side(ai, aj, Rule::JoinedByJ), b: Some(side(bi, bj, Rule::JoinedByI)) };
+        Arc::new(Inputs { a: side(ai, aj, Rule::JoinedByJ), b: Some(side(bi, bj, Rule::JoinedByI)) })
+    }
+
+    fn plan(a: [Vec<i64>; 2], b: [Vec<i64>; 2], limit_bytes: usize) -> (Plan, Arc<dyn MemoryPool>) {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(limit_bytes));
-        (products(Arc::new(inputs), "f", false, MemoryConsumer::new("f").register(&pool)), pool)
+        (products(inputs(a, b), "f", false, MemoryConsumer::new("f").register(&pool)), pool)
     }
 
     #[test]
@@ -231,6 +271,33 @@ mod tests {
         assert_eq!(found, [(0, 5, vec![(1, 1)]), (0, 7, vec![(0, 0), (1, 2)]), (1, 5, vec![(2, 1)]), (1, 7, vec![(2, 2)])]);
         drop(plan);
         assert_eq!(pool.reserved(), 0);
+    }
+
+    #[test]
+    fn blocks_that_are_due_are_those_of_the_plan_in_less_memory() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 20));
+        let memory = || MemoryConsumer::new("f").register(&pool);
+        // 40,000 pairs, in 3 columns.
+        let rows: Vec<i64> = (0..200).map(|row| row / 100).collect();
+        let columns: Vec<i64> = (0..400).map(|column| column % 3).collect();
+        let inputs = inputs([rows, vec![0; 200]], [vec![0; 400], columns]);
+        let mut due = products_due(Arc::clone(&inputs), "f", memory());
+        let mut plan = products(inputs, "f", false, memory());
+        let stop = Stop::default();
+        let (mut peak_due, mut peak) = (0, 0);
+        for block in 0..6 {
+            let found = due(&stop).unwrap().unwrap();
+            peak_due = peak_due.max(pool.reserved());
+            assert_eq!((found.i, found.j, found.is_null), (Some(block / 3), Some(block % 3), false));
+        }
+        assert_eq!(due(&stop).unwrap(), None);
+        drop(due);
+        for block in 0..6 {
+            let found = plan(&stop).unwrap().unwrap();
+            peak = peak.max(pool.reserved());
+            assert_eq!(found.due(), Due { i: Some(block / 3), j: Some(block % 3), is_null: false });
+        }
+        assert!(peak > 20_000 * size_of::<Pair>() && peak_due < 8192, "{peak_due} and {peak}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use pmem_store::segment::rows_of_segment;
 use super::element::Element;
 use super::exec::MatrixExec;
 use super::run::{Column, Run};
+use super::work::{Due, Each};
 use crate::error::EngineError;
 use crate::kernels::threads::Stop;
 use crate::output::count_batch;
@@ -68,6 +69,8 @@ pub fn chosen(plan: &Arc<dyn ExecutionPlan>) -> Option<(&MatrixExec, Vec<Column>
 /// A result that is made in the table that it is stored in.
 pub struct PlacedRun<T: Element> {
     pub run: Run<T>,
+    /// The blocks of the result, for the columns beside them.
+    pub due: Each<Due>,
     pub placing: Placing,
 }
 
@@ -81,7 +84,7 @@ impl<T: Element> PlacedRun<T> {
     /// Makes a segment; how many rows it has. None at the end.
     pub fn next(&mut self, stop: &Stop) -> Result<Option<RecordBatch>> {
         let Some(place) = self.placing.place.upgrade() else { return Err(EngineError::Cancelled.into_datafusion()) };
-        let rows = place.write(|writer| self.run.next_in_place(writer, stop))?;
+        let rows = place.write(|writer| self.run.next_in_place(&mut self.due, writer, stop))?;
         ReportCollector::add(&self.placing.report.placed_bytes, rows * self.run.block_bytes());
         Ok(if rows == 0 { None } else { Some(count_batch(rows as u64)?) })
     }

@@ -1,12 +1,14 @@
 //! The blocks of a result, some at a time: enough of them that small ones are made together. They are made in memory and go out, or
 //! where they lie in the table that is being built.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::{Result, internal_err};
+use datafusion::execution::memory_pool::MemoryLimit;
 use pmem_store::segment::{AroundHole, rows_of_segment};
 
 use super::blocks::Key;
@@ -14,14 +16,17 @@ use super::element::Element;
 use super::fill::{Sizes, fill};
 use super::outputs::Outputs;
 use super::padding;
-use super::work::{Inputs, Plan, Planned, Work};
+use super::work::{Due, Each, Inputs, Plan, Planned};
 use crate::error::EngineError;
 use crate::kernels::numeric::elements::Stores;
 use crate::kernels::threads::{Stop, for_each};
 use crate::write::RowWriter;
 
-/// Of a batch of the result, unless one block has more.
-const BATCH_BYTES: usize = 16 << 20;
+/// Of a batch of the result, unless one block has more. Between two batches lies half a millisecond, to the reader and back, in which
+/// nothing is made: of sums in batches of 16 MiB that was a third of the time.
+const BATCH_BYTES: RangeInclusive<usize> = 16 << 20..=64 << 20;
+/// Of the query's memory, for one batch: some are on their way while one is made.
+const BATCH_PART: usize = 32;
 /// Pairs of blocks of a batch, unless one block of the result has more.
 const BATCH_PAIRS: usize = 1 << 20;
 
@@ -41,7 +46,17 @@ pub struct Target {
     pub columns: Vec<Column>,
     pub block_type: DataType,
     pub batch_rows: usize,
+    pub batch_bytes: usize,
     pub threads: usize,
+}
+
+/// Of a batch, for a query that may take so much memory.
+pub fn batch_bytes(limit: &MemoryLimit) -> usize {
+    let wanted = match limit {
+        MemoryLimit::Finite(bytes) => bytes / BATCH_PART,
+        _ => usize::MAX,
+    };
+    wanted.clamp(*BATCH_BYTES.start(), *BATCH_BYTES.end())
 }
 
 pub struct Run<T: Element> {
@@ -61,7 +76,7 @@ impl<T: Element> Run<T> {
 
     /// The next batch, which is made on the threads of the query; None at the end.
     pub fn next(&mut self, stop: &Stop) -> Result<Option<RecordBatch>> {
-        let blocks_max = (BATCH_BYTES / self.block_bytes()).clamp(1, self.target.batch_rows.max(1));
+        let blocks_max = (self.target.batch_bytes / self.block_bytes()).clamp(1, self.target.batch_rows.max(1));
         let planned = self.planned(blocks_max, stop)?;
         if planned.is_empty() {
             return Ok(None);
@@ -70,30 +85,56 @@ impl<T: Element> Run<T> {
             true => Some(self.blocks(&planned, stop)?),
             false => None,
         };
-        self.batch(&planned, blocks).map(Some)
+        self.batch(&planned.iter().map(Planned::due).collect::<Vec<_>>(), blocks).map(Some)
     }
 
-    /// Makes the next blocks where `writer` has room for them, as many as a segment has; how many, 0 at the end.
-    pub fn next_in_place(&mut self, writer: &mut RowWriter, stop: &Stop) -> Result<usize> {
+    /// Makes the next blocks where `writer` has room for them, as many as a segment has; how many, 0 at the end. `due` gives all blocks of
+    /// the result once, so that what they have beside them is there before any is made.
+    pub fn next_in_place(&mut self, due: &mut Each<Due>, writer: &mut RowWriter, stop: &Stop) -> Result<usize> {
         let Some(rows_max) = rows_of_segment(self.block_bytes()) else {
             return internal_err!("blocks of {} bytes are not made in place", self.block_bytes());
         };
-        let planned = self.planned(rows_max, stop)?;
-        if planned.is_empty() {
+        let mut rows: Vec<Due> = Vec::new();
+        while rows.len() < rows_max
+            && let Some(row) = due(stop)?
+        {
+            rows.push(row);
+            stop.check()?;
+        }
+        if rows.is_empty() {
             return Ok(0);
         }
-        let rows = AroundHole { columns: self.columns(&planned, None), row_count: planned.len(), nulls: nulls(&planned) };
-        writer.write_in_place(rows, |elements| match T::of_elements(elements) {
-            Some(values) => Ok(self.fill(&planned, values, stop)?),
+        let around = AroundHole { columns: self.columns(&rows, None), row_count: rows.len(), nulls: nulls(&rows) };
+        writer.write_in_place(around, |elements| match T::of_elements(elements) {
+            Some(values) => Ok(self.fill_segment(&rows, values, stop)?),
             None => Err(EngineError::internal("the blocks of a table have other elements than its kernel")),
         })?;
-        Ok(planned.len())
+        Ok(rows.len())
+    }
+
+    /// Makes these blocks, which are the next ones, some at a time: all of their pairs may be too many.
+    fn fill_segment(&mut self, rows: &[Due], values: &mut [T], stop: &Stop) -> Result<()> {
+        let (mut rows, mut values) = (rows, values);
+        while !rows.is_empty() {
+            let planned = self.planned(rows.len(), stop)?;
+            if planned.is_empty() || !planned.iter().map(Planned::due).eq(rows[..planned.len()].iter().copied()) {
+                return internal_err!("the blocks of a result are not those that were due");
+            }
+            let (now, later) = values.split_at_mut(planned.len() * self.block_width());
+            self.fill(&planned, now, stop)?;
+            (rows, values) = (&rows[planned.len()..], later);
+        }
+        Ok(())
     }
 
     /// Of a block of the result.
     pub fn block_bytes(&self) -> usize {
+        self.block_width() * size_of::<T>()
+    }
+
+    fn block_width(&self) -> usize {
         let [rows, columns] = self.sizes.result;
-        rows * columns * size_of::<T>()
+        rows * columns
     }
 
     fn planned(&mut self, blocks_max: usize, stop: &Stop) -> Result<Vec<Planned>> {
@@ -118,14 +159,14 @@ impl<T: Element> Run<T> {
     }
 
     fn blocks(&mut self, planned: &[Planned], stop: &Stop) -> Result<ArrayRef> {
-        let [rows, columns] = self.sizes.result;
-        let mut values = self.outputs.take::<T>(planned.len() * rows * columns)?;
+        let mut values = self.outputs.take::<T>(planned.len() * self.block_width())?;
         self.fill(planned, &mut values, stop)?;
         let DataType::FixedSizeList(item, width) = &self.target.block_type else {
             return internal_err!("the blocks of a result are of a fixed size");
         };
         let values = Arc::new(self.outputs.lend(values));
-        Ok(Arc::new(FixedSizeListArray::try_new(Arc::clone(item), *width, values, nulls(planned))?))
+        let due: Vec<Due> = planned.iter().map(Planned::due).collect();
+        Ok(Arc::new(FixedSizeListArray::try_new(Arc::clone(item), *width, values, nulls(&due))?))
     }
 
     /// Makes these blocks in `values`, one behind the other, whatever was there.
@@ -155,18 +196,18 @@ impl<T: Element> Run<T> {
         stop.check()
     }
 
-    fn batch(&self, planned: &[Planned], blocks: Option<ArrayRef>) -> Result<RecordBatch> {
-        let columns = self.columns(planned, blocks.as_ref()).into_iter().flatten().collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(planned.len()));
+    fn batch(&self, rows: &[Due], blocks: Option<ArrayRef>) -> Result<RecordBatch> {
+        let columns = self.columns(rows, blocks.as_ref()).into_iter().flatten().collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.target.schema), columns, &options)?)
     }
 
     /// As they go out, with `blocks` in the place of the blocks.
-    fn columns(&self, planned: &[Planned], blocks: Option<&ArrayRef>) -> Vec<Option<ArrayRef>> {
-        let keys = |key: fn(&Planned) -> Key| -> ArrayRef { Arc::new(planned.iter().map(key).collect::<Int64Array>()) };
+    fn columns(&self, rows: &[Due], blocks: Option<&ArrayRef>) -> Vec<Option<ArrayRef>> {
+        let keys = |key: fn(&Due) -> Key| -> ArrayRef { Arc::new(rows.iter().map(key).collect::<Int64Array>()) };
         let columns = self.target.columns.iter().map(|column| match column {
-            Column::I => Some(keys(|planned| planned.i)),
-            Column::J => Some(keys(|planned| planned.j)),
+            Column::I => Some(keys(|row| row.i)),
+            Column::J => Some(keys(|row| row.j)),
             Column::Block => blocks.cloned(),
         });
         columns.collect()
@@ -174,7 +215,7 @@ impl<T: Element> Run<T> {
 }
 
 /// Of these blocks.
-fn nulls(planned: &[Planned]) -> Option<NullBuffer> {
-    let valid: Vec<bool> = planned.iter().map(|planned| !matches!(planned.work, Work::Null)).collect();
+fn nulls(rows: &[Due]) -> Option<NullBuffer> {
+    let valid: Vec<bool> = rows.iter().map(|row| !row.is_null).collect();
     valid.contains(&false).then(|| NullBuffer::from(valid))
 }

@@ -36,21 +36,41 @@ pub fn result_block(operation: &Operation, function: &str, inputs: &[Layout]) ->
     }
 }
 
-/// Rows and columns of a result, where the inputs say theirs.
-pub fn result_shape(operation: &Operation, inputs: &[Layout]) -> Option<[usize; 2]> {
-    let said = |at: usize| inputs.get(at).and_then(|layout| layout.shape);
+/// Rows and columns of a result, where those of the inputs that it has them from are known.
+pub fn result_shape(operation: &Operation, of_input: impl Fn(usize) -> Option<[usize; 2]>) -> Option<[usize; 2]> {
     match operation {
-        Operation::Add => said(0).or(said(1)),
-        Operation::Multiply => Some([said(0)?[0], said(1)?[1]]),
-        Operation::Vector => Some([said(0)?[0], 1]),
-        Operation::Transpose => said(0).map(|[rows, columns]| [columns, rows]),
-        Operation::Scale(_) => said(0),
+        Operation::Add => of_input(0).or(of_input(1)),
+        Operation::Multiply => Some([of_input(0)?[0], of_input(1)?[1]]),
+        Operation::Vector => Some([of_input(0)?[0], 1]),
+        Operation::Transpose => of_input(0).map(|[rows, columns]| [columns, rows]),
+        Operation::Scale(_) => of_input(0),
         Operation::Norm | Operation::Product => None,
     }
 }
 
-/// An error if matrices of these shapes, said or found, do not go together.
-pub fn check(operation: &Operation, function: &str, inputs: &[Layout], shapes: &[[usize; 2]]) -> Result<()> {
+/// The shapes of the inputs, said or found. Where one says that it ends within a block, so does the other along the axis that they
+/// share. An error if they do not go together.
+pub fn agreed(operation: &Operation, function: &str, inputs: &[Layout], mut shapes: Vec<[usize; 2]>) -> Result<Vec<[usize; 2]>> {
+    check(operation, function, inputs, &shapes)?;
+    if let [a, b] = shapes.as_mut_slice() {
+        for (axis_of_a, axis_of_b) in shared_axes(operation) {
+            let size = a[*axis_of_a].min(b[*axis_of_b]);
+            (a[*axis_of_a], b[*axis_of_b]) = (size, size);
+        }
+    }
+    Ok(shapes)
+}
+
+/// Axes of the first input and of the second one, which are of one size.
+fn shared_axes(operation: &Operation) -> &'static [(usize, usize)] {
+    match operation {
+        Operation::Add => &[(0, 0), (1, 1)],
+        Operation::Multiply | Operation::Vector => &[(1, 0)],
+        Operation::Transpose | Operation::Scale(_) | Operation::Norm | Operation::Product => &[],
+    }
+}
+
+fn check(operation: &Operation, function: &str, inputs: &[Layout], shapes: &[[usize; 2]]) -> Result<()> {
     let ([a, b], [of_a, of_b]) = (inputs, shapes) else { return Ok(()) };
     let is_same = |axis_of_a: usize, axis_of_b: usize| {
         let (one, other) = (of_a[axis_of_a], of_b[axis_of_b]);
@@ -60,15 +80,14 @@ pub fn check(operation: &Operation, function: &str, inputs: &[Layout], shapes: &
             || (a.shape.is_none() && one == padded(other, block))
             || (b.shape.is_none() && other == padded(one, block))
     };
-    let (goes_together, needed) = match operation {
-        Operation::Add => (is_same(0, 0) && is_same(1, 1), "both need one shape".to_string()),
-        Operation::Multiply => (is_same(1, 0), format!("\"{}\" needs as many columns as \"{}\" has rows", a.name, b.name)),
-        Operation::Vector => (is_same(1, 0), format!("\"{}\" needs as many elements as \"{}\" has columns", b.name, a.name)),
-        _ => return Ok(()),
-    };
-    if goes_together {
+    if shared_axes(operation).iter().all(|(axis_of_a, axis_of_b)| is_same(*axis_of_a, *axis_of_b)) {
         return Ok(());
     }
+    let needed = match operation {
+        Operation::Multiply => format!("\"{}\" needs as many columns as \"{}\" has rows", a.name, b.name),
+        Operation::Vector => format!("\"{}\" needs as many elements as \"{}\" has columns", b.name, a.name),
+        _ => "both need one shape".to_string(),
+    };
     let is = |layout: &Layout, shape: &[usize; 2]| {
         let shape = if layout.is_vector { shape[0].to_string() } else { shape_text(shape) };
         format!("\"{}\" is {shape} in blocks of {}", layout.name, layout.block_text())

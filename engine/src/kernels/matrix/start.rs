@@ -19,11 +19,11 @@ use super::layout::block_field;
 use super::norm::norms;
 use super::operation::Operation;
 use super::outputs::Outputs;
-use super::pairs::products;
+use super::pairs::{products, products_due};
 use super::place::{PlacedRun, Placing};
-use super::run::{Column, Run, Target};
-use super::shapes::{check, result_shape};
-use super::work::{Inputs, Plan, scaled, sums, transposed};
+use super::run::{Column, Run, Target, batch_bytes};
+use super::shapes::{agreed, result_shape};
+use super::work::{Due, Each, Inputs, Plan, scaled, sums, transposed};
 use crate::kernels::gather::gathered;
 use crate::kernels::threads::{Stop, in_background};
 
@@ -47,6 +47,7 @@ pub async fn batches(
         columns,
         block_type: block_field(&kernel.inputs[0].element, kernel.block, None)?.data_type().clone(),
         batch_rows: context.session_config().batch_size(),
+        batch_bytes: batch_bytes(&context.memory_pool().memory_limit()),
         threads: context.session_config().target_partitions(),
     };
     let placing = match destination {
@@ -77,14 +78,16 @@ async fn started<T: Element>(
         return Ok(futures::stream::once(norm).boxed());
     }
     let timer = time.clone();
-    let run = in_background(move |stop| {
+    let made = in_background(move |stop| {
         let _timer = timer.timer();
-        run::<T>(&kernel, &read, target, memory, stop)
+        let (inputs, shape) = inputs_of::<T>(&kernel, &read, &memory, target.threads, stop)?;
+        let inputs = Arc::new(inputs);
+        let due = placing.is_some().then(|| due(&kernel, &inputs, &memory)).transpose()?;
+        Ok((run(&kernel, inputs, shape, target, memory)?, placing.zip(due)))
     });
-    let run = run.await?;
-    Ok(match placing {
-        None => each_in_background(run, time, Run::next),
-        Some(placing) => each_in_background(PlacedRun { run, placing }, time, PlacedRun::next),
+    Ok(match made.await? {
+        (run, None) => each_in_background(run, time, Run::next),
+        (run, Some((placing, due))) => each_in_background(PlacedRun { run, due, placing }, time, PlacedRun::next),
     })
 }
 
@@ -100,13 +103,14 @@ fn each_in_background<R: Send + 'static>(run: R, time: Time, next: fn(&mut R, &S
     made.boxed()
 }
 
+/// The inputs, whose blocks have nothing beyond the matrices, and rows and columns of the result. A product by SQL has no such.
 fn inputs_of<T: Element>(
     kernel: &Kernel,
     read: &[Vec<RecordBatch>],
     memory: &MemoryReservation,
     threads: usize,
     stop: &Stop,
-) -> Result<Inputs<T>> {
+) -> Result<(Inputs<T>, Option<[usize; 2]>)> {
     let function = kernel.operation.function();
     let rules = match kernel.operation {
         Operation::Product => [Rule::JoinedByJ, Rule::JoinedByI],
@@ -118,45 +122,56 @@ fn inputs_of<T: Element>(
         memory.try_grow(found.list_bytes())?;
         blocks.push(found);
     }
+    let mut shapes_agreed = Vec::new();
     if kernel.operation != Operation::Product {
         let shapes = blocks.iter().zip(&kernel.inputs).map(|(blocks, layout)| blocks.shape(layout, function));
-        check(&kernel.operation, function, &kernel.inputs, &shapes.collect::<Result<Vec<_>>>()?)?;
-        // Of a sum, one input may say the shape of both.
-        let of_both = result_shape(&kernel.operation, &kernel.inputs).filter(|_| kernel.operation == Operation::Add);
-        for (blocks, layout) in blocks.iter().zip(&kernel.inputs) {
-            if let Some(shape) = of_both.or(layout.shape) {
-                blocks.check_padding(layout, shape, function, threads, stop)?;
-            }
+        shapes_agreed = agreed(&kernel.operation, function, &kernel.inputs, shapes.collect::<Result<Vec<_>>>()?)?;
+        for ((blocks, layout), shape) in blocks.iter().zip(&kernel.inputs).zip(&shapes_agreed) {
+            blocks.check_padding(layout, *shape, function, threads, stop)?;
         }
     }
+    let shape = result_shape(&kernel.operation, |input| shapes_agreed.get(input).copied());
     let mut blocks = blocks.into_iter();
     match blocks.next() {
-        Some(a) => Ok(Inputs { a, b: blocks.next() }),
+        Some(a) => Ok((Inputs { a, b: blocks.next() }, shape)),
         None => internal_err!("a kernel has an input"),
     }
 }
 
 fn run<T: Element>(
     kernel: &Kernel,
-    read: &[Vec<RecordBatch>],
+    inputs: Arc<Inputs<T>>,
+    shape: Option<[usize; 2]>,
     target: Target,
     memory: Arc<MemoryReservation>,
-    stop: &Stop,
 ) -> Result<Run<T>> {
-    let inputs = Arc::new(inputs_of::<T>(kernel, read, &memory, target.threads, stop)?);
     let by = if let Operation::Scale(by) = kernel.operation { by } else { 1.0 };
-    let shape = result_shape(&kernel.operation, &kernel.inputs);
     let sizes = Sizes { a: kernel.inputs[0].block, result: kernel.block, shape, by };
-    let of = Arc::clone(&inputs);
-    let plan: Plan = match kernel.operation {
-        Operation::Add => sums(of),
-        Operation::Scale(_) => scaled(of),
-        Operation::Transpose => transposed(of, memory.new_empty())?,
-        Operation::Vector => products(of, kernel.operation.function(), true, memory.new_empty()),
-        _ => products(of, kernel.operation.function(), false, memory.new_empty()),
-    };
+    let plan = plan(kernel, Arc::clone(&inputs), &memory)?;
     let outputs = Outputs::new(memory.new_empty(), memory);
     Ok(Run::new(inputs, sizes, plan, target, outputs))
+}
+
+fn plan<T: Element>(kernel: &Kernel, inputs: Arc<Inputs<T>>, memory: &MemoryReservation) -> Result<Plan> {
+    Ok(match kernel.operation {
+        Operation::Add => sums(inputs),
+        Operation::Scale(_) => scaled(inputs),
+        Operation::Transpose => transposed(inputs, memory.new_empty())?,
+        Operation::Vector => products(inputs, kernel.operation.function(), true, memory.new_empty()),
+        _ => products(inputs, kernel.operation.function(), false, memory.new_empty()),
+    })
+}
+
+/// The blocks of the plan, without what they are made of where that takes memory.
+fn due<T: Element>(kernel: &Kernel, inputs: &Arc<Inputs<T>>, memory: &MemoryReservation) -> Result<Each<Due>> {
+    let inputs = Arc::clone(inputs);
+    match kernel.operation {
+        Operation::Add | Operation::Scale(_) | Operation::Transpose => {
+            let mut plan = plan(kernel, inputs, memory)?;
+            Ok(Box::new(move |stop| Ok(plan(stop)?.map(|planned| planned.due()))))
+        }
+        _ => Ok(products_due(inputs, kernel.operation.function(), memory.new_empty())),
+    }
 }
 
 fn norm_batch<T: Element>(
@@ -166,7 +181,7 @@ fn norm_batch<T: Element>(
     memory: &MemoryReservation,
     stop: &Stop,
 ) -> Result<RecordBatch> {
-    let inputs = inputs_of::<T>(kernel, read, memory, target.threads, stop)?;
+    let (inputs, _) = inputs_of::<T>(kernel, read, memory, target.threads, stop)?;
     let found = norms(&inputs.a, kernel.inputs[0].block, target.threads, stop)?;
     let values = [found.frobenius, found.one, found.infinity, found.max];
     let arrays = values.map(|value| Arc::new(Float64Array::from(vec![value])) as _).to_vec();

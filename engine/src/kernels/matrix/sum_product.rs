@@ -20,10 +20,11 @@ use super::layout::refused;
 use crate::error::EngineError;
 use crate::kernels::arrays::{self, Vectors, VectorsOf, shape_of, shape_text, tensor_field};
 use crate::kernels::numeric::products::multiply_add;
-use crate::sql::declared_name;
+use crate::kernels::words::counted;
+use crate::sql::{column_type_name, declared_name};
 
 const NAME: &str = "sum_product";
-const HINT: &str = "it takes matrices: columns of TENSOR(DOUBLE, rows, columns), or of TENSOR(REAL, rows, columns)";
+const HINT: &str = "CAST(block AS TENSOR(DOUBLE, rows, columns)) makes a matrix of a list, row by row; so does REAL";
 
 pub fn sum_product() -> AggregateUDF {
     AggregateUDF::from(SumProduct { signature: Signature::user_defined(Volatility::Immutable) })
@@ -102,19 +103,20 @@ impl Sizes {
 
     fn of(arguments: &[FieldRef]) -> Result<Sizes> {
         let [a, b] = arguments else {
-            return Err(refused(NAME, format!("it takes two arguments, and {} were given", arguments.len()), HINT));
+            return Err(refused(NAME, format!("it takes 2 arguments, and was given {}", arguments.len()), HINT));
         };
         let is_block = |field: &FieldRef| match field.data_type() {
             DataType::FixedSizeList(item, _) => matches!(item.data_type(), DataType::Float64 | DataType::Float32),
             _ => false,
         };
         if let Some(other) = arguments.iter().find(|argument| !is_block(argument)) {
-            return Err(refused(NAME, format!("it takes no {}", declared_name(other.data_type())), HINT));
+            let what = format!("it takes matrices of DOUBLE or REAL, and was given {}", column_type_name(other));
+            return Err(refused(NAME, what, HINT));
         }
         let shape = |field: &Field| match shape_of(field).as_deref() {
             Some([rows, columns]) => Ok([*rows, *columns]),
-            Some(shape) => Err(refused(NAME, format!("it takes no tensors of {} dimensions", shape.len()), HINT)),
-            None => Err(refused(NAME, format!("{} says nothing of rows and columns", declared_name(field.data_type())), HINT)),
+            Some(shape) => Err(refused(NAME, format!("it takes matrices, and no tensors of {}", counted(shape.len(), "dimension")), HINT)),
+            None => Err(refused(NAME, format!("{} says nothing of rows and columns", column_type_name(field)), HINT)),
         };
         let element = |field: &Field| match field.data_type() {
             DataType::FixedSizeList(item, _) => item.data_type().clone(),

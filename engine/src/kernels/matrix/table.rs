@@ -19,7 +19,8 @@ use super::operation::Operation;
 use super::run::Column;
 use super::shapes::{result_block, result_shape};
 use crate::functions::scalar_nearest;
-use crate::kernels::table_argument::{table_named, text_argument};
+use crate::kernels::table_argument::{NamedTable, table_named};
+use crate::kernels::words::{constant_hint, counted, described};
 
 /// A function under its name in SQL, with what it takes.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ impl TableFunctionImpl for MatrixFunction {
         let expected = self.tables() + usize::from(matches!(self.0, Operation::Scale(_)));
         let found = args.exprs().len();
         if found != expected {
-            let what = format!("it takes {expected} arguments, and {found} were given");
+            let what = format!("it takes {}, and was given {found}", counted(expected, "argument"));
             return Err(refused(function, what, &format!("write {}, where a table is named by a text", self.usage())));
         }
         let operation = match self.0 {
@@ -68,11 +69,10 @@ impl TableFunctionImpl for MatrixFunction {
         let mut tables = Vec::new();
         let mut inputs = Vec::new();
         for position in 0..self.tables() {
-            let name = text_argument(&args, function, position, "the name of a table")?;
-            let table = table_named(&args, function, position)?;
+            let NamedTable { name, table } = table_named(&args, function, position)?;
             inputs.push(match (operation, position) {
-                (Operation::Vector, 1) => Layout::of_vector(&table.schema(), function, name)?,
-                _ => Layout::of_matrix(&table.schema(), function, name)?,
+                (Operation::Vector, 1) => Layout::of_vector(&table.schema(), function, &name)?,
+                _ => Layout::of_matrix(&table.schema(), function, &name)?,
             });
             tables.push(table);
         }
@@ -88,7 +88,12 @@ fn number(argument: &Expr, usage: &str) -> Result<f64> {
     {
         return Ok(number);
     }
-    Err(refused(function, format!("it takes a number as its second argument, and not {argument}"), &format!("write {usage}")))
+    let what = format!("it takes a number as its argument 2, and was given {}", described(argument));
+    let hint = match argument {
+        Expr::Literal(..) | Expr::Column(_) => format!("write {usage}"),
+        other => constant_hint(other).to_string(),
+    };
+    Err(refused(function, what, &hint))
 }
 
 /// What a kernel makes of its tables.
@@ -106,7 +111,7 @@ struct MatrixTable {
 impl MatrixTable {
     fn new(operation: Operation, tables: Vec<Arc<dyn TableProvider>>, inputs: Vec<Layout>) -> Result<MatrixTable> {
         let block = result_block(&operation, operation.function(), &inputs)?;
-        let shape = result_shape(&operation, &inputs);
+        let shape = result_shape(&operation, |input| inputs.get(input)?.shape);
         let key = |name: &str| Field::new(name, DataType::Int64, true);
         let element = &inputs[0].element;
         let (fields, columns) = match operation {

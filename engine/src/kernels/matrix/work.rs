@@ -42,14 +42,30 @@ pub struct Planned {
     pub work: Work,
 }
 
+impl Planned {
+    pub fn due(&self) -> Due {
+        Due { i: self.i, j: self.j, is_null: matches!(self.work, Work::Null) }
+    }
+}
+
+/// A block of the result before it is known what it is made of: what its row has beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    pub i: Key,
+    pub j: Key,
+    pub is_null: bool,
+}
+
 /// The inputs of a kernel.
 pub struct Inputs<T: Element> {
     pub a: Blocks<T>,
     pub b: Option<Blocks<T>>,
 }
 
-/// The next block of the result; None at the end. It ends soon when the stop is set.
-pub type Plan = Box<dyn FnMut(&Stop) -> Result<Option<Planned>> + Send>;
+/// The next one; None at the end. It ends soon when the stop is set.
+pub type Each<R> = Box<dyn FnMut(&Stop) -> Result<Option<R>> + Send>;
+/// The blocks of a result.
+pub type Plan = Each<Planned>;
 
 /// Blocks of both, and those that one of them lacks.
 pub fn sums<T: Element>(inputs: Arc<Inputs<T>>) -> Plan {

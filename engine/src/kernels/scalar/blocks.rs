@@ -15,7 +15,8 @@ use crate::kernels::arrays::{Vectors, VectorsOf, refused, shape_of, shape_text, 
 use crate::kernels::numeric::elements::{Stores, add, scale, transpose};
 use crate::kernels::numeric::products::multiply_add;
 use crate::kernels::numeric::real::Real;
-use crate::sql::declared_name;
+use crate::kernels::words::counted;
+use crate::sql::column_type_name;
 
 /// Tensors of two dimensions, elements DOUBLE or REAL; DOUBLE comes out where both kinds go in. NULL if an argument or an element is
 /// NULL. NaN and infinities follow IEEE 754.
@@ -119,15 +120,19 @@ impl Block {
     /// Rows and columns of an argument.
     fn matrix(self, field: &Field) -> Result<(usize, usize)> {
         let found = match shape_of(field).as_deref() {
-            Some([rows, columns]) => {
-                check_vector_type(self.name(), field.data_type())?;
-                return Ok((*rows, *columns));
-            }
-            Some(shape) => format!("a tensor of {}", shape_text(shape)),
-            None => declared_name(field.data_type()),
+            Some([rows, columns]) => match Vectors::element(field.data_type()) {
+                Some(DataType::Float64 | DataType::Float32) => return Ok((*rows, *columns)),
+                _ => return Err(self.other_elements(field, (*rows, *columns))),
+            },
+            _ => column_type_name(field),
         };
         let message = format!("{} takes matrices, tensors of two dimensions, and not {found}", self.name());
         Err(refused(message, Some("CAST(x AS TENSOR(DOUBLE, rows, columns)) makes a matrix of a list, row by row")))
+    }
+
+    fn other_elements(self, field: &Field, (rows, columns): (usize, usize)) -> DataFusionError {
+        let message = format!("{} takes matrices of DOUBLE or REAL, and not {}", self.name(), column_type_name(field));
+        refused(message, Some(&format!("CAST(x AS TENSOR(DOUBLE, {rows}, {columns})) makes such a matrix of it")))
     }
 
     fn shape_of_two(self, a: (usize, usize), b: (usize, usize)) -> Result<Vec<usize>> {
@@ -259,7 +264,8 @@ impl Elements for Float32Type {
 
 /// An error, and not the end of the process, where there cannot be so much memory.
 fn zeros<T: Copy + Default>(block: Block, rows: usize, width: usize) -> Result<Vec<T>> {
-    let too_large = || refused(format!("{} of {rows} rows of {width} elements is more than memory can hold", block.name()), None);
+    let size = || format!("{} of {}", counted(rows, "row"), counted(width, "element"));
+    let too_large = || refused(format!("{} of {} is more than memory can hold", block.name(), size()), None);
     let count = rows.checked_mul(width).ok_or_else(too_large)?;
     Vec::<T>::new().try_reserve_exact(count).map_err(|_| too_large())?;
     Ok(vec![T::default(); count])

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array};
 use arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::Result;
+use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::{Documentation, ScalarFunctionArgs};
 
 use super::kernel::{Kernel, documented};
 use super::operands::{Operand, Widened};
-use super::types::{as_vector_type, check_count, check_vector_type, size_text};
-use crate::kernels::arrays::{Vectors, refused, shape_of};
+use super::types::{as_vector_type, check_count, check_vector_type};
+use crate::kernels::arrays::{Vectors, refused, shape_of, shape_text};
 use crate::kernels::numeric::real::Real;
 use crate::kernels::numeric::vectors::{cosine_distance, dot, l2_distance};
+use crate::kernels::words::counted;
 
 /// Two vectors of one length to a DOUBLE. NULL if a vector or an element of one is NULL; NaN if an element is NaN, and for
 /// the cosine distance also if a vector is zero, which has no direction.
@@ -64,11 +65,12 @@ impl Kernel for Pair {
         arguments.iter().try_for_each(|field| check_vector_type(self.name(), field.data_type()))?;
         let (left, right) = (&arguments[0], &arguments[1]);
         match (width_of(left), width_of(right)) {
-            (Some(a), Some(b)) if a != b => return Err(self.different_lengths(left, a, right, b)),
-            (Some(a), Some(b)) => {
-                let shapes = (shape_of(left), shape_of(right));
-                if matches!(&shapes, (Some(one), Some(other)) if one != other) {
-                    return Err(self.different_lengths(left, a, right, b));
+            (Some(a), Some(b)) if a != b => return Err(self.different_lengths(a, b)),
+            (Some(_), Some(_)) => {
+                if let (Some(one), Some(other)) = (shape_of(left), shape_of(right))
+                    && one != other
+                {
+                    return Err(self.different_shapes(&one, &other));
                 }
             }
             _ => {}
@@ -80,19 +82,18 @@ impl Kernel for Pair {
         let (left, right) = (Operand::of(&arguments.args[0])?, Operand::of(&arguments.args[1])?);
         let of_left = Vectors::of(left.array(), self.name())?;
         let of_right = Vectors::of(right.array(), self.name())?;
-        let fields = (&*arguments.arg_fields[0], &*arguments.arg_fields[1]);
         let computed: Float64Array = match (of_left, of_right) {
             (Vectors::F64(a), Vectors::F64(b)) => {
-                let of_row = |row| self.of_rows(a.row(left.at(row)), b.row(right.at(row)), fields);
+                let of_row = |row| self.of_rows(a.row(left.at(row)), b.row(right.at(row)));
                 (0..rows).map(of_row).collect::<Result<_>>()?
             }
             (Vectors::F32(a), Vectors::F32(b)) => {
-                let of_row = |row| self.of_rows(a.row(left.at(row)), b.row(right.at(row)), fields);
+                let of_row = |row| self.of_rows(a.row(left.at(row)), b.row(right.at(row)));
                 (0..rows).map(of_row).collect::<Result<_>>()?
             }
             (a, b) => {
                 let (mut a, mut b) = (Widened::new(a), Widened::new(b));
-                let of_row = |row| self.of_rows(a.row(left.at(row)), b.row(right.at(row)), fields);
+                let of_row = |row| self.of_rows(a.row(left.at(row)), b.row(right.at(row)));
                 (0..rows).map(of_row).collect::<Result<_>>()?
             }
         };
@@ -101,17 +102,23 @@ impl Kernel for Pair {
 }
 
 impl Pair {
-    fn of_rows<T: Real>(self, left: Option<&[T]>, right: Option<&[T]>, fields: (&Field, &Field)) -> Result<Option<f64>> {
+    fn of_rows<T: Real>(self, left: Option<&[T]>, right: Option<&[T]>) -> Result<Option<f64>> {
         let (Some(left), Some(right)) = (left, right) else { return Ok(None) };
         if left.len() != right.len() {
-            return Err(self.different_lengths(fields.0, left.len(), fields.1, right.len()));
+            return Err(self.different_lengths(left.len(), right.len()));
         }
         Ok(Some(self.of(left, right)))
     }
 
-    fn different_lengths(self, left: &Field, a: usize, right: &Field, b: usize) -> datafusion::common::DataFusionError {
-        let (left, right) = (size_text(left, a), size_text(right, b));
-        refused(format!("{} takes two vectors of one length, and these have {left} and {right} elements", self.name()), None)
+    fn different_lengths(self, left: usize, right: usize) -> DataFusionError {
+        let right = counted(right, "element");
+        refused(format!("{} takes two vectors of one length, and these have {left} and {right}", self.name()), None)
+    }
+
+    fn different_shapes(self, left: &[usize], right: &[usize]) -> DataFusionError {
+        let (left, right) = (shape_text(left), shape_text(right));
+        let hint = "CAST(x AS DOUBLE[n]) makes a vector of a tensor, row by row";
+        refused(format!("{} takes two tensors of one shape, and these are {left} and {right}", self.name()), Some(hint))
     }
 }
 

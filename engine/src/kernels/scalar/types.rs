@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::Result;
 
-use crate::kernels::arrays::{Vectors, refused, shape_of, shape_text};
+use crate::kernels::arrays::{Vectors, refused};
+use crate::kernels::words::counted;
 use crate::sql::declared_name;
 
 /// The list with elements of DOUBLE where it is one of other numbers: `[1.0, 2]` is a list of decimals. Others stay as they
@@ -37,7 +38,7 @@ pub fn as_number_type(found: &DataType) -> DataType {
 pub fn check_count(function: &str, fields: &[FieldRef], takes: &str, counts: &[usize]) -> Result<()> {
     match counts.contains(&fields.len()) {
         true => Ok(()),
-        false => Err(refused(format!("{function} takes {takes}, and was given {}", arguments(fields.len())), None)),
+        false => Err(refused(format!("{function} takes {takes}, and was given {}", counted(fields.len(), "argument")), None)),
     }
 }
 
@@ -54,17 +55,4 @@ pub fn check_number_type(function: &str, what: &str, found: &DataType) -> Result
         true => Ok(()),
         false => Err(refused(format!("{what} of {function} is a number, and not {}", declared_name(found)), None)),
     }
-}
-
-/// How the lengths of two vectors are said when they differ: as shapes where they are known.
-pub fn size_text(field: &Field, length: usize) -> String {
-    match shape_of(field) {
-        Some(shape) => shape_text(&shape),
-        None => length.to_string(),
-    }
-}
-
-/// As many as were given.
-pub fn arguments(count: usize) -> String {
-    if count == 1 { "1 argument".to_string() } else { format!("{count} arguments") }
 }

@@ -12,7 +12,8 @@ use datafusion::logical_expr::{BinaryExpr, Case, Expr, ExprSchemable, Operator, 
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 use super::Coercion;
-use super::types::{keeps_floats, meet};
+use super::room::{make_room, whole_digits};
+use super::types::{fields_of, keeps_floats, meet, with_field};
 
 /// Coerces expressions over `schema`, inner ones first.
 pub struct Exprs<'a> {
@@ -38,6 +39,10 @@ impl TreeNodeRewriter for Exprs<'_> {
             Expr::InSubquery(InSubquery { expr, subquery, .. }) | Expr::SetComparison(SetComparison { expr, subquery, .. }) => {
                 self.plans.subquery(self.schema, subquery)?;
                 self.meet_subquery(expr, subquery)?;
+            }
+            // Factors need not have one type.
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::Multiply | Operator::Divide, right }) => {
+                self.meet_floats(&mut [left, right])?;
             }
             Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() || op.is_numerical_operators() => {
                 self.meet(&mut [left, right])?;
@@ -73,8 +78,17 @@ impl<'a> Exprs<'a> {
     }
 
     fn meet(&self, exprs: &mut [&mut Expr]) -> Result<()> {
+        let written = |exprs: &[&mut Expr]| exprs.iter().map(|expr| whole_digits(expr)).max().unwrap_or_default();
+        self.meet_by(exprs, |types, exprs| meet(types) || make_room(types, &|| written(exprs)))
+    }
+
+    fn meet_floats(&self, exprs: &mut [&mut Expr]) -> Result<()> {
+        self.meet_by(exprs, |types, _| meet(types))
+    }
+
+    fn meet_by(&self, exprs: &mut [&mut Expr], changed: impl Fn(&mut [DataType], &[&mut Expr]) -> bool) -> Result<()> {
         let Some(mut types) = self.types(exprs.iter().map(|expr| &**expr)) else { return Ok(()) };
-        if meet(&mut types) {
+        if changed(&mut types, exprs) {
             for (expr, data_type) in exprs.iter_mut().zip(&types) {
                 self.cast(expr, data_type)?;
             }
@@ -116,17 +130,15 @@ impl<'a> Exprs<'a> {
         self.meet(&mut results.chain(case.else_expr.as_deref_mut()).collect::<Vec<_>>())?;
         let Some(operand) = case.expr.as_deref_mut() else { return Ok(()) };
         let mut whens: Vec<&mut Expr> = case.when_then_expr.iter_mut().map(|(when, _)| when.as_mut()).collect();
-        if operand.is_volatile() {
+        let types = self.types(std::iter::once(&*operand).chain(whens.iter().map(|when| &**when)));
+        if operand.is_volatile() || !types.is_some_and(|types| types.iter().any(DataType::is_floating)) {
             return self.meet(&mut std::iter::once(operand).chain(whens).collect::<Vec<_>>());
         }
-        let types = self.types(std::iter::once(&*operand).chain(whens.iter().map(|when| &**when)));
-        if types.is_some_and(|types| types.iter().any(DataType::is_floating)) {
-            // One by one, as `=` compares: exactly where no float is, and zero equal to itself.
-            for when in &mut whens {
-                **when = self.f_up(binary_expr(operand.clone(), Operator::Eq, std::mem::take(when)))?.data;
-            }
-            case.expr = None;
+        // One by one, as `=` compares: exactly where no float is, and zero equal to itself.
+        for when in &mut whens {
+            **when = self.f_up(binary_expr(operand.clone(), Operator::Eq, std::mem::take(when)))?.data;
         }
+        case.expr = None;
         Ok(())
     }
 
@@ -144,27 +156,68 @@ impl<'a> Exprs<'a> {
         Ok(Some(Case::new(None, vec![(Box::new(equal), Box::new(null))], Some(Box::new(value)))))
     }
 
-    /// Only where DataFusion would make a float something else: `log(decimal, double)` knows what to do with each.
+    /// Only where DataFusion would make a float something else, or all arguments one decimal.
     fn meet_arguments(&self, call: &mut ScalarFunction) -> Result<()> {
         let fields = call.args.iter().map(|arg| arg.to_field(self.schema.as_ref()).ok().map(|(_, field)| field));
-        let Some(fields) = fields.collect::<Option<Vec<_>>>().filter(|fields| fields.len() > 1) else { return Ok(()) };
+        let Some(fields) = fields.collect::<Option<Vec<_>>>() else { return Ok(()) };
         let types: Vec<DataType> = fields.iter().map(|field| field.data_type().clone()).collect();
-        let mut met = types.clone();
-        if meet(&mut met) && !keeps_all_floats(&call.func, &fields, &types) && keeps_all_floats(&call.func, &fields, &met) {
-            for (arg, data_type) in call.args.iter_mut().zip(&met) {
-                self.cast(arg, data_type)?;
-            }
+        let met = arguments_met(call, &fields, &types);
+        for (arg, data_type) in call.args.iter_mut().zip(met.iter().flatten()) {
+            self.cast(arg, data_type)?;
         }
         Ok(())
     }
 }
 
+fn arguments_met(call: &ScalarFunction, fields: &[FieldRef], types: &[DataType]) -> Option<Vec<DataType>> {
+    let mut met = types.to_vec();
+    if call.name() == "log" {
+        // Of decimals DataFusion's has a way of its own, and divides what is no DOUBLE by a power of ten that is none.
+        let decimals = met.iter_mut().filter(|data_type| data_type.is_decimal());
+        let count = decimals.map(|data_type| *data_type = DataType::Float64).count();
+        return (count > 0).then_some(met);
+    }
+    if types.len() < 2 {
+        return None;
+    }
+    if meet(&mut met) || meet_elements(&mut met) {
+        let is_better = !keeps_all_floats(&call.func, fields, types) && keeps_all_floats(&call.func, fields, &met);
+        return is_better.then_some(met);
+    }
+    let written = || call.args.iter().map(whole_digits).max().unwrap_or_default();
+    (make_room(&mut met, &written) && makes_one_type(&call.func, fields, types)).then_some(met)
+}
+
+/// A list and what is looked for in it, or put there.
+fn meet_elements(types: &mut [DataType]) -> bool {
+    let lists: Vec<bool> = types.iter().map(DataType::is_list).collect();
+    let mut elements: Vec<DataType> = types.to_vec();
+    for (element, _) in elements.iter_mut().zip(&lists).filter(|(_, is_list)| **is_list) {
+        *element = fields_of(element)[0].data_type().clone();
+    }
+    let is_changed = lists.contains(&true) && lists.contains(&false) && meet(&mut elements);
+    for ((data_type, element), is_list) in types.iter_mut().zip(elements).zip(lists).filter(|_| is_changed) {
+        *data_type = if is_list { with_field(data_type, 0, element) } else { element };
+    }
+    is_changed
+}
+
+fn makes_one_type(func: &ScalarUDF, fields: &[FieldRef], types: &[DataType]) -> bool {
+    let coerced = coerced_types(func, fields, types).unwrap_or_default();
+    coerced.windows(2).all(|pair| pair[0].data_type() == pair[1].data_type()) && !coerced.is_empty()
+}
+
 /// Whether the function takes arguments of these types with the floats among them as floats.
 fn keeps_all_floats(func: &ScalarUDF, fields: &[FieldRef], types: &[DataType]) -> bool {
+    coerced_types(func, fields, types)
+        .is_ok_and(|coerced| types.iter().zip(&coerced).all(|(from, to)| keeps_floats(from, to.data_type())))
+}
+
+/// What the function has its arguments made where they are of these types.
+fn coerced_types(func: &ScalarUDF, fields: &[FieldRef], types: &[DataType]) -> Result<Vec<FieldRef>> {
     let retyped = |(field, data_type): (&FieldRef, &DataType)| field.as_ref().clone().with_data_type(data_type.clone()).into();
     let fields: Vec<FieldRef> = fields.iter().zip(types).map(retyped).collect();
     fields_with_udf(&fields, func)
-        .is_ok_and(|coerced| types.iter().zip(&coerced).all(|(from, to)| keeps_floats(from, to.data_type())))
 }
 
 /// Whether it is one by its form, whatever is in it.

@@ -13,6 +13,7 @@ use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 use super::Coercion;
 use super::exprs::Exprs;
+use super::room::{make_room, whole_digits, whole_digits_of_column};
 use super::types::meet;
 
 /// The node with types that fit together; its inputs are coerced already.
@@ -73,7 +74,8 @@ fn meet_inputs(union: &mut Union) -> Result<()> {
     let mut changed = false;
     for column in 0..columns {
         let mut types: Vec<DataType> = inputs.iter().map(|types| types[column].clone()).collect();
-        if meet(&mut types) {
+        let written = || union.inputs.iter().map(|input| whole_digits_of_column(input, column)).max().unwrap_or_default();
+        if meet(&mut types) || make_room(&mut types, &written) {
             changed = true;
             inputs.iter_mut().zip(types).for_each(|(input, data_type)| input[column] = data_type);
         }
@@ -122,15 +124,16 @@ fn column_type(exprs: &mut [&mut Expr], field: &FieldRef) -> Result<DataType> {
     // The planner has cast the rows already: to the type in which those of several types meet. A cast
     // somebody wrote looks the same, but hardly makes just that type out of rows of just these.
     let mut inferred = exprs.iter().map(|expr| uncast(expr, field).get_type(&nothing)).collect::<Result<Vec<_>>>()?;
+    let written = |exprs: &[&mut Expr]| exprs.iter().map(|expr| whole_digits(expr)).max().unwrap_or_default();
     if implicit
         && type_union_resolution(&inferred).as_ref() == Some(field.data_type())
         && is_nullable(exprs)? == field.is_nullable()
-        && meet(&mut inferred)
+        && (meet(&mut inferred) || make_room(&mut inferred, &|| written(exprs)))
     {
         exprs.iter_mut().for_each(|expr| **expr = uncast(expr, field).clone());
         types = inferred;
     }
-    meet(&mut types);
+    let _ = meet(&mut types) || make_room(&mut types, &|| written(exprs));
     Ok(type_union_resolution(&types).unwrap_or_else(|| field.data_type().clone()))
 }
 

@@ -84,7 +84,7 @@ fn shapes_that_do_not_fit_are_refused_with_both() {
     );
     let needed = "the vector is to have as many elements as the matrix has columns";
     assert_eq!(error("matrix_vector(a, [1, 2])"), format!("matrix_vector of a matrix of 2×3 and a vector of 2: {needed}"));
-    assert_eq!(error("dot(a, b)"), "dot takes two vectors of one length, and these have 2×3 and 3×2 elements");
+    assert_eq!(error("dot(a, b)"), "dot takes two tensors of one shape, and these are 2×3 and 3×2");
     assert_eq!(error("matrix_add(x, x)"), "matrix_add takes matrices, tensors of two dimensions, and not DOUBLE[]");
     assert_eq!(error("matrix_scale(a, 'two')"), "the second argument of matrix_scale is a number, and not VARCHAR");
     assert_eq!(error("matrix_transpose(a, a)"), "matrix_transpose takes one matrix, and was given 2 arguments");

@@ -157,9 +157,21 @@ fn edges_that_make_no_bins_are_refused() {
     assert_eq!(error("NULL"), "the edges of histogram are NULL, or one of them is");
     assert_eq!(error("[0, NULL]"), "the edges of histogram are NULL, or one of them is");
     assert_eq!(error("edges"), "the edges of histogram are to be the same for all rows, and differ between two rows");
-    assert_eq!(error("1"), "histogram takes vectors, lists of DOUBLE or REAL, and not BIGINT");
+    assert_eq!(error("1"), "the edges of histogram are a list of numbers, and not BIGINT");
     assert_eq!(db.error("SELECT histogram('a', [0, 1]) FROM t").to_string(), "the first argument of histogram is a number, and not VARCHAR");
     assert_eq!(db.error("SELECT histogram(x) FROM t").to_string(), "histogram takes a number and a list of edges, and was given 1 argument");
+}
+
+#[test]
+fn edges_that_only_rounding_makes_equal_are_refused_with_what_to_do() {
+    let db = Db::new();
+    let error = |edges: &str| db.error(&format!("SELECT histogram(value, {edges}) FROM range(0, 5)"));
+    let beyond = error("[9007199254740992, 9007199254740993]");
+    assert_eq!(beyond.to_string(), "histogram: edges must increase: edge 2 is 9007199254740992, after 9007199254740992");
+    let hint = beyond.hint().unwrap_or_default().to_string();
+    assert!(hint.contains("2^53") && hint.contains("subtract the first edge"), "{hint}");
+    assert!(error("[-9007199254740993, -9007199254740992]").hint().unwrap_or_default().contains("2^53"));
+    assert!(!error("[1, 1]").hint().unwrap_or_default().contains("2^53"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod buckets;
 mod clusters;
 mod histograms;
 mod matrices;
+mod messages;
 mod nearest;
 mod quantiles;
 mod regression;

@@ -110,6 +110,92 @@ fn what_is_chosen_among_tensors_of_one_shape_is_one() {
     assert_eq!(db.value("SELECT count(*) FROM b WHERE coalesce(block, tall) IS NULL AND CASE i WHEN 1 THEN tall END IS NULL"), "1");
 }
 
+/// What DESCRIBE says of the columns: `name type`.
+fn described(db: &Db, of: &str) -> Vec<String> {
+    let rows = db.rows(&format!("DESCRIBE {of}"));
+    rows.iter().map(|row| row.split('|').take(2).collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn describe_says_what_the_columns_of_a_query_or_a_view_are_when_they_are_read() {
+    let db = blocks();
+    let queries = [
+        "SELECT CASE WHEN i = 0 THEN block END AS c FROM a",
+        "SELECT coalesce(block, matrix_transpose(block)) AS c FROM a UNION ALL SELECT NULL",
+        "SELECT c FROM (SELECT nullif(block, block) AS c, i FROM a) AS s WHERE i = 1",
+        "SELECT CASE WHEN i = 0 THEN CAST(block AS DOUBLE[4]) END AS c FROM a",
+        "SELECT 1 AS c UNION ALL SELECT 2.5e0",
+    ];
+    for query in queries {
+        let expected = types(&db, query).iter().map(|name| format!("c {name}")).collect::<Vec<_>>();
+        assert_eq!(described(&db, query), expected, "{query}");
+        db.run(&format!("CREATE OR REPLACE VIEW v AS {query}"));
+        assert_eq!(described(&db, "v"), expected, "{query}");
+        let output = wait(db.session.describe("SELECT c FROM v")).unwrap();
+        assert_eq!(output.schema.fields().len(), 1);
+    }
+    db.run(&format!("CREATE OR REPLACE VIEW v AS {}", queries[0]));
+    assert_eq!(db.rows("SELECT matrix_transpose(c) FROM v WHERE c IS NOT NULL"), ["[1.0, 3.0, 2.0, 4.0]", "[5.0, 7.0, 6.0, 8.5]"]);
+    let said = wait(db.session.describe(queries[0])).unwrap();
+    assert_eq!(engine::column_type_name(said.schema.field(0)), BLOCK);
+    assert!(db.error("DESCRIBE SELECT nothing FROM a").to_string().contains("nothing"));
+    assert!(db.error("DESCRIBE nowhere").to_string().contains("nowhere"));
+}
+
+#[test]
+fn a_recursive_query_has_tensors_of_the_shape_that_its_first_part_says() {
+    let db = blocks();
+    let recursive = |first: &str, next: &str| {
+        format!("WITH RECURSIVE r (n, c) AS (SELECT i, {first} FROM a WHERE j = 1 UNION ALL SELECT n + 1, {next} FROM r WHERE n < 2) SELECT c FROM r ORDER BY n")
+    };
+    for (first, next) in [
+        ("block", "c"),
+        ("block", "CASE WHEN n = 0 THEN matrix_transpose(c) ELSE c END"),
+        ("CASE WHEN i = 0 THEN block END", "c"),
+        ("CASE WHEN i = 0 THEN block END", "coalesce(c, c)"),
+        ("block", "CAST(c AS DOUBLE[4])"),
+    ] {
+        assert_eq!(types(&db, &recursive(first, next)), [BLOCK], "{first}, {next}");
+        assert_eq!(db.rows(&recursive(first, next)).len(), 3, "{first}, {next}");
+    }
+    let rows = db.rows(&recursive("block", "CASE WHEN n = 0 THEN matrix_transpose(c) ELSE c END"));
+    assert_eq!(rows, ["[5.0, 6.0, 7.0, 8.5]", "[5.0, 7.0, 6.0, 8.5]", "[5.0, 7.0, 6.0, 8.5]"]);
+    assert_eq!(types(&db, &recursive("block", "NULL")), [BLOCK]);
+    assert_eq!(types(&db, &recursive("CAST(block AS DOUBLE[4])", "CAST(c AS TENSOR(DOUBLE, 2, 2))")), ["DOUBLE[4]"]);
+    // What is around the recursion has nothing to do with it.
+    let around = "WITH RECURSIVE r AS (SELECT 0 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 2) SELECT CASE WHEN n = 1 THEN block END FROM a JOIN r ON i = n";
+    assert_eq!(types(&db, around), [BLOCK]);
+    let error = db.error(&recursive("block", "CAST(c AS TENSOR(DOUBLE, 4, 1))")).to_string();
+    assert!(error.contains("of the recursive query \"r\" is a TENSOR(DOUBLE, 2, 2) in its first part and a TENSOR(DOUBLE, 4, 1)"), "{error}");
+}
+
+#[test]
+fn a_tensor_becomes_a_list_of_its_rows_and_no_other_list_one_of_lists() {
+    let db = blocks();
+    db.run("CREATE TABLE l (w DOUBLE[][])");
+    db.run("INSERT INTO l SELECT block FROM a");
+    assert_eq!(db.rows("SELECT w FROM l"), ["[[1.0, 2.0], [3.0, 4.0]]", "[[5.0, 6.0], [7.0, 8.5]]", "NULL"]);
+    let nested = "SELECT CAST(CAST(matrix_transpose(block) AS DOUBLE[][]) AS TENSOR(DOUBLE, 2, 2)) FROM a WHERE j = 1";
+    assert_eq!(db.rows(nested), ["[5.0, 7.0, 6.0, 8.5]"]);
+    db.run("DELETE FROM l");
+    let tensor = batch(1, &[2, 2]).project(&[1]).unwrap();
+    wait(db.session.execute_rows("INSERT INTO l VALUES ($1)", &tensor)).unwrap();
+    wait(db.session.execute_rows("UPDATE l SET w = $1", &tensor)).unwrap();
+    wait(db.session.append("l", &RecordBatch::try_from_iter([("w", Arc::clone(tensor.column(0)))]).unwrap())).unwrap_err();
+    db.run("INSERT INTO l VALUES ([]), ([[1, 2], [3]]), (NULL)");
+    assert_eq!(db.sorted_rows("SELECT w FROM l"), ["NULL", "[[0.0, 1.0], [2.0, 3.0]]", "[[1.0, 2.0], [3.0]]", "[]"]);
+    for sql in [
+        "INSERT INTO l VALUES ([1, 2])",
+        "INSERT INTO l SELECT CAST(block AS DOUBLE[4]) FROM a",
+        "SELECT CAST([1.5e0, 2] AS DOUBLE[][])",
+        "SELECT CAST(block AS DOUBLE[][][]) FROM a",
+    ] {
+        let error = db.error(sql).to_string();
+        assert!(error.contains("are no lists, as those of a DOUBLE[]["), "{sql}: {error}");
+    }
+    assert_eq!(db.value("SELECT TRY_CAST([1, 2] AS BIGINT[][]) IS NULL, TRY_CAST([[1, 2]] AS BIGINT[][])"), "true|[[1, 2]]");
+}
+
 #[test]
 fn statements_that_write_keep_tensors() {
     let db = blocks();

@@ -1,8 +1,11 @@
 use std::collections::HashMap;
 
-use arrow::array::{Decimal32Array, Decimal64Array, Decimal128Array, Decimal256Array, ListArray, StructArray};
+use arrow::array::{
+    Decimal32Array, Decimal64Array, Decimal128Array, Decimal256Array, DictionaryArray, FixedSizeListArray, Int32Array, ListArray, RunArray,
+    StructArray,
+};
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{Field, Fields, i256};
+use arrow::datatypes::{Field, Fields, Int32Type, i256};
 
 use super::*;
 
@@ -151,10 +154,47 @@ fn what_has_no_decimals_or_is_to_have_no_floats_is_left_to_the_cast() {
     for (from, to) in [
         (DataType::Int64, DataType::Float64),
         (decimal.clone(), DataType::Int64),
-        (decimal.clone(), DataType::new_list(DataType::Float64, true)),
+        (decimal.clone(), DataType::new_list(DataType::Int64, true)),
+        (decimal.clone(), DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))),
         (DataType::new_list(decimal.clone(), true), DataType::new_list(DataType::Utf8, true)),
         (DataType::Null, DataType::Float64),
     ] {
         assert_eq!(with_floats(&from, &to), None, "{from} {to}");
     }
+}
+
+fn doubles(array: &ArrayRef) -> Vec<Option<f64>> {
+    array.as_primitive::<Float64Type>().iter().collect()
+}
+
+#[test]
+fn values_that_are_kept_once_are_converted_where_they_are_kept() {
+    let expected = [Some(MEANT), None, Some(MEANT), Some(-MEANT)];
+    let keys = Int32Array::from(vec![Some(0), Some(1), None, Some(1), Some(0)]);
+    let values = decimals(vec![Some(-WRITTEN), Some(WRITTEN)]);
+    let dictionary: ArrayRef = Arc::new(DictionaryArray::new(keys, values).slice(1, 4));
+    let runs = RunArray::<Int32Type>::try_new(&Int32Array::from(vec![2, 3, 4, 5]), &decimals(vec![Some(WRITTEN), None, Some(WRITTEN), Some(-WRITTEN)]));
+    let runs: ArrayRef = Arc::new(runs.unwrap().slice(1, 4));
+    let kept = |values: DataType| DataType::Dictionary(Box::new(DataType::Int32), Box::new(values));
+    for array in [dictionary, runs] {
+        for to in [DataType::Float64, kept(DataType::Float64)] {
+            let made = cast_nearest(&array, &to, &CastOptions::default()).unwrap();
+            assert_eq!(made.data_type(), &to);
+            assert_eq!(doubles(&arrow::compute::cast(&made, &DataType::Float64).unwrap()), expected, "{} {to}", array.data_type());
+        }
+    }
+}
+
+#[test]
+fn one_decimal_becomes_a_list_of_one_double_and_the_only_one_of_a_list_a_double() {
+    let values = decimals(vec![Some(WRITTEN), None]);
+    let item = || Arc::new(Field::new_list_field(DataType::Float64, true));
+    for to in [DataType::List(item()), DataType::LargeList(item()), DataType::FixedSizeList(item(), 1)] {
+        let made = cast_nearest(&values, &to, &CastOptions::default()).unwrap();
+        assert_eq!(made.data_type(), &to);
+        let inner = make_array(made.to_data().child_data()[0].clone());
+        assert_eq!(doubles(&inner)[0], Some(MEANT), "{to}");
+    }
+    let list: ArrayRef = Arc::new(FixedSizeListArray::new(Arc::new(Field::new_list_field(values.data_type().clone(), true)), 1, values, None));
+    assert_eq!(doubles(&cast_nearest(&list, &DataType::Float64, &CastOptions::default()).unwrap()), [Some(MEANT), None]);
 }

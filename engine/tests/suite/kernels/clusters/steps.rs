@@ -44,7 +44,7 @@ fn a_step_without_rows_is_nothing_added() {
     db.run("INSERT INTO t VALUES (NULL), ([1.0, 2.5])");
     assert_eq!(db.value(step), "[[1.0, 2.5], [0.0, 0.0]]|[1, 0]|0.25");
     let error = db.error("SELECT kmeans_step(x, [[1.0]]) FROM t").to_string();
-    assert_eq!(error, "kmeans_step was given centroids of 1 numbers and a vector of 2");
+    assert_eq!(error, "kmeans_step was given centroids of 1 number and a vector of 2");
 }
 
 #[test]

@@ -175,6 +175,19 @@ fn a_result_larger_than_memory_is_stored() {
     assert_eq!(db.segment_files(), files);
 }
 
+/// 1,124,864 of them, which are listed in two parts; each part was a segment of its own.
+#[test]
+fn a_product_of_very_many_pairs_fills_its_segments() {
+    let db = Db::new();
+    load(&db, "a", &Dense::of(104 * 256, 104, |_, _| 1.0), in_blocks([256, 1]));
+    load(&db, "b", &Dense::of(104, 104, |row, column| (row + column) as f64), in_blocks([1, 1]));
+    let ran = db.run("CREATE TABLE c AS SELECT * FROM matrix_multiply('a', 'b')");
+    assert_eq!((ran.report.placed_bytes, db.segments("c").len()), (104 * 104 * 256 * 8, 1));
+    let right = "i BETWEEN 0 AND 103 AND block[1] = 5356 + 104 * j AND block[256] = 5356 + 104 * j";
+    assert_eq!(db.value(&format!("SELECT count(*), count(DISTINCT i * 104 + j) FROM c WHERE {right}")), "10816|10816");
+    is_clean(&db);
+}
+
 #[test]
 fn a_table_that_is_not_the_blocks_alone_is_written_as_any_other() {
     let db = Db::new();

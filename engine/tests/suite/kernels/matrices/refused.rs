@@ -59,11 +59,16 @@ fn tables_that_are_no_matrices_are_refused_with_what_they_lack() {
         ("matrix_norm('more')", vec!["\"note\"", "leave them out by a view"]),
         ("matrix_norm('narrow')", vec!["INTEGER and not BIGINT"]),
         ("matrix_norm('cube')", vec!["3 dimensions"]),
-        ("matrix_norm('flat')", vec!["says nothing of rows and columns"]),
-        ("matrix_norm('whole')", vec!["DOUBLE and REAL"]),
-        ("matrix_vector('a', 'ragged')", vec!["fixed size"]),
-        ("matrix_add('a')", vec!["takes 2 arguments, and 1", "matrix_add('a', 'b')"]),
-        ("matrix_scale('a', 'b')", vec!["a number as its second argument", "matrix_scale('a', 2.5)"]),
+        ("matrix_norm('flat')", vec!["says nothing of rows and columns", "CAST(block AS TENSOR(DOUBLE, rows, columns))"]),
+        ("matrix_norm('whole')", vec!["is TENSOR(INTEGER, 2, 2)", "to be DOUBLE or REAL", "CAST(block AS TENSOR(DOUBLE, 2, 2)) AS block"]),
+        ("matrix_multiply('whole', 'a')", vec!["matrix_multiply", "\"whole\"", "TENSOR(INTEGER, 2, 2)"]),
+        ("matrix_vector('a', 'ragged')", vec!["is DOUBLE[]", "fixed size", "CAST(block AS DOUBLE[n])"]),
+        ("matrix_add('a')", vec!["takes 2 arguments, and was given 1;", "matrix_add('a', 'b')"]),
+        ("matrix_norm('a', 'a')", vec!["takes 1 argument, and was given 2;"]),
+        ("matrix_scale('a', 'b')", vec!["a number as its argument 2, and was given the text 'b'", "matrix_scale('a', 2.5)"]),
+        ("matrix_scale('a', x)", vec!["was given the name x without quotes"]),
+        ("matrix_scale('a', (SELECT 2))", vec!["was given a subquery", "compute the value first"]),
+        ("matrix_scale(a, 2)", vec!["not the name a without quotes", "matrix_scale('a', …)"]),
         ("matrix_add('a', 1)", vec!["argument 2 of matrix_add"]),
         ("matrix_norm('nobody')", vec!["nobody"]),
     ];
@@ -73,6 +78,17 @@ fn tables_that_are_no_matrices_are_refused_with_what_they_lack() {
     }
     db.run("CREATE VIEW only_matrix AS SELECT block, j, i FROM more");
     assert_eq!(db.rows("SELECT max_norm FROM matrix_norm('only_matrix')"), ["0.0"]);
+}
+
+#[test]
+fn a_vector_that_says_its_length_is_shown_with_it() {
+    let db = Db::new();
+    load(&db, "a", &Dense::random(4, 4, 1), in_blocks([2, 2]));
+    let mut five = Dense::random(5, 1, 2).blocks(in_blocks([5, 1]), &[]);
+    five.remove_column(1);
+    db.load("five", &[], &five);
+    let found = refusal(&db, "SELECT * FROM matrix_vector('a', 'five')");
+    assert!(found.contains("\"five\" is 5 in blocks of 5;"), "{found}");
 }
 
 #[test]

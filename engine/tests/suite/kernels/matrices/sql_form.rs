@@ -132,7 +132,7 @@ fn the_sum_of_products_takes_matrices_that_go_together() {
         ("sum_product(a.block, flat.block) FROM a, flat", vec!["rows and columns"]),
         ("sum_product(a.block, real.block) FROM a, real", vec!["DOUBLE", "REAL"]),
         ("sum_product(a.i, b.block) FROM a, b", vec!["BIGINT", "matrices"]),
-        ("sum_product(a.block) FROM a", vec!["two arguments"]),
+        ("sum_product(a.block) FROM a", vec!["2 arguments, and was given 1"]),
         ("sum_product(DISTINCT a.block, a.block) FROM a", vec!["DISTINCT"]),
     ];
     for (sql, parts) in cases {

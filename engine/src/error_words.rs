@@ -1,0 +1,156 @@
+//! Messages of DataFusion and Arrow that say what happened in them, and not in the statement: the same in words of SQL, with what to do.
+
+use crate::error::EngineError;
+use crate::sql::in_sql_words;
+
+/// An error with a message that people understand; one that has a hint was written by us.
+pub fn worded(error: EngineError) -> EngineError {
+    match error {
+        EngineError::Sql { message, position, hint: None } => {
+            let (message, hint) = words_for(message);
+            EngineError::Sql { message, position, hint }
+        }
+        EngineError::Execution { message, hint: None } => {
+            let (message, hint) = words_for(message);
+            EngineError::Execution { message, hint }
+        }
+        EngineError::Unsupported { feature, hint: None } => unsupported(feature),
+        other => other,
+    }
+}
+
+fn words_for(message: String) -> (String, Option<String>) {
+    let ways = [condition, operation, clause, count, value, unit];
+    ways.iter().find_map(|way| way(&message)).map_or((message, None), |(message, hint)| (message, hint.map(str::to_string)))
+}
+
+type Words = Option<(String, Option<&'static str>)>;
+
+/// What stands where TRUE or FALSE is needed.
+fn condition(message: &str) -> Words {
+    let filter = || Some(message.strip_prefix("Cannot create filter with non-boolean predicate ")?.rsplit_once(" returning ")?.1);
+    let join = || message.strip_prefix("Join condition must be boolean type, but got ");
+    let found = filter().or_else(join)?;
+    let hint = if found == "VARCHAR" { "compare it with a text, such as x = 'abc'" } else { "compare it with something, such as x > 0" };
+    Some((format!("the condition is {found}, where it is to be BOOLEAN"), Some(hint)))
+}
+
+/// Of two types that an operator does not take.
+fn operation(message: &str) -> Words {
+    if let Some(rest) = message.strip_prefix("Cannot coerce arithmetic expression ") {
+        let expression = rest.strip_suffix(" to valid types")?;
+        let hint = match expression {
+            _ if expression.starts_with("VARCHAR + ") || expression.ends_with(" + VARCHAR") => "write || to join texts, or cast the text: CAST(x AS DOUBLE)",
+            _ if expression.contains("VARCHAR") => "cast the text: CAST(x AS DOUBLE)",
+            _ => "cast one of them to a type that goes with the other",
+        };
+        return Some((format!("{expression} cannot be computed"), Some(hint)));
+    }
+    if let Some((_, found)) = message.strip_prefix("Cannot access field at argument ").and_then(|rest| rest.split_once(": type ")) {
+        let found = found.strip_suffix(" is not Struct, Map, or Null")?;
+        return Some((format!("{found} has no fields"), Some("only a STRUCT and a MAP have; a name before a point is a table or such a column")));
+    }
+    let types = message.strip_prefix("Cannot infer common argument type for ")?;
+    let (kind, types) = types.split_once(" operation ")?;
+    // DataFusion's name of this type is a word of every day.
+    let types = in_sql_words(types).replace("Boolean", "BOOLEAN");
+    match kind {
+        "logical boolean" => {
+            let operator = types.split(' ').find(|word| matches!(*word, "AND" | "OR"))?;
+            Some((format!("{operator} takes two conditions, and was given {types}"), Some("compare what is none with something, such as x > 0")))
+        }
+        "comparison" => Some((format!("{types} cannot be compared"), Some("cast one of them to the type of the other: CAST(x AS …)"))),
+        _ => Some((format!("{types} cannot be computed"), Some("cast what is no text: CAST(x AS VARCHAR)"))),
+    }
+}
+
+/// What may not be in a clause.
+fn clause(message: &str) -> Words {
+    if message.starts_with("Aggregate functions are not allowed in the WHERE clause") {
+        let hint = "filter groups with HAVING, or compute the aggregate in a subquery: x > (SELECT avg(x) FROM …)";
+        return Some(("WHERE has no aggregates: it looks at one row at a time".to_string(), Some(hint)));
+    }
+    if message.starts_with("HAVING clause references: ") {
+        let message = "HAVING without GROUP BY takes aggregates, and no columns by themselves";
+        return Some((message.to_string(), Some("WHERE filters rows; HAVING filters groups, after GROUP BY")));
+    }
+    let column = message.strip_prefix("Ambiguous reference to unqualified field ")?;
+    Some((format!("column \"{column}\" is ambiguous: more than one table has it"), Some("name the table too, as in t.x")))
+}
+
+/// Rows or columns that are too many, or less than none.
+fn count(message: &str) -> Words {
+    for clause in ["LIMIT", "OFFSET"] {
+        let rest = message.strip_prefix(clause).and_then(|rest| rest.trim_start_matches(" must be >=").trim_start().strip_prefix("0, '"));
+        if let Some(number) = rest.and_then(|rest| rest.strip_suffix("' was provided")) {
+            return Some((format!("{clause} {number}: a number of rows is 0 or more"), None));
+        }
+    }
+    if let Some((_, columns)) = message.split_once("The subquery should only return one column: ") {
+        let found = columns.split(", ").count();
+        return Some((format!("the subquery has {found} columns where one is expected: {columns}"), None));
+    }
+    if message == "Scalar subquery returned more than one row" {
+        let hint = "write x IN (SELECT …), or have it give one row: an aggregate such as max(x), or LIMIT 1";
+        return Some(("the subquery gives more than one row where one value is expected".to_string(), Some(hint)));
+    }
+    None
+}
+
+/// Values that a type or an operator has no place for.
+fn value(message: &str) -> Words {
+    if let Some((value, data_type)) = message.strip_prefix("Can't cast value ").and_then(|rest| rest.split_once(" to type ")) {
+        return Some((format!("{value} is out of range for {data_type}"), Some("take a wider type; TRY_CAST gives NULL for what does not fit")));
+    }
+    if message == "Divide by zero error" {
+        return Some((message.to_string(), Some("x / NULLIF(y, 0) is NULL where y is 0")));
+    }
+    if let Some(text) = message.strip_prefix("Invalid input syntax for type interval: \"").and_then(|rest| rest.strip_suffix('"')) {
+        return Some((format!("'{text}' is no interval"), Some("write a number and a unit, such as '3 days' or '1 hour 30 minutes'")));
+    }
+    let is_date = message.starts_with("Cannot cast string '") && message.ends_with("' to value of DATE type");
+    is_date.then(|| (message.to_string(), Some("write a date as '2024-12-31'; to_date(x, '%d.%m.%Y') reads others")))
+}
+
+/// Parts of a time that there are not.
+fn unit(message: &str) -> Words {
+    if let Some((unit, units)) = message.strip_prefix("Unsupported date_trunc granularity: '").and_then(|rest| rest.split_once("'. Supported values are: ")) {
+        return Some((format!("'{unit}' is no unit of date_trunc: there are {units}"), None));
+    }
+    let part = message.strip_prefix("Date part '")?.split_once('\'')?.0;
+    let parts = "there are year, quarter, month, week, day, hour, minute, second, millisecond, microsecond, dow, doy, isodow, isoyear and epoch";
+    Some((format!("'{part}' is no part of a time"), Some(parts)))
+}
+
+fn unsupported(feature: String) -> EngineError {
+    let hint = match feature.as_str() {
+        "TOP" => "write LIMIT 5 at the end of the query",
+        "FETCH clause" => "write LIMIT 5",
+        _ => match unit(&feature) {
+            Some((message, hint)) => return EngineError::Sql { message, position: None, hint: hint.map(str::to_string) },
+            None => return EngineError::Unsupported { feature, hint: None },
+        },
+    };
+    EngineError::Unsupported { feature, hint: Some(hint.to_string()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_libraries_are_said_in_words_of_sql() {
+        for (message, expected) in [
+            ("Cannot create filter with non-boolean predicate 't.b returning x' returning VARCHAR", "the condition is VARCHAR, where it is to be BOOLEAN"),
+            ("Cannot infer common argument type for logical boolean operation Boolean AND VARCHAR", "AND takes two conditions, and was given BOOLEAN AND VARCHAR"),
+            ("Cannot infer common argument type for comparison operation Boolean = Utf8", "BOOLEAN = VARCHAR cannot be compared"),
+            ("LIMIT must be >= 0, '-1' was provided", "LIMIT -1: a number of rows is 0 or more"),
+            ("OFFSET must be >=0, '-7' was provided", "OFFSET -7: a number of rows is 0 or more"),
+            ("Can't cast value 300 to type TINYINT", "300 is out of range for TINYINT"),
+            ("Unsupported date_trunc granularity: 'mnth'. Supported values are: day, week", "'mnth' is no unit of date_trunc: there are day, week"),
+            ("something else", "something else"),
+        ] {
+            assert_eq!(words_for(message.to_string()).0, expected);
+        }
+    }
+}

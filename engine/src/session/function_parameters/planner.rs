@@ -1,0 +1,216 @@
+//! Calls of table functions, as DataFusion plans them but for their parameters.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, FieldRef};
+use datafusion::common::metadata::ScalarAndMetadata;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result, ScalarValue, TableReference};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::expr::Placeholder;
+use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
+use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource};
+use datafusion::sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, TableFactor, Visit, Visitor};
+
+use super::slots::{Slot, Slots, StandIn, missing};
+use super::unset::UnsetTable;
+use super::{FunctionParameters, Given};
+use crate::error::EngineError;
+
+impl RelationPlanner for FunctionParameters {
+    fn plan_relation(&self, relation: TableFactor, context: &mut dyn RelationPlannerContext) -> Result<RelationPlanning> {
+        let Some(call) = Call::of(&relation, context) else { return Ok(RelationPlanning::Original(Box::new(relation))) };
+        let given = self.given.lock().clone();
+        let source = match &given {
+            Given::Nothing => return Err(no_value(&call.parameter, 0).into()),
+            Given::Types => self.described(&call, context)?,
+            Given::Values(values) => self.filled(&call, values, context)?,
+        };
+        let plan = LogicalPlanBuilder::scan(TableReference::bare(call.scanned), source, None)?.build()?;
+        let (TableFactor::Table { alias, .. } | TableFactor::Function { alias, .. }) = relation else { unreachable!("it is a call") };
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias))))
+    }
+}
+
+/// A table function with parameters among its arguments.
+struct Call {
+    function: String,
+    arguments: Vec<Expr>,
+    /// One of them.
+    parameter: String,
+    /// What the table is called in the plan.
+    scanned: String,
+}
+
+impl Call {
+    /// None for all else in FROM, and for what DataFusion refuses.
+    fn of(relation: &TableFactor, context: &mut dyn RelationPlannerContext) -> Option<Call> {
+        let (name, arguments, is_lateral) = match relation {
+            TableFactor::Table { name, args: Some(arguments), .. } => (name, &arguments.args, false),
+            TableFactor::Function { name, args, .. } => (name, args, true),
+            _ => return None,
+        };
+        let [function] = name.0.as_slice() else { return None };
+        let function = function.as_ident()?.to_string();
+        let mut parameter = FirstParameter(None);
+        // Before they are planned: a list of centroids is long.
+        let _ = arguments.visit(&mut parameter);
+        let parameter = parameter.0?;
+        let mut planned = Vec::new();
+        for argument in arguments {
+            let FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) = argument else { return None };
+            planned.push(context.sql_expr_to_logical_expr(expr.clone(), &DFSchema::empty()).ok()?);
+        }
+        let scanned = if is_lateral { function.clone() } else { format!("{function}()") };
+        Some(Call { function, arguments: planned, parameter, scanned })
+    }
+}
+
+struct FirstParameter(Option<String>);
+
+impl Visitor for FirstParameter {
+    type Break = ();
+
+    fn pre_visit_value(&mut self, value: &ast::ValueWithSpan) -> std::ops::ControlFlow<()> {
+        match &value.value {
+            ast::Value::Placeholder(name) => {
+                self.0 = Some(name.clone());
+                std::ops::ControlFlow::Break(())
+            }
+            _ => std::ops::ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl FunctionParameters {
+    /// The function's table, with the values.
+    fn filled(&self, call: &Call, values: &[ScalarAndMetadata], context: &dyn RelationPlannerContext) -> Result<Arc<dyn TableSource>> {
+        let raw = |argument: &Expr| {
+            let replaced = argument.clone().transform_up(|part| match &part {
+                Expr::Placeholder(placeholder) => Ok(Transformed::yes(literal(value_of(placeholder, values)?))),
+                _ => Ok(Transformed::no(part)),
+            });
+            replaced.data()
+        };
+        let known = call.arguments.iter().map(raw).collect::<Result<Vec<_>>>()?;
+        let slots = Slots { function: &call.function, arguments: &known };
+        let fill = |argument: &Expr, slot: &Slot| match argument {
+            Expr::Placeholder(placeholder) => {
+                let (value, metadata) = value_of(placeholder, values)?.into_inner();
+                let value = Self::declared_slot(placeholder).as_ref().unwrap_or(slot).fitted(&placeholder.id, value)?;
+                Ok(literal(ScalarAndMetadata::new(value, metadata)))
+            }
+            nested => raw(nested),
+        };
+        let arguments = self.each_argument(call, &slots, fill)?;
+        context.context_provider().get_table_function_source(&call.function, arguments)
+    }
+
+    /// The function's table without rows.
+    fn described(&self, call: &Call, context: &dyn RelationPlannerContext) -> Result<Arc<dyn TableSource>> {
+        let slots = Slots { function: &call.function, arguments: &call.arguments };
+        let mut schema = None;
+        let arguments = self.each_argument(call, &slots, |argument, slot| match &slot.stand_in {
+            _ if parameter_in(argument).is_none() => Ok(argument.clone()),
+            StandIn::Value(value) => Ok(Expr::Literal(value.clone(), None)),
+            StandIn::Unneeded(columns) => {
+                schema = Some(Arc::clone(columns));
+                Ok(argument.clone())
+            }
+            StandIn::Missing => Err(missing(&call.function, &parameter_in(argument).unwrap_or_default()).into()),
+        })?;
+        let schema = match schema {
+            Some(schema) => schema,
+            None => context.context_provider().get_table_function_source(&call.function, arguments)?.schema(),
+        };
+        Ok(provider_as_source(Arc::new(UnsetTable(schema))))
+    }
+
+    /// What `make` makes of each argument and its slot, also of those that have names.
+    fn each_argument(
+        &self,
+        call: &Call,
+        slots: &Slots<'_>,
+        mut make: impl FnMut(&Expr, &Slot) -> Result<Expr>,
+    ) -> Result<Vec<Expr>> {
+        let mut make = |argument: &Expr, slot: Slot| {
+            self.take(argument, &slot)?;
+            make(argument, &slot)
+        };
+        let argument = |(position, argument): (usize, &Expr)| match argument {
+            Expr::ScalarFunction(named) if slots.has_names(argument) => {
+                let mut named = named.clone();
+                for pair in named.args.chunks_exact_mut(2) {
+                    let slot = match &pair[0] {
+                        Expr::Literal(name, _) => slots.named(name.try_as_str().flatten().unwrap_or_default()),
+                        _ => slots.named(""),
+                    };
+                    pair[1] = make(&pair[1], slot)?;
+                }
+                Ok(Expr::ScalarFunction(named))
+            }
+            argument => make(argument, slots.at(position)),
+        };
+        call.arguments.iter().enumerate().map(argument).collect()
+    }
+
+    /// Remembers the parameters of an argument with their types: those that they are cast to, or that of the place.
+    fn take(&self, argument: &Expr, slot: &Slot) -> Result<()> {
+        let mut taken = self.taken.lock();
+        let mut take = |placeholder: &Placeholder, field: FieldRef| {
+            let field = placeholder.field.clone().unwrap_or(field);
+            taken.entry(placeholder.id.clone()).or_insert(field);
+        };
+        let of_place: FieldRef = Arc::new(Field::new("", slot.data_type.clone(), true));
+        argument.apply(|part| {
+            let (inner, field) = match part {
+                Expr::Cast(cast) => (cast.expr.as_ref(), &cast.field),
+                Expr::TryCast(cast) => (cast.expr.as_ref(), &cast.field),
+                part => (part, &of_place),
+            };
+            if let Expr::Placeholder(placeholder) = inner {
+                take(placeholder, Arc::clone(field));
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(())
+    }
+
+    /// Of `PREPARE p(BIGINT)`.
+    fn declared_slot(placeholder: &Placeholder) -> Option<Slot> {
+        placeholder.field.as_ref().map(|field| Slot::strict(field.data_type().clone(), ScalarValue::Null))
+    }
+}
+
+fn parameter_in(argument: &Expr) -> Option<String> {
+    let mut found = None;
+    // It fails only where the closure does.
+    let _ = argument.apply(|part| match part {
+        Expr::Placeholder(placeholder) => {
+            found = Some(placeholder.id.clone());
+            Ok(TreeNodeRecursion::Stop)
+        }
+        _ => Ok(TreeNodeRecursion::Continue),
+    });
+    found
+}
+
+fn value_of(placeholder: &Placeholder, values: &[ScalarAndMetadata]) -> Result<ScalarAndMetadata> {
+    let number = placeholder.id.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
+    let value = number.and_then(|number| values.get(number.checked_sub(1)?));
+    Ok(value.cloned().ok_or_else(|| no_value(&placeholder.id, values.len()))?)
+}
+
+/// Without a type where it is NULL, as the word NULL is.
+fn literal(value: ScalarAndMetadata) -> Expr {
+    let (value, metadata) = value.into_inner();
+    let value = if value.is_null() { ScalarValue::Null } else { value };
+    Expr::Literal(value, metadata)
+}
+
+fn no_value(parameter: &str, values: usize) -> EngineError {
+    let given = if values == 0 { "no value".to_string() } else { format!("{values} values") };
+    let message = format!("the statement has the parameter {parameter} and was given {given}");
+    let hint = "run it with a value for each parameter; those of PREPARE are given by EXECUTE".to_string();
+    EngineError::Sql { message, position: None, hint: Some(hint) }
+}

@@ -1,0 +1,166 @@
+//! What a table function takes at each place, and what stands in for it while its value is not known.
+
+use arrow::datatypes::{DataType, Field, IntervalUnit, SchemaRef, TimeUnit};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::Expr;
+
+use crate::error::EngineError;
+use crate::kernels::{cluster, matrix};
+use crate::session::fitting::{fitted_value, wrong_value};
+
+/// An argument's place.
+pub struct Slot {
+    /// Null where any will do.
+    pub data_type: DataType,
+    /// Other types have a meaning there too.
+    is_open: bool,
+    pub stand_in: StandIn,
+}
+
+pub enum StandIn {
+    /// The columns of the result are those that the function has with it.
+    Value(ScalarValue),
+    /// The function cannot be called without the value, and its columns are always the same.
+    Unneeded(SchemaRef),
+    /// The columns of the result follow from the value.
+    Missing,
+}
+
+impl Slot {
+    pub fn strict(data_type: DataType, stand_in: ScalarValue) -> Slot {
+        Slot { data_type, is_open: false, stand_in: StandIn::Value(stand_in) }
+    }
+
+    fn open(data_type: DataType, stand_in: StandIn) -> Slot {
+        Slot { data_type, is_open: true, stand_in }
+    }
+
+    /// The value as the function takes it, if it is the same then: a number that a client holds in another type. NULL has none.
+    pub fn fitted(&self, name: &str, value: ScalarValue) -> Result<ScalarValue> {
+        let (found, wanted) = (value.data_type(), &self.data_type);
+        if value.is_null() {
+            return Ok(ScalarValue::Null);
+        }
+        if *wanted == DataType::Null || found == *wanted {
+            return Ok(value);
+        }
+        if self.is_open {
+            return match found.is_integer() && wanted.is_integer() {
+                true => Ok(value.cast_to(wanted).unwrap_or(value)),
+                false => Ok(value),
+            };
+        }
+        let field = Field::new(name, wanted.clone(), true);
+        let value = fitted_value(value, &field, false)?;
+        let found = value.data_type();
+        match found == *wanted || (*wanted == DataType::Float64 && found.is_numeric()) {
+            true => Ok(value),
+            false => Err(wrong_value(&field, &value).into()),
+        }
+    }
+}
+
+/// A call of a table function.
+pub struct Slots<'a> {
+    pub function: &'a str,
+    /// With the values of parameters, where there are any.
+    pub arguments: &'a [Expr],
+}
+
+impl Slots<'_> {
+    /// Of the argument at `position`, from 0.
+    pub fn at(&self, position: usize) -> Slot {
+        match self.function {
+            cluster::KMEANS => self.of_kmeans(position),
+            "generate_series" | "range" => self.of_series(position),
+            function if matrix::tables().iter().any(|(name, _)| *name == function) => match (function, position) {
+                ("matrix_scale", 1) => Slot::strict(DataType::Float64, ScalarValue::from(1.0)),
+                _ => Slot::open(DataType::Utf8, StandIn::Missing),
+            },
+            _ => Slot::open(DataType::Null, StandIn::Value(ScalarValue::Null)),
+        }
+    }
+
+    /// Of an argument with a name; one that is not known is refused by the function.
+    pub fn named(&self, name: &str) -> Slot {
+        match name {
+            "k" | "iterations" | "seed" => Slot::strict(DataType::Int64, ScalarValue::from(1_i64)),
+            "tolerance" => Slot::strict(DataType::Float64, ScalarValue::from(1.0)),
+            "init" => of_init(),
+            _ => Slot::open(DataType::Null, StandIn::Value(ScalarValue::Null)),
+        }
+    }
+
+    /// Whether the arguments with names are the fields of this one.
+    pub fn has_names(&self, argument: &Expr) -> bool {
+        let is_struct = matches!(argument, Expr::ScalarFunction(call) if call.func.name() == "named_struct");
+        self.function == cluster::KMEANS && is_struct
+    }
+
+    /// Columns are texts, and k is the first that is none. Where parameters follow each other, one column is named, and the next is k.
+    fn of_kmeans(&self, position: usize) -> Slot {
+        let name = || Slot::open(DataType::Utf8, StandIn::Unneeded(cluster::kmeans_schema()));
+        let is_text = |argument: &Expr| matches!(argument, Expr::Literal(value, _) if matches!(value.try_as_str(), Some(Some(_))));
+        let is_k = |(at, argument): &(usize, &Expr)| *at > 1 && !is_text(argument);
+        let named_k = self.arguments.iter().any(|argument| names_of(argument).any(|name| name == "k"));
+        let k = self.arguments.iter().enumerate().find(is_k).map_or(usize::MAX, |(at, _)| at);
+        match position.checked_sub(k) {
+            None => name(),
+            Some(_) if named_k => name(),
+            // Behind k a whole number is iterations, and one of another type a tolerance.
+            Some(0 | 1 | 3) => Slot::open(DataType::Int64, StandIn::Value(ScalarValue::from(1_i64))),
+            Some(2) => of_init(),
+            Some(_) => Slot::open(DataType::Null, StandIn::Value(ScalarValue::Null)),
+        }
+    }
+
+    /// Whole numbers, unless it begins with a day or a time.
+    fn of_series(&self, position: usize) -> Slot {
+        let first = self.arguments.first().map_or(DataType::Null, type_of);
+        let wanted = match (&first, position) {
+            (DataType::Date32 | DataType::Timestamp(..), 2) => DataType::Interval(IntervalUnit::MonthDayNano),
+            (DataType::Date32, _) => DataType::Date32,
+            (DataType::Timestamp(_, zone), _) => DataType::Timestamp(TimeUnit::Nanosecond, zone.clone()),
+            _ => DataType::Int64,
+        };
+        let stand_in = match position == 0 && first.is_temporal() {
+            true => ScalarValue::try_from(&first).unwrap_or(ScalarValue::Null),
+            false => ScalarValue::Null,
+        };
+        Slot::strict(wanted, stand_in)
+    }
+}
+
+/// Of the fields of a struct.
+fn names_of(argument: &Expr) -> impl Iterator<Item = &str> {
+    let parts = match argument {
+        Expr::ScalarFunction(call) if call.func.name() == "named_struct" => call.args.as_slice(),
+        _ => &[],
+    };
+    parts.iter().step_by(2).filter_map(|name| match name {
+        Expr::Literal(name, _) => name.try_as_str().flatten(),
+        _ => None,
+    })
+}
+
+fn of_init() -> Slot {
+    Slot::open(DataType::Null, StandIn::Value(ScalarValue::from("random")))
+}
+
+/// As far as it is written: of a constant, and of what is cast.
+fn type_of(argument: &Expr) -> DataType {
+    match argument {
+        Expr::Literal(value, _) => value.data_type(),
+        Expr::Cast(cast) => cast.field.data_type().clone(),
+        Expr::TryCast(cast) => cast.field.data_type().clone(),
+        Expr::Placeholder(placeholder) => placeholder.field.as_ref().map_or(DataType::Null, |field| field.data_type().clone()),
+        _ => DataType::Null,
+    }
+}
+
+/// Why a statement cannot be described.
+pub fn missing(function: &str, parameter: &str) -> EngineError {
+    let message = format!("the columns of {function} are not known before {parameter} is, which names its table");
+    let hint = format!("write the name of the table into the statement: {function}('…', …); numbers and settings may be parameters");
+    EngineError::Sql { message, position: None, hint: Some(hint) }
+}

@@ -1,0 +1,143 @@
+//! Statements as people type them in a hurry: what is said, where it points, and what is suggested.
+
+use super::helpers::Db;
+
+fn db() -> Db {
+    let db = Db::new();
+    db.run("CREATE TABLE t (a INT, b VARCHAR, c DOUBLE, d DATE, e BOOLEAN)");
+    db.run("INSERT INTO t VALUES (1, 'one', 1.5, DATE '2024-01-01', true), (2, 'two', 2.5, DATE '2024-02-01', false)");
+    db.run("CREATE TABLE u (a INT, name VARCHAR)");
+    db
+}
+
+/// Each statement with its message, what stands at its place (empty where it has none), and a part of its hint.
+fn check(cases: &[(&str, &str, &str, &str)]) {
+    let db = db();
+    for (sql, message, place, hint) in cases {
+        let error = db.error(sql);
+        assert_eq!(error.to_string(), *message, "{sql}");
+        match error.position() {
+            Some(at) => assert!(!place.is_empty() && sql[at..].starts_with(place), "{sql}: points at {:?}", &sql[at..]),
+            None => assert_eq!(*place, "", "{sql} has no place"),
+        }
+        let said = error.hint().unwrap_or_default();
+        assert!(said.contains(hint) && said.is_empty() == hint.is_empty(), "{sql}: {said:?}");
+    }
+}
+
+#[test]
+fn what_is_no_condition_is_pointed_at_in_its_clause() {
+    let to_be = |found: &str| format!("the condition is {found}, where it is to be BOOLEAN");
+    let (int, bigint, text) = (to_be("INTEGER"), to_be("BIGINT"), to_be("VARCHAR"));
+    let (number, texts) = ("compare it with something, such as x > 0", "compare it with a text, such as x = 'abc'");
+    check(&[
+        ("SELECT 1 WHERE 5", &bigint, "5", number),
+        ("SELECT *\nFROM t\nWHERE b", &text, "b", texts),
+        ("SELECT * FROM t WHERE a + 1", &bigint, "a + 1", number),
+        ("SELECT * FROM (SELECT * FROM t WHERE e) AS s WHERE upper(b)", &text, "upper", texts),
+        ("EXPLAIN SELECT * FROM t WHERE (a)", &int, "a)", number),
+        ("CREATE TABLE v AS SELECT * FROM t WHERE a", &int, "a", number),
+        ("SELECT b FROM t GROUP BY b HAVING b", &text, "b", texts),
+        ("SELECT b, count(*) FROM t WHERE e GROUP BY b HAVING count(*)", &bigint, "count(*)", number),
+        ("SELECT * FROM t JOIN u ON t.a", &int, "t.a", number),
+        ("SELECT * FROM t JOIN u ON t.a = u.a LEFT JOIN u AS w ON w.name", &text, "w.name", texts),
+        ("DELETE FROM t WHERE b", &text, "b", texts),
+        ("UPDATE t SET a = 1 WHERE a", &int, "a", number),
+        ("SELECT * FROM t WHERE e AND b", "AND takes two conditions, and was given BOOLEAN AND VARCHAR", "b", "compare"),
+        ("SELECT * FROM t WHERE b OR a = 1", "OR takes two conditions, and was given VARCHAR OR BOOLEAN", "b OR", "compare"),
+        ("SELECT * FROM t WHERE e = 'maybe'", "BOOLEAN = VARCHAR cannot be compared", "e =", "cast one of them"),
+    ]);
+}
+
+#[test]
+fn aggregates_and_columns_in_the_wrong_clause_are_pointed_at() {
+    let aggregate = "WHERE has no aggregates: it looks at one row at a time";
+    check(&[
+        ("SELECT a FROM t WHERE sum(a) > 1", aggregate, "sum(a)", "HAVING"),
+        ("SELECT a FROM t WHERE a > (SELECT max(a) FROM u) AND 1 < Count(*)", aggregate, "Count(*)", "HAVING"),
+        ("SELECT a FROM t HAVING a > 1", "HAVING without GROUP BY takes aggregates, and no columns by themselves", "a > 1", "WHERE filters rows"),
+        ("SELECT b, count(*) FROM t GROUP BY b HAVING a > 1", "column \"t.a\" must be in GROUP BY or in an aggregate", "a > 1", ""),
+        ("SELECT a, count(*) FROM t", "column \"t.a\" must be in GROUP BY or in an aggregate", "a,", ""),
+    ]);
+}
+
+#[test]
+fn texts_that_are_no_values_are_pointed_at() {
+    let units = "'mnth' is no unit of date_trunc: there are microsecond, millisecond, second, minute, hour, day, week, month, quarter, year";
+    check(&[
+        ("SELECT INTERVAL '1 foo'", "'1 foo' is no interval", "'1 foo'", "'3 days'"),
+        ("SELECT d + INTERVAL 'x' FROM t", "'x' is no interval", "'x'", "'3 days'"),
+        ("SELECT a FROM t WHERE b ~ '('", "the regular expression '(' cannot be read: unclosed group", "'('", ""),
+        ("SELECT regexp_replace(b, '[', 'x') FROM t", "the regular expression '[' cannot be read: unclosed character class", "'['", ""),
+        ("CREATE TABLE v AS SELECT regexp_replace(b, '[', 'x') AS b FROM t", "the regular expression '[' cannot be read: unclosed character class", "'['", ""),
+        ("SELECT CAST('abc' AS INT)", "Cannot cast string 'abc' to value of INTEGER type", "'abc'", ""),
+        ("SELECT DATE '2024-13-45'", "Cannot cast string '2024-13-45' to value of DATE type", "'2024-13-45'", "'2024-12-31'"),
+        ("SELECT a FROM t WHERE d > '01.02.2024'", "Cannot cast string '01.02.2024' to value of DATE type", "'01.02.2024'", "to_date(x, '%d.%m.%Y')"),
+        ("SELECT date_trunc('mnth', d) FROM t", units, "'mnth'", ""),
+        ("SELECT date_part('quater', d) FROM t", "'quater' is no part of a time", "'quater'", "quarter"),
+        ("SELECT CAST(300 AS TINYINT)", "300 is out of range for TINYINT", "300", "wider type"),
+        ("INSERT INTO u VALUES (99999999999, 'x')", "99999999999 is out of range for INTEGER", "99999999999", "wider type"),
+        ("SELECT a FROM t LIMIT -1", "LIMIT -1: a number of rows is 0 or more", "1", ""),
+        ("SELECT a FROM t OFFSET -1", "OFFSET -1: a number of rows is 0 or more", "1", ""),
+    ]);
+}
+
+#[test]
+fn values_of_rows_are_said_with_what_they_are_no_values_of() {
+    check(&[
+        ("SELECT CAST(b AS INT) FROM t", "Cannot cast string 'one' to value of INTEGER type", "", "TRY_CAST"),
+        ("SELECT CAST(b AS INT) FROM t WHERE b <> 'two' OR b = 'one'", "Cannot cast string 'one' to value of INTEGER type", "", "TRY_CAST"),
+        ("SELECT CAST(c * 1e300 AS INT) FROM t", "1.5e300 is out of range for INTEGER", "", "wider type"),
+        ("SELECT to_date(b) FROM t", "Cannot cast string 'one' to value of DATE type", "", "to_date(x, '%d.%m.%Y')"),
+        ("SELECT a / (a - a) FROM t", "Divide by zero error", "", "NULLIF"),
+        ("SELECT (SELECT a FROM t)", "the subquery gives more than one row where one value is expected", "", "LIMIT 1"),
+    ]);
+}
+
+#[test]
+fn types_that_do_not_go_together_are_said_by_name() {
+    check(&[
+        ("SELECT a + b FROM t", "INTEGER + VARCHAR cannot be computed", "a + b", "|| to join texts"),
+        ("SELECT b * 2 FROM t", "VARCHAR * BIGINT cannot be computed", "b * 2", "CAST(x AS DOUBLE)"),
+        ("SELECT d + d FROM t", "DATE + DATE cannot be computed", "d + d", "cast one of them"),
+        ("SELECT a.b.c.d FROM t", "INTEGER has no fields", "", "only a STRUCT"),
+        ("SELECT (SELECT a, b FROM t)", "the subquery has 2 columns where one is expected: t.a, t.b", "", ""),
+    ]);
+}
+
+#[test]
+fn names_that_are_far_from_all_others_are_not_said_to_be_near() {
+    check(&[
+        ("SELECT foo(a) FROM t", "there is no function \"foo\"", "foo", ""),
+        ("SELECT summ(a) FROM t", "there is no function \"summ\"", "summ", "did you mean \"sum\"?"),
+        ("SELECT z FROM t", "column \"z\" does not exist", "z", "columns there are: a, b, c, d, e"),
+        ("SELECT x.a FROM t", "column \"x.a\" does not exist", "x.a", "did you mean \"t.a\"?"),
+        ("SELECT a FROM t WHERE b = \"one\"", "column \"one\" does not exist", "\"one\"", "a text stands in single quotes: 'one'"),
+        ("SELECT a FROM t, u", "column \"a\" is ambiguous: more than one table has it", "a", "name the table too"),
+    ]);
+}
+
+#[test]
+fn misspelt_words_of_sql_are_guessed() {
+    check(&[
+        ("SELCT a FROM t", "syntax error: expected: an SQL statement, found: SELCT", "SELCT", "did you mean SELECT?"),
+        ("SELECT a FORM t", "syntax error: expected: end of statement, found: t", "t", "did you mean FROM?"),
+        ("SELECT a FROM t WHRE a = 1", "syntax error: expected: end of statement, found: a", "a = 1", "did you mean WHERE?"),
+        ("SELECT a FROM t GROUP a", "syntax error: expected: end of statement, found: GROUP", "GROUP", "write GROUP BY"),
+        ("SELECT a FROM t ORDER BY a DSC", "syntax error: expected: end of statement, found: DSC", "DSC", "did you mean DESC?"),
+        ("SELECT a FROM t WHERE b = 'it's'", "syntax error: unterminated string literal", "'", "'it''s'"),
+        ("SELECT a b c FROM t", "syntax error: expected: end of statement, found: c", "c", ""),
+        ("SELECT TOP 5 a FROM t", "TOP is not supported", "", "LIMIT 5"),
+    ]);
+}
+
+/// What is twice would only have needed another name.
+#[test]
+fn two_columns_of_one_name_hide_no_other_error() {
+    check(&[
+        ("SELECT abs(b), abs(b) FROM t", "abs cannot be computed of VARCHAR", "abs", "CAST(x AS DOUBLE)"),
+        ("SELECT sqrt('x'), sqrt('x')", "sqrt cannot be computed of VARCHAR", "sqrt", "CAST(x AS DOUBLE)"),
+        ("SELECT abs(b) AS x, a, a FROM t", "abs cannot be computed of VARCHAR", "abs", "CAST(x AS DOUBLE)"),
+        ("SELECT a + b, a + b FROM t", "INTEGER + VARCHAR cannot be computed", "a + b", "||"),
+    ]);
+}
