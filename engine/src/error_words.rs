@@ -87,8 +87,7 @@ fn count(message: &str) -> Words {
         }
     }
     if let Some((_, columns)) = message.split_once("The subquery should only return one column: ") {
-        let found = columns.split(", ").count();
-        return Some((format!("the subquery has {found} columns where one is expected: {columns}"), None));
+        return Some((format!("the subquery has several columns where one is expected: {columns}"), None));
     }
     if message == "Scalar subquery returned more than one row" {
         let hint = "write x IN (SELECT …), or have it give one row: an aggregate such as max(x), or LIMIT 1";

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from . import tensors
 from .errors import NotSupportedError, ProgrammingError
 
 
@@ -39,10 +40,10 @@ def _row(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Scalars of pyarrow as values of Python, matrices and tensors as lists of rows, and what pandas has for NULL."""
+    """Scalars of pyarrow but tensors as values of Python, matrices of numpy as lists of rows, and what pandas has for NULL."""
     if isinstance(value, pa.FixedShapeTensorScalar) and value.is_valid:
-        value = value.to_numpy()
-    elif isinstance(value, pa.Scalar):
+        return value
+    if isinstance(value, pa.Scalar):
         value = value.as_py()
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 0) > 1:
         value = value.tolist()
@@ -51,6 +52,9 @@ def _plain(value: Any) -> Any:
 
 def _column(place: int, values: list[Any]) -> pa.Array:
     try:
+        if (column := tensors.column(values)) is not None:
+            return column
+        values = tensors.as_lists(values)
         column = _nanoseconds(values)
         column = pa.array(_of_one_kind(values), _unsigned(values)) if column is None else column
         if isinstance(column.type, pa.BaseExtensionType):

@@ -14,7 +14,7 @@ use futures::FutureExt;
 use super::words::{described, shown};
 use crate::catalog::{StoreCatalog, TEMP};
 use crate::error::EngineError;
-use crate::sql::quoted;
+use crate::sql::{near_table, quoted};
 
 /// A table, and what messages call it: its name without quotes.
 pub(crate) struct NamedTable {
@@ -52,17 +52,25 @@ fn readings(text: &str) -> Vec<TableReference> {
     distinct
 }
 
-/// `S.My Table` as the table of that very name in the schema `s`, and in `S`.
+/// `S.My Table` as the table of that very name in the schema `s`, and in `S`; before the schema there may be a catalog.
 fn between_dots(text: &str) -> Vec<TableReference> {
     let parts: Vec<&str> = text.split('.').collect();
-    let [schema, table] = parts[..] else { return Vec::new() };
-    let is_whole = |part: &str| part.matches('"').count().is_multiple_of(2);
-    if !is_whole(schema) || !is_whole(table) {
+    if parts.iter().any(|part| !part.matches('"').count().is_multiple_of(2)) {
         // The dot is in quotes.
         return Vec::new();
     }
-    let (schema, table) = (unquoted(schema), unquoted(table));
-    vec![TableReference::partial(schema.to_lowercase(), table.clone()), TableReference::partial(schema, table)]
+    let parts: Vec<String> = parts.into_iter().map(unquoted).collect();
+    match parts.as_slice() {
+        [schema, table] => vec![
+            TableReference::partial(schema.to_lowercase(), table.as_str()),
+            TableReference::partial(schema.as_str(), table.as_str()),
+        ],
+        [catalog, schema, table] => vec![
+            TableReference::full(catalog.to_lowercase(), schema.to_lowercase(), table.as_str()),
+            TableReference::full(catalog.as_str(), schema.as_str(), table.as_str()),
+        ],
+        _ => Vec::new(),
+    }
 }
 
 /// A name without the double quotes around it, if there are any.
@@ -84,16 +92,18 @@ fn no_table(state: &SessionState, text: &str, readings: &[TableReference]) -> Da
     let with_schema = readings.iter().find(|reading| reading.schema().is_some());
     let bare = TableReference::bare(text);
     let reading = with_schema.or(readings.first()).unwrap_or(&bare);
-    let hint = format!(
-        "'{text}' was read as {}; double quotes make one name of capitals, blanks and dots: '\"My Table\"', 's.\"My Table\"'",
-        read_as(reading)
-    );
+    let near = StoreCatalog::of(state).and_then(|catalog| near_table(&catalog, reading));
+    let hint = near.unwrap_or_else(|| {
+        let read = read_as(reading);
+        format!("'{text}' was read as {read}; double quotes make one name of capitals, blanks and dots: '\"My Table\"', 's.\"My Table\"'")
+    });
     EngineError::Sql { message: format!("table \"{}\" does not exist", shown(reading)), position: None, hint: Some(hint) }.into()
 }
 
 /// Names that mean the same with quotes and without them.
 fn is_plain(text: &str) -> bool {
-    let is_plain = |part: &str| !part.is_empty() && part.chars().all(|char| char.is_lowercase() || char.is_numeric() || char == '_');
+    let starts = |part: &str| part.starts_with(|first: char| !first.is_numeric());
+    let is_plain = |part: &str| starts(part) && part.chars().all(|char| char.is_lowercase() || char.is_numeric() || char == '_');
     text.split('.').count() <= 3 && text.split('.').all(is_plain)
 }
 
@@ -162,6 +172,16 @@ mod tests {
         assert_eq!(all("s2.\"a.b\"")[0], "s2.\"a.b\"");
         assert_eq!(all("a.b"), ["a.b", "\"a.b\""]);
         assert_eq!(all("\"A.b\"")[0], "\"A.b\"");
+        assert_eq!(all("C.S2.M X"), ["\"C.S2.M X\"", "c.s2.\"M X\"", "\"C\".\"S2\".\"M X\""]);
         assert_eq!(between_dots("\"A.b\""), []);
+        assert_eq!(between_dots("s.\"A.b\""), []);
+        assert_eq!(between_dots("a.b.c.d"), []);
+    }
+
+    #[test]
+    fn a_name_is_plain_if_it_needs_no_quotes() {
+        for (text, expected) in [("t", true), ("s.t_1", true), ("c.s._t", true), ("1abc", false), ("s.1abc", false), ("s.", false), ("T", false)] {
+            assert_eq!(is_plain(text), expected, "{text}");
+        }
     }
 }

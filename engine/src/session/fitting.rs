@@ -1,14 +1,19 @@
 //! Values for parameters: which they are, and of what type they are where they belong.
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field};
-use datafusion::common::ScalarValue;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, FixedSizeListArray, RecordBatch};
+use arrow::datatypes::{DataType, Field, Int32Type};
 use datafusion::common::metadata::{FieldMetadata, ScalarAndMetadata};
+use datafusion::common::{self, ScalarValue};
 
 use crate::error::EngineError;
 use crate::functions::{deeper_scalar, flat_scalar, scalar_nearest};
-use crate::kernels::arrays::shape_of;
+use crate::kernels::arrays::{EXTENSION_METADATA, EXTENSION_NAME, shape_of, tensor_field};
 use crate::sql;
+
+/// Arrow's type of tensors that each have a shape of their own.
+const ANY_SHAPE: &str = "arrow.variable_shape_tensor";
 
 /// One row of parameters.
 pub(super) fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<ScalarAndMetadata>, EngineError> {
@@ -17,8 +22,43 @@ pub(super) fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<Scal
         return Err(EngineError::Sql { message, position: None, hint: None });
     }
     let columns = parameters.columns().iter().zip(parameters.schema_ref().fields());
-    let values = columns.map(|(column, field)| Ok(ScalarAndMetadata::new(ScalarValue::try_from_array(column, row)?, of_tensor(field))));
+    let values = columns.map(|(column, field)| {
+        let value = ScalarValue::try_from_array(column, row)?;
+        match has_any_shape(field).then(|| of_any_shape(&value)).transpose()?.flatten() {
+            Some(tensor) => Ok(tensor),
+            None => Ok(ScalarAndMetadata::new(value, of_tensor(field))),
+        }
+    });
     values.collect()
+}
+
+/// Whether the values are tensors, of which each row has a shape of its own.
+pub(super) fn has_any_shape(field: &Field) -> bool {
+    let of = |key: &str| field.metadata().get(key).map(String::as_str);
+    // What may be said beside the name is that the elements lie in another order, which the shape does not tell.
+    of(EXTENSION_NAME) == Some(ANY_SHAPE) && matches!(of(EXTENSION_METADATA), None | Some("" | "{}"))
+}
+
+/// A tensor of the shape that stands beside its elements; None if it is not one of so many elements.
+fn of_any_shape(value: &ScalarValue) -> common::Result<Option<ScalarAndMetadata>> {
+    let ScalarValue::Struct(tensor) = value else { return Ok(None) };
+    let data = tensor.column_by_name("data").and_then(|data| data.as_list_opt::<i32>());
+    let sizes = tensor.column_by_name("shape").and_then(|shape| shape.as_fixed_size_list_opt());
+    let (Some(data), Some(sizes)) = (data, sizes) else { return Ok(None) };
+    if tensor.is_null(0) {
+        return Ok(Some(ScalarAndMetadata::new(ScalarValue::try_new_null(data.data_type())?, None)));
+    }
+    let (elements, sizes) = (data.value(0), sizes.value(0));
+    let Some(sizes) = sizes.as_primitive_opt::<Int32Type>() else { return Ok(None) };
+    let shape = sizes.iter().map(|size| usize::try_from(size?).ok()).collect::<Option<Vec<_>>>();
+    let Some(shape) = shape.filter(|shape| !shape.contains(&0)) else { return Ok(None) };
+    let field = tensor_field("", elements.data_type().clone(), &shape, true)?;
+    let DataType::FixedSizeList(item, width) = field.data_type() else { return Ok(None) };
+    if usize::try_from(*width).ok() != Some(elements.len()) {
+        return Ok(None);
+    }
+    let list = FixedSizeListArray::try_new_with_length(Arc::clone(item), *width, elements, None, 1)?;
+    Ok(Some(ScalarAndMetadata::new(ScalarValue::FixedSizeList(Arc::new(list)), of_tensor(&field))))
 }
 
 /// The value as the type that belongs there, if it is the same value then. Else it means what a literal of its type
@@ -27,6 +67,9 @@ pub(super) fn fitted(given: ScalarAndMetadata, field: &Field, is_query: bool) ->
     let (value, shape) = given.into_inner();
     let given_type = value.data_type();
     let source = Field::new("", given_type.clone(), true).with_metadata(shape.as_ref().map(FieldMetadata::to_hashmap).unwrap_or_default());
+    if !is_query && !value.is_null() {
+        check_shape(&source, field)?;
+    }
     let value = deeper_scalar(&value, &source, field)?.unwrap_or(value);
     let value = fitted_value(value, field, is_query)?;
     let shape = shape.filter(|_| value.data_type() == given_type).or_else(|| of_tensor(field));
@@ -38,9 +81,25 @@ fn of_tensor(field: &Field) -> Option<FieldMetadata> {
     shape_of(field).is_some().then(|| FieldMetadata::from(field))
 }
 
+/// Tensors of as many elements are of the same type, and yet mean something else.
+pub(super) fn check_shape(given: &Field, wanted: &Field) -> Result<(), EngineError> {
+    if shape_of(given).zip(shape_of(wanted)).is_none_or(|(given, wanted)| given == wanted) {
+        return Ok(());
+    }
+    let (name, given, wanted) = (wanted.name(), sql::column_type_name(given), sql::column_type_name(wanted));
+    let message = format!("the value of {name} is a {given}, which is no {wanted}");
+    let hint = "give the elements as a list, row by row, if they are to have the other shape";
+    Err(EngineError::Sql { message, position: None, hint: Some(hint.to_string()) })
+}
+
 pub(super) fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result<ScalarValue, EngineError> {
     let value = flat_scalar(&value, field)?.unwrap_or(value);
     let wanted = field.data_type();
+    // Only lists of any length can be text.
+    let value = match value.data_type() {
+        DataType::FixedSizeList(item, _) if wanted.is_string() => value.cast_to(&DataType::List(item))?,
+        _ => value,
+    };
     if *wanted == DataType::Null || value.data_type() == *wanted {
         return Ok(value);
     }

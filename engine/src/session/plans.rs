@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{DdlStatement, Deallocate, Expr, LogicalPlan, Prepare, Statement as PlanStatement};
+use datafusion::logical_expr::{DdlStatement, Deallocate, Execute, Expr, LogicalPlan, Prepare, Statement as PlanStatement};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use pmem_store::StoreError;
 
@@ -50,14 +50,7 @@ impl Session {
                 }
             }
             LogicalPlan::Statement(PlanStatement::Execute(execute)) => {
-                // What is no constant DataFusion refuses.
-                let values = running.constants(&execute.parameters).unwrap_or_default();
-                if let Some(plan) = self.prepare_again(running, &execute.name, values).await? {
-                    return running.query(&plan).await;
-                }
-                let execute = LogicalPlan::Statement(PlanStatement::Execute(execute));
-                let frame = self.context.execute_logical_plan(execute).await?;
-                running.query(frame.logical_plan()).await
+                self.execute_prepared(running, execute).await.map_err(without_place)
             }
             LogicalPlan::Statement(other) => {
                 Err(EngineError::unsupported(other.name().to_string(), Some("run it as a statement of its own")))
@@ -86,6 +79,16 @@ impl Session {
 
     pub(super) fn prepared_text(&self, name: &str) -> Option<String> {
         self.prepared.lock().get(name).cloned()
+    }
+
+    async fn execute_prepared(&self, running: &Running, execute: Execute) -> Result<QueryOutput, EngineError> {
+        let values = running.constants(&execute.parameters)?;
+        if let Some(plan) = self.prepare_again(running, &execute.name, values).await? {
+            return running.query(&plan).await;
+        }
+        let execute = LogicalPlan::Statement(PlanStatement::Execute(execute));
+        let frame = self.context.execute_logical_plan(execute).await?;
+        running.query(frame.logical_plan()).await
     }
 
     /// Tables are as of now in an EXECUTE, not as they were when it was prepared. The plan with its values, where table functions have
@@ -130,18 +133,29 @@ impl Session {
 }
 
 impl Running {
-    /// The values of an EXECUTE; None where one of them is no constant.
-    fn constants(&self, parameters: &[Expr]) -> Option<Vec<ScalarAndMetadata>> {
+    /// The values of an EXECUTE.
+    fn constants(&self, parameters: &[Expr]) -> Result<Vec<ScalarAndMetadata>, EngineError> {
         let context = SimplifyContext::builder()
             .with_config_options(Arc::clone(self.state.config_options()))
             .with_query_execution_start_time(self.state.execution_props().query_execution_start_time)
             .build();
         let simplifier = ExprSimplifier::new(context);
-        let constant = |parameter: &Expr| match simplifier.simplify(parameter.clone()) {
-            Ok(Expr::Literal(value, metadata)) => Some(ScalarAndMetadata::new(value, metadata)),
-            _ => None,
+        let constant = |(at, parameter): (usize, &Expr)| match simplifier.simplify(parameter.clone()) {
+            Ok(Expr::Literal(value, metadata)) => Ok(ScalarAndMetadata::new(value, metadata)),
+            _ => {
+                let message = format!("value {} of EXECUTE is no constant", at + 1);
+                Err(EngineError::Sql { message, position: None, hint: Some("the values of EXECUTE are constants, such as 3 or 1 + 2".into()) })
+            }
         };
-        parameters.iter().map(constant).collect()
+        parameters.iter().enumerate().map(constant).collect()
+    }
+}
+
+/// What goes wrong in an EXECUTE has its place in the text of the PREPARE, which is not the one that is shown.
+fn without_place(error: EngineError) -> EngineError {
+    match error {
+        EngineError::Sql { message, hint, .. } => EngineError::Sql { message, position: None, hint },
+        other => other,
     }
 }
 

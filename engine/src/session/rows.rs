@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{self, SetExpr, TableObject};
 use tracing::Instrument;
 
 use super::Session;
-use super::fitting::wrong_count;
+use super::fitting::{check_shape, has_any_shape, wrong_count};
 use super::function_parameters::Taken;
 use super::parameters::{parameter_fields, takes_parameters};
 use crate::constraints::identifier;
@@ -98,7 +98,7 @@ impl Session {
                 return Err(EngineError::unsupported("rows of parameters for what changes no rows", hint));
             }
         };
-        if !self.names_are_plain() {
+        if !self.names_are_plain() || parameters.schema_ref().fields().iter().any(|field| has_any_shape(field)) {
             return Ok(None);
         }
         let Some((table, columns)) = names_of_plain_insert(&statement) else { return Ok(None) };
@@ -183,6 +183,9 @@ fn names_of_plain_insert(statement: &Statement) -> Option<(ast::ObjectName, Vec<
 }
 
 fn as_wanted(array: &ArrayRef, source: &Field, field: &Field) -> Result<ArrayRef, EngineError> {
+    if array.null_count() < array.len() {
+        check_shape(source, field)?;
+    }
     if array.data_type() == field.data_type() || *field.data_type() == DataType::Null {
         return Ok(Arc::clone(array));
     }

@@ -7,7 +7,7 @@ use datafusion::execution::SessionState;
 use pmem_store::DEFAULT_NAMESPACE;
 
 use super::function_error::FunctionError;
-use super::locate::{locate, place_of, place_of_literal, place_of_number, place_of_text};
+use super::locate::{locate, place_of, place_of_argument, place_of_literal, place_of_number, place_of_text};
 use super::versions::base_name;
 use super::wrong_part::wrong_part;
 use crate::catalog::StoreCatalog;
@@ -81,10 +81,14 @@ fn place_of_value(sql: &str, message: &str) -> Option<usize> {
 /// An error of running. One about an argument that is no value of a row is at that argument, if the statement has it once.
 pub fn run_error(sql: &str, error: EngineError) -> EngineError {
     let EngineError::Execution { message, hint } = error else { return error };
-    let is_argument = message.starts_with("the regular expression '")
-        || ["' is no unit of date_trunc", "' is no part of a time"].iter().any(|words| message.contains(words));
-    let place = || place_of_text(sql, message.split('\'').nth(1)?);
-    match is_argument.then(place).flatten() {
+    let is_of_time = || ["' is no unit of date_trunc", "' is no part of a time"].iter().any(|words| message.contains(words));
+    let functions: &[&str] = match message.starts_with("the regular expression '") {
+        true => &["regexp_"],
+        false if is_of_time() => &["date_", "datetrunc", "datepart"],
+        false => &[],
+    };
+    let place = || place_of_argument(sql, message.split('\'').nth(1)?, functions);
+    match (!functions.is_empty()).then(place).flatten() {
         Some(position) => EngineError::Sql { message, position: Some(position), hint },
         None => {
             let hint = hint.or_else(|| message.starts_with("Cannot cast string '").then(|| "TRY_CAST gives NULL for a text that is none".to_string()));
@@ -139,17 +143,23 @@ fn meant(name: &str) -> String {
 fn no_table(sql: &str, catalog: &StoreCatalog, full: &str) -> EngineError {
     let full = TableReference::parse_str(base_name(full));
     let name = full.table();
-    let listing = if full.schema() == Some(SYSTEM) { system_listing() } else { catalog.listing().unwrap_or_default() };
-    let hint = nearest(name, listing.iter().map(|listed| listed.name.as_str())).map(|near| match near == name {
-        // One of that name is in another schema.
-        true => listing.iter().find(|listed| listed.name == near).map_or_else(|| meant(near), |listed| meant(&format!("{}.{near}", listed.schema))),
-        false => meant(near),
-    });
+    let hint = near_table(catalog, &full);
     let shown = match full.schema() {
         Some(schema) if schema != DEFAULT_NAMESPACE => format!("{schema}.{name}"),
         _ => name.to_string(),
     };
     EngineError::Sql { message: format!("table \"{shown}\" does not exist"), position: place_of(sql, name), hint }
+}
+
+/// The hint that another table was perhaps meant.
+pub fn near_table(catalog: &StoreCatalog, table: &TableReference) -> Option<String> {
+    let name = table.table();
+    let listing = if table.schema() == Some(SYSTEM) { system_listing() } else { catalog.listing().unwrap_or_default() };
+    nearest(name, listing.iter().map(|listed| listed.name.as_str())).map(|near| match near == name {
+        // One of that name is in another schema.
+        true => listing.iter().find(|listed| listed.name == near).map_or_else(|| meant(near), |listed| meant(&format!("{}.{near}", listed.schema))),
+        false => meant(near),
+    })
 }
 
 /// Of two names that are as near the longer: letters are left out more often than put in.

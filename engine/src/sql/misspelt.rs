@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use super::locate::offset_of;
+use super::locate::Places;
 use super::tokens::{is_word, significant};
 use crate::error::nearest;
 
@@ -14,15 +14,19 @@ const WORDS: [&str; 30] = [
     "INSERT", "INTO", "VALUES", "UPDATE", "DELETE", "CREATE", "TABLE", "VIEW", "DROP", "ALTER", "WITH", "EXPLAIN", "BEGIN", "COMMIT", "ROLLBACK",
 ];
 
+/// Nobody types a longer statement.
+const HINT_BYTES_MAX: usize = 64 << 10;
+
 /// What to do about a syntax error that is found at `position`.
 pub fn syntax_hint(sql: &str, message: &str, position: Option<usize>) -> Option<String> {
     if message.starts_with("unterminated string literal") {
         return Some("a quote within a text is written twice: 'it''s'".to_string());
     }
-    let position = position?;
+    let position = position.filter(|_| sql.len() <= HINT_BYTES_MAX)?;
     let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location().ok()?;
     let words: Vec<_> = significant(&tokens).map(|(_, token)| token).collect();
-    let at = words.iter().position(|token| offset_of(sql, token.span.start.line, token.span.start.column) == position)?;
+    let mut places = Places::of(sql);
+    let at = words.iter().position(|token| places.offset(token.span.start.line, token.span.start.column) == position)?;
     let next = words.get(at + 1).map(|token| &token.token);
     for clause in ["GROUP", "ORDER"] {
         if is_word(&words[at].token, clause) && !next.is_some_and(|next| is_word(next, "BY")) {
@@ -68,6 +72,9 @@ mod tests {
         ] {
             assert_eq!(hint(sql, place).as_deref(), expected, "{sql}");
         }
+        let (long, longer) = (format!("SELECT {}a FORM t", "1, ".repeat(20_000)), format!("SELECT {}a FORM t", "1, ".repeat(300_000)));
+        assert_eq!(hint(&long, "t").as_deref(), Some("did you mean FROM?"));
+        assert_eq!(hint(&longer, "t"), None, "nobody typed it");
         let open = syntax_hint("SELECT 'it's'", "unterminated string literal", None);
         assert_eq!(open.as_deref(), Some("a quote within a text is written twice: 'it''s'"));
     }

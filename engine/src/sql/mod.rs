@@ -61,7 +61,7 @@ pub(crate) use create_table::{create_table, key_of, sorted};
 pub(crate) use ddl::{resolve, run_ddl};
 pub(crate) use definition::{external_definition, key_text, qualified, table_definition};
 pub(crate) use describe::{described, described_table};
-pub(crate) use explain_error::{explained, function_names, run_error};
+pub(crate) use explain_error::{explained, function_names, near_table, run_error};
 pub(crate) use external::create_external;
 pub(crate) use function_error::FunctionError;
 pub(crate) use insert_defaults::fill_defaults;

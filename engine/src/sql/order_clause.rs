@@ -147,8 +147,8 @@ fn key_columns(sql: &str, tokens: &[TokenWithSpan]) -> Result<Vec<KeyColumn>, En
 }
 
 fn key_column(sql: &str, tokens: &[&TokenWithSpan]) -> Result<KeyColumn, EngineError> {
-    let position = tokens.first().map(|token| offset_of(sql, token.span.start.line, token.span.start.column));
     let refuse = || {
+        let position = tokens.first().map(|token| offset_of(sql, token.span.start.line, token.span.start.column));
         let hint = Some("write the names of columns, each with ASC or DESC if you like".to_string());
         EngineError::Sql { message: "a table is ordered by columns".into(), position, hint }
     };

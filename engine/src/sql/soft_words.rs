@@ -90,8 +90,7 @@ impl Near<'_> {
             }
             Clause::Rows => follows_comma && next != Some(&Token::LParen) && !is_one(next, &["SELECT", "VALUES", "WITH", "ALL", "DISTINCT"]),
             Clause::Lateral => {
-                let calls = matches!(self.behind(2), Some(Token::LParen | Token::Period)) && matches!(next, Some(Token::Word(_)));
-                follows_comma && next != Some(&Token::LParen) && !calls
+                follows_comma && next != Some(&Token::LParen) && !self.calls_function()
             }
             Clause::Index => (follows_comma || before == Some(&Token::LParen)) && matches!(next, Some(Token::Word(_))) && !self.lists_columns(),
             Clause::Grouping => next != Some(&Token::LParen) && !is_one(before, &["WITH"]),
@@ -102,22 +101,40 @@ impl Near<'_> {
     /// `SELECT a view FROM t`: behind an expression, and at the end of its item.
     fn is_alias(&self) -> bool {
         let ends_expression = match self.before() {
-            Some(Token::Word(word)) => word.quote_style.is_some() || word.keyword == Keyword::NoKeyword,
+            Some(Token::Word(word)) => {
+                let is_value = is_one(self.before(), &["END", "NULL", "TRUE", "FALSE"]);
+                is_value || word.quote_style.is_some() || word.keyword == Keyword::NoKeyword
+            }
             Some(token) => matches!(token, Token::Number(..) | Token::SingleQuotedString(_) | Token::RParen | Token::RBracket | Token::Placeholder(_)),
             None => false,
         };
         let ends_item = match self.behind(1) {
             None | Some(Token::Comma | Token::RParen | Token::SemiColon) => true,
-            next => is_one(next, &["FROM"]),
+            next => is_one(next, &["FROM", "WHERE", "ORDER", "GROUP", "LIMIT", "JOIN", "ON"]),
         };
         ends_expression && ends_item
     }
 
-    /// `INDEX i (a, b)`, and not `index VARCHAR(3)`, `index MAP(INT, INT)` or `index STRUCT(a INT)`.
+    /// `LATERAL f(…)`, and not `lateral IN (…)` or `lateral FROM (…)`.
+    fn calls_function(&self) -> bool {
+        let Some(Token::Word(function)) = self.behind(1) else { return false };
+        let is_name = function.quote_style.is_some() || function.keyword == Keyword::NoKeyword;
+        match self.behind(2) {
+            Some(Token::Period) => true,
+            Some(Token::LParen) => is_name || is_one(self.behind(1), &["UNNEST", "RANGE", "TABLE", "FLATTEN", "JSON_TABLE", "XMLTABLE"]),
+            _ => false,
+        }
+    }
+
+    /// `INDEX i (a, b DESC)`, `INDEX i USING BTREE (a)`, and not `index VARCHAR(3)`, `index MAP(INT, INT)` or `index STRUCT(a INT)`.
     fn lists_columns(&self) -> bool {
+        if is_one(self.behind(1), &["KEY", "INDEX", "USING"]) || is_one(self.behind(2), &["USING"]) {
+            return true;
+        }
         let of_types = is_one(self.behind(1), &["ARRAY", "MAP", "TENSOR"]);
         let lists = self.behind(2) == Some(&Token::LParen) && matches!(self.behind(3), Some(Token::Word(_)));
-        lists && !of_types && matches!(self.behind(4), Some(Token::Comma | Token::RParen))
+        let ends = matches!(self.behind(4), Some(Token::Comma | Token::RParen | Token::LParen)) || is_one(self.behind(4), &["ASC", "DESC"]);
+        lists && !of_types && ends
     }
 
     fn before(&self) -> Option<&Token> {
@@ -160,6 +177,11 @@ mod tests {
             ("SELECT 1, explain, Minus, analyze, lateral FROM k", &["explain", "Minus", "analyze", "lateral"] as &[&str]),
             ("SELECT 1, lateral.x, values FROM lateral", &["lateral", "values"]),
             ("SELECT a view, b cluster FROM k", &["view", "cluster"]),
+            ("SELECT CASE WHEN a THEN 1 END view, NULL top, true sort FROM k", &["view", "top", "sort"]),
+            ("SELECT a FROM k sort ORDER BY a", &["sort"]),
+            ("SELECT 1, lateral FROM (SELECT 5 AS a)", &["lateral"]),
+            ("SELECT 1, lateral IN (1, 5) FROM k, lateral WHERE (y = 2)", &["lateral", "lateral"]),
+            ("SELECT 1 FROM k, lateral JOIN (SELECT 1) AS q ON true", &["lateral"]),
             ("SELECT top, top + 1 FROM k GROUP BY cube, rollup", &["top", "top", "cube", "rollup"]),
             ("CREATE TABLE k (key INT, index varchar(3), spatial MAP(INT, INT))", &["key", "index", "spatial"]),
         ] {
@@ -175,12 +197,14 @@ mod tests {
             "SELECT a FROM k MINUS SELECT b FROM k",
             "SELECT * FROM k, LATERAL (SELECT 1)",
             "SELECT * FROM k, LATERAL unnest(k.a)",
+            "SELECT * FROM k, LATERAL f(k.a), LATERAL range(1, k.a), LATERAL \"from\"(1)",
             "SELECT TOP 5 a FROM k",
             "SELECT a FROM k GROUP BY CUBE (a), ROLLUP (b)",
             "SELECT a FROM k GROUP BY a WITH ROLLUP",
             "SELECT a, b FROM k CLUSTER BY a",
             "INSERT INTO k VALUES (1)",
             "CREATE TABLE k (a INT, KEY (a), INDEX i (a), PRIMARY KEY (a))",
+            "CREATE TABLE k (a INT, INDEX i (a DESC), INDEX i USING BTREE (a), FULLTEXT KEY j (a), KEY b (a(10)), INDEX USING HASH (a))",
             "CREATE VIEW v AS SELECT 1",
             "SELECT * EXCLUDE (a) FROM k",
             "SELECT \"cluster\", \"explain\" FROM k",

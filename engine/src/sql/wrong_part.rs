@@ -68,9 +68,10 @@ impl WrongPart<'_> {
 
     fn chosen(&self, found: &[Found]) -> Option<Location> {
         match (found, self) {
+            // It may be of a view too, and then of none of them.
+            (found, WrongPart::Filter { shown }) => found.iter().find(|found| is_shown_as(&found.text, shown)).map(|found| found.start),
             ([only], _) => Some(only.start),
             ([first, ..], WrongPart::AggregateInWhere) => Some(first.start),
-            (several, WrongPart::Filter { shown }) => several.iter().find(|found| is_shown_as(&found.text, shown)).map(|found| found.start),
             _ => None,
         }
     }

@@ -60,6 +60,39 @@ fn words_of_clauses_may_be_names_of_results_without_as() {
 }
 
 #[test]
+fn lateral_is_a_name_before_a_word_of_sql_in_parentheses() {
+    let db = Db::new();
+    db.run("CREATE TABLE a (x INT)");
+    db.run("INSERT INTO a VALUES (1)");
+    db.run("CREATE TABLE lateral (y INT)");
+    db.run("INSERT INTO lateral VALUES (2)");
+    for (sql, expected) in [
+        ("SELECT 1, lateral FROM (SELECT 5 AS lateral)", "1|5"),
+        ("SELECT 1, lateral IN (1, 5) FROM (SELECT 5 AS lateral)", "1|true"),
+        ("SELECT x, y FROM a, lateral WHERE (y = 2)", "1|2"),
+        ("SELECT x, y FROM a, lateral JOIN (SELECT 1) AS q ON true", "1|2"),
+        ("SELECT v FROM a, LATERAL range(3, 4) AS g (v)", "3"),
+    ] {
+        assert_eq!(db.rows(sql), [expected], "{sql}");
+    }
+}
+
+#[test]
+fn an_alias_follows_any_value_and_stands_before_any_clause() {
+    let db = Db::new();
+    db.run("CREATE TABLE t (a INT)");
+    db.run("INSERT INTO t VALUES (1)");
+    for (sql, expected) in [
+        ("SELECT CASE WHEN a = 1 THEN 2 END view FROM t", "2"),
+        ("SELECT true top, NULL cluster", "true|NULL"),
+        ("SELECT sort.a FROM t sort ORDER BY a", "1"),
+        ("SELECT sort.a FROM t sort JOIN t cluster ON sort.a = cluster.a WHERE sort.a = 1", "1"),
+    ] {
+        assert_eq!(db.rows(sql), [expected], "{sql}");
+    }
+}
+
+#[test]
 fn clauses_that_begin_with_such_words_stay_clauses() {
     let db = Db::new();
     db.run("CREATE TABLE t (a INT, b INT)");
@@ -80,7 +113,8 @@ fn clauses_that_begin_with_such_words_stay_clauses() {
     for sql in ["SELECT a FROM t MINUS SELECT 2", "SELECT 1, MINUS SELECT 2"] {
         assert_eq!(db.error(sql).to_string(), "MINUS is not supported", "{sql}");
     }
-    for sql in ["CREATE TABLE i (a INT, INDEX i (a))", "CREATE TABLE i (a INT, KEY (a))"] {
+    for index in ["INDEX i (a)", "KEY (a)", "INDEX i (a DESC)", "INDEX i USING BTREE (a)", "FULLTEXT KEY k (a)", "KEY k (a(10))"] {
+        let sql = &format!("CREATE TABLE i (a INT, {index})");
         assert_eq!(db.error(sql).to_string(), "INDEX is not supported", "{sql}");
     }
 }

@@ -95,13 +95,41 @@ fn values_of_rows_are_said_with_what_they_are_no_values_of() {
 }
 
 #[test]
+fn what_comes_from_rows_and_views_is_pointed_at_nowhere() {
+    let db = db();
+    db.run("CREATE TABLE pats (p VARCHAR, name VARCHAR)");
+    db.run("INSERT INTO pats VALUES ('(', '(')");
+    let error = db.error("SELECT 'abc' ~ p FROM pats WHERE name = '('");
+    assert_eq!((error.to_string().as_str(), error.position()), ("the regular expression '(' cannot be read: unclosed group", None));
+    db.run("CREATE TABLE changed (a BOOLEAN)");
+    db.run("PREPARE p AS SELECT 1 FROM changed WHERE a");
+    db.run("PREPARE q AS SELECT a FROM changed");
+    db.run("DROP TABLE changed");
+    db.run("CREATE TABLE changed (b INT)");
+    for sql in ["EXECUTE p", "EXECUTE q"] {
+        let error = db.error(sql);
+        assert!(error.to_string().contains("\"a\"") && error.position().is_none(), "{sql}: {error:?}");
+    }
+}
+
+/// The hint looked for each word's place from the beginning of the text, and took minutes.
+#[test]
+fn long_statements_fail_as_fast_as_short_ones() {
+    let db = db();
+    let rows = "(1, 'a'), ".repeat(80_000);
+    let error = db.error(&format!("INSERT INTO u VALUES {rows} (1 'b')"));
+    assert!(error.to_string().starts_with("syntax error: ") && error.hint().is_none(), "{error:?}");
+    assert!(error.position().is_some_and(|at| at > rows.len()), "{error:?}");
+}
+
+#[test]
 fn types_that_do_not_go_together_are_said_by_name() {
     check(&[
         ("SELECT a + b FROM t", "INTEGER + VARCHAR cannot be computed", "a + b", "|| to join texts"),
         ("SELECT b * 2 FROM t", "VARCHAR * BIGINT cannot be computed", "b * 2", "CAST(x AS DOUBLE)"),
         ("SELECT d + d FROM t", "DATE + DATE cannot be computed", "d + d", "cast one of them"),
         ("SELECT a.b.c.d FROM t", "INTEGER has no fields", "", "only a STRUCT"),
-        ("SELECT (SELECT a, b FROM t)", "the subquery has 2 columns where one is expected: t.a, t.b", "", ""),
+        ("SELECT (SELECT a, b FROM t)", "the subquery has several columns where one is expected: t.a, t.b", "", ""),
     ]);
 }
 

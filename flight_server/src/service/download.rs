@@ -1,6 +1,7 @@
 //! DoGet on the wire. tonic's own way copies a message twice before the socket sees it; here the body of the response is made of the
 //! buffers themselves, of which small ones are put together. All other calls are tonic's.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -8,7 +9,10 @@ use std::task::{Context, Poll};
 
 use arrow_flight::Ticket;
 use arrow_flight::flight_service_server::FlightServiceServer;
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
 use http_body_util::StreamBody;
+use hyper::body::Frame;
 use prost::Message as _;
 use tonic::body::Body;
 use tonic::codec::{DecodeBuf, Decoder, Streaming};
@@ -17,7 +21,6 @@ use tonic::server::NamedService;
 use tonic::{Code, Request, Status};
 
 use super::Calls;
-use super::frames::frames;
 use super::whole::whole;
 use crate::error::told;
 use crate::stream::FlightStream;
@@ -129,4 +132,31 @@ fn response(messages: FlightStream, in_place: bool) -> http::Response<Body> {
     let mut response = http::Response::new(Body::new(StreamBody::new(frames(messages, in_place))));
     response.headers_mut().insert(http::header::CONTENT_TYPE, GRPC);
     response
+}
+
+/// The bytes of the messages, and how it ended. The stream is dropped before that is said.
+fn frames(messages: FlightStream, in_place: bool) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Send {
+    let begun = (Some(messages), VecDeque::<Bytes>::new());
+    futures::stream::unfold(begun, move |(mut messages, mut left)| async move {
+        loop {
+            if let Some(piece) = left.pop_front() {
+                return Some((Ok(Frame::data(piece)), (messages, left)));
+            }
+            match messages.as_mut()?.next().await.map(|message| message.and_then(|message| message.into_wire(in_place))) {
+                Some(Ok(wire)) => left = wire,
+                Some(Err(status)) => return Some((Ok(trailers(&status)), (None, left))),
+                None => return Some((Ok(trailers(&Status::ok(""))), (None, left))),
+            }
+        }
+    })
+}
+
+fn trailers(status: &Status) -> Frame<Bytes> {
+    let mut headers = http::HeaderMap::new();
+    if status.add_header(&mut headers).is_err() {
+        // Its metadata is nothing that a header can hold.
+        headers.clear();
+        headers.insert("grpc-status", http::HeaderValue::from(status.code() as i32));
+    }
+    Frame::trailers(headers)
 }

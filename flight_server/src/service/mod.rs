@@ -6,7 +6,6 @@ mod bounds;
 mod calls;
 mod commands;
 mod download;
-mod frames;
 mod get;
 mod info;
 mod put;

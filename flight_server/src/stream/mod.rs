@@ -2,11 +2,13 @@
 //!
 //! - [`outgoing`] — a result as messages, while it is made; [`message`] is one, whose rows stay where they lie; `pieces` cuts batches to size, `plain` gives them
 //!   the types a client reads, with the texts that `views` makes, and `jdbc` those that the JDBC driver reads and binds
+//! - [`ahead`] — a large result is made on another thread than it is sent from
 //! - [`incoming`] — messages as batches; `check` holds every length in them against what is there
 //! - [`unsent`] — how much is made ahead of those who read
 //! - [`report`] — what a query did, as JSON
 //! - [`wishes`] — the headers by which a client asks for something else
 
+mod ahead;
 mod check;
 mod incoming;
 mod jdbc;

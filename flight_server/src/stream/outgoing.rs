@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
+use super::ahead::ahead;
 use super::message::{Encoder, Message};
 use super::pieces::{batch_bytes, pieces};
 use super::plain::{to_wire, wire_schema};
@@ -114,7 +115,7 @@ impl Outgoing {
         let Outgoing { output, wire, wishes, stop, lane } = self;
         let encoder = encoder(&wire, wishes)?;
         let schema = encoder.schema();
-        Ok(Box::pin(Rows {
+        Ok(ahead(Box::pin(Rows {
             next: Next::Schema(schema),
             encoder,
             output,
@@ -124,7 +125,7 @@ impl Outgoing {
             report: None,
             is_brief: wishes.types.brief,
             _kept: Box::new(kept),
-        }))
+        })))
     }
 }
 

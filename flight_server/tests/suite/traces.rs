@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use arrow_flight::Empty;
 use flight_server::{Server, ServerError, ServerOptions};
+use futures::{StreamExt, TryStreamExt};
 use prost::{Message, Oneof};
 use tokio::net::{TcpListener, TcpSocket};
 use tonic::body::Body;
@@ -17,7 +18,7 @@ use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
 
-use crate::helpers::{Served, eventually, options, query, wait, with};
+use crate::helpers::{Served, eventually, options, query, ticket, wait, with};
 use crate::http::metric;
 
 /// What of an ExportTraceServiceRequest is looked at here.
@@ -194,6 +195,10 @@ fn served() -> (Collector, Served) {
     (Collector::on(socket), Served::with(sending_to(address)))
 }
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[test]
 fn a_query_is_a_span_with_what_it_did_below_the_call_that_read_it() {
     let (collector, served) = served();
@@ -242,11 +247,32 @@ fn a_caller_that_names_its_trace_finds_the_spans_in_it() {
     wait(query(&mut client, "SELECT 1", None)).unwrap();
     client.set_header("traceparent", format!("00-{TRACE}-b7ad6b7169203331-01"));
     wait(query(&mut client, "SELECT 1", None)).unwrap();
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let span = collector.span("the query is there", |span| span.name == "query" && hex(&span.trace_id) == TRACE);
     let call = collector.span("its call", |call| call.span_id == span.parent_span_id);
     assert_eq!((hex(&call.trace_id), hex(&call.parent_span_id)), (TRACE.to_string(), "b7ad6b7169203331".to_string()));
     assert!(collector.spans().iter().all(|span| hex(&span.trace_id) != UNWANTED));
+}
+
+#[test]
+fn a_large_result_is_in_the_trace_of_its_call_also_when_it_is_not_read_to_the_end() {
+    const TRACES: [&str; 2] = ["4af7651916cd43dd8448eb211c80319c", "5af7651916cd43dd8448eb211c80319c"];
+    const UNWANTED: &str = "6af7651916cd43dd8448eb211c80319c";
+    const LARGE: &str = "SELECT value FROM generate_series(1, 1000000)";
+    let (collector, served) = served();
+    let mut client = served.client();
+    for (trace, flags, is_whole) in [(UNWANTED, "00", true), (UNWANTED, "00", false), (TRACES[0], "01", true), (TRACES[1], "01", false)] {
+        client.set_header("traceparent", format!("00-{trace}-b7ad6b7169203331-{flags}"));
+        let info = wait(client.execute(LARGE.to_string(), None)).unwrap();
+        let batches = wait(client.do_get(ticket(&info))).unwrap();
+        let read = wait(batches.take(if is_whole { usize::MAX } else { 30 }).try_collect::<Vec<_>>()).unwrap();
+        assert!(read.len() > 20, "{}", read.len());
+    }
+    for (trace, outcome) in TRACES.into_iter().zip(["done", "cancelled"]) {
+        let span = collector.span(outcome, |span| span.name == "query" && span.of("quiver.outcome") == outcome);
+        let call = collector.span("its call", |call| call.span_id == span.parent_span_id);
+        assert_eq!((hex(&span.trace_id).as_str(), call.of("rpc.method").as_str()), (trace, "DoGet"));
+    }
+    assert_eq!(collector.spans().iter().filter(|span| span.name == "query").count(), 2);
 }
 
 #[test]

@@ -160,9 +160,6 @@ impl Found {
         if self.columns.is_empty() {
             return Err(wrong(format!("{KMEANS} lacks the columns"), Some(USAGE)));
         }
-        if let Some(twice) = self.columns.iter().enumerate().find(|(at, column)| self.columns[..*at].contains(column)) {
-            return Err(wrong(format!("{KMEANS} names the column \"{}\" twice", twice.1), None));
-        }
         if self.iterations.is_none() && self.tolerance.is_none() {
             return Err(wrong(format!("{KMEANS} is not told when to end"), Some("say iterations => 10, or tolerance => 1e-4")));
         }
@@ -253,7 +250,6 @@ mod tests {
             (vec![lit(3), lit(10)], "kmeans lacks the columns"),
             (vec![lit("x")], "kmeans lacks k, the number of clusters"),
             (vec![lit("x"), lit(3)], "kmeans is not told when to end"),
-            (vec![lit("x"), lit("x"), lit(3), lit(1)], "kmeans names the column \"x\" twice"),
             (vec![lit("x"), lit(3), lit(1), lit("forgy")], "init of kmeans cannot be the text 'forgy'"),
             (vec![lit("x"), lit(3), lit(1), lit("random"), lit(1), lit(2)], "kmeans has an argument too many: 2"),
             (vec![lit("x"), lit(3), lit("ten")], "tolerance of kmeans is to be a distance, a number of at least 0, and not the text 'ten'"),

@@ -33,7 +33,7 @@ impl TableFunctionImpl for KMeansFunction {
         let input = table_named(&args, KMEANS, 0)?.table;
         let arguments = Arguments::of(args.exprs().get(1..).unwrap_or_default())?;
         let schema = input.schema();
-        let columns = arguments.columns.iter().map(|name| column_of(&schema, name)).collect::<Result<Vec<_>>>()?;
+        let columns = columns_of(&schema, &arguments.columns)?;
         let is_vector = columns_are_a_vector(&schema, &columns)?;
         Ok(Arc::new(KMeansTable { input, columns, is_vector, arguments: Arc::new(arguments) }))
     }
@@ -45,6 +45,19 @@ struct KMeansTable {
     columns: Vec<usize>,
     is_vector: bool,
     arguments: Arc<Arguments>,
+}
+
+/// A column has more than one spelling, so it is only known here whether one is there twice.
+fn columns_of(schema: &SchemaRef, names: &[String]) -> Result<Vec<usize>> {
+    let mut columns = Vec::with_capacity(names.len());
+    for name in names {
+        let column = column_of(schema, name)?;
+        if columns.contains(&column) {
+            return Err(wrong(format!("{KMEANS} names the column \"{}\" twice", schema.field(column).name()), None));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
 }
 
 /// As it is written, or in small letters, as a name without quotes means it, or as what stands between its quotes.

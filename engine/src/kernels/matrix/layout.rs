@@ -48,7 +48,7 @@ impl Layout {
     /// Of a table with the columns i, j and block, in any order and no others.
     pub fn of_matrix(schema: &Schema, function: &str, name: &str) -> Result<Layout> {
         let field = columns(schema, function, name, &[I, J, BLOCK], MATRIX_HINT)?;
-        let (element, width) = elements(field, function, name, "TENSOR(DOUBLE, rows, columns)", MATRIX_HINT)?;
+        let (element, width) = elements(field, function, name, false)?;
         let block = match shape_of(field).as_deref() {
             Some([rows, columns]) => [*rows, *columns],
             Some(shape) => {
@@ -72,7 +72,7 @@ impl Layout {
     /// Of a table with the columns i and block, in any order and no others.
     pub fn of_vector(schema: &Schema, function: &str, name: &str) -> Result<Layout> {
         let field = columns(schema, function, name, &[I, BLOCK], VECTOR_HINT)?;
-        let (element, width) = elements(field, function, name, "DOUBLE[n]", VECTOR_HINT)?;
+        let (element, width) = elements(field, function, name, true)?;
         if width == 0 || shape_of(field).is_some_and(|shape| shape.iter().filter(|size| **size != 1).count() > 1) {
             let what = format!("the column block of \"{name}\" is {} and no vector", column_type_name(field));
             return Err(refused(function, what, VECTOR_HINT));
@@ -117,8 +117,8 @@ fn columns<'a>(schema: &'a Schema, function: &str, name: &str, wanted: &[&str], 
     Ok(schema.field_with_name(BLOCK)?)
 }
 
-/// The type of the elements and how many a block has. `wanted` is a type of blocks that people know the sizes of.
-fn elements(field: &Field, function: &str, name: &str, wanted: &str, hint: &str) -> Result<(DataType, usize)> {
+/// The type of the elements and how many a block has.
+fn elements(field: &Field, function: &str, name: &str, is_vector: bool) -> Result<(DataType, usize)> {
     if let DataType::FixedSizeList(item, width) = field.data_type()
         && matches!(item.data_type(), DataType::Float64 | DataType::Float32)
     {
@@ -127,21 +127,30 @@ fn elements(field: &Field, function: &str, name: &str, wanted: &str, hint: &str)
     let found = format!("the column block of \"{name}\" is {}", column_type_name(field));
     match Vectors::element(field.data_type()) {
         Some(DataType::Float64 | DataType::Float32) => {
-            Err(refused(function, format!("{found}, and blocks are to be of a fixed size"), &cast_hint(field, "say it in a view", wanted)))
+            let hint = cast_hint(field, "say it in a view", is_vector);
+            Err(refused(function, format!("{found}, and blocks are to be of a fixed size"), &hint))
         }
         Some(_) => {
             let what = format!("{found}, and the elements of blocks are to be DOUBLE or REAL");
-            Err(refused(function, what, &cast_hint(field, "cast them in a view, or when they are stored", wanted)))
+            Err(refused(function, what, &cast_hint(field, "cast them in a view, or when they are stored", is_vector)))
         }
-        None => Err(refused(function, format!("{found} and no list of numbers"), hint)),
+        None => {
+            let hint = if is_vector { VECTOR_HINT } else { MATRIX_HINT };
+            Err(refused(function, format!("{found} and no list of numbers"), hint))
+        }
     }
 }
 
-fn cast_hint(field: &Field, what: &str, wanted: &str) -> String {
-    let wanted = match (shape_of(field), field.data_type()) {
-        (Some(shape), _) => format!("TENSOR(DOUBLE, {})", shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
-        (None, DataType::FixedSizeList(_, width)) => format!("DOUBLE[{width}]"),
-        _ => wanted.to_string(),
+/// A cast to what is taken, with sizes where the field has them and names for those that people know.
+fn cast_hint(field: &Field, what: &str, is_vector: bool) -> String {
+    let is_nested = Vectors::element(field.data_type()).is_some_and(DataType::is_list);
+    let wanted = match (is_vector, field.data_type(), shape_of(field).as_deref()) {
+        (false, _, Some([rows, columns])) => format!("TENSOR(DOUBLE, {rows}, {columns})"),
+        (false, ..) => "TENSOR(DOUBLE, rows, columns)".to_string(),
+        // A cast does not make one list of several.
+        (true, ..) if is_nested => return VECTOR_HINT.to_string(),
+        (true, DataType::FixedSizeList(_, width), _) => format!("DOUBLE[{width}]"),
+        (true, ..) => "DOUBLE[n]".to_string(),
     };
     format!("{what}: CAST(block AS {wanted}) AS block")
 }

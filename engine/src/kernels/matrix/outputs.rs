@@ -14,6 +14,8 @@ use super::element::Element;
 
 /// As many as a segment waits for, and some more.
 const LENT_MAX: usize = 8;
+/// The same in bytes, unless that is less than two of them.
+const LENT_BYTES_MAX: usize = 256 << 20;
 
 pub struct Outputs {
     /// For what is being made and what came back.
@@ -50,8 +52,9 @@ impl Outputs {
     /// The values go out, as an array.
     pub fn lend<T: Element>(&mut self, values: Vec<T>) -> PrimitiveArray<T::Arrow> {
         let buffer = Buffer::from_vec(values);
-        if self.lent.len() == LENT_MAX {
-            self.lent.remove(0);
+        let lent_max = (LENT_BYTES_MAX / buffer.len().max(1)).clamp(2, LENT_MAX);
+        if self.lent.len() >= lent_max {
+            self.lent.drain(..self.lent.len() + 1 - lent_max);
         }
         self.lent.push(buffer.clone());
         PrimitiveArray::new(ScalarBuffer::from(buffer), None)

@@ -56,7 +56,12 @@ pub fn products<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, of_v
 
 /// The blocks of the product without their pairs.
 pub fn products_due<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, memory: MemoryReservation) -> Each<Due> {
-    row_by_row(inputs, function, memory, |meeting, columns, memory| meeting.due(columns, memory))
+    row_by_row(inputs, function, memory, |meeting, columns, memory| {
+        if meeting.row.start == 0 {
+            meeting.ask_for_every_row(columns, &memory)?;
+        }
+        meeting.due(columns, memory)
+    })
 }
 
 /// What `list` gives of each row of blocks.
@@ -80,13 +85,17 @@ fn row_by_row<T: Element, R: Send + 'static>(
             if let Some(block) = row.list.next() {
                 return Ok(Some(block));
             }
-            let Some(first) = left.get(next) else { return Ok(None) };
-            let end = next + left[next..].partition_point(|block| block.i == first.i);
-            let meeting = Meeting { left, row: next..end, right, function, stop };
-            row = list(&meeting, columns, memory.new_empty())?;
-            next = end;
+            let Some(found) = row_from(left, next) else { return Ok(None) };
+            next = found.end;
+            row = list(&Meeting { left, row: found, right, function, stop }, columns, memory.new_empty())?;
         }
     })
+}
+
+/// The row of blocks that begins at `start`; None at the end.
+fn row_from(left: &[Block], start: usize) -> Option<Range<usize>> {
+    let first = left.get(start)?;
+    Some(start..start + left[start..].partition_point(|block| block.i == first.i))
 }
 
 /// What is left of a row of blocks.
@@ -165,11 +174,30 @@ impl Meeting<'_> {
         Ok(count)
     }
 
-    /// The blocks of the row of the result, in the order of their columns.
-    fn listed(&self, columns: &mut Columns, of_vector: bool, memory: MemoryReservation) -> Result<Row<Planned>> {
+    /// Of the row while it is listed: in all, and of this what is beside the pairs.
+    fn listed_bytes(&self, columns: &Columns) -> Result<(usize, usize)> {
         let count = self.count()?;
         let of_blocks = count.min(columns.keys.len()) * PLANNED_BYTES;
-        memory.try_grow(count.saturating_mul(size_of::<Pair>()).saturating_add(of_blocks))?;
+        Ok((count.saturating_mul(size_of::<Pair>()).saturating_add(of_blocks), of_blocks))
+    }
+
+    /// An error if there is no memory to list one of the rows, before any pair is visited. Asked once and given back: while rows are made,
+    /// those that are listed hold memory, and asking again for a later one would refuse what has room.
+    fn ask_for_every_row(&self, columns: &Columns, memory: &MemoryReservation) -> Result<()> {
+        let (mut most_bytes, mut next) = (0, 0);
+        while let Some(row) = row_from(self.left, next) {
+            next = row.end;
+            most_bytes = Meeting { row, ..*self }.listed_bytes(columns)?.0.max(most_bytes);
+        }
+        memory.try_grow(most_bytes)?;
+        memory.shrink(most_bytes);
+        Ok(())
+    }
+
+    /// The blocks of the row of the result, in the order of their columns.
+    fn listed(&self, columns: &mut Columns, of_vector: bool, memory: MemoryReservation) -> Result<Row<Planned>> {
+        let (all_bytes, block_bytes) = self.listed_bytes(columns)?;
+        memory.try_grow(all_bytes)?;
         let mut lists = self.lists(columns)?;
         lists.sort_unstable_by_key(|(column, _)| *column);
         let planned = lists.into_iter().map(|(column, pairs)| {
@@ -183,7 +211,7 @@ impl Meeting<'_> {
             Planned { i: self.left[self.row.start].i, j: columns.keys[column as usize], work }
         });
         let planned: Vec<Planned> = planned.collect();
-        memory.resize(of_blocks);
+        memory.resize(block_bytes);
         Ok(Row { list: planned.into_iter(), _memory: memory })
     }
 
@@ -307,6 +335,14 @@ mod tests {
         let (mut plan, pool) = plan(same(), same(), 64 << 20);
         assert!(matches!(plan(&Stop::default()), Err(DataFusionError::ResourcesExhausted(_))));
         drop(plan);
+        assert_eq!(pool.reserved(), 0);
+        // 10 of them in the first row, and 10^10 in the second.
+        let sides = inputs([[vec![0; 10], vec![1; 100_000]].concat(), [vec![0; 10], vec![1; 100_000]].concat()], {
+            [[vec![0], vec![1; 100_000]].concat(), vec![0; 100_001]]
+        });
+        let mut due = products_due(sides, "f", MemoryConsumer::new("f").register(&pool));
+        assert!(matches!(due(&Stop::default()), Err(DataFusionError::ResourcesExhausted(_))));
+        drop(due);
         assert_eq!(pool.reserved(), 0);
     }
 

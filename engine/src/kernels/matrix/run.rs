@@ -8,7 +8,6 @@ use arrow::array::{ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, Record
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::{Result, internal_err};
-use datafusion::execution::memory_pool::MemoryLimit;
 use pmem_store::segment::{AroundHole, rows_of_segment};
 
 use super::blocks::Key;
@@ -51,12 +50,8 @@ pub struct Target {
 }
 
 /// Of a batch, for a query that may take so much memory.
-pub fn batch_bytes(limit: &MemoryLimit) -> usize {
-    let wanted = match limit {
-        MemoryLimit::Finite(bytes) => bytes / BATCH_PART,
-        _ => usize::MAX,
-    };
-    wanted.clamp(*BATCH_BYTES.start(), *BATCH_BYTES.end())
+pub fn batch_bytes(limit_bytes: usize) -> usize {
+    (limit_bytes / BATCH_PART).clamp(*BATCH_BYTES.start(), *BATCH_BYTES.end())
 }
 
 pub struct Run<T: Element> {

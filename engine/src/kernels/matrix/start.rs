@@ -25,6 +25,7 @@ use super::run::{Column, Run, Target, batch_bytes};
 use super::shapes::{agreed, result_shape};
 use super::work::{Due, Each, Inputs, Plan, scaled, sums, transposed};
 use crate::kernels::gather::gathered;
+use crate::kernels::precopy::limit_bytes;
 use crate::kernels::threads::{Stop, in_background};
 
 pub type Batches = BoxStream<'static, Result<RecordBatch>>;
@@ -47,7 +48,7 @@ pub async fn batches(
         columns,
         block_type: block_field(&kernel.inputs[0].element, kernel.block, None)?.data_type().clone(),
         batch_rows: context.session_config().batch_size(),
-        batch_bytes: batch_bytes(&context.memory_pool().memory_limit()),
+        batch_bytes: batch_bytes(limit_bytes(context.memory_pool().as_ref())),
         threads: context.session_config().target_partitions(),
     };
     let placing = match destination {

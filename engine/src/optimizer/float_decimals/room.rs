@@ -34,7 +34,7 @@ pub fn make_room(types: &mut [DataType], written: &dyn Fn() -> i32) -> bool {
     let scale = all.iter().map(|digits| digits.scale).max().unwrap_or_default();
     let is_long = types.iter().any(|data_type| matches!(data_type, DataType::Decimal256(..)));
     let most = if is_long { DIGITS_MAX } else { 38 };
-    if whole + scale <= most || written() <= most - scale {
+    if whole + scale <= most || !is_too_long(types) && written() <= most - scale {
         return false;
     }
     let digits = (u8::try_from(whole + scale), i8::try_from(scale));
@@ -44,6 +44,15 @@ pub fn make_room(types: &mut [DataType], written: &dyn Fn() -> i32) -> bool {
     };
     types.iter_mut().filter(|data_type| data_type.is_decimal()).for_each(|data_type| *data_type = wanted.clone());
     true
+}
+
+/// Whether one decimal has so many digits in front of the point, and one so many behind it, that no decimal has both. Whole numbers are
+/// not asked: few have as many digits as their type.
+fn is_too_long(types: &[DataType]) -> bool {
+    let decimals = || types.iter().filter(|data_type| data_type.is_decimal()).filter_map(Digits::of);
+    let whole = decimals().map(|digits| digits.whole).max().unwrap_or_default();
+    let scale = decimals().map(|digits| digits.scale).max().unwrap_or_default();
+    whole + scale > DIGITS_MAX
 }
 
 /// How many digits the longest number that is written in the expression has in front of its point; 0 if there is none.
@@ -134,7 +143,11 @@ mod tests {
     #[test]
     fn no_decimal_of_so_many_digits_is_a_double() {
         assert_eq!(made(vec![Decimal256(60, 60), Decimal128(23, 1), Int32], 22), Some(vec![Float64, Float64, Int32]));
-        assert_eq!(made(vec![Decimal256(60, 60), Decimal128(23, 1)], 16), None, "16 digits have room beside 60 of 76");
+        let doubles = Some(vec![Float64, Float64]);
+        assert_eq!(made(vec![Decimal256(60, 60), Decimal128(23, 1)], 0), doubles, "a row may have 22 digits beside 60 of 76");
+        assert_eq!(made(vec![Decimal256(60, 60), Decimal128(17, 1)], 16), None, "16 digits have room beside 60 of 76");
+        assert_eq!(made(vec![Decimal256(60, 60), Int64], 16), None, "a whole number of 20 digits is rare");
+        assert_eq!(made(vec![Decimal256(60, 60), Int64], 17), doubles.map(|_| vec![Float64, Int64]));
     }
 
     #[test]

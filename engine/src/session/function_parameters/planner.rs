@@ -97,7 +97,7 @@ impl FunctionParameters {
         let fill = |argument: &Expr, slot: &Slot| match argument {
             Expr::Placeholder(placeholder) => {
                 let (value, metadata) = value_of(placeholder, values)?.into_inner();
-                let value = Self::declared_slot(placeholder).as_ref().unwrap_or(slot).fitted(&placeholder.id, value)?;
+                let value = slot.fitted(&placeholder.id, value)?;
                 Ok(literal(ScalarAndMetadata::new(value, metadata)))
             }
             nested => raw(nested),
@@ -175,11 +175,6 @@ impl FunctionParameters {
         })?;
         Ok(())
     }
-
-    /// Of `PREPARE p(BIGINT)`.
-    fn declared_slot(placeholder: &Placeholder) -> Option<Slot> {
-        placeholder.field.as_ref().map(|field| Slot::strict(field.data_type().clone(), ScalarValue::Null))
-    }
 }
 
 fn parameter_in(argument: &Expr) -> Option<String> {
@@ -195,10 +190,15 @@ fn parameter_in(argument: &Expr) -> Option<String> {
     found
 }
 
+/// Of the type that `PREPARE p(BIGINT)` declares, if it declares one.
 fn value_of(placeholder: &Placeholder, values: &[ScalarAndMetadata]) -> Result<ScalarAndMetadata> {
     let number = placeholder.id.strip_prefix('$').and_then(|number| number.parse::<usize>().ok());
     let value = number.and_then(|number| values.get(number.checked_sub(1)?));
-    Ok(value.cloned().ok_or_else(|| no_value(&placeholder.id, values.len()))?)
+    let given = value.cloned().ok_or_else(|| no_value(&placeholder.id, values.len()))?;
+    let Some(field) = &placeholder.field else { return Ok(given) };
+    let (value, metadata) = given.into_inner();
+    let declared = Slot::strict(field.data_type().clone(), ScalarValue::Null);
+    Ok(ScalarAndMetadata::new(declared.fitted(&placeholder.id, value)?, metadata))
 }
 
 /// Without a type where it is NULL, as the word NULL is.

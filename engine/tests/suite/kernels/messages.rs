@@ -27,7 +27,7 @@ fn a_table_is_named_as_in_from_or_by_its_very_name() {
         ("M X", "1.0"), ("\"M X\"", "1.0"), ("main.M X", "1.0"), ("MAIN.\"M X\"", "1.0"),
         ("a.b", "2.0"), ("\"a.b\"", "2.0"), ("main.\"a.b\"", "2.0"),
         ("s2.Their X", "3.0"), ("s2.\"Their X\"", "3.0"), ("S2.Their X", "3.0"), ("quiver.s2.\"Their X\"", "3.0"),
-        ("s2.plain", "4.0"), ("S2.PLAIN", "4.0"), ("s2.\"plain\"", "4.0"),
+        ("quiver.s2.Their X", "3.0"), ("QUIVER.S2.Their X", "3.0"), ("s2.plain", "4.0"), ("S2.PLAIN", "4.0"), ("s2.\"plain\"", "4.0"),
     ] {
         assert_eq!(db.value(&format!("SELECT max_norm FROM matrix_norm('{name}')")), norm, "{name}");
     }
@@ -41,14 +41,19 @@ fn a_table_that_is_not_there_is_shown_as_its_name_was_read() {
         (error.to_string(), error.hint().unwrap_or_default().to_string())
     };
     for (name, message, read) in [
-        ("s2.My X", "table \"s2.My X\" does not exist", "'s2.My X' was read as the table \"My X\" of the schema s2;"),
+        ("s2.Far Off", "table \"s2.Far Off\" does not exist", "'s2.Far Off' was read as the table \"Far Off\" of the schema s2;"),
         ("Nobody", "table \"nobody\" does not exist", "'Nobody' was read as the table nobody;"),
         ("\"No Body\"", "table \"No Body\" does not exist", "'\"No Body\"' was read as the table \"No Body\";"),
         ("S2.PLANE", "table \"s2.plane\" does not exist", "'S2.PLANE' was read as the table plane of the schema s2;"),
+        ("1abc", "table \"1abc\" does not exist", "'1abc' was read as the table \"1abc\";"),
     ] {
         let (found, hint) = said(name);
         assert_eq!(found, message, "{name}");
         assert!(hint.starts_with(read) && hint.contains("double quotes"), "{name}: {hint}");
+    }
+    // A name that is near says more than how this one was read.
+    for (name, near) in [("Plan", "plain"), ("S2.Plaine", "plain"), ("s2.My X", "M X"), ("quiver.s2.Theirs X", "Their X")] {
+        assert_eq!(said(name).1, format!("did you mean \"{near}\"?"), "{name}");
     }
     // What reads in one way alone is said as FROM says it.
     assert_eq!(said("s2.plan"), ("table \"s2.plan\" does not exist".to_string(), "did you mean \"plain\"?".to_string()));
@@ -60,6 +65,10 @@ fn a_column_is_named_with_quotes_or_without() {
     let db = db();
     for column in ["My Col", "\"My Col\"", "X", "\"x\""] {
         assert_eq!(db.value(&format!("SELECT sum(size) FROM kmeans('t', '{column}', 1, 1)")), "2", "{column}");
+    }
+    for (first, second, name) in [("x", "x", "x"), ("x", "\"x\"", "x"), ("X", "x", "x"), ("My Col", "\"My Col\"", "My Col"), ("v", "\"v\"", "v")] {
+        let error = db.error(&format!("SELECT * FROM kmeans('t', '{first}', '{second}', 1, 1)"));
+        assert_eq!(error.to_string(), format!("kmeans names the column \"{name}\" twice"), "{first} and {second}");
     }
     for column in ["my col", "\"my col\""] {
         let error = db.error(&format!("SELECT * FROM kmeans('t', '{column}', 1, 1)"));

@@ -193,6 +193,9 @@ fn a_tensor_becomes_a_list_of_its_rows_and_no_other_list_one_of_lists() {
         let error = db.error(sql).to_string();
         assert!(error.contains("are no lists, as those of a DOUBLE[]["), "{sql}: {error}");
     }
+    for of_none in ["[NULL]", "[CAST(NULL AS BIGINT)]"] {
+        assert_eq!(db.value(&format!("SELECT CAST({of_none} AS DOUBLE[][])")), "[NULL]", "{of_none}");
+    }
     assert_eq!(db.value("SELECT TRY_CAST([1, 2] AS BIGINT[][]) IS NULL, TRY_CAST([[1, 2]] AS BIGINT[][])"), "true|[[1, 2]]");
 }
 

@@ -52,7 +52,12 @@ fn tables_that_are_no_matrices_are_refused_with_what_they_lack() {
          CREATE TABLE cube (i BIGINT, j BIGINT, block TENSOR(DOUBLE, 2, 2, 2));
          CREATE TABLE flat (i BIGINT, j BIGINT, block DOUBLE[4]);
          CREATE TABLE whole (i BIGINT, j BIGINT, block TENSOR(INTEGER, 2, 2));
-         CREATE TABLE ragged (i BIGINT, block DOUBLE[])",
+         CREATE TABLE ragged (i BIGINT, block DOUBLE[]);
+         CREATE TABLE whole_list (i BIGINT, j BIGINT, block INTEGER[4]);
+         CREATE TABLE whole_cube (i BIGINT, j BIGINT, block TENSOR(INTEGER, 1, 2, 2));
+         CREATE VIEW whole_tensors AS SELECT i, block FROM whole;
+         CREATE VIEW whole_lists AS SELECT i, block FROM whole_list;
+         CREATE TABLE nested (i BIGINT, block DOUBLE[][])",
     );
     let cases = [
         ("matrix_norm('no_j')", vec!["\"no_j\" has no column j", "i and j (BIGINT"]),
@@ -63,6 +68,11 @@ fn tables_that_are_no_matrices_are_refused_with_what_they_lack() {
         ("matrix_norm('whole')", vec!["is TENSOR(INTEGER, 2, 2)", "to be DOUBLE or REAL", "CAST(block AS TENSOR(DOUBLE, 2, 2)) AS block"]),
         ("matrix_multiply('whole', 'a')", vec!["matrix_multiply", "\"whole\"", "TENSOR(INTEGER, 2, 2)"]),
         ("matrix_vector('a', 'ragged')", vec!["is DOUBLE[]", "fixed size", "CAST(block AS DOUBLE[n])"]),
+        ("matrix_norm('whole_list')", vec!["is INTEGER[4]", "CAST(block AS TENSOR(DOUBLE, rows, columns)) AS block"]),
+        ("matrix_norm('whole_cube')", vec!["TENSOR(INTEGER, 1, 2, 2)", "CAST(block AS TENSOR(DOUBLE, rows, columns)) AS block"]),
+        ("matrix_vector('a', 'whole_lists')", vec!["is INTEGER[4]", "CAST(block AS DOUBLE[4]) AS block"]),
+        ("matrix_vector('a', 'whole_tensors')", vec!["is TENSOR(INTEGER, 2, 2)", "CAST(block AS DOUBLE[4]) AS block"]),
+        ("matrix_vector('a', 'nested')", vec!["is DOUBLE[][]", "and block (DOUBLE[n], or REAL[n])"]),
         ("matrix_add('a')", vec!["takes 2 arguments, and was given 1;", "matrix_add('a', 'b')"]),
         ("matrix_norm('a', 'a')", vec!["takes 1 argument, and was given 2;"]),
         ("matrix_scale('a', 'b')", vec!["a number as its argument 2, and was given the text 'b'", "matrix_scale('a', 2.5)"]),

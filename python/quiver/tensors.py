@@ -1,0 +1,77 @@
+"""Tensors of pyarrow among the values of a parameter."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import Any
+
+import pyarrow as pa
+
+
+class _AnyShape(pa.ExtensionType):
+    """Of Arrow; pyarrow has none yet."""
+
+    def __init__(self, element: pa.DataType, dimensions: int) -> None:
+        storage = pa.struct([("data", pa.list_(element)), ("shape", pa.list_(pa.int32(), dimensions))])
+        super().__init__(storage, "arrow.variable_shape_tensor")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> _AnyShape:
+        return cls(storage_type["data"].type.value_type, storage_type["shape"].type.list_size)
+
+
+def column(values: list[Any]) -> pa.Array | None:
+    """Tensors, which become lists of elements or of rows as the statement needs; None for other values, and if the tensors are
+    not all of as many dimensions, or have no elements."""
+    known = [value for value in values if value is not None]
+    if not known or not all(isinstance(value, pa.FixedShapeTensorScalar) for value in known):
+        return None
+    shapes = [_shape(value.type) for value in known]
+    if len({len(shape) for shape in shapes}) > 1 or any(0 in shape for shape in shapes):
+        return None
+    lists = [None if value is None else _elements(value) for value in values]
+    # Of the type that the same numbers have as a list.
+    element = pa.array(lists).type.value_type
+    element = known[0].type.value_type if pa.types.is_null(element) else element
+    if all(shape == shapes[0] for shape in shapes):
+        kind = pa.fixed_shape_tensor(element, shapes[0])
+        return pa.ExtensionArray.from_storage(kind, pa.array(lists, kind.storage_type))
+    kind = _AnyShape(element, len(shapes[0]))
+    rows = [None if value is None else {"data": data, "shape": _shape(value.type)} for value, data in zip(values, lists)]
+    return pa.ExtensionArray.from_storage(kind, pa.array(rows, kind.storage_type))
+
+
+def as_lists(values: list[Any]) -> list[Any]:
+    """Tensors as what stands beside them: lists of rows if the others are such, else lists of elements."""
+    others = [value for value in values if isinstance(value, (list, tuple)) and value]
+    are_rows = bool(others) and all(isinstance(value[0], (list, tuple)) for value in others)
+    plain = _rows if are_rows else _elements
+    return [plain(value) if isinstance(value, pa.FixedShapeTensorScalar) else value for value in values]
+
+
+def _shape(kind: pa.FixedShapeTensorType) -> list[int]:
+    """In the order of the dimensions, in which the elements need not lie."""
+    order = kind.permutation
+    return list(kind.shape) if order is None else [kind.shape[place] for place in order]
+
+
+def _elements(tensor: pa.FixedShapeTensorScalar) -> list[Any]:
+    """Row by row."""
+    values, kind = tensor.value.as_py(), tensor.type
+    order = kind.permutation
+    if order is None or list(order) == sorted(order):
+        return values
+    strides = [prod(kind.shape[place + 1 :]) for place in order]
+    places = product(*map(range, _shape(kind)))
+    return [values[sum(at * stride for at, stride in zip(place, strides))] for place in places]
+
+
+def _rows(tensor: pa.FixedShapeTensorScalar) -> list[Any]:
+    values = _elements(tensor)
+    for size in reversed(_shape(tensor.type)[1:]):
+        values = [values[start : start + size] for start in range(0, len(values), size)]
+    return values
