@@ -48,7 +48,7 @@ def column(values: list[Any]) -> pa.Array | None:
 def as_lists(values: list[Any]) -> list[Any]:
     """Tensors as what stands beside them: lists of rows if the others are such, else lists of elements."""
     others = [value for value in values if isinstance(value, (list, tuple)) and value]
-    are_rows = bool(others) and all(isinstance(value[0], (list, tuple)) for value in others)
+    are_rows = bool(others) and all(any(isinstance(part, (list, tuple)) for part in value) for value in others)
     plain = _rows if are_rows else _elements
     return [plain(value) if isinstance(value, pa.FixedShapeTensorScalar) else value for value in values]
 
@@ -71,7 +71,8 @@ def _elements(tensor: pa.FixedShapeTensorScalar) -> list[Any]:
 
 
 def _rows(tensor: pa.FixedShapeTensorScalar) -> list[Any]:
-    values = _elements(tensor)
-    for size in reversed(_shape(tensor.type)[1:]):
-        values = [values[start : start + size] for start in range(0, len(values), size)]
+    values, shape = _elements(tensor), _shape(tensor.type)
+    for dimension in range(len(shape) - 1, 0, -1):
+        size = shape[dimension]
+        values = [values[at * size : (at + 1) * size] for at in range(prod(shape[:dimension]))]
     return values

@@ -100,6 +100,19 @@ class Tensors:
         with self.assertRaisesRegex(quiver.ProgrammingError, r"TENSOR\(DOUBLE, 2, 1, 2\) are no lists, as those of a DOUBLE\[\]\[\] are"):
             self.stored("DOUBLE[][]", given)
 
+    def test_a_tensor_is_text_of_its_elements_and_never_a_number(self):
+        self.con.sql("CREATE OR REPLACE TABLE p (v VARCHAR, x DOUBLE)")
+        for given in (tensor([1, 2], 2, 1), tensor([5], 1, 1)):
+            self.con.sql("INSERT INTO p (v) VALUES (?)", [given])
+            self.con.executemany("INSERT INTO p (v) VALUES (?)", [(given,), (given,)])
+            with self.assertRaises(quiver.ProgrammingError):
+                self.con.sql("INSERT INTO p (x) VALUES (?)", [given])
+            with self.assertRaises(quiver.ProgrammingError):
+                self.con.executemany("INSERT INTO p (x) VALUES (?)", [(given,), (given,)])
+        texts = [value for (value,) in self.rows("SELECT v FROM p ORDER BY v")]
+        self.assertEqual([text.count("[") for text in texts], [1] * 6)
+        self.assertEqual(len(set(texts)), 2)
+
     def test_tensors_whose_elements_lie_in_another_order_are_read_row_by_row(self):
         columns = numpy.array([[[1.0, 3, 5], [2, 4, 6]]]).transpose(0, 2, 1).copy().transpose(0, 2, 1)
         given = pa.FixedShapeTensorArray.from_numpy_ndarray(columns)[0]

@@ -45,7 +45,7 @@ fn of_any_shape(value: &ScalarValue) -> common::Result<Option<ScalarAndMetadata>
     let data = tensor.column_by_name("data").and_then(|data| data.as_list_opt::<i32>());
     let sizes = tensor.column_by_name("shape").and_then(|shape| shape.as_fixed_size_list_opt());
     let (Some(data), Some(sizes)) = (data, sizes) else { return Ok(None) };
-    if tensor.is_null(0) {
+    if data.is_null(0) || sizes.is_null(0) || tensor.is_null(0) {
         return Ok(Some(ScalarAndMetadata::new(ScalarValue::try_new_null(data.data_type())?, None)));
     }
     let (elements, sizes) = (data.value(0), sizes.value(0));
@@ -95,10 +95,9 @@ pub(super) fn check_shape(given: &Field, wanted: &Field) -> Result<(), EngineErr
 pub(super) fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result<ScalarValue, EngineError> {
     let value = flat_scalar(&value, field)?.unwrap_or(value);
     let wanted = field.data_type();
-    // Only lists of any length can be text.
-    let value = match value.data_type() {
-        DataType::FixedSizeList(item, _) if wanted.is_string() => value.cast_to(&DataType::List(item))?,
-        _ => value,
+    let value = match any_length(&value.data_type(), wanted) {
+        Some(lists) => value.cast_to(&lists)?,
+        None => value,
     };
     if *wanted == DataType::Null || value.data_type() == *wanted {
         return Ok(value);
@@ -109,6 +108,14 @@ pub(super) fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) ->
         // One that is too great for the type.
         Err(_) if is_query && wanted.is_numeric() && value.data_type().is_numeric() => Ok(value),
         Err(_) => Err(wrong_value(field, &value)),
+    }
+}
+
+/// Lists of any length, where values of a fixed size are to be no lists: as such they can be text, and one element is no number.
+pub(super) fn any_length(given: &DataType, wanted: &DataType) -> Option<DataType> {
+    match given {
+        DataType::FixedSizeList(item, _) if !wanted.is_list() && *wanted != DataType::Null => Some(DataType::List(Arc::clone(item))),
+        _ => None,
     }
 }
 

@@ -142,7 +142,8 @@ impl Running {
         let simplifier = ExprSimplifier::new(context);
         let constant = |(at, parameter): (usize, &Expr)| match simplifier.simplify(parameter.clone()) {
             Ok(Expr::Literal(value, metadata)) => Ok(ScalarAndMetadata::new(value, metadata)),
-            _ => {
+            Err(error) => Err(error.into()),
+            Ok(_) => {
                 let message = format!("value {} of EXECUTE is no constant", at + 1);
                 Err(EngineError::Sql { message, position: None, hint: Some("the values of EXECUTE are constants, such as 3 or 1 + 2".into()) })
             }

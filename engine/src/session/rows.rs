@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{self, SetExpr, TableObject};
 use tracing::Instrument;
 
 use super::Session;
-use super::fitting::{check_shape, has_any_shape, wrong_count};
+use super::fitting::{any_length, check_shape, has_any_shape, wrong_count};
 use super::function_parameters::Taken;
 use super::parameters::{parameter_fields, takes_parameters};
 use crate::constraints::identifier;
@@ -196,7 +196,9 @@ fn as_wanted(array: &ArrayRef, source: &Field, field: &Field) -> Result<ArrayRef
         return Ok(wanted.convert(array)?);
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    cast_nearest(array, field.data_type(), &options).map_err(|error| {
+    let lists = any_length(array.data_type(), field.data_type()).map(|lists| cast_nearest(array, &lists, &options)).transpose();
+    let made = lists.and_then(|lists| cast_nearest(lists.as_ref().unwrap_or(array), field.data_type(), &options));
+    made.map_err(|error| {
         let message = format!("a value of {} is no {}: {}", field.name(), column_type_name(field), sql::in_sql_words(&error.to_string()));
         EngineError::Sql { message, position: None, hint: None }
     })

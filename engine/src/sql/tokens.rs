@@ -128,29 +128,26 @@ pub fn struct_types(tokens: &mut [TokenWithSpan]) {
     ];
     let words: Vec<usize> = significant(tokens).map(|(index, _)| index).collect();
     let token = |tokens: &[TokenWithSpan], at: usize| words.get(at).map_or(Token::EOF, |index| tokens[*index].token.clone());
+    // Parentheses that are open, and whether they are those of a type.
+    let mut open: Vec<(usize, bool)> = Vec::new();
     for at in 0..words.len() {
-        let is_type = is_word(&tokens[words[at]].token, "STRUCT")
-            && token(tokens, at + 1) == Token::LParen
-            && matches!(token(tokens, at + 2), Token::Word(_))
-            && TYPES.iter().any(|name| is_word(&token(tokens, at + 3), name));
-        if let Some(close) = is_type.then(|| closing(tokens, &words, at + 1)).flatten() {
-            tokens[words[at + 1]].token = Token::Lt;
-            tokens[close].token = Token::Gt;
-        }
-    }
-}
-
-/// Where the parenthesis is closed that is open at `words[open]`.
-fn closing(tokens: &[TokenWithSpan], words: &[usize], open: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    words[open..].iter().copied().find(|index| {
-        match tokens[*index].token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth -= 1,
+        match tokens[words[at]].token {
+            Token::LParen => {
+                let is_type = at > 0
+                    && is_word(&tokens[words[at - 1]].token, "STRUCT")
+                    && matches!(token(tokens, at + 1), Token::Word(_))
+                    && TYPES.iter().any(|name| is_word(&token(tokens, at + 2), name));
+                open.push((words[at], is_type));
+            }
+            Token::RParen => {
+                if let Some((opened, true)) = open.pop() {
+                    tokens[opened].token = Token::Lt;
+                    tokens[words[at]].token = Token::Gt;
+                }
+            }
             _ => {}
         }
-        depth == 0
-    })
+    }
 }
 
 /// The statement's tokens without spaces and comments.
@@ -178,6 +175,13 @@ mod tests {
         let sql = "CREATE TABLE t (v STRUCT(a INT, \"b c\" struct (d decimal(3, 1)))[], w MAP(INT, STRUCT(x DATE)))";
         let same = "CREATE TABLE t (v STRUCT<a INT, \"b c\" struct <d decimal(3, 1)>>[], w MAP(INT, STRUCT<x DATE>))";
         assert_eq!(changed(sql), same);
+    }
+
+    /// Each was looked for to the end of the text.
+    #[test]
+    fn types_that_are_never_closed_are_looked_at_once() {
+        let open = "STRUCT(a INT, ".repeat(100_000);
+        assert_eq!(changed(&open), open);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Where a part of a statement is that DataFusion refuses and does not say the place of: conditions that are none, aggregates in WHERE.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::common::DataFusionError;
@@ -111,8 +112,10 @@ fn is_arithmetic(operator: &BinaryOperator) -> bool {
 /// Whether all words of an expression are in what the plan shows of it, where `INT` is `Int32`.
 fn is_shown_as(text: &str, shown: &str) -> bool {
     let (text, shown) = (text.to_lowercase(), shown.to_lowercase());
-    let is_shown = |word: &str| words(&shown).any(|shown| shown == word || shown.trim_end_matches(|char: char| char.is_ascii_digit()) == word);
-    words(&text).all(is_shown)
+    let without_digits = |word| str::trim_end_matches(word, |char: char| char.is_ascii_digit());
+    // A set: either may have very many words.
+    let shown: HashSet<&str> = words(&shown).flat_map(|word| [word, without_digits(word)]).collect();
+    words(&text).all(|word| shown.contains(word))
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -12,7 +12,6 @@ use tonic::Status;
 
 use super::message::Message;
 use super::outgoing::FlightStream;
-use crate::error::told;
 use crate::monitor::OfCall;
 
 /// Messages of a result that are made where they are sent: one of a few is not worth another thread.
@@ -37,8 +36,9 @@ impl Stream for Ahead {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if let Ahead::Here { messages, made } = &mut *self {
             if *made < MADE_HERE {
-                *made += 1;
-                return messages.poll_next_unpin(context);
+                let polled = messages.poll_next_unpin(context);
+                *made += usize::from(polled.is_ready());
+                return polled;
             }
             let messages = std::mem::replace(messages, Box::pin(futures::stream::empty()));
             *self = beside(messages);
@@ -59,11 +59,16 @@ fn beside(messages: FlightStream) -> Ahead {
     let mut task = JoinSet::new();
     task.spawn(async move {
         while let Some(message) = messages.next().await {
+            // Whoever sees the end may ask what the query has left.
+            if message.is_err() {
+                drop(messages);
+                let _ = sender.send(message).await;
+                return;
+            }
             if sender.send(message).await.is_err() {
                 return;
             }
         }
-        // Before the sender: whoever sees the end may ask what the query has left.
         drop(messages);
     });
     Ahead::Beside { made, task }
@@ -94,7 +99,7 @@ impl Drop for WithinCall {
 
 fn broken_down(error: &JoinError) -> Status {
     tracing::error!("making the rest of a result broke down: {error}");
-    told("a result", Status::internal("the rest of the result could not be made: the server broke down over it; please report it"))
+    Status::internal("the rest of the result could not be made: the server broke down over it; please report it")
 }
 
 #[cfg(test)]
@@ -130,6 +135,21 @@ mod tests {
             let (lengths, failed) = read(messages(count, futures::stream::empty())).await;
             assert!(lengths.into_iter().eq(0..count) && failed.is_none(), "of {count}");
         }
+    }
+
+    #[tokio::test]
+    async fn messages_that_are_waited_for_are_few_as_well() {
+        let mut was_moved = false;
+        let slow = messages(MADE_HERE, futures::stream::empty()).then(|message| async {
+            tokio::task::yield_now().await;
+            message
+        });
+        let mut slow = Ahead::Here { messages: Box::pin(slow), made: 0 };
+        for _ in 0..MADE_HERE {
+            slow.next().await.unwrap().unwrap();
+            was_moved |= matches!(slow, Ahead::Beside { .. });
+        }
+        assert!(!was_moved, "they were made on another thread");
     }
 
     #[tokio::test]

@@ -25,7 +25,8 @@ pub fn name_versions(sql: &str, dialect: &dyn Dialect, tokens: &mut Vec<TokenWit
     let mut edits = Vec::new();
     for at in 0..words.len() {
         if begins_clause(&words[at..]) {
-            edits.push(named(sql, dialect, tokens, &words, at)?);
+            let done = edits.last().map_or(0, |(_, end, _)| *end);
+            edits.push(named(sql, dialect, tokens, &words, at, done)?);
         }
     }
     if edits.is_empty() {
@@ -49,13 +50,14 @@ fn begins_clause(words: &[(usize, &TokenWithSpan)]) -> bool {
     word(0, "FOR") && is_kind() && word(2, "AS") && word(3, "OF")
 }
 
-/// The tokens `from..end` of name and clause, and the one that takes their place.
+/// The tokens `from..end` of name and clause, and the one that takes their place. Those before `done` are of another clause.
 fn named(
     sql: &str,
     dialect: &dyn Dialect,
     tokens: &[TokenWithSpan],
     words: &[(usize, &TokenWithSpan)],
     at: usize,
+    done: usize,
 ) -> Result<(usize, usize, TokenWithSpan), EngineError> {
     let place = |token: &TokenWithSpan| Some(offset_of(sql, token.span.start.line, token.span.start.column));
     let error = |message: &str, hint: &str, token: &TokenWithSpan| EngineError::Sql {
@@ -65,7 +67,7 @@ fn named(
     };
     let clause = words[at].1;
     let table = at.checked_sub(1).map(|before| words[before]);
-    let Some((from, TokenWithSpan { token: Token::Word(name), span })) = table else {
+    let Some((from, TokenWithSpan { token: Token::Word(name), span })) = table.filter(|(from, _)| *from >= done) else {
         return Err(error("only a table has versions", "write FOR … AS OF right behind a table's name, before its alias", clause));
     };
     if is_written_to(words, at - 1) {
