@@ -120,7 +120,7 @@ fn a_decimal_of_any_kind_becomes_the_double_that_its_digits_are_wherever_it_does
         "arrow_cast(#, 'Dictionary(Int32, !)')::double",
         "TRY_CAST(arrow_cast(#, 'Dictionary(Int32, !)') AS DOUBLE)",
         "arrow_cast(#, 'Dictionary(Int32, !)') + 0e0",
-        "[arrow_cast(#, 'Dictionary(Int32, !)')]::double[][1]",
+        "([arrow_cast(#, 'Dictionary(Int32, !)')]::double[])[1]",
         "arrow_cast(arrow_cast(#, 'Dictionary(Int32, !)'), 'Dictionary(Int32, Float64)')",
         "# * 1e0",
         "coalesce(NULL::double, #)",
