@@ -12,6 +12,7 @@ mod view;
 mod volatile;
 
 pub(crate) use information_schema::INFORMATION_SCHEMA;
+pub(crate) use named::constraint_of;
 pub(crate) use narrow::{by_names, narrowed, with_whole_tables};
 pub use provider::TableListing;
 pub use remote::RemoteTables;

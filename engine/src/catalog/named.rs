@@ -249,7 +249,7 @@ fn takes_values(function: &Function) -> bool {
     })
 }
 
-fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> {
+pub fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> {
     match operator {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)

@@ -19,7 +19,7 @@ use arrow::datatypes::FieldRef;
 use datafusion::logical_expr::ScalarUDF;
 
 pub(crate) use delegate::described_by_inner;
-pub(crate) use fixed_list::{DeeperLists, FixedLists, deeper_scalar, flat_scalar};
+pub(crate) use fixed_list::{FixedLists, deeper_scalar, flat_scalar, lists_as};
 pub(crate) use float::with_one_nan;
 pub(crate) use nearest_floats::{
     NearestFloatsOfFiles, NearestFloatsOfSubqueries, cast_nearest, cast_operand, is_nearest_floats, nearest_f32, nearest_f64,

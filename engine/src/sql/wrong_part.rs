@@ -7,13 +7,14 @@ use datafusion::common::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, Join, JoinConstraint, JoinOperator, Query, Select, Spanned, Statement as SqlStatement, TableWithJoins,
+    BinaryOperator, Expr, Function, Join, JoinConstraint, Query, Select, Spanned, Statement as SqlStatement, TableWithJoins,
     UnaryOperator, Value, Visit, Visitor,
 };
 use datafusion::sql::sqlparser::tokenizer::Location;
 
 use super::locate::offset_of;
 use super::parse::{Parsed, parse};
+use crate::catalog::constraint_of;
 
 /// What an error says of the part that is wrong.
 enum WrongPart<'a> {
@@ -205,23 +206,7 @@ fn is_operator(operator: &BinaryOperator, shown: &str) -> bool {
 }
 
 fn condition_of(join: &Join) -> Option<&Expr> {
-    let constraint = match &join.join_operator {
-        JoinOperator::Join(constraint)
-        | JoinOperator::Inner(constraint)
-        | JoinOperator::Left(constraint)
-        | JoinOperator::LeftOuter(constraint)
-        | JoinOperator::Right(constraint)
-        | JoinOperator::RightOuter(constraint)
-        | JoinOperator::FullOuter(constraint)
-        | JoinOperator::Semi(constraint)
-        | JoinOperator::LeftSemi(constraint)
-        | JoinOperator::RightSemi(constraint)
-        | JoinOperator::Anti(constraint)
-        | JoinOperator::LeftAnti(constraint)
-        | JoinOperator::RightAnti(constraint) => constraint,
-        _ => return None,
-    };
-    match constraint {
+    match constraint_of(&join.join_operator)? {
         JoinConstraint::On(condition) => Some(condition),
         _ => None,
     }

@@ -97,7 +97,11 @@ fn with_floats_of(batch: RecordBatch, physical: &SchemaRef) -> Result<RecordBatc
             None => Arc::clone(column),
         };
         let made = with_one_nan(&made);
-        Ok((found.as_ref().clone().with_data_type(made.data_type().clone()), made))
+        let field = match made.data_type() == found.data_type() {
+            true => Arc::clone(found),
+            false => Arc::new(found.as_ref().clone().with_data_type(made.data_type().clone())),
+        };
+        Ok((field, made))
     });
     let (fields, columns): (Vec<_>, _) = columns.collect::<Result<Vec<_>, StoreError>>()?.into_iter().unzip();
     let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));

@@ -111,29 +111,38 @@ mod tests {
 
     use super::*;
 
-    /// Messages, each of a byte more than the one before it, and then what `end` yields.
-    fn messages(count: usize, end: impl Stream<Item = Result<Message, Status>> + Send + 'static) -> FlightStream {
-        let numbered = (0..count).map(|number| Ok(Message::default().with_metadata(Bytes::from(vec![0; number]))));
-        Box::pin(futures::stream::iter(numbered).chain(end))
+    /// A message that is told apart by its number.
+    fn message(number: usize) -> Message {
+        Message::default().with_metadata(Bytes::from(number.to_string()))
     }
 
-    /// The lengths that came, and what it ended with.
-    async fn read(messages: FlightStream) -> (Vec<usize>, Option<Status>) {
-        let (mut lengths, mut messages) = (Vec::new(), ahead(messages));
-        while let Some(message) = messages.next().await {
-            match message {
-                Ok(message) => lengths.push(message.metadata_bytes()),
-                Err(status) => return (lengths, Some(status)),
+    fn wire(message: Message) -> Vec<Bytes> {
+        message.into_wire(true).unwrap().into()
+    }
+
+    /// So many messages, and then what `end` yields.
+    fn messages(count: usize, end: impl Stream<Item = Result<Message, Status>> + Send + 'static) -> FlightStream {
+        Box::pin(futures::stream::iter((0..count).map(|number| Ok(message(number)))).chain(end))
+    }
+
+    /// How many messages came, which are the first ones in order, and what it ended with.
+    async fn read(messages: FlightStream) -> (usize, Option<Status>) {
+        let (mut count, mut messages) = (0, ahead(messages));
+        while let Some(read) = messages.next().await {
+            match read {
+                Ok(read) => assert_eq!(wire(read), wire(message(count))),
+                Err(status) => return (count, Some(status)),
             }
+            count += 1;
         }
-        (lengths, None)
+        (count, None)
     }
 
     #[tokio::test]
     async fn results_of_any_length_come_whole_and_in_order() {
         for count in [0, 1, MADE_HERE - 1, MADE_HERE, MADE_HERE + 1, 100] {
-            let (lengths, failed) = read(messages(count, futures::stream::empty())).await;
-            assert!(lengths.into_iter().eq(0..count) && failed.is_none(), "of {count}");
+            let (read, failed) = read(messages(count, futures::stream::empty())).await;
+            assert!(read == count && failed.is_none(), "{read} of {count}");
         }
     }
 
@@ -155,15 +164,15 @@ mod tests {
     #[tokio::test]
     async fn what_fails_is_said_behind_the_messages_before_it() {
         for count in [3, MADE_HERE, 30] {
-            let (lengths, failed) = read(messages(count, futures::stream::iter([Err(Status::data_loss("gone"))]))).await;
-            assert_eq!((lengths.len(), failed.unwrap().message()), (count, "gone"));
+            let (read, failed) = read(messages(count, futures::stream::iter([Err(Status::data_loss("gone"))]))).await;
+            assert_eq!((read, failed.unwrap().message()), (count, "gone"));
         }
     }
 
     #[tokio::test]
     async fn what_breaks_down_on_the_other_thread_is_no_end() {
-        let (lengths, failed) = read(messages(30, futures::stream::poll_fn(|_| panic!("a bug")))).await;
-        assert_eq!((lengths.len(), failed.unwrap().code()), (30, tonic::Code::Internal));
+        let (read, failed) = read(messages(30, futures::stream::poll_fn(|_| panic!("a bug")))).await;
+        assert_eq!((read, failed.unwrap().code()), (30, tonic::Code::Internal));
     }
 
     #[tokio::test]

@@ -45,11 +45,6 @@ impl Message {
         Message { metadata, ..self }
     }
 
-    #[cfg(test)]
-    pub fn metadata_bytes(&self) -> usize {
-        self.metadata.len()
-    }
-
     /// Counted in the lane until its last byte is sent.
     pub fn counted_in(self, lane: &Arc<Lane>) -> Message {
         let bytes = self.header.len() + self.metadata.len() + self.body.iter().map(Bytes::len).sum::<usize>();

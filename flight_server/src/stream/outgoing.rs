@@ -19,7 +19,7 @@ use tonic::Status;
 
 use super::ahead::ahead;
 use super::message::{Encoder, Message};
-use super::pieces::{batch_bytes, pieces};
+use super::pieces::{batch_bytes, pieces, pieces_of};
 use super::plain::{to_wire, wire_schema};
 use super::report::{brief_report_json, report_json};
 use super::unsent::{Kind, Lane, Share};
@@ -72,8 +72,9 @@ impl Making {
     }
 
     fn take(&mut self, batch: RecordBatch, lane: &Arc<Lane>) {
-        self.share = Some(lane.hold(Kind::Batch, batch_bytes(&batch)));
-        self.left.extend(pieces(batch, MESSAGE_BYTES));
+        let bytes = batch_bytes(&batch);
+        self.share = Some(lane.hold(Kind::Batch, bytes));
+        self.left.extend(pieces_of(batch, bytes, MESSAGE_BYTES));
     }
 }
 

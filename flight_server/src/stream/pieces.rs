@@ -6,6 +6,11 @@
 use arrow::array::{Array, ArrayRef, AsArray, OffsetSizeTrait, RecordBatch};
 use arrow::datatypes::{ByteViewType, DataType};
 
+/// [`pieces`] of a batch that is known to have `bytes`: adding up the lengths of texts takes a look at each.
+pub fn pieces_of(batch: RecordBatch, bytes: usize, bytes_max: usize) -> Vec<RecordBatch> {
+    if bytes <= bytes_max { vec![batch] } else { pieces(batch, bytes_max) }
+}
+
 /// Rows from `batch` in order, each piece of at most `bytes_max` unless a single row has more.
 pub fn pieces(batch: RecordBatch, bytes_max: usize) -> Vec<RecordBatch> {
     let mut left = vec![batch];

@@ -6,6 +6,7 @@ mod function;
 
 use std::sync::Arc;
 
+use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -14,7 +15,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF};
 use crate::kernels::arrays::{shape_of, tensor_field};
 pub(crate) use convert::FixedLists;
 use convert::list_levels;
-pub(crate) use deeper::DeeperLists;
+use deeper::DeeperLists;
 use function::FixedList;
 
 /// The function that does what the cast says; None where Arrow's cast does.
@@ -46,6 +47,11 @@ pub fn fixed_list_cast(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
 /// See [`function_as_cast`](super::function_as_cast).
 pub fn cast_of_lists(function: &ScalarUDF) -> Option<(&FieldRef, bool)> {
     function.inner().downcast_ref::<FixedList>().map(|function| (&function.field, function.safe))
+}
+
+/// Lists as those that are wanted, where Arrow's cast would make something else of them; None where it does what it should.
+pub(crate) fn lists_as(lists: &ArrayRef, source: &Field, field: &Field) -> Option<Result<ArrayRef>> {
+    FixedLists::of(lists, field).or_else(|| Some(DeeperLists::new(source, field, false)?.convert(lists)))
 }
 
 /// Lists within each other as one list of their elements, where they stand for a tensor of so many dimensions; None for other values.
