@@ -43,7 +43,7 @@ build: deps ## the binary, at bin/quiver, and the engine for Python, in python/q
 
 bench: deps build $(PYTHON_READY) ## TPC-H against DuckDB, then bench-writes and bench-server; SF=10, THREADS=4, SAVE=1, ARGS='--queries 1,6'
 	@$(PYTHON) bench/tpch.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)
-	$(if $(ARGS),,@$(PYTHON) bench/writes.py && $(PYTHON) bench/server.py)
+	$(if $(ARGS),,@$(PYTHON) bench/writes.py && $(PYTHON) bench/server.py $(if $(SAVE),--save))
 
 bench-cancel: deps build $(PYTHON_READY) ## how long Ctrl-C takes in dear queries; THREADS, ARGS='--queries sort --rounds 20'
 	@$(PYTHON) bench/cancel.py --threads $(THREADS) $(ARGS)
@@ -65,8 +65,8 @@ bench-writes: deps build $(PYTHON_READY) ## single rows, bulk and updates beside
 bench-pushdown: deps build $(PYTHON_READY) ## queries on a table of another node, at each level, beside CSV and fetching; ARGS='--sizes 1000'
 	@$(PYTHON) bench/pushdown.py $(ARGS)
 
-bench-server: deps build $(PYTHON_READY) ## results, points, ingest and idle connections of the server; ARGS='--only streams'
-	@$(PYTHON) bench/server.py $(ARGS)
+bench-server: deps build $(PYTHON_READY) ## results, latency, points, ingest and idle connections of the server; SAVE=1, ARGS='--only streams'
+	@$(PYTHON) bench/server.py $(if $(SAVE),--save) $(ARGS)
 
 bench-switches: deps build $(PYTHON_READY) ## what each optimisation is worth; SF, THREADS, SAVE=1, ARGS='--switches quiver'
 	@$(PYTHON) bench/switches.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)

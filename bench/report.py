@@ -1,6 +1,9 @@
 """The benchmark's numbers as text for people."""
 
+import os
 import statistics
+from datetime import datetime, timezone
+from pathlib import Path
 
 
 def text_report(result: dict) -> str:
@@ -18,6 +21,17 @@ def text_report(result: dict) -> str:
     for number, query in queries.items():
         lines += [f"Q{number}: {problem}" for problem in query["problems"][:5]]
     return "\n".join(lines)
+
+
+def machine() -> dict:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown")
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
 
 
 def machine_line(machine: dict) -> str:

@@ -9,20 +9,19 @@ import argparse
 import hashlib
 import json
 import math
-import os
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from datetime import datetime, timezone
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "scripts"))
 
 import datasets  # noqa: E402
+import report  # noqa: E402
 from compare import differences  # noqa: E402
 from engines import QUIVER, DuckDB, QueryFailed, Quiver  # noqa: E402
 from report import text_report  # noqa: E402
@@ -204,18 +203,7 @@ def geometric_mean(measured: dict) -> dict | None:
 
 
 def machine(options) -> dict:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown")
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {
-        "scale": options.scale,
-        "threads": options.threads,
-        "rounds": options.rounds,
-        "cpu": model,
-        "cores": os.cpu_count(),
-        "memory_bytes": memory,
-        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-    }
+    return {"scale": options.scale, "threads": options.threads, "rounds": options.rounds} | report.machine()
 
 
 def save(name: str, text: str, result: dict, options) -> None:

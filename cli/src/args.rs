@@ -298,7 +298,7 @@ pub enum Source {
 
 /// Parses the command line, or ends the process with usage and exit status 2.
 pub fn parse() -> (Cli, Vec<Source>) {
-    let matches = settings::with_flags(Cli::command()).get_matches();
+    let matches = connect::without_server(settings::with_flags(Cli::command())).get_matches();
     let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if let Some(Command::Serve(serve)) = &mut cli.command {
         serve.flags = settings::given(&matches);

@@ -1,5 +1,6 @@
 //! An open store with what its queries share: memory, spill space, table statistics.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -16,6 +17,7 @@ use crate::compaction::Maintenance;
 use crate::constraints::KeyFilters;
 use crate::error::EngineError;
 use crate::options::EngineOptions;
+use crate::planning::Planning;
 use crate::queries::{Limits, Queries, StatementCounts, StatementEnd};
 use crate::session::Session;
 use crate::trace::trace_tasks;
@@ -42,6 +44,7 @@ pub(crate) struct EngineShared {
     pub session_template: OnceLock<SessionState>,
     pub transactions: OpenTransactions,
     pub queries: Arc<Queries>,
+    pub planning: Planning,
     pub statement_timeout_ms: u64,
     pub partitions: usize,
     pub query_memory_limit_bytes: usize,
@@ -87,6 +90,7 @@ impl Engine {
             statistics: StatisticsCache::default(),
             transactions: OpenTransactions::default(),
             queries: Queries::new(Limits { queries_max: options.queries_max, queue_timeout_ms: options.queue_timeout_ms }),
+            planning: Planning::new(options.partitions()),
             statement_timeout_ms: options.statement_timeout_ms.unwrap_or(0),
             partitions: options.partitions(),
             query_memory_limit_bytes,
@@ -157,7 +161,7 @@ impl TemporaryDir {
         for attempt in 0u32.. {
             let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |at| at.subsec_nanos());
             let path = base.join(format!("quiver-{}-{nanos}-{attempt}", std::process::id()));
-            match std::fs::create_dir(&path) {
+            match std::fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(TemporaryDir { path }),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
                 Err(source) => return Err(EngineError::SpillDir { path, source }),

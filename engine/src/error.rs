@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use arrow::error::ArrowError;
 use datafusion::common::{Column, DataFusionError, SchemaError};
 use pmem_store::StoreError;
 
@@ -19,6 +20,9 @@ pub enum EngineError {
     Sql { message: String, position: Option<usize>, hint: Option<String> },
     #[error("{message}")]
     Execution { message: String, hint: Option<String> },
+    /// A value with which the statement cannot be run.
+    #[error("{message}")]
+    Data { message: String, position: Option<usize>, hint: Option<String> },
     #[error("{feature} is not supported")]
     Unsupported { feature: String, hint: Option<String> },
     #[error("NULL in column \"{column}\" of \"{table}\", which is NOT NULL (row {row} of the rows being written)")]
@@ -51,6 +55,9 @@ pub enum EngineError {
     /// The user has not the right to it.
     #[error("{message}")]
     Denied { message: String, hint: String },
+    /// A user or role, where there is one of these letters in another case.
+    #[error("{kind} \"{name}\" does not exist")]
+    NoPrincipal { kind: &'static str, name: String, hint: String },
     /// Nobody knows who it is that asks.
     #[error("{message}")]
     Unauthenticated { message: String },
@@ -71,6 +78,10 @@ impl EngineError {
         EngineError::Internal(message.into())
     }
 
+    pub(crate) fn data(message: impl Into<String>, hint: Option<String>) -> Self {
+        EngineError::Data { message: message.into(), position: None, hint }
+    }
+
     pub(crate) fn unsupported(feature: impl Into<String>, hint: Option<&str>) -> Self {
         EngineError::Unsupported { feature: feature.into(), hint: hint.map(str::to_string) }
     }
@@ -82,7 +93,7 @@ impl EngineError {
     /// Byte offset in the statement, where the error is at a place of it.
     pub fn position(&self) -> Option<usize> {
         match self {
-            EngineError::Sql { position, .. } => *position,
+            EngineError::Sql { position, .. } | EngineError::Data { position, .. } => *position,
             _ => None,
         }
     }
@@ -92,8 +103,8 @@ impl EngineError {
             EngineError::Sql { hint, .. } | EngineError::Execution { hint, .. } | EngineError::Unsupported { hint, .. } => {
                 hint.as_deref()
             }
-            EngineError::Plan { hint, .. } | EngineError::Unreachable { hint, .. } => hint.as_deref(),
-            EngineError::Denied { hint, .. } => Some(hint),
+            EngineError::Data { hint, .. } | EngineError::Plan { hint, .. } | EngineError::Unreachable { hint, .. } => hint.as_deref(),
+            EngineError::Denied { hint, .. } | EngineError::NoPrincipal { hint, .. } => Some(hint),
             EngineError::Memory { .. } => Some("give it more with --memory-limit, or ask for less at once"),
             EngineError::TimedOut { .. } => Some("SET quiver.statement_timeout_ms changes the limit for the session, 0 takes it away"),
             EngineError::QueueTimedOut { .. } => Some("try again later; system.queries lists what runs, and queries_max is how many may"),
@@ -140,7 +151,7 @@ fn of_kind(error: DataFusionError) -> EngineError {
             Ok(error) => *error,
             Err(source) => match source.downcast::<StoreError>() {
                 Ok(error) => EngineError::Store(*error),
-                Err(source) => EngineError::Execution { message: clean(&source.to_string()), hint: None },
+                Err(source) => foreign(clean(&source.to_string())),
             },
         },
         DataFusionError::ResourcesExhausted(message) => EngineError::Memory { message: first_line(&message) },
@@ -156,11 +167,35 @@ fn of_kind(error: DataFusionError) -> EngineError {
         DataFusionError::Plan(message) => plan_error(&message),
         DataFusionError::SQL(error, _) => EngineError::Sql { message: clean(&error.to_string()), position: None, hint: None },
         DataFusionError::Internal(message) => EngineError::Internal(first_line(&message)),
-        DataFusionError::ArrowError(error, _) => {
-            EngineError::Execution { message: clean(&error.to_string()), hint: None }
+        DataFusionError::ArrowError(error, _) if is_of_a_value(&error) => EngineError::data(clean(&error.to_string()), None),
+        DataFusionError::Execution(message) if message.starts_with("Prepared statement '") => {
+            EngineError::Sql { message: clean(&message), position: None, hint: None }
         }
+        DataFusionError::Execution(message) => EngineError::data(clean(&message), None),
+        DataFusionError::ArrowError(error, _) => EngineError::Execution { message: clean(&error.to_string()), hint: None },
         other => EngineError::Execution { message: clean(&other.strip_backtrace()), hint: None },
     }
+}
+
+/// Of a library that DataFusion calls. Patterns are values, files and sockets are not.
+fn foreign(message: String) -> EngineError {
+    match message.starts_with("the regular expression") {
+        true => EngineError::data(message, None),
+        false => EngineError::Execution { message, hint: None },
+    }
+}
+
+/// And not of a file, of memory, or of what Arrow cannot do.
+fn is_of_a_value(error: &ArrowError) -> bool {
+    matches!(
+        error,
+        ArrowError::DivideByZero
+            | ArrowError::ArithmeticOverflow(_)
+            | ArrowError::CastError(_)
+            | ArrowError::ComputeError(_)
+            | ArrowError::ParseError(_)
+            | ArrowError::InvalidArgumentError(_)
+    )
 }
 
 /// The error itself, out of what wraps it on its way up.
@@ -180,7 +215,7 @@ fn unwrapped(error: DataFusionError) -> DataFusionError {
             Err(source) => DataFusionError::External(source),
         },
         DataFusionError::ArrowError(error, backtrace) => match *error {
-            arrow::error::ArrowError::ExternalError(source) => unwrapped(DataFusionError::External(source)),
+            ArrowError::ExternalError(source) => unwrapped(DataFusionError::External(source)),
             error => DataFusionError::ArrowError(Box::new(error), backtrace),
         },
         other => other,
@@ -195,8 +230,12 @@ fn shared_copy(error: &DataFusionError) -> DataFusionError {
         if let EngineError::Denied { message, hint } = error {
             return EngineError::Denied { message: message.clone(), hint: hint.clone() }.into_datafusion();
         }
-        let hint = error.hint().map(str::to_string);
-        return EngineError::Execution { message: error.to_string(), hint }.into_datafusion();
+        let (message, hint) = (error.to_string(), error.hint().map(str::to_string));
+        return match error {
+            EngineError::Data { .. } => EngineError::data(message, hint),
+            _ => EngineError::Execution { message, hint },
+        }
+        .into_datafusion();
     }
     match error.find_root() {
         DataFusionError::ResourcesExhausted(message) => DataFusionError::ResourcesExhausted(message.clone()),

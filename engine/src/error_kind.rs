@@ -3,11 +3,15 @@
 use pmem_store::StoreError;
 
 use crate::error::EngineError;
+use crate::import::{IS_NULL, ImportError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The statement or the data that came with it cannot be used as they are.
     Invalid,
+    /// A value of a row, or of the statement, for which what is asked of it has no answer: it divides by zero, overflows,
+    /// or is no text of the type it is to become.
+    Data,
     NotFound,
     AlreadyExists,
     /// The state of the store, of a table or of its rows does not allow it.
@@ -36,6 +40,7 @@ impl ErrorKind {
     pub fn name(self) -> &'static str {
         match self {
             ErrorKind::Invalid => "invalid",
+            ErrorKind::Data => "data",
             ErrorKind::NotFound => "not_found",
             ErrorKind::AlreadyExists => "already_exists",
             ErrorKind::NotAllowed => "not_allowed",
@@ -58,6 +63,9 @@ impl EngineError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             EngineError::Sql { .. } | EngineError::Execution { .. } => ErrorKind::Invalid,
+            EngineError::Data { .. } => ErrorKind::Data,
+            EngineError::Import(ImportError::BadRow(row)) if row.problem == IS_NULL => ErrorKind::NotAllowed,
+            EngineError::Import(ImportError::BadRow(_)) => ErrorKind::Data,
             EngineError::Import(_) | EngineError::Export(_) => ErrorKind::Invalid,
             EngineError::Unsupported { .. } => ErrorKind::Unsupported,
             EngineError::NotNull { .. } | EngineError::Constraint { .. } => ErrorKind::NotAllowed,
@@ -65,7 +73,7 @@ impl EngineError {
             EngineError::Cancelled | EngineError::Killed => ErrorKind::Cancelled,
             EngineError::TimedOut { .. } => ErrorKind::TimedOut,
             EngineError::QueueTimedOut { .. } => ErrorKind::Exhausted,
-            EngineError::NoSuchQuery { .. } => ErrorKind::NotFound,
+            EngineError::NoSuchQuery { .. } | EngineError::NoPrincipal { .. } => ErrorKind::NotFound,
             EngineError::NotOwnQuery { .. } => ErrorKind::Denied,
             EngineError::QueryDone { .. } => ErrorKind::NotAllowed,
             EngineError::Plan { kind, .. } => *kind,

@@ -5,6 +5,12 @@ use crate::sql::in_sql_words;
 
 /// An error with a message that people understand; one that has a hint was written by us.
 pub fn worded(error: EngineError) -> EngineError {
+    // Not a fault of a value, whatever DataFusion takes it for.
+    if let EngineError::Sql { message, .. } | EngineError::Execution { message, .. } | EngineError::Data { message, .. } = &error
+        && let Some((message, hint)) = parameter(message)
+    {
+        return EngineError::Sql { message, position: error.position(), hint: hint.map(str::to_string) };
+    }
     match error {
         EngineError::Sql { message, position, hint: None } => {
             let (message, hint) = words_for(message);
@@ -13,6 +19,10 @@ pub fn worded(error: EngineError) -> EngineError {
         EngineError::Execution { message, hint: None } => {
             let (message, hint) = words_for(message);
             EngineError::Execution { message, hint }
+        }
+        EngineError::Data { message, position, hint: None } => {
+            let (message, hint) = words_for(message);
+            EngineError::Data { message, position, hint }
         }
         EngineError::Unsupported { feature, hint: None } => unsupported(feature),
         other => other,
@@ -25,6 +35,15 @@ fn words_for(message: String) -> (String, Option<String>) {
 }
 
 type Words = Option<(String, Option<&'static str>)>;
+
+/// A parameter that is left when the statement runs.
+fn parameter(message: &str) -> Words {
+    if let Some((id, _)) = message.strip_prefix("Placeholder '").and_then(|rest| rest.split_once("' was not provided a value")) {
+        return Some((format!("the parameter {id} has no value"), Some("give one value for each parameter, or write it into the statement")));
+    }
+    let id = message.strip_prefix("Unsupported value Placeholder(\"")?.strip_suffix("\")")?;
+    Some((format!("SET takes no parameters, and has {id}"), Some("write the value into the statement")))
+}
 
 /// What stands where TRUE or FALSE is needed.
 fn condition(message: &str) -> Words {
@@ -96,6 +115,13 @@ fn count(message: &str) -> Words {
     None
 }
 
+/// What stands where a number of rows is needed, and is none before the query runs.
+fn limit(feature: &str) -> Words {
+    let clause = feature.strip_suffix(" expression: Some").filter(|clause| matches!(*clause, "LIMIT" | "OFFSET"))?;
+    let message = format!("{clause} is to be a number that is known before the query runs");
+    Some((message, Some("write the number, or give a value for the parameter")))
+}
+
 /// Values that a type or an operator has no place for.
 fn value(message: &str) -> Words {
     if let Some((value, data_type)) = message.strip_prefix("Can't cast value ").and_then(|rest| rest.split_once(" to type ")) {
@@ -125,7 +151,7 @@ fn unsupported(feature: String) -> EngineError {
     let hint = match feature.as_str() {
         "TOP" => "write LIMIT 5 at the end of the query",
         "FETCH clause" => "write LIMIT 5",
-        _ => match unit(&feature) {
+        _ => match limit(&feature).or_else(|| unit(&feature)) {
             Some((message, hint)) => return EngineError::Sql { message, position: None, hint: hint.map(str::to_string) },
             None => return EngineError::Unsupported { feature, hint: None },
         },

@@ -14,6 +14,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 
+use crate::access::Reads;
 use crate::error::EngineError;
 use crate::memory::QueryPool;
 use crate::queries::{Entry, Held, Outcome};
@@ -55,6 +56,8 @@ pub(crate) struct Measures {
     pub plan: Option<Arc<dyn ExecutionPlan>>,
     /// Has nothing left to do but to roll back when the statement fails.
     pub transaction: Arc<TransactionSlot>,
+    /// Of a user's statement.
+    pub reads: Option<Reads>,
 }
 
 /// Yields batches as they are made; dropping it cancels the query.
@@ -147,12 +150,26 @@ impl QueryOutput {
     }
 
     fn failed(&mut self, error: EngineError) -> Poll<Option<Result<RecordBatch, EngineError>>> {
-        if let Some(entry) = &mut self.entry {
-            entry.note(&error);
-        }
-        self.end(Outcome::of(&error));
-        self.measures.transaction.fail();
+        self.fail(&error);
         Poll::Ready(Some(Err(error)))
+    }
+
+    fn fail(&mut self, error: &EngineError) {
+        if let Some(entry) = &mut self.entry {
+            entry.note(error);
+        }
+        self.end(Outcome::of(error));
+        self.measures.transaction.fail();
+    }
+
+    /// Whether its user may still read what it reads, to be asked where its first row is fetched some time after it was planned. If
+    /// not, it has failed.
+    pub fn check_reads(&mut self) -> Result<(), EngineError> {
+        let checked = self.measures.reads.as_ref().map_or(Ok(()), Reads::check);
+        if let Err(error) = &checked {
+            self.fail(error);
+        }
+        checked
     }
 
     /// As it is told to who runs the statement.

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
-use datafusion::common::DataFusionError;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
@@ -19,12 +18,13 @@ use parking_lot::Mutex;
 use pmem_store::Author;
 use tracing::Instrument;
 
-use crate::access::{SessionAccess, check_kind};
+use crate::access::{Reads, SessionAccess};
 use crate::cancel;
 use crate::catalog::{self, CATALOG, CatalogHandle, StoreCatalog};
 use crate::dml::{self, Retry};
 use crate::engine::EngineShared;
 use crate::error::EngineError;
+use crate::functions;
 use crate::insert::Targets;
 use crate::memory::QueryPool;
 use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
@@ -44,6 +44,7 @@ mod mapped;
 mod names;
 mod owner;
 mod parameters;
+mod planned;
 mod planner;
 mod plans;
 mod rows;
@@ -99,6 +100,7 @@ impl Session {
         let catalog = StoreCatalog::new(Arc::clone(&engine), snapshot, Arc::clone(&transaction), access.clone());
         let context = SessionContext::new_with_state(template::state(&engine));
         context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
+        context.register_udf(functions::current_user(catalog.user()));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
         catalog.rest();
         Ok(Session { engine, context, catalog, prepared: Mutex::default(), transaction, targets: Targets::default(), owner, access })
@@ -111,7 +113,15 @@ impl Session {
     /// Plans and starts one statement. Nothing of a query runs before its output is polled; DDL,
     /// SET, INSERT of literals and writes of whole tables have run when this returns.
     pub async fn execute(&self, sql: &str) -> Result<QueryOutput, EngineError> {
-        let entry = self.enter(sql);
+        self.execute_as(self.enter(sql), sql).await
+    }
+
+    /// As `execute`, of a statement that the front end runs for itself: the audit of what its user did has none of it.
+    pub async fn execute_own(&self, sql: &str) -> Result<QueryOutput, EngineError> {
+        self.execute_as(self.enter_own(sql), sql).await
+    }
+
+    async fn execute_as(&self, entry: Entry, sql: &str) -> Result<QueryOutput, EngineError> {
         let done = self.run_entered(&entry, sql).instrument(entry.query().span.clone()).await;
         entry.hand_over(done)
     }
@@ -182,7 +192,7 @@ impl Session {
     }
 
     async fn run(&self, running: &Running) -> Result<QueryOutput, EngineError> {
-        let parsed = running.parsed()?;
+        let parsed = running.parsed().await?;
         if let Parsed::Statement(statement) = &parsed
             && let Some(done) = self.control(running, statement)?
         {
@@ -249,29 +259,6 @@ impl Session {
 }
 
 impl Running {
-    /// The statement, which is of a kind that its user may run.
-    pub(crate) fn parsed(&self) -> Result<Parsed, EngineError> {
-        let parsed = sql::parse(&self.state, &self.sql)?;
-        self.catalog.check(|permit| check_kind(permit, &parsed))?;
-        Ok(parsed)
-    }
-
-    /// The statement's logical plan; errors know their place in the text.
-    pub(crate) async fn plan(&self, mut statement: Statement) -> Result<LogicalPlan, EngineError> {
-        let lowers_names = self.state.config_options().sql_parser.enable_ident_normalization;
-        sql::name_volatile(&self.catalog.volatile(), &mut statement, lowers_names)?;
-        sql::fill_defaults(self, &mut statement)?;
-        match dml::planned(self, &mut statement).await? {
-            Some(plan) => Ok(plan),
-            None => self.plan_query(statement).await,
-        }
-    }
-
-    /// The plan of any statement but those that change rows.
-    pub(crate) async fn plan_query(&self, statement: Statement) -> Result<LogicalPlan, EngineError> {
-        catalog::planning(sql::plan_statement(&self.state, statement)).await.map_err(|error| self.located(error))
-    }
-
     /// Whether it may go on.
     pub(crate) fn gate(&self) -> &Arc<Gate> {
         &self.query.gate
@@ -282,19 +269,10 @@ impl Running {
         &self.runtime
     }
 
-    pub(crate) fn located(&self, error: DataFusionError) -> EngineError {
-        sql::explained(&self.sql, &self.state, &self.catalog, error)
-    }
-
     /// Optimises the plan and starts it.
     pub(crate) async fn execute_plan(&self, plan: &LogicalPlan) -> Result<SendableRecordBatchStream, EngineError> {
         let physical = self.physical_plan(plan).await?;
         self.execute_physical(plan, physical)
-    }
-
-    /// The plan's operators.
-    pub(crate) async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, EngineError> {
-        Box::pin(self.state.create_physical_plan(plan)).await.map_err(|error| self.located(error))
     }
 
     /// Starts the operators of `plan`.
@@ -339,6 +317,7 @@ impl Running {
             pool: Arc::clone(&self.pool),
             plan: self.physical.lock().clone(),
             transaction: Arc::clone(self.catalog.transaction()),
+            reads: self.access.as_ref().zip(self.catalog.permit()).map(|(access, permit)| Reads::new(access, permit)),
         }
     }
 

@@ -30,6 +30,11 @@ pub fn deep<F: Future>(size_bytes: usize, future: F) -> Deep<F> {
     Deep { future: Box::pin(future), is_short: size_bytes <= SHORT_BYTES }
 }
 
+/// `work` on a large stack, on a thread that works on nothing else meanwhile.
+pub fn with_room<T>(work: impl FnOnce() -> T) -> T {
+    stacker::grow(STACK_BYTES, work)
+}
+
 impl<F: Future> Future for Deep<F> {
     type Output = F::Output;
 

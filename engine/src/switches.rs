@@ -90,7 +90,7 @@ impl Switches {
 impl Switches {
     /// Milliseconds, as a number or as people write a time.
     pub fn timeout_of(value: &str) -> Result<u64, EngineError> {
-        const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000), ("", 1)];
+        const UNITS: [(&str, u64); 6] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("", 1)];
         let value = value.trim();
         let digits = value.len() - value.trim_start_matches(|char: char| char.is_ascii_digit()).len();
         let (number, unit) = value.split_at(digits);

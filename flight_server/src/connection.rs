@@ -19,6 +19,8 @@ pub enum Lifetime {
     Session,
     /// From BeginTransaction to EndTransaction.
     Transaction,
+    /// A transaction that nobody has asked for and no statement ends.
+    Lease,
 }
 
 /// **Invariant:** statements of one engine session are planned and started one after the other; what they
@@ -54,6 +56,11 @@ impl Connection {
         Connection::of(session, Lifetime::Transaction, begun_in, Some(Arc::clone(budget)))
     }
 
+    /// For a lease, which holds a version with a transaction.
+    pub fn in_lease(session: Session, budget: &Arc<Budget>) -> Arc<Connection> {
+        Connection::of(session, Lifetime::Lease, None, Some(Arc::clone(budget)))
+    }
+
     fn of(session: Session, lifetime: Lifetime, begun_in: Option<Handle>, budget: Option<Arc<Budget>>) -> Arc<Connection> {
         let (turn, kept, is_begun) = (tokio::sync::Mutex::default(), Mutex::default(), AtomicBool::new(false));
         Arc::new(Connection { session, lifetime, turn, budget, kept, is_begun, begun_in })
@@ -61,6 +68,10 @@ impl Connection {
 
     pub fn is_begun_in(&self, session: &[u8]) -> bool {
         self.begun_in.as_deref() == Some(session)
+    }
+
+    pub fn begun_in(&self) -> Option<&Handle> {
+        self.begun_in.as_ref()
     }
 
     /// Whether a transaction is open in it. Takes no turn.
@@ -78,14 +89,23 @@ impl Connection {
         self.is_begun.load(Ordering::Acquire) && !self.session.is_in_transaction()
     }
 
+    /// As [`Connection::turn`], for a statement that was prepared in it.
+    pub async fn turn_of_prepared(&self) -> Result<Turn<'_>, Status> {
+        self.turn().await.map_err(|error| if self.is_ended() { outlived() } else { error })
+    }
+
     /// Waits until no other statement of this session is being started.
     pub async fn turn(&self) -> Result<Turn<'_>, Status> {
         let turn = Turn { connection: self, _guard: self.turn.lock().await };
         if self.is_ended() {
             return Err(ended());
         }
-        if self.lifetime == Lifetime::Transaction && !self.is_begun.load(Ordering::Acquire) {
-            turn.run("BEGIN").await.map_err(status)?;
+        if !self.is_begun.load(Ordering::Acquire) {
+            match self.lifetime {
+                Lifetime::Transaction => turn.run("BEGIN").await.map_err(status)?,
+                Lifetime::Lease => turn.run_own("BEGIN").await.map_err(status)?,
+                Lifetime::Call | Lifetime::Session => return Ok(turn),
+            }
             self.is_begun.store(true, Ordering::Release);
         }
         Ok(turn)
@@ -109,6 +129,15 @@ impl Connection {
         *kept = Some(budget.take(self.session.prepared_bytes())?);
         Ok(())
     }
+}
+
+/// Clients commit and go on with a statement that they keep prepared; ADBC's cursors do. Its call names no transaction, so that there is
+/// none in which it could be meant to run.
+fn outlived() -> Status {
+    Status::not_found(
+        "the transaction in which this statement was prepared has ended, and the statement with it; prepare it again (with ADBC: a new cursor \
+         after each commit)",
+    )
 }
 
 /// COMMIT or ROLLBACK said in SQL ends a transaction as EndTransaction does; no statement after it may
@@ -145,13 +174,18 @@ impl Turn<'_> {
             (Lifetime::Call, StatementKind::Set) => Err(Status::failed_precondition(
                 "this call has no session that could keep a setting; begin one by SetSessionOptions and keep its cookie",
             )),
-            (Lifetime::Session | Lifetime::Transaction, StatementKind::Set) => self.connection.count_kept(),
+            (Lifetime::Session | Lifetime::Transaction | Lifetime::Lease, StatementKind::Set) => self.connection.count_kept(),
             _ => Ok(()),
         }
     }
 
-    /// A statement of our own, whose rows are none.
+    /// What the caller does without saying it in SQL, whose rows are none.
     pub async fn run(&self, sql: &str) -> Result<(), EngineError> {
         self.session().execute(sql).await?.collect().await.map(|_| ())
+    }
+
+    /// The same of what the caller does not do: the audit has none of it.
+    pub async fn run_own(&self, sql: &str) -> Result<(), EngineError> {
+        self.session().execute_own(sql).await?.collect().await.map(|_| ())
     }
 }

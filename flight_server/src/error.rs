@@ -10,7 +10,7 @@ use crate::error_details::ErrorDetails;
 
 pub fn status(error: EngineError) -> Status {
     let code = match error.kind() {
-        ErrorKind::Invalid => Code::InvalidArgument,
+        ErrorKind::Invalid | ErrorKind::Data => Code::InvalidArgument,
         ErrorKind::NotFound => Code::NotFound,
         ErrorKind::AlreadyExists => Code::AlreadyExists,
         ErrorKind::NotAllowed | ErrorKind::ReadOnly => Code::FailedPrecondition,
@@ -35,6 +35,19 @@ pub fn status_in(error: EngineError, sql: &str) -> Status {
     let Some(place) = error.position().and_then(|position| place(sql, position)) else { return status(error) };
     let located = status(error);
     Status::with_metadata(located.code(), format!("{} ({place})", located.message()), located.metadata().clone())
+}
+
+/// As [`status`], of a table that was named without SQL: an error has no place in it, and that there is no such table has the code of that.
+pub fn status_by_path(error: EngineError, is_there: bool) -> Status {
+    let said = status(error);
+    let mut details = ErrorDetails { position: None, ..ErrorDetails::of_status(&said) };
+    let mut code = said.code();
+    if code == Code::InvalidArgument && !is_there {
+        (code, details.kind) = (Code::NotFound, Some(ErrorKind::NotFound.name().to_string()));
+    }
+    let mut told = Status::new(code, said.message());
+    details.put_into(&mut told);
+    told
 }
 
 /// A message travels in a header, and clients commonly take 8 KiB of those in all.

@@ -15,6 +15,9 @@ const HINT_BYTES_MAX: usize = 1_000;
 pub struct ErrorDetails {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// More finely than the code says it: `ErrorKind::name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// Bytes of the statement, as UTF-8, before the place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<usize>,
@@ -23,7 +26,7 @@ pub struct ErrorDetails {
 impl ErrorDetails {
     pub fn of_error(error: &EngineError) -> ErrorDetails {
         let hint = error.hint().filter(|hint| hint.len() <= HINT_BYTES_MAX);
-        ErrorDetails { hint: hint.map(str::to_string), position: error.position() }
+        ErrorDetails { hint: hint.map(str::to_string), kind: Some(error.kind().name().to_string()), position: error.position() }
     }
 
     /// Nothing where the trailer is missing or is not ours.
@@ -48,7 +51,7 @@ mod tests {
 
     #[test]
     fn what_is_put_into_a_status_is_found_in_it() {
-        let details = ErrorDetails { hint: Some("did you mean \"ümlaut\"?".into()), position: Some(7) };
+        let details = ErrorDetails { hint: Some("did you mean \"ümlaut\"?".into()), kind: Some("data".into()), position: Some(7) };
         let mut status = Status::invalid_argument("no");
         details.put_into(&mut status);
         assert_eq!(ErrorDetails::of_status(&status), details);

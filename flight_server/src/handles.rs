@@ -3,6 +3,7 @@
 //!
 //! **Invariant:** a handle is of use to its owner alone; to others it is as if it were not there.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,9 +60,9 @@ impl<T> Handles<T> {
     }
 
     /// Where there is no room, the one that was not used for longest gives way, unless it is in use: of the same owner
-    /// if he has his share, or else of the owner who has most. For what many clients ask for and do not come back
-    /// for, so that none of them keeps the others from working.
-    pub fn insert_over_oldest(&self, owner: &Owner, value: Arc<T>) -> Result<Handle, Status> {
+    /// if he has his share, or else of the owner who has most; and of his sessions, of the one that has most. For what
+    /// many clients ask for and do not come back for, so that none of them takes from the others what they still need.
+    pub fn insert_over_oldest(&self, owner: &Owner, value: Arc<T>, session_of: impl Fn(&T) -> Option<&Handle>) -> Result<Handle, Status> {
         let handle = new_handle();
         self.make_room(owner);
         let mut entries = self.entries.lock();
@@ -70,7 +71,7 @@ impl<T> Handles<T> {
             false if entries.by_handle.len() >= self.max => entries.greatest_holder(),
             false => None,
         };
-        let oldest = holder.and_then(|holder| entries.oldest_idle(&holder)).and_then(|oldest| entries.remove(&oldest));
+        let oldest = holder.and_then(|holder| entries.oldest_idle(&holder, &value, session_of)).and_then(|oldest| entries.remove(&oldest));
         // Under the same lock: the room that was made is this one's.
         let room = self.check_room_in(&entries, owner);
         if room.is_ok() {
@@ -211,9 +212,19 @@ impl<T> Entries<T> {
         self.counts.iter().max_by_key(|(_, count)| **count).map(|(owner, _)| owner.clone())
     }
 
-    fn oldest_idle(&self, owner: &Owner) -> Option<Handle> {
-        let idle = self.by_handle.iter().filter(|(_, entry)| entry.owner == *owner && !entry.is_in_use());
-        idle.min_by_key(|(_, entry)| entry.used).map(|(handle, _)| handle.clone())
+    /// In the session that has most of them, once it has `coming` too.
+    fn oldest_idle(&self, owner: &Owner, coming: &T, session_of: impl Fn(&T) -> Option<&Handle>) -> Option<Handle> {
+        let coming = session_of(coming);
+        let mut oldest: HashMap<Option<&Handle>, (usize, Instant, &Handle)> = HashMap::new();
+        for (handle, entry) in self.by_handle.iter().filter(|(_, entry)| entry.owner == *owner && !entry.is_in_use()) {
+            let session = session_of(&entry.value);
+            let (count, used, first) = oldest.entry(session).or_insert((usize::from(session == coming), entry.used, handle));
+            *count += 1;
+            if entry.used < *used {
+                (*used, *first) = (entry.used, handle);
+            }
+        }
+        oldest.into_values().max_by_key(|(count, used, _)| (*count, Reverse(*used))).map(|(_, _, handle)| handle.clone())
     }
 }
 
@@ -279,7 +290,7 @@ mod tests {
         assert_eq!(handles.insert(&ada, 3).unwrap_err().code(), tonic::Code::ResourceExhausted);
         handles.insert(&bob, 4).unwrap();
         // What he has longest gives way to what he asks for, and nothing of others.
-        handles.insert_over_oldest(&ada, Arc::new(5)).unwrap();
+        handles.insert_over_oldest(&ada, Arc::new(5), |_| None).unwrap();
         assert!(handles.get(&ada, &first).is_err());
         assert_eq!(handles.len(), 3);
     }
@@ -290,9 +301,30 @@ mod tests {
         let first = handles.insert(&Owner::named("ada"), 1).unwrap();
         handles.insert(&Owner::named("ada"), 2).unwrap();
         let other = handles.insert(&Owner::named("bob"), 3).unwrap();
-        handles.insert_over_oldest(&Owner::named("eve"), Arc::new(4)).unwrap();
+        handles.insert_over_oldest(&Owner::named("eve"), Arc::new(4), |_| None).unwrap();
         assert!(handles.get(&Owner::named("ada"), &first).is_err());
         assert_eq!(*handles.get(&Owner::named("bob"), &other).unwrap(), 3);
+    }
+
+    #[test]
+    fn the_session_that_has_most_gives_way_and_no_other() {
+        let handles: Handles<(&str, Handle)> = Handles::new("results", 4, 4, LONG);
+        let ask = |session: &'static str| {
+            let value = Arc::new((session, Handle::from_static(session.as_bytes())));
+            handles.insert_over_oldest(&anybody(), value, |(_, session)| Some(session)).unwrap()
+        };
+        let left = |session| handles.all_of(|(name, _)| *name == session).len();
+        let quiet = ask("quiet");
+        for _ in 0..100 {
+            ask("greedy");
+        }
+        assert_eq!((left("quiet"), left("greedy")), (1, 3));
+        ask("quiet");
+        assert_eq!((left("quiet"), left("greedy")), (2, 2));
+        // Both have as many, and it is this one who asks for one more.
+        ask("quiet");
+        assert_eq!((left("quiet"), left("greedy")), (2, 2));
+        assert!(handles.get(&anybody(), &quiet).is_err());
     }
 
     #[test]
@@ -304,7 +336,7 @@ mod tests {
             handles.insert_arc(&ada, Arc::clone(value)).unwrap();
         }
         handles.insert(&bob, 3).unwrap();
-        handles.insert_over_oldest(&eve, Arc::new(4)).unwrap();
+        handles.insert_over_oldest(&eve, Arc::new(4), |_| None).unwrap();
         assert_eq!(handles.len(), 3);
     }
 
@@ -322,7 +354,7 @@ mod tests {
         for over_oldest in [false, true] {
             *HANDLES.lock() = Some(Arc::clone(&handles));
             let value = Arc::new(Refused);
-            let put = if over_oldest { handles.insert_over_oldest(&anybody(), value) } else { handles.insert_arc(&anybody(), value) };
+            let put = if over_oldest { handles.insert_over_oldest(&anybody(), value, |_| None) } else { handles.insert_arc(&anybody(), value) };
             assert!(put.is_err() && HANDLES.lock().is_none());
         }
     }
@@ -334,7 +366,7 @@ mod tests {
                 for _ in 0..8 {
                     scope.spawn(|| {
                         for value in 0..2_000 {
-                            handles.insert_over_oldest(&Owner::named("ada"), Arc::new(value)).unwrap();
+                            handles.insert_over_oldest(&Owner::named("ada"), Arc::new(value), |_| None).unwrap();
                         }
                     });
                 }

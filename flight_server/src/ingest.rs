@@ -11,11 +11,13 @@ use tonic::Status;
 use engine::import::{IfExists, IfMissing, IngestTarget};
 use crate::connection::Connection;
 use crate::error::status;
+use crate::flight::check_name;
 use crate::metadata::CATALOG;
 use crate::stream::Batches;
 
 /// Where CommandStatementIngest wants its rows.
 pub fn target(command: &CommandStatementIngest) -> Result<IngestTarget, Status> {
+    check_name(&command.table)?;
     if command.temporary {
         return Err(Status::unimplemented("there are no temporary tables; ingest into a table, and drop it when it is not needed any more"));
     }

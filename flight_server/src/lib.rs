@@ -13,6 +13,9 @@
 //! - [`monitor`] — health and numbers, which [`http`] answers with, and traces
 //! - [`handles`] — what clients hold of us: bounded, and forgotten when idle; [`budget`] how much of it
 
+// Whether a call may go to another thread is asked of all that it waits for, as deep as plans and syntax trees go.
+#![recursion_limit = "256"]
+
 mod auth;
 mod budget;
 pub mod client;

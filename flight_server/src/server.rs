@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::http::Http;
 use crate::listen::{self, Door, Received};
 use crate::monitor::{Monitor, traced};
-use crate::options::{Limits, ServerOptions};
+use crate::options::ServerOptions;
 use crate::service::{Calls, Downloads, Service};
 use crate::tls::{Certificates, TlsError};
 
@@ -39,8 +39,6 @@ pub enum ServerError {
     Otlp { endpoint: String, reason: String },
     #[error("cannot listen on {address}: {source}; choose another port, or 0 for any that is free")]
     Listen { address: SocketAddr, source: std::io::Error },
-    #[error("the connection to the network broke: {0}")]
-    Serve(#[from] tonic::transport::Error),
 }
 
 /// A server that listens, and answers once [`Server::serve`] is awaited.
@@ -58,11 +56,6 @@ pub struct Server {
 const LAST_WORDS: Duration = Duration::from_secs(2);
 const RESULTS_LOOKED_AT_EVERY: Duration = Duration::from_millis(50);
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
-/// What a client may send as one piece: each is a call of the system.
-const FRAME_BYTES: u32 = 256 << 10;
-/// What may be on its way before the other end has read it.
-const STREAM_WINDOW_BYTES: u32 = 4 << 20;
-const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
 impl Server {
     pub async fn bind(engine: &Engine, options: ServerOptions) -> Result<Server, ServerError> {
@@ -106,10 +99,10 @@ impl Server {
 
     /// Answers calls until `leave` is ready. Then none are taken any more, and those that run have
     /// [`ServerOptions::drain`] to end by themselves; true if they did.
-    pub async fn serve(self, leave: impl Future<Output = ()>) -> Result<bool, ServerError> {
+    pub async fn serve(self, leave: impl Future<Output = ()>) -> bool {
         let Server { listener, certificates, service, monitor, stop, http, .. } = self;
-        let sweeping = tokio::spawn(sweep(Arc::downgrade(&service)));
-        let watched = http.map(|http| tokio::spawn(http.serve()));
+        let sweeping = tokio::spawn(sweep(Arc::downgrade(&service), Arc::clone(&monitor)));
+        let _watched = http.map(Http::serve);
         let leaving = CancellationToken::new();
         let ServerOptions { message_bytes_max, limits, .. } = &service.options;
         let calls = Downloads::new(Calls(Arc::clone(&service)), *message_bytes_max, certificates.is_none());
@@ -117,10 +110,9 @@ impl Server {
         let calls = traced(calls, monitor.traces.clone());
         let (connections_max, greeting, counts) = (limits.connections_max, limits.silence.greeting, monitor.connections.clone());
         let incoming = listen::incoming(listener, Door { connections_max, greeting, certificates, counts });
-        let serving = transport(limits).add_service(calls).serve_with_incoming_shutdown(incoming, leaving.clone().cancelled_owned());
-        tokio::pin!(serving);
+        let mut serving = pin!(listen::serve(incoming, calls, limits, leaving.clone()));
         let done = tokio::select! {
-            ended = &mut serving => ended.map(|()| true).map_err(ServerError::from),
+            () = &mut serving => true,
             () = leave => {
                 service.drain.begin();
                 drained(&service, serving.as_mut(), &leaving, &stop).await
@@ -130,43 +122,30 @@ impl Server {
         if let Some(traces) = &monitor.traces {
             traces.finish().await;
         }
-        if let Some(watched) = watched {
-            watched.abort();
-        }
         done
     }
-}
-
-fn transport(limits: &Limits) -> tonic::transport::Server {
-    tonic::transport::Server::builder()
-        .http2_keepalive_interval(Some(limits.silence.ping_every))
-        .http2_keepalive_timeout(Some(limits.silence.ping_wait))
-        .max_frame_size(FRAME_BYTES)
-        .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-        .max_concurrent_streams(u32::try_from(limits.calls_per_connection_max).unwrap_or(u32::MAX))
 }
 
 /// Lets running calls end, and cuts off those that have not in time; true if they did.
 async fn drained(
     service: &Service,
-    mut serving: Pin<&mut impl Future<Output = Result<(), tonic::transport::Error>>>,
+    mut serving: Pin<&mut impl Future<Output = ()>>,
     leaving: &CancellationToken,
     stop: &CancellationToken,
-) -> Result<bool, ServerError> {
+) -> bool {
     let until = Instant::now() + service.options.drain;
     // While results are read, who asks for something new is told why not; afterwards there is nobody to ask.
     tokio::select! {
-        ended = &mut serving => return ended.map(|()| true).map_err(ServerError::from),
+        () = &mut serving => return true,
         _ = tokio::time::timeout_at(until, results_end(service)) => leaving.cancel(),
     }
     match tokio::time::timeout_at(until, &mut serving).await {
-        Ok(ended) => ended.map(|()| true).map_err(ServerError::from),
+        Ok(()) => true,
         Err(_) => {
             stop.cancel();
             // Those that were cut off are told so, if they listen.
             let _ = tokio::time::timeout(LAST_WORDS, serving).await;
-            Ok(false)
+            false
         }
     }
 }
@@ -178,10 +157,11 @@ async fn results_end(service: &Service) {
     }
 }
 
-async fn sweep(service: Weak<Service>) {
+async fn sweep(service: Weak<Service>, monitor: Arc<Monitor>) {
     let mut ticks = tokio::time::interval(SWEEP_EVERY);
     loop {
         ticks.tick().await;
+        monitor.pulse.beat();
         let Some(service) = service.upgrade() else { return };
         service.sweep();
     }

@@ -54,6 +54,12 @@ struct SavepointOf {
     name: String,
 }
 
+fn savepoint_over() -> Status {
+    Status::not_found(
+        "this savepoint is over: it was released, its transaction went back to an earlier one or has ended, or it was not used for too long",
+    )
+}
+
 /// In the numbers of FlightSql.proto.
 const SAVEPOINT_RELEASE: i32 = 1;
 const SAVEPOINT_ROLLBACK: i32 = 2;
@@ -83,7 +89,7 @@ impl Transactions {
         if is_taken() {
             return Err(taken());
         }
-        let handle = self.fresh.insert_over_oldest(owner, transaction)?;
+        let handle = self.fresh.insert_over_oldest(owner, transaction, Connection::begun_in)?;
         // Again: BEGIN looks for this one when it has run, so of the two at once one sees the other.
         if is_taken() {
             self.fresh.remove(owner, &handle);
@@ -143,21 +149,25 @@ impl Transactions {
         self.savepoints.insert(owner, SavepointOf { transaction: Handle::copy_from_slice(id), name })
     }
 
-    /// A savepoint that was gone back to stays; one that was released is over.
+    /// A savepoint that was gone back to stays; one that was released is over, and those after either of them.
     pub async fn end_savepoint(&self, owner: &Owner, id: &[u8], action: i32) -> Result<(), Status> {
-        let savepoint = self.savepoints.get(owner, id)?;
+        let savepoint = self.savepoints.get(owner, id).map_err(|_| savepoint_over())?;
         let transaction = self.open.get(owner, &savepoint.transaction)?;
         let turn = transaction.turn().await?;
         let name = &savepoint.name;
-        match action {
-            SAVEPOINT_RELEASE => {
-                turn.run(&format!("RELEASE SAVEPOINT {name}")).await.map_err(status)?;
-                self.savepoints.remove(owner, id);
-                Ok(())
-            }
-            SAVEPOINT_ROLLBACK => turn.run(&format!("ROLLBACK TO SAVEPOINT {name}")).await.map_err(status),
-            _ => Err(Status::invalid_argument("EndSavepoint says neither release nor rollback; set its action")),
+        // A statement that fails would take the transaction with it. SQL may have gone back beyond it, too.
+        if !turn.session().has_savepoint(name) {
+            self.savepoints.remove(owner, id);
+            return Err(savepoint_over());
         }
+        let sql = match action {
+            SAVEPOINT_RELEASE => format!("RELEASE SAVEPOINT {name}"),
+            SAVEPOINT_ROLLBACK => format!("ROLLBACK TO SAVEPOINT {name}"),
+            _ => return Err(Status::invalid_argument("EndSavepoint says neither release nor rollback; set its action")),
+        };
+        turn.run(&sql).await.map_err(status)?;
+        self.savepoints.retain(|_, other| other.transaction != savepoint.transaction || turn.session().has_savepoint(&other.name));
+        Ok(())
     }
 
     /// Those of a session that ends are rolled back.

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use crate::DEFAULT_NAMESPACE;
 use crate::backup::BackupError;
 use crate::catalog::NamedSnapshot;
 use crate::lock::LockError;
@@ -91,7 +92,21 @@ impl From<RegionError> for StoreError {
     }
 }
 
+/// A table or view as errors name it: with its schema, unless it is in that where names without one are looked for.
+pub fn said_name(namespace: &str, name: &str) -> String {
+    if namespace == DEFAULT_NAMESPACE { name.to_string() } else { format!("{namespace}.{name}") }
+}
+
 impl StoreError {
+    pub fn no_table(namespace: &str, name: &str) -> Self {
+        StoreError::DoesNotExist { kind: "table", name: said_name(namespace, name) }
+    }
+
+    /// `kind`: "table" or "view".
+    pub fn is_taken(kind: &'static str, namespace: &str, name: &str) -> Self {
+        StoreError::AlreadyExists { kind, name: said_name(namespace, name) }
+    }
+
     /// Turns an I/O error into the sentence that fits its kind.
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         let path = path.into();

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
@@ -14,6 +15,9 @@ use crate::segment::ALIGNMENT;
 
 pub const CATALOG_FILE: &str = "catalog.redb";
 pub const SEGMENTS_DIR: &str = "segments";
+
+const OWNER_MAY_ENTER: u32 = 0o700;
+const OWNER_MAY_READ: u32 = 0o600;
 
 pub fn table_dir(store: &Path, table: u64) -> PathBuf {
     store.join(SEGMENTS_DIR).join(table.to_string())
@@ -31,11 +35,28 @@ pub fn create_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|error| StoreError::io("create", path, error))
 }
 
-/// Makes the directory `path`, which is absolute, and all that are missing above it; their names are
-/// durable when this returns.
+/// The directory of a store or a backup, which nobody but its owner may enter. One that is there keeps its mode: who made it
+/// may have let others in.
+pub fn create_private_dir(path: &Path) -> Result<()> {
+    let failed = |error| StoreError::io("create", path, error);
+    if let Some(above) = path.parent() {
+        fs::create_dir_all(above).map_err(failed)?;
+    }
+    match fs::DirBuilder::new().mode(OWNER_MAY_ENTER).create(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made.map_err(failed),
+    }
+}
+
+/// A file that nobody but its owner may read, as the catalog: it has the hashes of passwords, and the key that tokens are signed with.
+pub fn open_private(path: &Path) -> std::io::Result<File> {
+    fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(OWNER_MAY_READ).open(path)
+}
+
+/// As [`create_private_dir`], of a path that is absolute; the names of all that were missing are durable when this returns.
 pub fn create_dir_durably(path: &Path) -> Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|dir| !dir.exists()).collect();
-    create_dir(path)?;
+    create_private_dir(path)?;
     missing.into_iter().filter_map(Path::parent).try_for_each(sync_dir)
 }
 

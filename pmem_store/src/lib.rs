@@ -37,7 +37,7 @@ pub use catalog::{
 };
 pub use check::{CheckProgress, CheckReport};
 pub use deletions::Deletions;
-pub use error::StoreError;
+pub use error::{StoreError, said_name};
 pub use info::{StoreInfo, TableInfo};
 pub use logs::Durability;
 pub use region::{Mode, RegionKind};

@@ -100,6 +100,13 @@ impl Snapshot {
         Ok(view.filter(|view| self.sees_view(view)).cloned())
     }
 
+    /// Names of tables and views that are there and not seen, for texts that are not to be shown to who would read them there.
+    pub fn unseen_names(&self) -> HashSet<&str> {
+        let tables = self.state.tables.iter().filter(|table| !self.sees_table(table)).map(|table| table.record.name.as_str());
+        let views = self.state.views.values().filter(|view| !self.sees_view(view)).map(|view| view.name.as_str());
+        tables.chain(views).collect()
+    }
+
     pub fn named_snapshots(&self) -> Vec<NamedSnapshot> {
         self.state.snapshots.values().cloned().collect()
     }

@@ -80,7 +80,7 @@ impl Store {
     pub fn open(path: &Path, options: StoreOptions) -> Result<Store> {
         region::refuse_forced_pmem(options.allow_forced_pmem)?;
         let catalog = path.join(CATALOG_FILE);
-        let fresh = !catalog.exists();
+        let fresh = !is_there(&catalog)?;
         if fresh {
             prepare_new(path, &options)?;
         }
@@ -274,7 +274,15 @@ fn prepare_new(path: &Path, options: &StoreOptions) -> Result<()> {
         }
         return Ok(());
     }
-    files::create_dir(path)
+    files::create_private_dir(path)
+}
+
+/// The directory of a store may be closed to who asks: then it is not said that there is none.
+fn is_there(catalog: &Path) -> Result<bool> {
+    match catalog.try_exists() {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Err(StoreError::io("open", catalog, error)),
+        there => Ok(there.unwrap_or(false)),
+    }
 }
 
 /// A store of before ids gets one.

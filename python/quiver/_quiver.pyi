@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, final
 
+def split_statements(sql: str) -> list[str]: ...
+
 @final
 class Database:
     def __new__(

@@ -19,15 +19,6 @@ def numpy_arrays(table: pa.Table) -> dict[str, numpy.ndarray]:
     return {name: numpy_array(column) for name, column in zip(table.column_names, table.columns)}
 
 
-def as_they_lie(table: pa.Table) -> pa.Table:
-    """The batches of a table in the order of their memory; threads hand them over in any order."""
-    plain = next((place for place, field in enumerate(table.schema) if _element(field.type) is not None), None)
-    if plain is None:
-        return table
-    batches = sorted(table.to_batches(), key=lambda batch: _address(_elements(batch.column(plain))))
-    return pa.Table.from_batches(batches, table.schema)
-
-
 def numpy_array(column: pa.ChunkedArray) -> numpy.ndarray:
     """A column without NULLs as it lies if its chunks are neighbours in memory, else as one copy. With NULLs masked. Vectors of
     one length and tensors have further dimensions."""
@@ -44,7 +35,7 @@ def numpy_array(column: pa.ChunkedArray) -> numpy.ndarray:
 
 def _stacked(column: pa.ChunkedArray, shape: tuple[int, ...]) -> numpy.ndarray:
     """The rows' arrays as one."""
-    elements = pa.chunked_array([_elements(chunk) for chunk in column.chunks], _element(column.type))
+    elements = pa.chunked_array([_elements(chunk) for chunk in column.chunks], column.type.value_type)
     flat = numpy_array(elements)
     stacked = flat.reshape(len(column), *shape)
     if column.null_count:
@@ -85,18 +76,8 @@ def _shape(kind: pa.DataType) -> tuple[int, ...]:
     return (kind.list_size,) if pa.types.is_fixed_size_list(kind) and _is_plain(kind.value_type) else ()
 
 
-def _element(kind: pa.DataType) -> pa.DataType | None:
-    """What a plain column, a vector or a tensor is made of."""
-    if isinstance(kind, pa.FixedShapeTensorType) or (pa.types.is_fixed_size_list(kind) and _is_plain(kind.value_type)):
-        return kind.value_type
-    return kind if _is_plain(kind) else None
-
-
 def _elements(values: pa.Array) -> pa.Array:
-    """Those of all rows one after the other, those of NULLs too."""
-    kind = values.type
-    if not _shape(kind):
-        return values
+    """Of vectors or tensors: those of all rows one after the other, those of NULLs too."""
     lists = values.storage if isinstance(values, pa.ExtensionArray) else values
     return lists.values.slice(lists.offset * lists.type.list_size, len(lists) * lists.type.list_size)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from . import data, names, parameters, substrait
-from .errors import InterfaceError, ProgrammingError
+from .errors import InterfaceError, NotSupportedError, ProgrammingError
 from .result import Result
 from .sources import Backend, Imported, ImportOptions
 from .table import Table
@@ -18,6 +19,7 @@ from .table import Table
 if TYPE_CHECKING:
     from .matrix import Matrix
 
+_VOLATILE = re.compile("volatile|temp", re.IGNORECASE)
 MODES = ("create", "append", "replace", "create_append")
 
 
@@ -30,6 +32,8 @@ class Connection:
     def __init__(self, backend: Backend, progress: bool | None = None):
         self._backend = backend
         self.progress = progress
+        # Whether a statement has spoken of volatile tables, without which there are none.
+        self._names_volatile = False
         self._all.add(self)
 
     @property
@@ -41,6 +45,7 @@ class Connection:
         """Plans a query, which runs when its rows are asked for; runs any other statement. `params` are the values of
         `?`, or of `$1`, `$2`, …"""
         _check_text(query)
+        self._names_volatile |= _VOLATILE.search(query) is not None
         return Result(self, self._backend.execute(query, parameters.one_row(params)), query, params)
 
     def run_substrait(self, plan: Any) -> Result:
@@ -59,8 +64,15 @@ class Connection:
 
     def tables(self, schema: str | None = None) -> list[str]:
         """The names of tables and views of a schema."""
-        sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = ? ORDER BY table_name"
-        return [name for (name,) in self.sql(sql, [schema or names.DEFAULT_SCHEMA]).fetchall()]
+        # As a literal: over the network a parameter takes calls of its own.
+        wanted = names.literal(schema or names.DEFAULT_SCHEMA)
+        sql = f"SELECT table_name FROM information_schema.tables WHERE table_schema = {wanted} ORDER BY table_name"
+        return [name for (name,) in self.sql(sql).fetchall()]
+
+    def _kinds_of(self, table: str) -> dict[str, str]:
+        """By schema, what there is of this name: `BASE TABLE`, `LOCAL TEMPORARY` or `VIEW`."""
+        sql = f"SELECT table_schema, table_type FROM information_schema.tables WHERE table_name = {names.literal(table)}"
+        return dict(self.sql(sql).fetchall())
 
     def write(self, table: str, rows: Any, mode: str = "create", *, schema: str | None = None) -> int:
         """Adds rows to a table in one commit, or in the open transaction: a table or data frame of pyarrow, polars or
@@ -69,8 +81,9 @@ class Connection:
         `create`: the table must not be there. `append`: it must; columns are found by name. `replace`: a new table takes
         its place. `create_append`: either."""
         check_mode(mode)
+        target = self._stored(table, schema)
         with data.noting(data.as_stream(rows)) as stream:
-            return self._backend.ingest(stream, *names.split(table, schema), mode)
+            return self._backend.ingest(stream, *target, mode)
 
     def import_(
         self,
@@ -84,17 +97,30 @@ class Connection:
         on_error: str = "abort",
         header: bool | None = None,
         delimiter: str | None = None,
-        null: Sequence[str] = (),
+        null: str | Sequence[str] = (),
     ) -> Imported:
         """Reads files, directories and globs of this machine into a table, in one commit: Parquet, CSV, JSON or Arrow. Without
         `table` it is named after the file."""
         check_mode(mode)
+        if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii()):
+            raise ProgrammingError(f"a delimiter is one character of ASCII, and not {delimiter!r}")
         listed = [paths] if isinstance(paths, (str, PathLike)) else list(paths)
         found = [fspath(path) for path in listed]
-        target = names.split(table or _name_of(found), schema)
+        target = self._stored(table or _name_of(found), schema)
         keys = [order_by] if isinstance(order_by, str) else list(order_by)
-        options = ImportOptions(mode, keys, format, on_error, header, delimiter, list(null))
+        options = ImportOptions(mode, keys, format, on_error, header, delimiter, [null] if isinstance(null, str) else list(null))
         return self._backend.import_files(found, *target, options)
+
+    def _stored(self, table: str, schema: str | None) -> tuple[str, str]:
+        """Schema and name of a table for rows, which are not sent to a volatile one, nor to a stored one that it hides."""
+        target = names.split(table, schema)
+        is_volatile = target[0] == names.VOLATILE_SCHEMA
+        if target == (names.DEFAULT_SCHEMA, table) and schema is None and self._names_volatile:
+            is_volatile = names.VOLATILE_SCHEMA in self._kinds_of(table)
+        if is_volatile:
+            hint = f'fill it with INSERT INTO "{target[1]}" SELECT …, or write to the stored table "{names.DEFAULT_SCHEMA}.{target[1]}"'
+            raise NotSupportedError(f'"{target[1]}" is a volatile table, and rows are written to stored ones', hint=hint)
+        return target
 
     def write_matrix(
         self,

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import os
+import threading
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -21,6 +25,7 @@ from .errors import (
     OperationalError,
     ProgrammingError,
     Warning,  # noqa: A004 - the name that DB-API gives it
+    of_kind,
 )
 from .result import Result
 
@@ -30,6 +35,8 @@ __all__ = [
     "ROWID", "STRING", "Time", "TimeFromTicks", "Timestamp", "TimestampFromTicks", "Warning", "apilevel", "connect",
     "paramstyle", "threadsafety",
 ]  # fmt: skip
+
+T = TypeVar("T")
 
 apilevel = "2.0"
 threadsafety = 2
@@ -57,7 +64,7 @@ class TypeObject:
         self.names = names
 
     def __eq__(self, other: object) -> bool:
-        return str(other).split("(")[0].split("[")[0] in self.names
+        return self is other or str(other).split("(")[0].split("[")[0] in self.names
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -70,10 +77,12 @@ DATETIME = TypeObject("date32", "date64", "timestamp", "time32", "time64", "dura
 ROWID = TypeObject()
 
 
-def connect(database: str | None = None, *, autocommit: bool = False, **options: Any) -> Connection:
+def connect(database: str | PathLike[str] | None = None, *, autocommit: bool = False, **options: Any) -> Connection:
     """As `quiver.open`, or as `quiver.connect` where `database` is `grpc://…`. Without `autocommit`, a transaction begins
     with the first statement and ends with `commit` or `rollback`."""
-    if database is not None and "://" in database:
+    if database is not None and not isinstance(database, (str, PathLike)):
+        raise InterfaceError(f"a database is text or a path, and not {type(database).__name__}", hint='write "store" or "grpc://host:port"')
+    if database is not None and "://" in os.fspath(database):
         from .remote import connect as opened
     else:
         from .embedded import open as opened  # type: ignore[assignment]
@@ -81,6 +90,8 @@ def connect(database: str | None = None, *, autocommit: bool = False, **options:
 
 
 class Connection:
+    """Threads may share it: a statement, and the transaction that it begins, are started by one of them at a time."""
+
     Warning, Error, InterfaceError, DatabaseError = Warning, Error, InterfaceError, DatabaseError
     DataError, OperationalError, IntegrityError = DataError, OperationalError, IntegrityError
     InternalError, ProgrammingError, NotSupportedError = InternalError, ProgrammingError, NotSupportedError
@@ -88,6 +99,8 @@ class Connection:
     def __init__(self, connection: both.Connection, *, autocommit: bool = False):
         self.quiver = connection
         self._autocommit = autocommit
+        self._turn = threading.RLock()
+        self._first_failure: Error | None = None
 
     @property
     def autocommit(self) -> bool:
@@ -95,23 +108,35 @@ class Connection:
 
     @autocommit.setter
     def autocommit(self, wanted: bool) -> None:
-        if wanted and self.quiver.in_transaction:
-            self.quiver.commit()
-        self._autocommit = wanted
+        with self._turn:
+            if wanted:
+                self.commit()
+            self._autocommit = wanted
 
     def cursor(self) -> Cursor:
         self._check_open()
         return Cursor(self)
 
     def commit(self) -> None:
+        """A transaction of which a statement has failed is rolled back, and the error says why."""
         self._check_open()
-        if self.quiver.in_transaction:
-            self.quiver.commit()
+        with self._turn:
+            if not self.quiver.in_transaction:
+                return
+            first, self._first_failure = self._first_failure, None
+            try:
+                self.quiver.commit()
+            except Error as error:
+                if first is None:
+                    raise
+                raise of_kind(error.kind, f"{error.message}: {first.message}", hint=error.hint) from first
 
     def rollback(self) -> None:
         self._check_open()
-        if self.quiver.in_transaction:
-            self.quiver.rollback()
+        with self._turn:
+            self._first_failure = None
+            if self.quiver.in_transaction:
+                self.quiver.rollback()
 
     def close(self) -> None:
         """What is not committed is rolled back."""
@@ -127,10 +152,28 @@ class Connection:
         finally:
             self.close()
 
-    def _begin(self) -> None:
+    @contextmanager
+    def _in_transaction(self) -> Iterator[None]:
+        """What another thread commits meanwhile has the whole statement, or nothing of it."""
         self._check_open()
-        if not self._autocommit and not self.quiver.in_transaction:
-            self.quiver.begin()
+        with self._turn:
+            if not self.quiver.in_transaction:
+                self._first_failure = None
+                if not self._autocommit:
+                    self.quiver.begin()
+            try:
+                yield
+            except Error as error:
+                self._note(error)
+                raise
+            # After one has failed, what does not has gone back to a savepoint.
+            self._first_failure = None
+
+    def _note(self, error: Error) -> None:
+        """Programs that commit whatever has happened, as pandas, show only the error of that. Errors of this package have no kind,
+        and have not reached the transaction."""
+        if error.kind:
+            self._first_failure = self._first_failure or error
 
     def _check_open(self) -> None:
         if self.quiver.is_closed:
@@ -155,34 +198,37 @@ class Cursor:
 
     def execute(self, operation: str, parameters: Sequence[Any] = ()) -> Cursor:
         self._start()
-        self._result = self.connection.quiver.sql(operation, parameters)
+        with self.connection._in_transaction():
+            self._result = self.connection.quiver.sql(operation, parameters)
         changed = self._result.rows_changed
         self.rowcount = -1 if changed is None else changed
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Sequence[Any]]) -> Cursor:
+        """Without rows there is nothing to do, and the statement is not looked at."""
         self._start()
-        self.rowcount = self.connection.quiver.executemany(operation, seq_of_parameters)
+        with self.connection._in_transaction():
+            self.rowcount = self.connection.quiver.executemany(operation, seq_of_parameters)
         return self
 
     def fetchone(self) -> tuple | None:
-        return self._rows().fetchone()
+        return self._fetched(Result.fetchone)
 
     def fetchmany(self, size: int | None = None) -> list[tuple]:
-        return self._rows().fetchmany(self.arraysize if size is None else size)
+        return self._fetched(Result.fetchmany, self.arraysize if size is None else size)
 
     def fetchall(self) -> list[tuple]:
-        return self._rows().fetchall()
+        return self._fetched(Result.fetchall)
 
     def fetch_arrow_table(self) -> pa.Table:
         """All rows as Arrow, as ADBC's cursors give them."""
-        return self._rows().arrow()
+        return self._fetched(Result.arrow)
 
     def fetch_record_batch(self) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_stream(self._rows())
 
     def fetch_df(self) -> Any:
-        return self._rows().df()
+        return self._fetched(Result.df)
 
     @property
     def result(self) -> Result:
@@ -220,11 +266,19 @@ class Cursor:
         if self._is_closed:
             raise InterfaceError("the cursor is closed", hint="ask the connection for another one")
         self._result, self.rowcount = None, -1
-        self.connection._begin()
+
+    def _fetched(self, read: Callable[..., T], *arguments: Any) -> T:
+        rows = self._rows()
+        try:
+            return read(rows, *arguments)
+        except Error as error:
+            self.connection._note(error)
+            raise
 
     def _rows(self) -> Result:
         if self._is_closed:
             raise InterfaceError("the cursor is closed", hint="ask the connection for another one")
+        self.connection._check_open()
         if self._result is None or not self._result.is_query:
             raise ProgrammingError("there are no rows: no query was run by this cursor last", hint="execute one first")
         return self._result

@@ -39,6 +39,7 @@ def open(  # noqa: A001 - as files are opened
 
     Limits are numbers of bytes or texts such as "4GB". `progress`: whether long queries show a bar; by default where
     somebody is looking."""
+    _check_path(path)
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise ProgrammingError(f"threads is {threads!r}, and has to be a number from 1")
     options: dict[str, Any] = {
@@ -49,6 +50,16 @@ def open(  # noqa: A001 - as files are opened
         "threads": threads,
     }
     return Connection(EmbeddedBackend(Opened.get(path, options)), progress)
+
+
+def _check_path(path: str | PathLike[str] | None) -> None:
+    """What is no path would become a directory of that name."""
+    if path == ":memory:":
+        raise ProgrammingError('":memory:" is no place for a store', hint="without a path, open() makes one that goes when it is closed")
+    if isinstance(path, str) and (found := re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", path)):
+        is_server = found[1].lower().startswith("grpc")
+        hint = "connect to a server with quiver.connect" if is_server else "write the path alone"
+        raise ProgrammingError(f'"{path}" is no path', hint=hint)
 
 
 class Opened:
@@ -110,6 +121,7 @@ class EmbeddedBackend:
     def __init__(self, opened: Opened):
         self._opened = opened
         self._process = os.getpid()
+        self._begins = threading.Lock()
         try:
             self._session = opened.database.session()
         except BaseException:
@@ -124,6 +136,9 @@ class EmbeddedBackend:
 
     def execute(self, sql: str, parameters: pa.RecordBatch | None) -> EmbeddedSource:
         return EmbeddedSource(self._session.execute(sql, parameters))
+
+    def schema_of(self, sql: str) -> pa.Schema:
+        return self.execute(sql, None).schema
 
     def run_substrait(self, plan: bytes) -> EmbeddedSource:
         return EmbeddedSource(self._session.run_substrait(plan))
@@ -150,10 +165,11 @@ class EmbeddedBackend:
         """What a query reads is mapped in any case."""
 
     def begin(self) -> None:
-        # Asked before: a statement that fails would break the transaction that is open.
-        if self.in_transaction:
-            raise ProgrammingError("a transaction is open already", hint="end it with COMMIT or ROLLBACK first")
-        self._session.execute("BEGIN", None)
+        # Asked before: a statement that fails would break the transaction that is open, which another thread may be about to begin.
+        with self._begins:
+            if self.in_transaction:
+                raise ProgrammingError("a transaction is open already", hint="end it with COMMIT or ROLLBACK first")
+            self._session.execute("BEGIN", None)
 
     def commit(self) -> None:
         self._session.execute("COMMIT", None)
@@ -226,6 +242,11 @@ class EmbeddedSource:
 
     def close(self) -> None:
         self._results.close()
+
+
+def statements(script: str) -> list[str]:
+    """Those of a text with semicolons between them."""
+    return _quiver.split_statements(script)
 
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}

@@ -35,7 +35,7 @@ class DatabaseError(Error):
 
 
 class DataError(DatabaseError):
-    """A value does not fit where it is to go."""
+    """A value does not fit where it is to go, or is divided by zero."""
 
 
 class OperationalError(DatabaseError):
@@ -68,6 +68,7 @@ class NotSupportedError(DatabaseError):
 
 _CLASSES: dict[str, type[Error]] = {
     "invalid": ProgrammingError,
+    "data": DataError,
     "not_found": ProgrammingError,
     "already_exists": ProgrammingError,
     "not_allowed": IntegrityError,

@@ -5,19 +5,25 @@
     %sql quiver:///store --alias mine    give it a name; `%sql mine` goes back to it
     %sql SELECT 1                        one line;  %%sql  the whole cell
     %sql rows << SELECT 1                keep the result in a variable
+    %sql --save late SELECT …            keep the query by a name;  %%sql --with late  use it as a table (WITH late AS …)
+    %sql --file script.sql               the statements of a file
     %sql --persist frame                 write a variable as a table; --append, --persist-replace
     %sql --connections                   those there are;  %sql --close mine
+
+Of several statements, one after the other, the result of the last is shown.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope
 
-from . import embedded
+from . import embedded, names
 from .connection import Connection
 from .result import Result
 
@@ -30,12 +36,72 @@ def load(shell: Any) -> None:
     shell.register_magics(SqlMagics)
 
 
+# What stands before it are comments.
+_QUERY = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:(?P<with>WITH(?:\s+RECURSIVE)?)\b|(?:SELECT|VALUES|FROM)\b|\()", re.IGNORECASE | re.DOTALL)
+_SWITCH = re.compile(r"(?:^|(?<=\s))(--?[A-Za-z][\w-]*)(?:[=\s]+(\S+))?\s*")
+_SWITCHES = {"--save": "a name", "--with": "a name", "--file": "a file"}
+_OTHERS = "--persist, --append, --persist-replace, --alias, --connections and --close"
+
+
+@dataclass
+class Options:
+    """What stands before a statement."""
+
+    saved: str | None = None
+    used: list[str] = field(default_factory=list)
+    file: str | None = None
+
+    @classmethod
+    def taken(cls, line: str) -> tuple[Options, str]:
+        """And what is left of the line. A comment begins with `-- `."""
+        options = cls()
+        while match := _SWITCH.match(line):
+            name, value = match.groups()
+            if name not in _SWITCHES:
+                raise UsageError(f"%sql has no {name} here; it has {', '.join(_SWITCHES)}, {_OTHERS}")
+            if value is None:
+                raise UsageError(f"%sql {name} wants {_SWITCHES[name]}")
+            options._set(name, value.strip("\"'"))
+            line = line[match.end() :]
+        return options, line
+
+    @classmethod
+    def of_cell(cls, line: str) -> tuple[Options, str]:
+        """They stand before or behind the connection, of which `--alias` is."""
+        begins = next((match.start() for match in _SWITCH.finditer(line) if match[1] != "--alias"), len(line))
+        options, rest = cls.taken(line[begins:])
+        return options, f"{line[:begins]} {rest}"
+
+    def _set(self, name: str, value: str) -> None:
+        if name == "--save":
+            self.saved = value
+        elif name == "--with":
+            self.used += [part for part in value.split(",") if part not in self.used]
+        else:
+            self.file = value
+
+    @property
+    def are_given(self) -> bool:
+        return self != Options()
+
+    def script(self, text: str) -> str:
+        if self.file is None:
+            return text
+        if text.strip():
+            raise UsageError("%sql --file has its statements in the file, and here are more")
+        try:
+            return Path(self.file).expanduser().read_text()
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{self.file} cannot be read: {error}") from None
+
+
 @magics_class
 class SqlMagics(Magics):
     def __init__(self, shell: Any):
         super().__init__(shell)
         self.connections: dict[str, Connection] = {}
         self.current: Connection | None = None
+        self.snippets: dict[str, str] = {}
 
     @needs_local_scope
     @line_cell_magic
@@ -44,10 +110,15 @@ class SqlMagics(Magics):
         line = line.strip()
         if cell is None:
             return self._line(line, variables)
-        target, _, rest = line.rpartition("<<")
-        if rest.strip():
-            self._choose(rest.strip(), variables)
-        return self._run(cell, target.strip())
+        options, rest = Options.of_cell(line)
+        before, arrow, chosen = rest.rpartition("<<")
+        # The connection stands before the variable, or behind the arrow.
+        *words, target = before.split() or [""]
+        if not target.isidentifier() and arrow:
+            raise UsageError(f"{target or 'nothing'} is no name of a variable, which stands before <<")
+        if chosen := " ".join(words) or chosen.strip():
+            self._choose(chosen, variables)
+        return self._run(cell, target, options)
 
     def _names(self) -> dict[str, Any]:
         return self.shell.user_ns if self.shell else {}
@@ -62,13 +133,16 @@ class SqlMagics(Magics):
             return self._close(words[1:])
         if words[0] in _WRITES:
             return self._write(words[0], words[1:], variables)
+        options, line = Options.taken(line)
+        target, arrow, statement = line.partition("<<")
+        if arrow and target.strip().isidentifier():
+            return self._run(statement, target.strip(), options)
+        if options.are_given:
+            return self._run(line, "", options)
         if line.rstrip("; ").upper() in _STATEMENTS:
             return self._run(line, "")
         if len(words) == 1 or words[1] == "--alias":
             return self._choose(line, variables)
-        target, arrow, statement = line.partition("<<")
-        if arrow and target.strip().isidentifier():
-            return self._run(statement, target.strip())
         return self._run(line, "")
 
     def _choose(self, line: str, variables: dict[str, Any]) -> None:
@@ -90,14 +164,37 @@ class SqlMagics(Magics):
             raise UsageError(f"{name} is no connection; write quiver:///path, grpc://host:port or the name of a variable")
         self.connections[alias] = self.current
 
-    def _run(self, statement: str, target: str) -> Result | None:
+    def _run(self, text: str, target: str, options: Options | None = None) -> Result | None:
         if self.current is None or self.current.is_closed:
             raise UsageError("there is no connection; make one with %sql quiver:///path")
-        result = self.current.sql(statement.strip().rstrip(";"))
+        options = options or Options()
+        if not (statements := [statement.strip().rstrip(";") for statement in embedded.statements(options.script(text))]):
+            raise UsageError("there is no statement")
+        if options.saved is not None or options.used:
+            if len(statements) > 1:
+                raise UsageError("--save and --with are for one query, and these are several statements")
+            statements = [self._with_snippets(statements[0], options)]
+        for statement in statements:
+            result = self.current.sql(statement)
+        if options.saved is not None:
+            self.snippets[options.saved] = statements[0]
         if not target:
             return result
         self._names()[target] = result
         return None
+
+    def _with_snippets(self, query: str, options: Options) -> str:
+        """A saved query has in it what it was saved with, so that it stands for itself."""
+        if unknown := [name for name in options.used if name not in self.snippets]:
+            raise UsageError(f"there is no query saved as {unknown[0]}; %sql --save {unknown[0]} SELECT … saves one")
+        if not (begins := _QUERY.match(query)):
+            raise UsageError("--save and --with are for queries: what begins with SELECT, WITH or VALUES")
+        if not options.used:
+            return query
+        tables = ", ".join(f"{names.quoted(name)} AS (\n{self.snippets[name]}\n)" for name in options.used)
+        if not begins["with"]:
+            return f"WITH {tables}\n{query}"
+        return f"{begins['with']} {tables}, {query[begins.end('with'):].lstrip()}"
 
     def _write(self, switch: str, names: list[str], variables: dict[str, Any]) -> str:
         if self.current is None or len(names) != 1 or names[0] not in variables:

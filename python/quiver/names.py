@@ -11,6 +11,10 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
 def split(name: str, schema: str | None = None) -> tuple[str, str]:
     """Schema and table of `table` or `schema.table`. With `schema` given, a dot is a part of the table's name."""
     if schema is None and "." in name:

@@ -40,13 +40,16 @@ def _row(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Scalars of pyarrow but tensors as values of Python, matrices of numpy as lists of rows, and what pandas has for NULL."""
+    """Scalars of pyarrow but tensors as values of Python, matrices of numpy as lists of rows, times of numpy, and what pandas has for NULL."""
     if isinstance(value, pa.FixedShapeTensorScalar) and value.is_valid:
         return value
     if isinstance(value, pa.Scalar):
         value = value.as_py()
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 0) > 1:
         value = value.tolist()
+    if type(value).__name__ in ("datetime64", "timedelta64") and not isinstance(plain := value.item(), int):
+        # pyarrow knows those of numpy from seconds to nanoseconds, and Python has no nanoseconds.
+        value = plain
     return None if type(value).__name__ in ("NaTType", "NAType") else value
 
 

@@ -40,9 +40,7 @@ class Bar:
         elapsed_s = time.monotonic() - self.started
         if elapsed_s < DELAY_S:
             return
-        share = min(rows_scanned / rows_total, 1.0) if rows_total else 0.0
-        bar = "#" * round(share * WIDTH)
-        text = f"[{bar:<{WIDTH}}] {share:4.0%} of {rows_total:,} rows scanned, {elapsed_s:.0f} s"
+        text = f"{_done(rows_scanned, rows_total)}{elapsed_s:.0f} s"
         self._write(text.ljust(self.length))
         self.length = len(text)
 
@@ -53,3 +51,12 @@ class Bar:
     def _write(self, text: str) -> None:
         sys.stderr.write("\r" + text)
         sys.stderr.flush()
+
+
+def _done(rows_scanned: int, rows_total: int) -> str:
+    """What reads no table, as a series of numbers, has no rows to scan."""
+    if not rows_total:
+        return f"{rows_scanned:,} rows scanned, " if rows_scanned else "running, "
+    share = min(rows_scanned / rows_total, 1.0)
+    bar = "#" * round(share * WIDTH)
+    return f"[{bar:<{WIDTH}}] {share:4.0%} of {rows_total:,} rows scanned, "

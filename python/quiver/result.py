@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from . import arrays, progress, show
-from .errors import Error, InterfaceError, NotSupportedError
+from .errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from .rows import Rows
-from .sources import Source
+from .sources import Look, Source
 from .stats import Stats
 from .types import without_views
 
@@ -41,6 +43,8 @@ class Result:
         self._ahead: deque[pa.RecordBatch] = deque()
         self._rows: Rows | None = None
         self._is_streaming = self._is_interrupted = False
+        # Of two threads each would take rows that the other one has in hand.
+        self._reader = threading.RLock()
 
     @property
     def schema(self) -> pa.Schema:
@@ -67,13 +71,18 @@ class Result:
         """All rows. Columns that the query only read are the buffers of the store's files. Text comes as string_view, of
         which pyarrow cannot compute everything yet: `views=False` copies it into plain strings."""
         if self._table is None:
-            self._check_unread()
             with self._interruptible(), progress.shown(self._connection.progress) as look:
-                rest = self._source.read_all(look)
-                ahead = pa.Table.from_batches(self._ahead, self.schema)
-                self._table = pa.concat_tables([ahead, rest]) if ahead.num_rows else rest
-            self._ahead.clear()
+                # Another thread may have been just before.
+                if self._table is None:
+                    self._table = self._read_all(look)
         return self._table if views else without_views(self._table)
+
+    def _read_all(self, look: Look | None) -> pa.Table:
+        self._check_unread()
+        rest = self._source.read_all(look)
+        ahead = pa.Table.from_batches(self._ahead, self.schema)
+        self._ahead.clear()
+        return pa.concat_tables([ahead, rest]) if ahead.num_rows else rest
 
     def df(self) -> pandas.DataFrame:
         return without_views(self.arrow(), large=True).to_pandas()
@@ -96,13 +105,18 @@ class Result:
             return list(self._row_iterator())
 
     def fetchone(self) -> tuple | None:
+        # `_interruptible` in words that take a third of its time.
+        self._claim()
         try:
             return next(self._row_iterator(), None)
         except BaseException as error:
             self._broke_in(error)
             raise
+        finally:
+            self._reader.release()
 
     def fetchmany(self, size: int) -> list[tuple]:
+        size = _number_of_rows(size)
         with self._interruptible():
             return [row for _, row in zip(range(size), self._row_iterator())]
 
@@ -117,10 +131,11 @@ class Result:
         """For every library that reads Arrow: rows as they are made."""
         if self._table is not None:
             return self._table.__arrow_c_stream__(requested_schema)
-        self._check_unread()
-        if self._ahead:
-            return self.arrow().__arrow_c_stream__(requested_schema)
-        self._is_streaming = True
+        with self._interruptible():
+            self._check_unread()
+            if self._ahead:
+                return self.arrow().__arrow_c_stream__(requested_schema)
+            self._is_streaming = True
         return self._source.reader().__arrow_c_stream__(requested_schema)
 
     def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> Any:
@@ -187,17 +202,35 @@ class Result:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
+        self._claim()
         try:
             yield
         except BaseException as error:
             self._broke_in(error)
             raise
+        finally:
+            self._reader.release()
+
+    def _claim(self) -> None:
+        if not self._reader.acquire(blocking=False):
+            raise InterfaceError("another thread is reading these rows", hint="read them in one thread")
 
     def _broke_in(self, error: BaseException) -> None:
         """What is no error of ours came in between: rows that were on their way are lost, so that no more may follow."""
         if not isinstance(error, Error):
             self._is_interrupted = True
             self._source.close()
+
+
+def _number_of_rows(size: Any) -> int:
+    """Looked at before anything is read."""
+    try:
+        number = operator.index(size)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ProgrammingError(f"{size!r} is no number of rows", hint="give one from 0")
+    return number
 
 
 def _interrupted() -> InterfaceError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from . import arrays, names
+from . import names
 from .errors import ProgrammingError
 from .result import Result
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from .connection import Connection
 
 
+# More there are not.
+ROWS_MAX = 2**63 - 1
+
+
 class Table:
     """Each question reads the table as it is then. pyarrow, polars, pandas and DuckDB take it as it is, by Arrow's
     PyCapsule interface."""
@@ -26,26 +30,31 @@ class Table:
     def __init__(self, connection: Connection, name: str, schema: str | None = None):
         self._connection = connection
         self.schema_name, self.name = names.split(name, schema)
+        kinds = connection._kinds_of(self.name)
         # As in SQL: a volatile table hides a stored one of its name, where no schema is said.
-        if self.name == name and schema is None and name in connection.tables(names.VOLATILE_SCHEMA):
+        if self.name == name and schema is None and names.VOLATILE_SCHEMA in kinds:
             self.schema_name = names.VOLATILE_SCHEMA
+        # The rows of a view come as its query makes them.
+        self._has_order = kinds.get(self.schema_name) != "VIEW"
         self.schema  # a table that is not there is an error now  # noqa: B018
 
     @property
     def schema(self) -> pa.Schema:
-        return self._connection.sql(f"SELECT * FROM {self._quoted}").schema
+        return self._connection._backend.schema_of(f"SELECT * FROM {self._quoted}")
 
     @property
     def columns(self) -> list[str]:
         return self.schema.names
 
     def select(self, columns: str | Sequence[str] | None = None) -> Result:
-        """All rows, of all columns or of these."""
+        """All rows, of all columns or of these; those of a table in the order in which they lie."""
         columns = [columns] if isinstance(columns, str) else columns
         if columns is not None and not columns:
             raise ProgrammingError("no columns were asked for", hint="name some, or leave the list out for all of them")
         wanted = "*" if columns is None else ", ".join(map(names.quoted, columns))
-        query = f"SELECT {wanted} FROM {self._quoted}"
+        # With a limit one thread reads, from the first row on; without it several do, and hand over what they have.
+        limit = f" LIMIT {ROWS_MAX}" if self._has_order else ""
+        query = f"SELECT {wanted} FROM {self._quoted}{limit}"
         # A volatile table lies in no file.
         is_stored = self.schema_name != names.VOLATILE_SCHEMA
         mapped = self._connection._backend.mapped(self.schema_name, self.name, columns) if is_stored else None
@@ -61,9 +70,8 @@ class Table:
         return self.select(columns).pl()
 
     def numpy(self, columns: str | Sequence[str] | None = None) -> dict[str, numpy.ndarray]:
-        """As `Result.numpy`, with the rows in the order in which they lie: a table whose rows lie in one piece (up to 131,072)
-        is a view of its file, whichever threads have read it."""
-        return arrays.numpy_arrays(arrays.as_they_lie(self.select(columns).arrow()))
+        """As `Result.numpy`: a table whose rows lie in one piece (up to 131,072) is a view of its file."""
+        return self.select(columns).numpy()
 
     def __len__(self) -> int:
         (count,) = self._connection.sql(f"SELECT count(*) FROM {self._quoted}").fetchone() or (0,)

@@ -47,7 +47,9 @@ def serve(store: str | PathLike[str] | None = None, *, switches: Sequence[str] =
 def binary() -> Path:
     """The program `quiver`: what QUIVER_BIN names, else the one in PATH, else that of the clone this package lies in."""
     if named := os.environ.get("QUIVER_BIN"):
-        return Path(named)
+        if not (program := shutil.which(named)):
+            raise OperationalError(f'QUIVER_BIN names "{named}", which is no program', hint="name the program quiver, or unset it")
+        return Path(program)
     if found := shutil.which("quiver"):
         return Path(found)
     built = Path(__file__).resolve().parents[2] / "bin" / "quiver"

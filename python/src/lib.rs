@@ -40,4 +40,6 @@ mod extension {
     use crate::rows::Rows;
     #[pymodule_export]
     use crate::session::EngineSession;
+    #[pymodule_export]
+    use crate::session::split_statements;
 }

@@ -1,13 +1,15 @@
 //! Record batches through Arrow's C stream interface, in capsules as Python libraries exchange them.
 //!
 //! **Invariants.** What goes out are the buffers themselves, and they live as long as somebody has them. What comes
-//! in is checked in full before the engine sees it: a library may hand over text that is none.
+//! in is checked in full before the engine sees it: a library may hand over text that is none. What it cannot be checked for are
+//! batches that are not of the stream's schema, which the interface does not tell: `quiver/data.py` looks where they are made in Python.
 
+use std::collections::HashSet;
 use std::ffi::CStr;
 use std::sync::{Mutex, PoisonError};
 
 use arrow::array::{Array, AsArray, RecordBatch, RecordBatchIterator, RecordBatchReader};
-use arrow::datatypes::{SchemaRef, UInt64Type};
+use arrow::datatypes::{Schema, SchemaRef, UInt64Type};
 use arrow::error::ArrowError;
 use arrow::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use engine::EngineError;
@@ -66,6 +68,7 @@ pub fn only_batch(data: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
 pub fn incoming(data: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, impl Stream<Item = Result<RecordBatch, EngineError>> + Send + use<>)> {
     let reader = opened(data)?;
     let schema = reader.schema();
+    check_names(&schema)?;
     let (sender, receiver) = mpsc::channel(1);
     let read = move || {
         for batch in reader {
@@ -105,6 +108,15 @@ fn opened(data: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStreamReader> {
     // `test_rows_of_every_library_are_written` moves streams of three libraries.
     let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr()) };
     reader.map_err(|error| errors::invalid(&format!("these rows cannot be read: {error}")))
+}
+
+/// Of two columns of one name nobody could say which one is meant.
+fn check_names(schema: &Schema) -> PyResult<()> {
+    let mut names = HashSet::new();
+    match schema.fields().iter().find(|field| !names.insert(field.name())) {
+        Some(field) => Err(errors::invalid(&format!("two columns are called \"{}\"; give one of them another name", field.name()))),
+        None => Ok(()),
+    }
 }
 
 fn checked(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {

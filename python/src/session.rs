@@ -16,6 +16,12 @@ use crate::rows;
 use crate::slot::{Refusal, Slot, Started};
 use crate::waiting::wait;
 
+/// The statements of a text with semicolons between them.
+#[pyfunction]
+pub fn split_statements(sql: &str) -> Vec<String> {
+    Session::split_statements(sql).into_iter().map(|statement| statement.text.to_string()).collect()
+}
+
 /// Statements of it are planned and started one after the other, from whatever threads they come.
 #[pyclass(frozen, module = "quiver._quiver", name = "Session")]
 pub struct EngineSession {

@@ -2,6 +2,7 @@
 
 import subprocess
 import tempfile
+import threading
 import unittest
 from pathlib import Path
 
@@ -65,6 +66,24 @@ def command(*words, said=""):
     """What the program `quiver` prints."""
     done = subprocess.run([quiver.testing.binary(), *words], input=said, check=True, capture_output=True, text=True, timeout=60)
     return done.stdout
+
+
+def in_threads(work, number):
+    """What went wrong in each, None where nothing did."""
+    errors = [None] * number
+
+    def run(place):
+        try:
+            work(place)
+        except Exception as error:
+            errors[place] = error
+
+    threads = [threading.Thread(target=run, args=[place]) for place in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
 
 
 class Connected:

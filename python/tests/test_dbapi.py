@@ -1,15 +1,11 @@
-"""DB-API 2.0, and SQLAlchemy and pandas on top of it."""
+"""DB-API 2.0."""
 
-import datetime
+import threading
 import unittest
-from urllib.parse import quote
-
-import pandas
-import sqlalchemy
+from pathlib import Path
 
 import quiver
-import quiver.sqlalchemy
-from both import InProcess, Remote
+from both import InProcess, Remote, in_threads
 from quiver import dbapi
 
 
@@ -91,144 +87,121 @@ class DbApi:
 
     def test_a_closed_cursor_and_a_closed_connection_say_so(self):
         connection = self.connect()
-        cursor = connection.cursor()
+        cursor, other = connection.cursor(), connection.cursor()
+        other.execute("SELECT 1")
         cursor.close()
         with self.assertRaisesRegex(dbapi.InterfaceError, "cursor is closed"):
             cursor.execute("SELECT 1")
         connection.close()
-        with self.assertRaisesRegex(dbapi.InterfaceError, "connection is closed"):
-            connection.cursor()
+        calls = [connection.cursor, connection.commit, connection.rollback, lambda: other.execute("SELECT 1")]
+        calls += [other.fetchone, other.fetchmany, other.fetchall, lambda: next(other), other.fetch_arrow_table]
+        for call in calls:
+            with self.assertRaisesRegex(dbapi.InterfaceError, "connection is closed"):
+                call()
+        other.close()
+        connection.close()
 
+    def test_threads_that_share_a_connection_lose_no_rows(self):
+        connection = self.connect()
+        connection.cursor().execute("CREATE OR REPLACE TABLE shared (a BIGINT)")
+        connection.commit()
+        together = threading.Barrier(6)
 
-class SqlAlchemy:
-    def setUp(self):
-        self.engine = sqlalchemy.create_engine(self.url())
-        self.addCleanup(self.engine.dispose)
+        def write(_):
+            together.wait()
+            for number in range(3):
+                connection.cursor().execute("INSERT INTO shared VALUES (?)", (number,))
+            connection.commit()
 
-    def test_pandas_writes_and_reads(self):
-        frame = pandas.DataFrame({"n": [1, 2, 3], "t": ["a", None, "c"], "at": pandas.to_datetime(["2026-11-20"] * 3)})
-        frame.to_sql("frames", self.engine, index=False, if_exists="replace")
-        frame.to_sql("frames", self.engine, index=False, if_exists="append")
-        read = pandas.read_sql("SELECT n, t, at FROM frames WHERE n > ? ORDER BY n", self.engine, params=(1,))
-        self.assertEqual(read["n"].tolist(), [2, 2, 3, 3])
-        self.assertEqual(read["at"].iloc[0], pandas.Timestamp("2026-11-20"))
-        self.assertEqual(len(pandas.read_sql_table("frames", self.engine)), 6)
-
-    def test_a_table_is_made_and_reflected(self):
-        metadata = sqlalchemy.MetaData()
-        made = sqlalchemy.Table(
-            "reflected",
-            metadata,
-            sqlalchemy.Column("id", sqlalchemy.BigInteger, primary_key=True, autoincrement=False),
-            sqlalchemy.Column("name", sqlalchemy.String(20), nullable=False, unique=True),
-            sqlalchemy.Column("price", sqlalchemy.Numeric(10, 2)),
-            sqlalchemy.Column("raw", sqlalchemy.LargeBinary),
-            sqlalchemy.Column("at", sqlalchemy.DateTime),
-            sqlalchemy.Column("ratio", sqlalchemy.Float),
-        )
-        metadata.drop_all(self.engine)
-        metadata.create_all(self.engine)
-        inspector = sqlalchemy.inspect(self.engine)
-        self.assertIn("reflected", inspector.get_table_names())
-        self.assertIn("main", inspector.get_schema_names())
-        self.assertEqual(inspector.get_pk_constraint("reflected")["constrained_columns"], ["id"])
-        self.assertEqual(inspector.get_unique_constraints("reflected")[0]["column_names"], ["name"])
-        self.assertFalse(inspector.has_table("reflected_not"))
-        found = sqlalchemy.Table("reflected", sqlalchemy.MetaData(), autoload_with=self.engine)
-        self.assertEqual(found.columns.keys(), made.columns.keys())
-        self.assertEqual((found.c.price.type.precision, found.c.price.type.scale), (10, 2))
-        self.assertEqual([column.nullable for column in found.columns], [False, False, True, True, True, True])
-        with self.assertRaises(sqlalchemy.exc.NoSuchTableError):
-            sqlalchemy.Table("reflected_not", sqlalchemy.MetaData(), autoload_with=self.engine)
-
-    def test_statements_of_sqlalchemy_run(self):
-        metadata = sqlalchemy.MetaData()
-        sales = sqlalchemy.Table(
-            "sales",
-            metadata,
-            sqlalchemy.Column("day", sqlalchemy.Date),
-            sqlalchemy.Column("amount", sqlalchemy.Integer),
-        )
-        metadata.drop_all(self.engine)
-        metadata.create_all(self.engine)
-        day = datetime.date(2026, 11, 20)
-        with self.engine.begin() as connection:
-            connection.execute(sales.insert(), [{"day": day, "amount": amount} for amount in range(10)])
-            connection.execute(sales.update().where(sales.c.amount == 9).values(amount=90))
-        with self.engine.connect() as connection:
-            total = sqlalchemy.select(sqlalchemy.func.sum(sales.c.amount)).where(sales.c.day == day)
-            self.assertEqual(connection.execute(total).scalar(), 126)
-            page = sqlalchemy.select(sales.c.amount).order_by(sales.c.amount).limit(2).offset(3)
-            self.assertEqual(connection.execute(page).scalars().all(), [3, 4])
-            self.assertEqual(connection.execute(sales.delete().where(sales.c.amount < 5)).rowcount, 5)
+        for round_of in range(1, 4):
+            self.assertEqual(in_threads(write, 6), [None] * 6)
             connection.rollback()
-            self.assertEqual(connection.execute(sqlalchemy.select(sqlalchemy.func.count()).select_from(sales)).scalar(), 10)
+            self.assertEqual(connection.cursor().execute("SELECT count(*) FROM shared").fetchone(), (18 * round_of,))
 
-    def test_a_connection_that_was_closed_is_replaced(self):
-        with self.engine.connect() as connection:
-            connection.connection.dbapi_connection.quiver.close()
-            with self.assertRaises(sqlalchemy.exc.DBAPIError) as raised:
-                connection.execute(sqlalchemy.text("SELECT 1"))
-            self.assertTrue(raised.exception.connection_invalidated)
-        with self.engine.connect() as connection:
-            self.assertEqual(connection.execute(sqlalchemy.text("SELECT 1")).scalar(), 1)
+    def test_of_threads_that_begin_one_does(self):
+        connection = self.connect().quiver
+        together = threading.Barrier(4)
 
-    def test_an_interval_is_read_and_reflected(self):
-        with self.engine.begin() as connection:
-            connection.execute(sqlalchemy.text("CREATE OR REPLACE TABLE spans AS SELECT INTERVAL '2' DAY AS span"))
-        table = sqlalchemy.Table("spans", sqlalchemy.MetaData(), autoload_with=self.engine)
-        self.assertEqual(table.c.span.type.compile(self.engine.dialect), "INTERVAL")
-        with self.engine.connect() as connection:
-            plain = connection.execute(sqlalchemy.text("SELECT span FROM spans")).scalar()
-            self.assertEqual(connection.execute(sqlalchemy.select(table.c.span)).scalar(), plain)
+        def begin(_):
+            together.wait()
+            connection.begin()
 
-    def test_truths_in_a_url_are_no_texts(self):
-        url = sqlalchemy.engine.make_url(self.url()).update_query_dict({"autocommit": "false"})
-        engine = sqlalchemy.create_engine(url)
-        with engine.connect() as connection:
-            self.assertIs(connection.connection.dbapi_connection.autocommit, False)
-        engine.dispose()
-        with self.assertRaisesRegex(sqlalchemy.exc.ArgumentError, "neither true nor false"):
-            sqlalchemy.create_engine(url.update_query_dict({"autocommit": "perhaps"})).connect()
-        with self.assertRaisesRegex(sqlalchemy.exc.ArgumentError, 'no option "autocomit" of a URL of Quiver; did you mean autocommit'):
-            sqlalchemy.create_engine(url.update_query_dict({"autocomit": "true"}))
+        for _ in range(5):
+            refused = [error for error in in_threads(begin, 4) if error is not None]
+            self.assertEqual([type(error) for error in refused], [dbapi.ProgrammingError] * 3)
+            self.assertIn("open already", str(refused[0]))
+            connection.sql("SELECT 1").fetchall()
+            connection.rollback()
 
-    def test_a_view_is_listed_with_its_words(self):
-        with self.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
-            connection.execute(sqlalchemy.text("CREATE OR REPLACE VIEW seen AS SELECT 1 AS a"))
-        inspector = sqlalchemy.inspect(self.engine)
-        self.assertEqual(inspector.get_view_names(), ["seen"])
-        self.assertNotIn("seen", inspector.get_table_names())
-        self.assertIn("SELECT 1 AS a", inspector.get_view_definition("seen"))
+    def test_classes_tell_what_is_wrong(self):
+        cursor = self.connect(autocommit=True).cursor()
+        cursor.execute("CREATE OR REPLACE TABLE classes (a TINYINT NOT NULL PRIMARY KEY CHECK (a < 100))")
+        cursor.execute("INSERT INTO classes VALUES (1)")
+        numbers = "(VALUES (1)) AS numbers (a)"
+        wrong = {
+            dbapi.DataError: ["SELECT 1 / 0", f"SELECT a / 0 FROM {numbers}", "SELECT CAST('x' AS BIGINT)", "SELECT CAST(300 AS TINYINT)"]
+            + [f"SELECT a + 9223372036854775807 FROM {numbers}", "SELECT DATE '2026-13-45'", "INSERT INTO classes VALUES ('x')"]
+            + ["UPDATE classes SET a = a * 1000", "SELECT regexp_like('a', '(')"],
+            dbapi.IntegrityError: ["INSERT INTO classes VALUES (1)", "INSERT INTO classes VALUES (NULL)", "INSERT INTO classes VALUES (100)"],
+            dbapi.ProgrammingError: ["SELEC 1", "SELECT missing", "SELECT * FROM missing", "CREATE TABLE classes (a BIGINT)", "SELECT sqrt('x')"],
+            dbapi.NotSupportedError: ["CREATE INDEX i ON classes (a)"],
+        }
+        for kind, statements in wrong.items():
+            for statement in statements:
+                with self.subTest(statement), self.assertRaises(dbapi.Error) as raised:
+                    cursor.execute(statement).fetchall()
+                self.assertIs(type(raised.exception), kind, statement)
+
+    def test_of_two_that_change_a_row_the_second_may_try_again(self):
+        one, other = self.connect(), self.connect()
+        one.cursor().execute("CREATE OR REPLACE TABLE fought (a BIGINT)")
+        one.cursor().execute("INSERT INTO fought VALUES (1)")
+        one.commit()
+        one.cursor().execute("UPDATE fought SET a = 2")
+        other.cursor().execute("UPDATE fought SET a = 3")
+        one.commit()
+        with self.assertRaises(dbapi.OperationalError) as raised:
+            other.commit()
+        self.assertIs(type(raised.exception), quiver.ConflictError)
+
+    def test_a_commit_that_cannot_be_says_what_failed_first(self):
+        connection = self.connect()
+        cursor = connection.cursor()
+        with self.assertRaises(dbapi.ProgrammingError):
+            cursor.execute("SELECT nothing_like_it")
+        with self.assertRaisesRegex(dbapi.ProgrammingError, "ROLLBACK"):
+            cursor.execute("SELECT 1")
+        with self.assertRaisesRegex(dbapi.ProgrammingError, "rolled back.*nothing_like_it") as raised:
+            connection.commit()
+        self.assertIn("nothing_like_it", str(raised.exception.__cause__))
+        self.assertEqual(cursor.execute("SELECT 1").fetchall(), [(1,)])
+        connection.commit()
+
+    def test_a_number_of_rows_that_is_none_leaves_the_rows_there(self):
+        cursor = self.connect(autocommit=True).cursor()
+        cursor.execute("SELECT value FROM generate_series(1, 3) AS g (value)")
+        for wrong in ("x", -1, 1.5):
+            with self.assertRaisesRegex(dbapi.ProgrammingError, "no number of rows"):
+                cursor.fetchmany(wrong)
+        self.assertEqual(len(cursor.fetchmany(5)), 3)
+
+    def test_types_are_themselves(self):
+        self.assertEqual(dbapi.STRING, dbapi.STRING)
+        self.assertNotEqual(dbapi.STRING, dbapi.NUMBER)
+        self.assertEqual(dbapi.DateFromTicks(0).year, 1970 if dbapi.TimestampFromTicks(0).year == 1970 else 1969)
 
 
 class DbApiInProcess(DbApi, InProcess):
-    pass
+    def test_a_path_may_be_a_path(self):
+        connection = dbapi.connect(Path(self.place))
+        self.addCleanup(connection.close)
+        self.assertEqual(connection.cursor().execute("SELECT 1").fetchall(), [(1,)])
+        with self.assertRaisesRegex(dbapi.InterfaceError, "text or a path"):
+            dbapi.connect(5)
 
 
 class DbApiRemote(DbApi, Remote):
     pass
-
-
-class SqlAlchemyInProcess(SqlAlchemy, InProcess):
-    def url(self):
-        return f"quiver:///{self.place}"
-
-
-class SqlAlchemyRemote(SqlAlchemy, Remote):
-    def test_a_session_that_the_server_has_forgotten_is_replaced(self):
-        with self.engine.connect() as connection:
-            backend = connection.connection.dbapi_connection.quiver._backend
-            backend._answers("CloseSession", b"")
-            with self.assertRaises(sqlalchemy.exc.OperationalError) as raised:
-                connection.execute(sqlalchemy.text("SELECT 1"))
-            self.assertTrue(raised.exception.connection_invalidated)
-        with self.engine.connect() as connection:
-            self.assertEqual(connection.execute(sqlalchemy.text("SELECT 1")).scalar(), 1)
-
-    def url(self):
-        user, password, ca = self.login["user"], quote(self.login["password"], safe=""), quote(str(self.login["tls_ca"]))
-        return f"quiver+flight://{user}:{password}@{self.place.removeprefix('grpc+tls://')}?tls_ca={ca}"
 
 
 if __name__ == "__main__":

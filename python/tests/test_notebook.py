@@ -63,6 +63,50 @@ class Magic:
         self.assertIn("other", self.shell.run_line_magic("sql", "--connections"))
         self.shell.run_line_magic("sql", "mine")
 
+    def test_the_last_of_several_statements_is_shown(self):
+        script = "CREATE OR REPLACE TABLE several AS SELECT ';' AS a; -- one; two\nINSERT INTO several VALUES ('b');\nSELECT count(*) FROM several;"
+        self.assertEqual(self.shell.run_cell_magic("sql", "", script).fetchall(), [(2,)])
+        self.assertEqual(self.shell.run_line_magic("sql", "SELECT 1; SELECT 2").fetchall(), [(2,)])
+        with self.assertRaisesRegex(UsageError, "no statement"):
+            self.shell.run_cell_magic("sql", "", "-- nothing\n;")
+
+    def test_a_query_is_saved_and_is_a_table_of_others(self):
+        rows = self.shell.run_cell_magic("sql", "--save numbers", "-- of one column\nSELECT value AS n FROM generate_series(1, 9) AS g (value) -- all;\n;")
+        self.assertEqual(len(rows.fetchall()), 9)
+        self.shell.run_line_magic("sql", "--with numbers --save odd SELECT n FROM numbers WHERE n % 2 = 1")
+        self.assertEqual(self.shell.run_line_magic("sql", "--with odd SELECT sum(n) FROM odd").fetchall(), [(25,)])
+        self.shell.run_cell_magic("sql", "mine --with odd total <<", "WITH a AS (SELECT max(n) AS n FROM odd) SELECT n FROM a")
+        self.assertEqual(self.shell.user_ns["total"].fetchall(), [(9,)])
+        self.shell.run_line_magic("sql", "--with odd,numbers both << SELECT (SELECT count(*) FROM odd), count(*) FROM numbers")
+        self.assertEqual(self.shell.user_ns["both"].fetchall(), [(5, 9)])
+        with self.assertRaisesRegex(UsageError, "7 is no name of a variable"):
+            self.shell.run_cell_magic("sql", "mine 7 <<", "SELECT 1")
+        for line, why in [
+            ("--with nobody SELECT 1", "no query saved as nobody"),
+            ("--with odd DROP TABLE numbers", "are for queries"),
+            ("--save two SELECT 1; SELECT 2", "several statements"),
+            ("--save", "--save wants a name"),
+        ]:
+            with self.subTest(line), self.assertRaisesRegex(UsageError, why):
+                self.shell.run_line_magic("sql", line)
+
+    def test_a_file_of_statements_is_run(self):
+        file = self.files / "script.sql"
+        file.write_text("CREATE OR REPLACE TABLE scripted AS SELECT 7 AS a;\nSELECT a FROM scripted;\n")
+        self.assertEqual(self.shell.run_line_magic("sql", f"--file {file}").fetchall(), [(7,)])
+        with self.assertRaisesRegex(UsageError, "cannot be read"):
+            self.shell.run_line_magic("sql", f"--file {file}.missing")
+        with self.assertRaisesRegex(UsageError, "and here are more"):
+            self.shell.run_cell_magic("sql", f"--file {file}", "SELECT 1")
+
+    def test_a_switch_that_is_not_there_is_refused_by_its_name(self):
+        for line in ("--interact x SELECT 1", "-A 1 SELECT 1", "--no-execute SELECT 1"):
+            with self.subTest(line), self.assertRaisesRegex(UsageError, f"%sql has no {line.split()[0]} here; it has --save"):
+                self.shell.run_line_magic("sql", line)
+        with self.assertRaisesRegex(UsageError, "%sql has no --section"):
+            self.shell.run_cell_magic("sql", "mine --section x", "SELECT 1")
+        self.assertEqual(self.shell.run_cell_magic("sql", "mine", "-- SELECT 2\nSELECT 1 -- --save it").fetchall(), [(1,)])
+
     def test_what_is_no_connection_is_refused(self):
         with self.assertRaisesRegex(UsageError, "no connection"):
             self.shell.run_line_magic("sql", "nonsense")
@@ -92,6 +136,15 @@ class ProgressBar(Connected, InProcess):
             bar.clear()
         self.assertIn("###############               ]  50% of 10 rows scanned, 2 s", said.getvalue())
         self.assertTrue(said.getvalue().endswith(" \r"))
+
+    def test_a_query_that_scans_no_table_has_no_share_of_it(self):
+        said = io.StringIO()
+        with redirect_stderr(said):
+            bar = progress.Bar()
+            bar.started -= 2
+            bar.look(0, 0)
+            bar.look(7_000, 0)
+        self.assertEqual(said.getvalue(), "\rrunning, 2 s\r7,000 rows scanned, 2 s")
 
     def test_nobody_is_shown_a_bar_who_does_not_look(self):
         with redirect_stderr(io.StringIO()) as said, progress.shown(None) as look:

@@ -9,7 +9,7 @@ import polars
 import pyarrow as pa
 
 import quiver
-from both import in_both_ways
+from both import in_both_ways, in_threads
 
 SERIES = "SELECT value AS n, 'row ' || value AS t FROM generate_series(1, {}) AS g (value)"
 
@@ -41,6 +41,23 @@ class Results:
         self.assertEqual(len(result.fetchall()), 3)
         self.assertEqual(result.df()["n"].tolist(), [1, 2, 3])
         self.assertEqual(result.fetchall(), [])
+
+    def test_of_threads_that_read_one_result_none_takes_rows_of_another(self):
+        for read in ("fetchone", "fetchmany", "batches"):
+            result, seen = self.con.sql(SERIES.format(100_000)), []
+
+            def take(_):
+                if read == "batches":
+                    seen.extend(row for batch in result for row in batch["n"].to_pylist())
+                    return
+                while rows := [result.fetchone()] if read == "fetchone" else result.fetchmany(100):
+                    if rows == [None]:
+                        return
+                    seen.extend(row[0] for row in rows)
+
+            refused = [error for error in in_threads(take, 4) if error is not None]
+            self.assertEqual({type(error) for error in refused} - {quiver.InterfaceError}, set(), refused)
+            self.assertEqual(sorted(seen), list(range(1, 100_001)), read)
 
     def test_times_are_those_of_python(self):
         zone = datetime.timezone.utc
@@ -167,6 +184,13 @@ class Results:
         self.assertEqual(kept["big"].to_pylist(), [2**64 - 1, None, None, None])
         self.assertEqual(self.rows("SELECT count(*) FROM valued WHERE at = ?", [fine]), [(1,)])
         self.assertEqual(self.rows("SELECT at FROM valued WHERE at > ? ORDER BY at", [days[0]]), [(days[1],)])
+
+    def test_times_of_numpy_are_values(self):
+        days = [numpy.datetime64("2020-01-02"), numpy.datetime64("2020-01-02T03", "h"), numpy.datetime64("NaT"), numpy.timedelta64(3, "D")]
+        expected = (datetime.date(2020, 1, 2), datetime.datetime(2020, 1, 2, 3), None, datetime.timedelta(days=3))
+        self.assertEqual(self.rows("SELECT ?, ?, ?, ?", days), [expected])
+        fine = numpy.datetime64("2020-01-02T00:00:00.000000001", "ns")
+        self.assertEqual(self.con.sql("SELECT ? AS at", [fine]).arrow()["at"].cast(pa.int64()).to_pylist(), [fine.astype(int)])
 
     def test_what_is_no_query_has_run_already(self):
         self.con.sql("CREATE OR REPLACE TABLE at_once (a BIGINT)")

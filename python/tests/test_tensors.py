@@ -54,7 +54,7 @@ class Tensors:
             self.con.executemany("UPDATE a SET block = ? WHERE i = ?", [(given, place)])
             found = self.rows("SELECT block FROM a WHERE i = ?", [place])
             self.assertEqual(numpy.asarray(found[0][0], float).ravel().tolist(), list(range(20)))
-        with self.assertRaisesRegex(quiver.ProgrammingError, r"TENSOR\(DOUBLE, 4, 5\)"):
+        with self.assertRaisesRegex(quiver.DataError, r"TENSOR\(DOUBLE, 4, 5\)"):
             self.con.sql("INSERT INTO a VALUES ($1, $2)", [30, values.T])
 
     def test_a_tensor_is_a_list_of_rows_where_a_column_has_such(self):

@@ -1,5 +1,6 @@
 """Rows into tables, files into tables, transactions."""
 
+import gzip
 from unittest import mock
 
 import pandas
@@ -81,9 +82,9 @@ class Writing:
 
     def test_rows_that_do_not_fit_are_refused(self):
         self.con.sql("CREATE OR REPLACE TABLE narrow (a BIGINT NOT NULL)")
-        with self.assertRaises(quiver.DatabaseError):
+        with self.assertRaises(quiver.DataError):
             self.con.write("narrow", pa.table({"a": ["no number"]}), mode="append")
-        with self.assertRaises(quiver.DatabaseError):
+        with self.assertRaises(quiver.IntegrityError):
             self.con.write("narrow", pa.table({"a": pa.array([None], pa.int64())}), mode="append")
         for nothing in (7, [], pandas.Series([1])):
             with self.assertRaises(quiver.ProgrammingError):
@@ -95,6 +96,32 @@ class Writing:
         with self.assertRaises(quiver.DatabaseError):
             self.con.write("bad_text", pa.table({"t": bad}))
         self.assertNotIn("bad_text", self.con.tables())
+
+    def test_values_that_are_not_of_their_type_are_refused(self):
+        def raw(kind, *values, width=8):
+            data = b"".join(value.to_bytes(width, "little", signed=True) for value in values)
+            return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(data)])
+
+        lists = pa.ListArray.from_arrays([0, 1, 2], raw(pa.decimal128(3, 0), 1, 1000, width=16))
+        day = 24 * 3600 * 1_000_000
+        for bad, why in [
+            (raw(pa.decimal128(18, 0), 1, 2**64, width=16), "18446744073709551616 does not fit"),
+            (raw(pa.decimal128(3, 0), 1, -1000, width=16), "-1000 does not fit"),
+            (raw(pa.decimal256(5, 0), 1, 100_000, width=32), "100000 does not fit"),
+            (raw(pa.time64("us"), 0, day), "is no TIME"),
+            (raw(pa.time64("ns"), 0, -(2**62)), "is no TIME"),
+            (raw(pa.date32(), 0, 2**31 - 1, width=4), "days since 1970 are no DATE"),
+            (raw(pa.timestamp("us"), 0, 2**63 - 1), "microseconds since 1970 are no TIMESTAMP"),
+            (lists, "1000 does not fit"),
+            (pa.StructArray.from_arrays([lists], ["inner"]), "in inner: 1000 does not fit"),
+        ]:
+            with self.subTest(bad.type):
+                with self.assertRaisesRegex(quiver.DataError, 'row 2 of what was sent, column "v": .*' + why):
+                    self.con.write("bad_values", pa.table({"v": bad}))
+        zone = pa.array([0], pa.timestamp("us", "Nowhere/No"))
+        with self.assertRaisesRegex(quiver.ProgrammingError, 'column "v": its time zone "Nowhere/No" is not known'):
+            self.con.write("bad_values", pa.table({"v": zone}))
+        self.assertNotIn("bad_values", self.con.tables())
 
     def test_names_are_taken_as_they_are(self):
         self.con.sql('CREATE SCHEMA IF NOT EXISTS "Other One"')
@@ -123,6 +150,24 @@ class Writing:
         for wrong in ({"paths": "nothing.csv"}, {"paths": "part1.csv", "format": "nonsense"}, {"paths": "part1.csv", "format": "parquet"}):
             with self.subTest(wrong), self.assertRaises(quiver.ProgrammingError):
                 self.con.import_(table="wrong", **wrong | {"paths": self.files / wrong["paths"]})
+
+    def test_files_have_the_same_columns_whoever_reads_them(self):
+        (self.files / "bare.csv").write_text("1,x\n2,NA\n")
+        (self.files / "one_of_two.csv").write_text("n\n1\n")
+        (self.files / "two_of_two.csv").write_text("t,n\nx,1.5\n")
+        (self.files / "packed.csv.gz").write_bytes(gzip.compress(b"n,t\n1,x\n"))
+        (self.files / "array.json").write_text('\n [{"a": 1},\n {"b": "x", "a": 2}]')
+        (self.files / "lines.json.gz").write_bytes(gzip.compress(b'{"a": 3}\n{"a": 4}\n'))
+        for name, options, expected in [
+            ("bare.csv", {"header": False, "null": "NA"}, {"column0": [1, 2], "column1": ["x", None]}),
+            ("packed.csv.gz", {}, {"n": [1], "t": ["x"]}),
+            ("array.json", {}, {"a": [1, 2], "b": [None, "x"]}),
+            ("*_of_two.csv", {}, {"n": [1.0, 1.5], "t": [None, "x"]}),
+            ("lines.json.gz", {}, {"a": [3, 4]}),
+        ]:
+            with self.subTest(name):
+                self.con.import_(self.files / name, table="alike", mode="replace", **options)
+                self.assertEqual(self.con.table("alike").arrow().to_pydict(), expected)
 
     def test_a_transaction_commits_at_its_end_or_rolls_back(self):
         self.con.sql("CREATE OR REPLACE TABLE kept (a BIGINT)")

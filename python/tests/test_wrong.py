@@ -13,6 +13,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from unittest import mock
 
 import pyarrow as pa
 
@@ -58,6 +59,11 @@ class Wrong:
         with self.assertRaisesRegex(Exception, "(?i)zero"):
             pa.table(result)
         self.assertEqual(self.rows("SELECT 1"), [(1,)])
+
+    def test_a_delimiter_is_one_character(self):
+        for delimiter in ("ab", "", "ü"):
+            with self.assertRaisesRegex(quiver.ProgrammingError, "a delimiter is one character of ASCII"):
+                self.con.import_("nothing.csv", delimiter=delimiter)
 
     def test_parameters_that_do_not_fit_are_refused(self):
         with self.assertRaisesRegex(quiver.ProgrammingError, "parameter 2 is object"):
@@ -217,6 +223,10 @@ class WrongStore(unittest.TestCase):
         with quiver.open(memory_limit="512MB", threads=1) as con:
             con.write("t", pa.table({"a": [1, 2]}))
             self.assertEqual(len(con.table("t")), 2)
+        for path, hint in ((":memory:", "without a path"), ("grpc://db:31337", "quiver.connect"), ("quiver:///store", "the path alone")):
+            with self.subTest(path), self.assertRaisesRegex(quiver.ProgrammingError, hint):
+                quiver.open(path)
+        self.assertFalse(Path("grpc:").exists() or Path(":memory:").exists())
         with self.assertRaisesRegex(quiver.ProgrammingError, '"much" is no size'):
             quiver.open(memory_limit="much")
         with self.assertRaisesRegex(quiver.ProgrammingError, '"-1" is no size'):
@@ -268,6 +278,10 @@ class InterruptedReader(Connected, InProcess):
 
 
 class NoServer(unittest.TestCase):
+    def test_a_program_that_is_not_there_is_named(self):
+        with mock.patch.dict(os.environ, QUIVER_BIN="/nowhere/quiver"), self.assertRaisesRegex(quiver.OperationalError, "QUIVER_BIN names"):
+            self.enterContext(quiver.testing.serve())
+
     def test_a_server_that_is_not_there_is_named(self):
         with self.assertRaises(quiver.OperationalError) as raised:
             quiver.connect("grpc://127.0.0.1:1")

@@ -8,8 +8,22 @@ ADDRESS = "127.0.0.1:31337"
 
 
 def code(language: str, address: str) -> list[str]:
-    """Every block of a language, asking the server at `address`."""
-    blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    if not blocks or any(ADDRESS not in block for block in blocks):
+    """Every block of a language that asks a server, asking the one at `address`."""
+    found = [block.replace(ADDRESS, address) for block in blocks(language) if ADDRESS in block]
+    if not found:
         raise AssertionError(f"{PAGE} has no {language} that asks {ADDRESS}")
-    return [block.replace(ADDRESS, address) for block in blocks]
+    return found
+
+
+def code_about_files(language: str) -> list[str]:
+    """Every block of a language that asks no server: of files that `shell_of_files` has made."""
+    return [block for block in blocks(language) if ADDRESS not in block]
+
+
+def shell_of_files() -> str:
+    (found,) = [block for block in blocks("sh") if "quiver --store mine" in block]
+    return found
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)

@@ -91,24 +91,6 @@ class Adbc(Served):
         self.cursor.execute("SELECT * FROM bulk ORDER BY a")
         self.assertEqual(self.cursor.fetch_arrow_table().to_pydict(), data.slice(0, 15).to_pydict())
 
-    def test_objects_are_listed_at_each_depth(self):
-        name = self.table("objects", "a BIGINT PRIMARY KEY, b VARCHAR")
-        depths = {}
-        for depth in ["catalogs", "db_schemas", "tables", "all"]:
-            depths[depth] = self.connection.adbc_get_objects(depth=depth).read_all().to_pylist()
-        catalogs = [catalog["catalog_name"] for catalog in depths["catalogs"]]
-        self.assertEqual(catalogs, ["quiver"])
-        schemas = {schema["db_schema_name"]: schema for schema in depths["all"][0]["catalog_db_schemas"]}
-        self.assertIn("main", [schema["db_schema_name"] for schema in depths["db_schemas"][0]["catalog_db_schemas"]])
-        tables = {table["table_name"]: table for table in schemas["main"]["db_schema_tables"]}
-        self.assertEqual([column["column_name"] for column in tables[name]["table_columns"]], ["a", "b"])
-        filtered = self.connection.adbc_get_objects(depth="tables", table_name_filter="obj%").read_all().to_pylist()
-        found = [table["table_name"] for schema in filtered[0]["catalog_db_schemas"] for table in schema["db_schema_tables"] or []]
-        self.assertEqual(found, [name])
-        self.assertEqual(self.connection.adbc_get_table_schema(name).names, ["a", "b"])
-        self.assertIn("TABLE", [kind.upper() for kind in self.connection.adbc_get_table_types()])
-        self.assertIn("vendor_name", self.connection.adbc_get_info())
-
     def test_a_transaction_commits_or_rolls_back(self):
         name = self.table("kept", "a BIGINT")
         with self.connect() as connection, connection.cursor() as cursor:
@@ -120,6 +102,31 @@ class Adbc(Served):
             cursor.execute(f"SELECT a FROM {name}")
             self.assertEqual(cursor.fetchall(), [(1,)])
         self.assertEqual(self.rows(f"SELECT a FROM {name}"), [(1,)])
+
+    def test_a_cursor_that_has_outlived_its_transaction_says_what_to_do(self):
+        name = self.table("outlived", "a BIGINT")
+        insert = f"INSERT INTO {name} VALUES (?)"
+        with self.connect() as connection:
+            with connection.cursor() as cursor:
+                cursor.execute(insert, [1])
+                cursor.execute(insert, [2])
+                connection.commit()
+                # The driver keeps the statement prepared, which belongs to the transaction of before.
+                with self.assertRaisesRegex(adbc_driver_flightsql.dbapi.Error, "a new cursor after each commit"):
+                    cursor.execute(insert, [3])
+            for number in [3, 4]:
+                with connection.cursor() as cursor:
+                    cursor.execute(insert, [number])
+                connection.commit()
+        self.assertEqual(self.rows(f"SELECT a FROM {name} ORDER BY a"), [(1,), (2,), (3,), (4,)])
+
+    def test_the_current_catalog_and_schema_are_told_and_stay(self):
+        self.assertEqual(self.connection.adbc_current_catalog, "quiver")
+        self.assertEqual(self.connection.adbc_current_db_schema, "main")
+        self.connection.adbc_current_db_schema = "main"
+        with self.assertRaisesRegex(adbc_driver_flightsql.dbapi.Error, "name the schema with the table"):
+            self.connection.adbc_current_db_schema = "other"
+        self.assertEqual(self.connection.adbc_current_db_schema, "main")
 
     def test_the_second_of_two_that_change_a_row_fails(self):
         name = self.table("fought_over", "a BIGINT")
@@ -301,6 +308,13 @@ class Secured(Served):
         cls.server = Server(cls.store, "--tls-cert", cls.cert, "--tls-key", key)
         cls.addClassCleanup(cls.server.end)
 
+    def adbc(self, user: str = "ada", password: str = "secret word"):
+        """A connection that ends with the test."""
+        login = {"username": user, "password": password, adbc_driver_flightsql.DatabaseOptions.TLS_ROOT_CERTS.value: self.cert.read_text()}
+        connection = adbc_driver_flightsql.dbapi.connect(self.server.uri, db_kwargs=login, autocommit=True)
+        self.addCleanup(connection.close)
+        return connection
+
 
 class AdbcSecured(Secured, Adbc):
     def db_kwargs(self) -> dict[str, str]:
@@ -364,47 +378,6 @@ class PlainSecured(Secured, Plain):
                 list(client.list_actions())
             with self.assertRaises(pyarrow.flight.FlightUnauthenticatedError):
                 list(client.list_flights())
-
-
-class Process(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="quiver-test-")
-        self.addCleanup(directory.cleanup)
-        self.store = Path(directory.name) / "store"
-
-    def test_it_says_where_it_listens_and_ends_well_when_told(self):
-        server = Server(self.store)
-        self.assertRegex(server.first_line, r"^listening on grpc://127\.0\.0\.1:[1-9]\d* with the store .*\n$")
-        with adbc_driver_flightsql.dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:
-            cursor.execute("CREATE TABLE t AS SELECT 7 AS a")
-        status, rest = server.end()
-        self.assertEqual(status, 0, server.said())
-        self.assertRegex(rest, r"^draining: .*\n$")
-        shown = subprocess.run([QUIVER, "--store", self.store, "--format", "csv", "-c", "SELECT a FROM t"], capture_output=True, text=True)
-        self.assertEqual(shown.stdout, "a\n7\n")
-
-    def test_it_refuses_what_other_machines_could_reach(self):
-        refused = subprocess.run([QUIVER, "serve", "--store", self.store, "--listen", "0.0.0.0:0"], capture_output=True, text=True, timeout=60)
-        self.assertEqual(refused.returncode, 1)
-        self.assertIn("--tls-cert FILE and --tls-key FILE", refused.stderr)
-
-    def test_a_token_for_a_program_outlives_the_server(self):
-        add_user(self.store, "ada", "secret word", "--admin")
-        token = subprocess.run([QUIVER, "--store", self.store, "user", "token", "ada"], capture_output=True, text=True, check=True).stdout.strip()
-        header = {"adbc.flight.sql.authorization_header": f"Bearer {token}"}
-        for _ in range(2):
-            server = Server(self.store)
-            self.addCleanup(server.process.kill)
-            with adbc_driver_flightsql.dbapi.connect(server.uri, db_kwargs=header, autocommit=True) as connection, connection.cursor() as cursor:
-                cursor.execute("SELECT 1")
-                self.assertEqual(cursor.fetchall(), [(1,)])
-            self.assertEqual(server.end()[0], 0)
-
-    def test_a_second_server_on_a_store_is_refused(self):
-        server = Server(self.store)
-        self.addCleanup(server.end)
-        second = subprocess.run([QUIVER, "serve", "--store", self.store, "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=60)
-        self.assertEqual(second.returncode, 1)
 
 
 if __name__ == "__main__":

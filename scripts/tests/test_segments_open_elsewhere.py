@@ -10,6 +10,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow
+import pyarrow.dataset
 import pyarrow.parquet
 
 from quiver_shell import QUIVER
@@ -159,6 +160,31 @@ class SegmentsOpenElsewhere(unittest.TestCase):
         connection.register("exported", pyarrow.ipc.open_file(pyarrow.memory_map(str(arrow))).read_all())
         self.assertEqual(connection.sql(f"{facts} exported").fetchall(), expected)
 
+    def test_duckdb_filters_exported_arrow_and_segments_as_datasets(self):
+        # DuckDB hands columns and conditions to pyarrow's scan, also those on text, 64-bit decimals and times.
+        exported = self.directory / "dataset.arrow"
+        self.quiver("--store", self.store, "-c", f"COPY sample TO '{exported}'")
+        facts = (
+            'select count(*), sum(price), max(text), min("at"), max(list) from {} '
+            "where few = 'O' and price > 10 and day >= '2013-02-01'"
+        )
+        connection = duckdb.connect()
+        connection.register("imported", self.table)
+        expected = connection.sql(facts.format("imported")).fetchall()
+        self.assertGreater(expected[0][0], 0)
+        for files in [[exported], self.segments]:
+            dataset = pyarrow.dataset.dataset([str(path) for path in files], format="ipc")
+            connection.register("files", dataset)
+            self.assertEqual(connection.sql(facts.format("files")).fetchall(), expected)
+
+    def test_duckdb_opens_no_arrow_file_by_itself(self):
+        """If this fails, docs/clients.md says too little of a newer DuckDB."""
+        exported = self.directory / "refused.arrow"
+        self.quiver("--store", self.store, "-c", f"COPY sample TO '{exported}'")
+        for path in [exported, self.segments[0]]:
+            with self.assertRaisesRegex(duckdb.Error, "No extension found that is capable of reading the file"):
+                duckdb.connect().sql(f"from '{path}'")
+
     def test_quiver_returns_the_declared_values_of_every_column(self):
         result = self.directory / "all.arrow"
         self.quiver("--store", self.store, "--format", "arrow", "-o", result, "-c", "select * from sample order by id")
@@ -166,6 +192,8 @@ class SegmentsOpenElsewhere(unittest.TestCase):
             answer = file.read_all()
         for name in self.table.column_names:
             self.assertEqual(answer[name].to_pylist(), self.table[name].to_pylist(), name)
+        # As every reader of Arrow knows them, also inside of others.
+        self.assertEqual(answer.schema.types, self.table.schema.types)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use datafusion::logical_expr::LogicalPlan;
 use engine::{Binding, Description, EngineError, PlanContext, QueryOutput, Session};
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
@@ -51,21 +52,21 @@ pub async fn run_with(
 
 /// The columns and parameters of a plan, which does not run.
 pub async fn describe(session: &Session, plan: &[u8], binding: &Binding) -> Result<Description, PlanError> {
-    let Reading { failure, build, .. } = Reading::of(plan);
-    let described = session.describe_plan_of(binding, build).await;
+    let Reading { text, failure, build } = Reading::of(plan);
+    let described = session.describe_plan_of(&text, binding, build).boxed().await;
     described.map_err(|error| failure.of(error))
 }
 
 /// The plan of a query, serialized. It is analysed and optimised, and names the tables that it was made of.
 pub async fn from_sql(session: &Session, sql: &str) -> Result<Vec<u8>, PlanError> {
-    let (failure, binding, sql) = (Failure::default(), Binding::default(), sql.to_string());
+    let (failure, binding, statement) = (Failure::default(), Binding::default(), sql.to_string());
     let noted = failure.clone();
     let make = move |context: Arc<PlanContext>| async move {
-        let plan = context.optimised(&sql).await?;
+        let plan = context.optimised(&statement).await?;
         let plan = produce(&plan, context.state()).map_err(|refusal| noted.keep(PlanError::Refused(refusal)))?;
         Ok::<_, EngineError>(encode_with_uris(&plan))
     };
-    let made = session.with_plans(&binding, make).await;
+    let made = session.with_plans(sql, &binding, make).boxed().await;
     made.map_err(|error| failure.of(error))
 }
 

@@ -37,6 +37,23 @@ pub struct ConnectArgs {
     pub client_key: Option<PathBuf>,
 }
 
+/// Subcommands that work on the files of a store.
+const LOCAL: [&str; 6] = ["info", "check", "backup", "restore", "user", "serve"];
+
+/// The help of those does not list what they refuse.
+pub fn without_server(mut command: clap::Command) -> clap::Command {
+    // Before this the options that all have are in none of the subcommands.
+    command.build();
+    LOCAL.into_iter().fold(command, |command, name| command.mut_subcommand(name, hide_server))
+}
+
+fn hide_server(command: clap::Command) -> clap::Command {
+    let nested: Vec<String> = command.get_subcommands().map(|nested| nested.get_name().to_string()).collect();
+    let is_about_server = |arg: &clap::Arg| arg.get_help_heading() == Some(SERVER);
+    let command = command.mut_args(|arg| if is_about_server(&arg) { arg.hide(true) } else { arg });
+    nested.into_iter().fold(command, |command, name| command.mut_subcommand(name, hide_server))
+}
+
 impl ConnectArgs {
     /// The options that only say how to connect, and whether they are given.
     fn about_server(&self) -> [(&'static str, bool); 7] {

@@ -62,7 +62,7 @@ pub fn run(runtime: &Handle, config: Config, quiet: bool) -> Result<()> {
             signals.leave(certificates, quiet).await;
             let _ = say(quiet, format!("draining: running calls have {} s to end", drain.as_secs()));
         };
-        server.serve(leave).await.map_err(CliError::message)
+        Ok::<_, CliError>(server.serve(leave).await)
     })?;
     if !all_done {
         warn("some calls were still running and were cut off");

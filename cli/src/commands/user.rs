@@ -14,10 +14,14 @@ use crate::session::LocalSession;
 use crate::store;
 
 pub fn run(runtime: &Handle, store: StoreArgs, action: UserAction, quiet: bool) -> Result<()> {
+    // Before the store is opened, which makes one where there is none.
+    let password = match &action {
+        UserAction::Add { name, password_stdin, .. } | UserAction::Password { name, password_stdin } => new_password(name, *password_stdin)?,
+        _ => String::new(),
+    };
     let engine = open(&store, &action)?;
     match action {
-        UserAction::Add { name, admin, password_stdin } => {
-            let password = new_password(&name, password_stdin)?;
+        UserAction::Add { name, admin, .. } => {
             let admin = if admin { " ADMIN" } else { "" };
             execute(runtime, &engine, &format!("CREATE USER {} PASSWORD {}{admin}", quoted(&name), literal(&password)))?;
             say(quiet, format!("user {name} may log in"))
@@ -27,8 +31,7 @@ pub fn run(runtime: &Handle, store: StoreArgs, action: UserAction, quiet: bool) 
             execute(runtime, &engine, &format!("DROP USER {}", quoted(&name)))?;
             say(quiet, format!("user {name} is gone"))
         }
-        UserAction::Password { name, password_stdin } => {
-            let password = new_password(&name, password_stdin)?;
+        UserAction::Password { name, .. } => {
             execute(runtime, &engine, &format!("ALTER USER {} PASSWORD {}", quoted(&name), literal(&password)))?;
             say(quiet, format!("user {name} has a new password; tokens from before are not good any more"))
         }
@@ -82,7 +85,7 @@ fn new_password(name: &str, from_stdin: bool) -> Result<String> {
     if from_stdin {
         let mut line = String::new();
         io::stdin().lock().read_line(&mut line).map_err(|error| CliError::message(format!("cannot read the password: {error}")))?;
-        return Ok(line.trim_end_matches(['\r', '\n']).to_string());
+        return checked(line.trim_end_matches(['\r', '\n']).to_string());
     }
     let ask = |prompt: String| {
         rpassword::prompt_password(prompt).map_err(|error| {
@@ -91,8 +94,15 @@ fn new_password(name: &str, from_stdin: bool) -> Result<String> {
     };
     let password = ask(format!("password of {name}: "))?;
     match ask("the same again: ".to_string())? == password {
-        true => Ok(password),
+        true => checked(password),
         false => Err(CliError::message("the two passwords are not the same; nothing was changed")),
+    }
+}
+
+fn checked(password: String) -> Result<String> {
+    match password.is_empty() {
+        true => Err(CliError::message("a password must not be empty; nothing was changed")),
+        false => Ok(password),
     }
 }
 

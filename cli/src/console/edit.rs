@@ -1,7 +1,7 @@
 //! `\e`: the last statement in the user's editor.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::Command;
 
@@ -11,6 +11,10 @@ use crate::shell::history;
 
 impl Console {
     pub(super) fn edit_last(&mut self) -> Result<Flow> {
+        // An editor that nobody sees waits for ever.
+        if !io::stdin().is_terminal() || !self.settings.stdout_is_terminal {
+            return Err(CliError::with_hint("\\e opens an editor, and there is no terminal for it", "give the statement with -c, or a file with -f"));
+        }
         let path = history::scratch_file();
         let text = self.last().unwrap_or_default();
         let edited = edit(&path, &text);

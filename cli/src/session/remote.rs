@@ -10,7 +10,7 @@ use futures::{Stream, StreamExt};
 use tokio::runtime::Handle;
 
 use super::{Outcome, Output, Session};
-use crate::errors::{Result, StatementError};
+use crate::errors::{Result, StatementError, warn};
 use crate::shell::lexer::{self, Kind};
 
 pub struct RemoteSession(client::RemoteSession);
@@ -20,12 +20,20 @@ impl RemoteSession {
         let connected = runtime.block_on(client::RemoteSession::connect(options));
         connected.map(RemoteSession).map_err(|error| StatementError::from(error).into())
     }
+
+    /// With the statement that somebody has said, not with what is asked in passing.
+    fn tell(&self) {
+        if let Some(notice) = self.0.take_notice() {
+            warn(notice);
+        }
+    }
 }
 
 impl Session for RemoteSession {
     fn execute<'a>(&'a self, sql: &'a str) -> Outcome<'a, Box<dyn Output>> {
         async move {
             let output = self.0.execute(sql).await.map_err(|error| explained(error, sql))?;
+            self.tell();
             Ok(Box::new(Coming(output)) as Box<dyn Output>)
         }
         .boxed()
@@ -34,6 +42,7 @@ impl Session for RemoteSession {
     fn run_plan<'a>(&'a self, plan: &'a [u8]) -> Outcome<'a, Box<dyn Output>> {
         async move {
             let output = self.0.run_plan(plan.to_vec(), &Binding::default()).await?;
+            self.tell();
             Ok(Box::new(Coming(output)) as Box<dyn Output>)
         }
         .boxed()

@@ -151,3 +151,10 @@ fn a_signal_to_end_ends_a_running_query() {
     assert_eq!(sent, 0);
     assert_eq!(child.wait().expect("the binary ends").code(), Some(143));
 }
+
+#[test]
+fn an_editor_is_not_opened_where_nobody_sees_it() {
+    let refused = run(&["-c", "SELECT 1", "-c", "\\e"], "");
+    assert_eq!(refused.status, 1);
+    assert!(refused.err.contains("\\e opens an editor, and there is no terminal for it"), "{}", refused.err);
+}

@@ -73,3 +73,63 @@ fn a_server_that_others_could_reach_says_what_it_needs() {
     assert_eq!(missing.status, 1);
     assert!(missing.err.contains("server.crt cannot be read"), "{}", missing.err);
 }
+
+#[test]
+fn a_password_that_will_not_do_makes_no_store() {
+    let place = Place::new();
+    let store = place.store();
+    let refused = run(&["--store", &store, "user", "add", "z", "--password-stdin"], "\n");
+    assert_eq!((refused.status, refused.out.as_str()), (1, ""));
+    assert!(refused.err.contains("a password must not be empty"), "{}", refused.err);
+    assert!(!place.path("store").exists());
+}
+
+#[test]
+fn the_help_of_what_works_on_files_lists_nothing_about_a_server() {
+    for command in [vec!["user", "--help"], vec!["user", "add", "--help"], vec!["info", "--help"], vec!["serve", "--help"]] {
+        let help = run(&command, "").ok();
+        assert!(!help.contains("--connect <URI>") && !help.contains("--token-file"), "{command:?}: {help}");
+    }
+    for command in [vec!["--help"], vec!["import", "--help"]] {
+        assert!(run(&command, "").ok().contains("--connect <URI>"), "{command:?}");
+    }
+}
+
+#[test]
+fn a_client_certificate_is_made_as_the_page_says() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/security.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let blocks = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let commands: Vec<&str> = blocks.filter(|block| block.starts_with("openssl")).collect();
+    assert_eq!(commands.len(), 2);
+    let place = Place::new();
+    let sh = |commands: &str| {
+        let done = std::process::Command::new("sh").args(["-ec", commands]).current_dir(place.path("")).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    commands.into_iter().for_each(sh);
+    // What `openssl x509 -req` makes by itself.
+    sh("openssl x509 -req -in ada.csr -CA clients.crt -CAkey clients.key -CAcreateserial -days 90 -out old.crt");
+    add(&place, "ada", &["--admin"]).ok();
+    let file = |name: &str| place.path(name).display().to_string();
+    let store = place.store();
+    let (cert, key, clients) = (file("server.crt"), file("server.key"), file("clients.crt"));
+    let listen = ["serve", "--store", &store, "--listen", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key, "--tls-client-ca", &clients];
+    let mut server = command(&listen).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stdout.take().unwrap()), &mut line).unwrap();
+    let port = line.split("127.0.0.1:").nth(1).and_then(|rest| rest.split([' ', '\n']).next()).unwrap().to_string();
+    let uri = format!("grpc+tls://localhost:{port}");
+    let own = file("ada.key");
+    let ask = |certificate: &str| {
+        let certificate = file(certificate);
+        run(&["--connect", &uri, "--tls-ca", &cert, "--client-cert", &certificate, "--client-key", &own, "--format", "csv", "-c", "SELECT current_user AS who"], "")
+    };
+    let said = ask("ada.crt");
+    let old = ask("old.crt");
+    let _ = server.kill();
+    let _ = server.wait();
+    assert_eq!(said.ok(), "who\nada\n");
+    assert_eq!(old.status, 1);
+    assert!(old.err.contains("old.crt cannot be used: it is of version 1 of X.509") && old.err.contains("docs/security.md"), "{}", old.err);
+}

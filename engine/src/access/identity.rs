@@ -94,6 +94,10 @@ impl SessionAccess {
         Ok(Permit::new(self.rights()?, base, &self.used))
     }
 
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// For who is not there any more.
     pub fn nothing(&self) -> Permit {
         Permit::new(Arc::new(Rights::none(self.identity.clone())), None, &self.used)

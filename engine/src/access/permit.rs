@@ -19,11 +19,17 @@ pub struct Permit {
     base: Option<Arc<Snapshot>>,
     /// By that transaction.
     used: Arc<UsedPrivileges>,
+    /// What this statement was let read: every scan and view asks.
+    reads: UsedPrivileges,
 }
 
 impl Permit {
     pub fn new(rights: Arc<Rights>, base: Option<Arc<Snapshot>>, used: &Arc<UsedPrivileges>) -> Permit {
-        Permit { rights, base, used: Arc::clone(used) }
+        Permit { rights, base, used: Arc::clone(used), reads: UsedPrivileges::default() }
+    }
+
+    pub fn reads(&self) -> &UsedPrivileges {
+        &self.reads
     }
 
     pub fn user(&self) -> &str {
@@ -72,8 +78,8 @@ impl Permit {
     pub fn known_table(&self, privilege: Privilege, id: TableId, namespace: &str, name: &str) -> Result<(), EngineError> {
         let full_name = || qualified(namespace, name);
         self.held(self.on_table(id, namespace), privilege, || (format!("table {}", full_name()), full_name()))?;
-        if self.is_noted(privilege, |base| base.changed_version(id).is_some()) {
-            self.used.note(privilege, GrantObject::Table(id), namespace, name);
+        if let Some(notes) = self.notes(privilege, |base| base.changed_version(id).is_some()) {
+            notes.note(privilege, GrantObject::Table(id), namespace, name);
         }
         Ok(())
     }
@@ -81,9 +87,9 @@ impl Permit {
     pub fn view(&self, privilege: Privilege, view: &ViewRecord) -> Result<(), EngineError> {
         let name = || qualified(&view.namespace, &view.name);
         self.held(self.on_view(&view.namespace, &view.name), privilege, || (format!("{} {}", view.kind, name()), name()))?;
-        if self.is_noted(privilege, |base| has_view(base, &view.namespace, &view.name)) {
+        if let Some(notes) = self.notes(privilege, |base| has_view(base, &view.namespace, &view.name)) {
             let object = GrantObject::View(view.namespace.clone(), view.name.clone());
-            self.used.note(privilege, object, &view.namespace, &view.name);
+            notes.note(privilege, object, &view.namespace, &view.name);
         }
         Ok(())
     }
@@ -91,8 +97,8 @@ impl Permit {
     pub fn schema(&self, privilege: Privilege, name: &str) -> Result<(), EngineError> {
         let object = || format!("SCHEMA {}", quoted(name));
         self.held(self.on_schema(name), privilege, || (format!("schema {}", quoted(name)), object()))?;
-        if self.is_noted(privilege, |base| base.has_namespace(name)) {
-            self.used.note(privilege, GrantObject::Schema(name.to_string()), name, "");
+        if let Some(notes) = self.notes(privilege, |base| base.has_namespace(name)) {
+            notes.note(privilege, GrantObject::Schema(name.to_string()), name, "");
         }
         Ok(())
     }
@@ -100,15 +106,19 @@ impl Permit {
     pub fn create_schema(&self) -> Result<(), EngineError> {
         let object = || ("the store".to_string(), "DATABASE quiver".to_string());
         self.held(self.rights.on_store(), Privilege::Create, object)?;
-        if self.is_noted(Privilege::Create, |_| true) {
-            self.used.note(Privilege::Create, GrantObject::Store, "", "");
+        if let Some(notes) = self.notes(Privilege::Create, |_| true) {
+            notes.note(Privilege::Create, GrantObject::Store, "", "");
         }
         Ok(())
     }
 
-    /// Whether it is to be there still when the open transaction commits: what that has made itself it owns.
-    fn is_noted(&self, privilege: Privilege, has: impl FnOnce(&Snapshot) -> bool) -> bool {
-        privilege.changes() && self.base.as_deref().is_some_and(has)
+    /// Where it is noted: what changes something is to be there still when the open transaction commits, and what is read when the
+    /// result is fetched. What that transaction has made itself it owns.
+    fn notes(&self, privilege: Privilege, has: impl FnOnce(&Snapshot) -> bool) -> Option<&UsedPrivileges> {
+        match privilege {
+            Privilege::Select => self.is_older(has).then_some(&self.reads),
+            privilege => (privilege.changes() && self.base.as_deref().is_some_and(has)).then_some(&*self.used),
+        }
     }
 
     /// To read and write files with the rights of the process.

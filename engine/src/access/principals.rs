@@ -25,7 +25,16 @@ pub fn all_roles(access: &Access, name: &str) -> BTreeSet<String> {
 
 /// The user or role of this name.
 pub fn principal<'a>(access: &'a Access, name: &str) -> Result<&'a Arc<PrincipalRecord>, EngineError> {
-    access.principal(name).ok_or_else(|| StoreError::DoesNotExist { kind: "user or role", name: name.to_string() }.into())
+    access.principal(name).ok_or_else(|| no_principal(access, "user or role", name))
+}
+
+/// Names in SQL are in lower case unless they stand in quotes; those of users need not be.
+pub fn no_principal(access: &Access, kind: &'static str, name: &str) -> EngineError {
+    let other = access.principals().find(|record| record.name != name && record.name.to_lowercase() == name.to_lowercase());
+    match other {
+        Some(other) => EngineError::NoPrincipal { kind, name: name.to_string(), hint: format!("there is \"{}\": write the name in double quotes", other.name) },
+        None => StoreError::DoesNotExist { kind, name: name.to_string() }.into(),
+    }
 }
 
 /// An error where a change would leave users among whom is no admin, and before there was one.

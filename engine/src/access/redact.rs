@@ -13,16 +13,21 @@ pub const HIDDEN: &str = "***";
 /// The statement as logs, audit and system tables may show it.
 pub fn redacted(sql: &str) -> Cow<'_, str> {
     // Most statements have none of these words anywhere.
-    if !mentions(sql, &["password", "user", "role"]) {
+    if !mentions(sql, &["password", "user", "role", "identified"]) {
         return Cow::Borrowed(sql);
     }
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else { return Cow::Owned(beginning(sql)) };
-    let tokens: Vec<Token> = tokens.into_iter().collect();
     let words: Vec<usize> = (0..tokens.len()).filter(|at| !matches!(tokens[*at], Token::Whitespace(_))).collect();
-    match (0..words.len()).find(|at| begins(&tokens, &words[*at..])) {
-        Some(start) => Cow::Owned(without_secrets(&tokens, words[start])),
-        None => Cow::Borrowed(sql),
+    let mut hidden = vec![false; tokens.len()];
+    hide_literals(&tokens, &words, &mut hidden);
+    if let Some(pair) = words.windows(2).find(|pair| makes_user(&tokens[pair[0]], &tokens[pair[1]])) {
+        hide_all_but_words(&tokens[pair[0]..], &mut hidden[pair[0]..]);
     }
+    if !hidden.contains(&true) {
+        return Cow::Borrowed(sql);
+    }
+    let shown = tokens.iter().zip(hidden).map(|(token, is_hidden)| if is_hidden { HIDDEN.to_string() } else { token.to_string() });
+    Cow::Owned(shown.collect())
 }
 
 /// Whether the statement is one that can have a password in it. `words` are its tokens without spaces.
@@ -41,38 +46,64 @@ fn mentions(sql: &str, words: &[&str]) -> bool {
     (0..bytes.len()).any(|at| is_first(bytes[at]) && is_here(at))
 }
 
-/// At words that a password may follow.
-fn begins(tokens: &[Token], words: &[usize]) -> bool {
-    let (Some(first), second) = (words.first().map(|at| &tokens[*at]), words.get(1).map(|at| &tokens[*at])) else { return false };
-    second.is_some_and(|second| makes_user(first, second))
-        || (is_word(first, "PASSWORD") && second.is_some_and(|second| matches!(second, Token::SingleQuotedString(_))))
+/// What stands behind the word PASSWORD, in whatever statement and in whatever quotes: who mistypes one has still typed a password.
+fn hide_literals(tokens: &[Token], words: &[usize], hidden: &mut [bool]) {
+    let is_one = |at: &usize, keywords: &[&str]| keywords.iter().any(|keyword| is_word(&tokens[*at], keyword));
+    for at in 0..words.len() {
+        if !is_one(&words[at], &["PASSWORD", "IDENTIFIED"]) {
+            continue;
+        }
+        let mut rest = &words[at + 1..];
+        loop {
+            rest = match rest {
+                // SET PASSWORD FOR bob = 'text'
+                [first, _, others @ ..] if is_one(first, &["FOR"]) => others,
+                [first, others @ ..] if is_one(first, &["BY", "TO", "AS", "IS"]) || is_between(&tokens[*first]) => others,
+                [first, others @ ..] if is_literal(&tokens[*first]) => {
+                    hidden[*first] = true;
+                    others
+                }
+                _ => break,
+            };
+        }
+    }
+}
+
+/// What may stand between the word and its literal.
+fn is_between(token: &Token) -> bool {
+    matches!(token, Token::Eq | Token::DoubleEq | Token::Assignment | Token::Colon | Token::RArrow | Token::Arrow | Token::LParen)
+}
+
+fn is_literal(token: &Token) -> bool {
+    use Token::*;
+    match token {
+        Word(word) => word.quote_style.is_some(),
+        Number(..) | SingleQuotedString(_) | DoubleQuotedString(_) | TripleSingleQuotedString(_) | TripleDoubleQuotedString(_)
+        | DollarQuotedString(_) | SingleQuotedByteStringLiteral(_) | DoubleQuotedByteStringLiteral(_) | NationalStringLiteral(_)
+        | EscapedStringLiteral(_) | UnicodeStringLiteral(_) | HexStringLiteral(_) | SingleQuotedRawStringLiteral(_)
+        | DoubleQuotedRawStringLiteral(_) | QuoteDelimitedStringLiteral(_) | NationalQuoteDelimitedStringLiteral(_) => true,
+        _ => false,
+    }
 }
 
 fn makes_user(first: &Token, second: &Token) -> bool {
     (is_word(first, "CREATE") || is_word(first, "ALTER")) && (is_word(second, "USER") || is_word(second, "ROLE"))
 }
 
-/// From `start` on only words that no password is, and what stands before a word for one.
-fn without_secrets(tokens: &[Token], start: usize) -> String {
+/// Of a statement about a user only words that no password is are shown, and what stands before a word for one.
+fn hide_all_but_words(tokens: &[Token], hidden: &mut [bool]) {
     const SHOWN: [&str; 14] = [
         "CREATE", "ALTER", "USER", "ROLE", "IF", "NOT", "EXISTS", "WITH", "ADMIN", "PASSWORD", "ENCRYPTED", "SET", "TO", "AS",
     ];
-    let mut text: String = tokens[..start].iter().map(ToString::to_string).collect();
     let mut has_name = false;
-    for token in &tokens[start..] {
+    for (token, hidden) in tokens.iter().zip(hidden) {
         let is_shown = matches!(token, Token::Whitespace(_) | Token::SemiColon | Token::Eq | Token::EOF)
             || SHOWN.iter().any(|word| is_word(token, word))
             // The first other word is the name.
             || (matches!(token, Token::Word(_)) && !std::mem::replace(&mut has_name, true));
-        match is_shown {
-            true => text.push_str(&token.to_string()),
-            false => text.push_str(HIDDEN),
-        }
-        if is_word(token, "PASSWORD") {
-            has_name = true;
-        }
+        *hidden |= !is_shown;
+        has_name |= is_word(token, "PASSWORD");
     }
-    text
 }
 
 /// Of what cannot be taken apart, such as a text that does not end: the words before the first quote.
@@ -101,6 +132,20 @@ mod tests {
             "SELECT 1; ALTER USER bob PASSWORD 'secret'",
             "ALTER ROLE bob WITH ENCRYPTED PASSWORD 'secret'",
             "CREATE USER PASSWORD secret",
+            "create usr bob password E'secret'",
+            "creat user bob password $$secret$$",
+            "create usr bob password $x$secret$x$",
+            "create usr bob with password N'secret' admin",
+            "create usr bob password U&'secret'",
+            "create usr bob password \"secret\"",
+            "create usr bob password 'not' 'secret'",
+            "SET password = 'secret'",
+            "set password='secret'",
+            "SET PASSWORD FOR bob = 'secret'",
+            "SET PASSWORD TO /* it is */ 'secret'",
+            "SELECT * FROM users WHERE password = ('secret')",
+            "create usr bob identified by 'secret'",
+            "create usr bob password 'not'; alter user bob password 'secret'",
         ] {
             let shown = redacted(sql);
             assert!(!shown.contains("secret"), "{shown}");
@@ -121,6 +166,9 @@ mod tests {
     #[test]
     fn the_name_is_left() {
         assert_eq!(redacted("CREATE USER bob WITH PASSWORD 'secret' ADMIN"), "CREATE USER bob WITH PASSWORD *** ADMIN");
-        assert_eq!(redacted("SELECT 'password' FROM users"), "SELECT 'password' FROM users");
+        for sql in ["SELECT 'password' FROM users", "SELECT password, 'x' FROM users WHERE a = 'y'", "INSERT INTO users (password) SELECT 'x'"] {
+            assert_eq!(redacted(sql), sql);
+        }
+        assert_eq!(redacted("SET password = 'secret', 'x'"), "SET password = ***, 'x'");
     }
 }

@@ -1,4 +1,5 @@
-//! The privileges that an open transaction has made use of: it commits only if they are there still.
+//! The privileges that an open transaction has made use of: it commits only if they are there still. Likewise those that one statement
+//! was let read by.
 
 use parking_lot::Mutex;
 use pmem_store::GrantObject;
@@ -7,7 +8,7 @@ use super::privilege::{Privilege, Privileges};
 use super::rights::Rights;
 use crate::sql::{qualified, quoted};
 
-/// Of the session's transaction; empty where none is open.
+/// Of the session's transaction, empty where none is open; or of a statement.
 #[derive(Debug, Default)]
 pub struct UsedPrivileges(Mutex<Vec<Used>>);
 
@@ -38,11 +39,17 @@ impl UsedPrivileges {
 
     /// The sentence of one that `rights` does not have any more, of those on objects with which something `is_done`.
     pub fn check(&self, rights: &Rights, is_done: impl Fn(&GrantObject) -> bool) -> Result<(), String> {
-        let used = self.0.lock();
-        match used.iter().filter(|used| is_done(&used.object)).find(|used| !used.among(rights).has(used.privilege)) {
-            Some(used) => Err(used.sentence()),
+        match self.missing(rights, is_done) {
+            Some(missing) => Err(format!("the transaction was rolled back: it needs {missing}, which was revoked since")),
             None => Ok(()),
         }
+    }
+
+    /// The first that `rights` does not have any more, of those on objects that are `asked_for`.
+    pub fn missing(&self, rights: &Rights, asked_for: impl Fn(&GrantObject) -> bool) -> Option<String> {
+        let used = self.0.lock();
+        let mut asked_for = used.iter().filter(|used| asked_for(&used.object));
+        asked_for.find(|used| !used.among(rights).has(used.privilege)).map(Used::words)
     }
 }
 
@@ -56,13 +63,13 @@ impl Used {
         }
     }
 
-    fn sentence(&self) -> String {
+    fn words(&self) -> String {
         let on = match &self.object {
             GrantObject::Store => "the store".to_string(),
             GrantObject::Schema(name) => format!("schema {}", quoted(name)),
             GrantObject::Table(_) => format!("table {}", qualified(&self.schema, &self.name)),
             GrantObject::View(schema, name) => format!("view {}", qualified(schema, name)),
         };
-        format!("the transaction was rolled back: it needs the privilege {} on {on}, which was revoked since", self.privilege)
+        format!("the privilege {} on {on}", self.privilege)
     }
 }

@@ -6,16 +6,21 @@ use std::sync::Arc;
 use super::keeper::Audit;
 use super::table::AuditRow;
 use crate::error::EngineError;
+use crate::error_kind::ErrorKind;
 use crate::output::StatementKind;
-use crate::queries::{Outcome, Query};
+use crate::queries::{Outcome, Query, hides_something};
 
 /// More of a message is cut off.
 const MESSAGE_BYTES_MAX: usize = 2_000;
+/// The parser says what it has found.
+const WITHHELD: &str = "the message is not kept: it may have the password in it";
 
 /// What the statement itself does not know of its end.
 pub struct Audited {
     audit: Arc<Audit>,
     message: Option<String>,
+    /// The message may have a part of the statement's text in it.
+    quotes_statement: bool,
     /// Rows that were changed, where that is known.
     changed: Option<u64>,
 }
@@ -28,11 +33,12 @@ impl fmt::Debug for Audited {
 
 impl Audited {
     pub fn new(audit: &Arc<Audit>) -> Audited {
-        Audited { audit: Arc::clone(audit), message: None, changed: None }
+        Audited { audit: Arc::clone(audit), message: None, quotes_statement: false, changed: None }
     }
 
     pub fn failed(&mut self, error: &EngineError) {
         self.message = Some(cut(&error.to_string(), MESSAGE_BYTES_MAX));
+        self.quotes_statement = !matches!(error.kind(), ErrorKind::Denied | ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::NotAllowed);
     }
 
     pub fn changed(&mut self, rows: u64) {
@@ -46,14 +52,19 @@ impl Audited {
             Some(StatementKind::Write) => self.changed,
             _ => None,
         };
+        let statement = query.text.kept();
+        let message = match hides_something(&statement) && self.quotes_statement {
+            true => self.message.map(|_| WITHHELD.to_string()),
+            false => self.message,
+        };
         self.audit.keep(AuditRow {
             time_ms: query.started_at_ms,
             user: Arc::clone(query.whose.name()),
             session_id: query.session,
-            statement: query.text.kept(),
+            statement,
             kind: query.kind().map(|kind| kind.name()),
             outcome: outcome_name(outcome),
-            message: self.message,
+            message,
             rows,
             duration_ms: query.started.elapsed().as_secs_f64() * 1e3,
             bytes_touched: query.bytes_touched(),

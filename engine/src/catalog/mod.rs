@@ -8,6 +8,7 @@ mod remote;
 mod schema;
 mod statistics;
 mod table;
+mod unseen;
 mod view;
 mod volatile;
 
@@ -19,6 +20,7 @@ pub use remote::RemoteTables;
 pub(crate) use provider::{CATALOG, CatalogHandle, StoreCatalog};
 pub(crate) use remote::{is_of_node, is_remote};
 pub(crate) use statistics::StatisticsCache;
-pub(crate) use table::{StoreTable, check_writable, not_writable};
+pub(crate) use table::{StoreTable, check_writable, not_writable, not_writable_view};
+pub(crate) use unseen::names_unseen;
 pub(crate) use view::{EXTERNAL, VIEW, external_provider, planning};
 pub(crate) use volatile::{Gathering, TEMP, VOLATILE, VolatileRows, VolatileTables};

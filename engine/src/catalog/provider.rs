@@ -16,6 +16,8 @@ use crate::access::{Permit, Privilege, SessionAccess, seen};
 use crate::dml::private_schema;
 use crate::engine::EngineShared;
 use crate::error::EngineError;
+use crate::planning::Work;
+use crate::queries::Whose;
 use crate::system::{SYSTEM, SystemSchema};
 use crate::write::{TransactionSlot, WriteScope};
 
@@ -85,6 +87,12 @@ impl StoreCatalog {
 
     pub fn user(&self) -> Option<&str> {
         self.access.as_deref().map(Author::name)
+    }
+
+    /// What takes long to plan for its session, where that holds up nobody.
+    pub async fn aside<T: Send + 'static>(&self, work: Work<T>) -> Result<T, EngineError> {
+        let whose = self.user().map_or_else(|| Whose::process(""), Whose::user);
+        self.engine.planning.aside(&whose, work).await
     }
 
     /// What the session's user may do as of now, not as of the statement that is planned; None: everything.

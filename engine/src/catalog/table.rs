@@ -12,11 +12,12 @@ use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{DmlStatement, Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use pmem_store::{StoreError, TableSnapshot};
+use pmem_store::{StoreError, TableSnapshot, ViewRecord};
 
 use super::narrow::physical_filters;
 use super::provider::not_for_volatile;
 use super::statistics::statistics_of;
+use super::view::EXTERNAL;
 use super::volatile::VolatileTable;
 use crate::access::{Permit, Privilege};
 use crate::audit::check_not_audit;
@@ -152,9 +153,17 @@ pub fn not_writable(name: &str, provider: &dyn TableProvider) -> EngineError {
     if provider.downcast_ref::<VolatileTable>().is_some() {
         return not_for_volatile(name, "changing rows of");
     }
-    let kind = if provider.table_type() == TableType::View { "view" } else { "external table" };
-    let hint = Some("write to a table; COPY … TO writes files");
-    EngineError::unsupported(format!("writing to the {kind} \"{name}\""), hint)
+    no_table_to_write(name, provider.table_type() == TableType::View)
+}
+
+/// Of rows that are sent to a view or an external table, which nobody has planned.
+pub fn not_writable_view(view: &ViewRecord) -> EngineError {
+    no_table_to_write(&view.name, view.kind != EXTERNAL)
+}
+
+fn no_table_to_write(name: &str, is_view: bool) -> EngineError {
+    let kind = if is_view { "view" } else { "external table" };
+    EngineError::unsupported(format!("writing to the {kind} \"{name}\""), Some("write to a table; COPY … TO writes files"))
 }
 
 #[async_trait]

@@ -13,6 +13,7 @@ use pmem_store::ViewRecord;
 
 use super::provider::StoreCatalog;
 use super::remote::{is_remote, remote_provider};
+use crate::access::Privilege;
 use crate::engine::EngineShared;
 use crate::sql::{explained, external_definition, kept_statement, planned, qualified};
 use crate::switches::switches;
@@ -50,6 +51,10 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
     let broken = |error| match explained("", &state, catalog, error).to_string() {
         // Said once for the whole circle.
         message if message.ends_with(TO_ITSELF) => DataFusionError::Plan(message),
+        message if names_no_table(&message) && !is_shown_to(catalog, record) => {
+            let (kind, name) = (&record.kind, &record.name);
+            DataFusionError::Plan(format!("{kind} \"{name}\" cannot be used: a table in it is gone, or is not there for you"))
+        }
         message => DataFusionError::Plan(format!("{} \"{}\" cannot be used any more: {message}", record.kind, record.name)),
     };
     let statement = kept_statement(&state, &record.sql).map_err(|error| broken(error.into_datafusion()))?;
@@ -63,6 +68,16 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
             Ok(Arc::new(ViewTable::new(plan, Some(format!("CREATE VIEW {name} AS {}", record.sql)))))
         }
     }
+}
+
+/// Of what a view names and is not there for its reader.
+fn names_no_table(message: &str) -> bool {
+    message.starts_with("table \"") && message.ends_with("\" does not exist")
+}
+
+/// Whether the session's user is told what is in the text of a view: not who was only let read it.
+fn is_shown_to(catalog: &StoreCatalog, view: &ViewRecord) -> bool {
+    catalog.permit().is_none_or(|permit| permit.on_view(&view.namespace, &view.name).has(Privilege::Ownership))
 }
 
 /// The files of a `CREATE EXTERNAL TABLE` as a table, or the table of another node.

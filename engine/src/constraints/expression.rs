@@ -64,6 +64,7 @@ impl Planned {
             .with_config_options(Arc::clone(state.config_options()))
             .with_query_execution_start_time(now.query_execution_start_time)
             .build();
+        let expr = optimizer::with_exact_comparisons(expr, &context)?.data;
         // Functions such as now() are values after this.
         let expr = ExprSimplifier::new(context).simplify(expr)?;
         state.create_physical_expr(expr, &self.schema)

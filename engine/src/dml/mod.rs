@@ -31,7 +31,7 @@ mod update;
 mod upsert;
 
 pub(crate) use count::count;
-pub(crate) use names::private_schema;
+pub(crate) use names::{private_schema, with_the_same_tables};
 pub(crate) use node::{RowChangePlanner, is_change};
 pub(crate) use retry::Retry;
 pub(crate) use statement::planned;

@@ -36,6 +36,17 @@ pub async fn with_tables<F: Future>(tables: Vec<PrivateTable>, planning: F) -> F
     TABLES.scope(tables, Box::pin(planning)).await
 }
 
+/// `planning` with the tables that are there now, on whichever thread.
+pub fn with_the_same_tables<F: Future>(planning: F) -> impl Future<Output = F::Output> {
+    let tables = TABLES.try_with(Vec::clone).ok();
+    async move {
+        match tables {
+            Some(tables) => with_tables(tables, planning).await,
+            None => planning.await,
+        }
+    }
+}
+
 pub fn private_schema(name: &str) -> Option<Arc<dyn SchemaProvider>> {
     if name != SCHEMA {
         return None;

@@ -2,10 +2,12 @@
 //!
 //! [`open_export`] writes beside the target under a temporary name and renames at the end, so an
 //! export that fails (or is dropped) leaves the old file or none, never half a file. `writers` hold
-//! one format each, `csv_writer` is ours because it must tell NULL from an empty text.
+//! one format each, `csv_writer` is ours because it must tell NULL from an empty text; `ipc_writer` writes
+//! the Arrow types that every reader knows.
 
 mod csv_writer;
 mod errors;
+mod ipc_writer;
 mod json_writer;
 mod sink;
 mod stream;

@@ -2,13 +2,13 @@
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Schema};
-use arrow_ipc::writer::{FileWriter, StreamWriter};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::file::properties::WriterProperties;
 
 use super::csv_writer::{CsvLayout, CsvWriter};
 use super::errors::ExportError;
+use super::ipc_writer::IpcWriter;
 use super::json_writer::JsonWriter;
 use super::sink::Sink;
 use super::target::ExportTarget;
@@ -21,8 +21,7 @@ pub(super) enum FormatWriter {
     Parquet(Box<ArrowWriter<Sink>>),
     Csv(CsvWriter<Sink>),
     Json(JsonWriter<Sink>),
-    ArrowFile(Box<FileWriter<Sink>>),
-    ArrowStream(Box<StreamWriter<Sink>>),
+    Arrow(IpcWriter),
     Finished(FileFormat),
 }
 
@@ -60,7 +59,7 @@ impl FormatWriter {
             FormatWriter::Parquet(_) => FileFormat::Parquet,
             FormatWriter::Csv(_) => FileFormat::Csv,
             FormatWriter::Json(_) => FileFormat::Json,
-            FormatWriter::ArrowFile(_) | FormatWriter::ArrowStream(_) => FileFormat::Arrow,
+            FormatWriter::Arrow(_) => FileFormat::Arrow,
             FormatWriter::Finished(format) => *format,
         }
     }
@@ -76,8 +75,7 @@ impl FormatWriter {
             }
             FormatWriter::Csv(writer) => writer.write(batch),
             FormatWriter::Json(writer) => writer.write(batch),
-            FormatWriter::ArrowFile(writer) => writer.write(batch).map_err(text),
-            FormatWriter::ArrowStream(writer) => writer.write(batch).map_err(text),
+            FormatWriter::Arrow(writer) => writer.write(batch),
             FormatWriter::Finished(_) => Err("it is already finished".to_owned()),
         }
     }
@@ -89,14 +87,7 @@ impl FormatWriter {
             FormatWriter::Parquet(writer) => writer.into_inner().map_err(text)?,
             FormatWriter::Csv(writer) => writer.into_inner()?,
             FormatWriter::Json(writer) => writer.into_inner(),
-            FormatWriter::ArrowFile(mut writer) => {
-                writer.finish().map_err(text)?;
-                writer.into_inner().map_err(text)?
-            }
-            FormatWriter::ArrowStream(mut writer) => {
-                writer.finish().map_err(text)?;
-                writer.into_inner().map_err(text)?
-            }
+            FormatWriter::Arrow(writer) => writer.into_inner().map_err(text)?,
             FormatWriter::Finished(_) => return Err("it is already finished".to_owned()),
         };
         sink.finish().map_err(text)
@@ -126,12 +117,9 @@ impl Checked {
                 FormatWriter::Csv(CsvWriter::new(sink, schema, delimiter, csv.header)?)
             }
             (FileFormat::Json, _) => FormatWriter::Json(JsonWriter::new(sink)),
-            (FileFormat::Arrow, false) => {
-                FormatWriter::ArrowFile(Box::new(FileWriter::try_new(sink, schema).map_err(text)?))
+            (FileFormat::Arrow, _) => {
+                FormatWriter::Arrow(IpcWriter::new(sink, schema, is_stream).map_err(text)?)
             }
-            (FileFormat::Arrow, true) => FormatWriter::ArrowStream(Box::new(
-                StreamWriter::try_new(sink, schema).map_err(text)?,
-            )),
         })
     }
 }

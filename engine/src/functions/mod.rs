@@ -2,6 +2,7 @@
 //! processors know many. And casts that Arrow does wrongly.
 
 mod arithmetic;
+mod current_user;
 mod date_text;
 mod delegate;
 mod extreme;
@@ -18,6 +19,7 @@ mod sum_state;
 use arrow::datatypes::FieldRef;
 use datafusion::logical_expr::ScalarUDF;
 
+pub(crate) use current_user::current_user;
 pub(crate) use delegate::described_by_inner;
 pub(crate) use fixed_list::{FixedLists, deeper_scalar, flat_scalar, lists_as};
 pub(crate) use float::with_one_nan;

@@ -12,7 +12,7 @@ const HINT: &str = "cast to a wider type first, such as DECIMAL(38,0)";
 /// `what` is out of the range of `data_type`.
 pub fn out_of_range(what: &str, data_type: &DataType) -> DataFusionError {
     let message = format!("{what} is out of range for {}", sql_type_name(data_type));
-    EngineError::Execution { message, hint: Some(HINT.to_string()) }.into_datafusion()
+    EngineError::data(message, Some(HINT.to_string())).into_datafusion()
 }
 
 /// The error of a kernel; Arrow says `Overflow happened on: 1 + 2`.

@@ -5,6 +5,7 @@
 
 mod nested;
 mod plain;
+mod valid;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use super::errors::shown;
 use crate::functions::cast_nearest;
 pub(crate) use nested::find_field;
 pub(crate) use plain::{is_list, plain_schema, settled_type};
+pub(crate) use valid::{check_type, valid};
 
 /// A value that is not of the wanted type.
 #[derive(Debug)]
@@ -71,9 +73,10 @@ fn is_sensible(from: &DataType, to: &DataType) -> bool {
     is_number(from) == is_number(to)
 }
 
+/// Values that are not of the array's own type are refused as well.
 pub(crate) fn conform(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
     match (array.data_type(), to) {
-        (from, _) if from == to => Ok(array.clone()),
+        (from, _) if from == to => valid(array),
         (DataType::Null, _) => Ok(new_null_array(to, array.len())),
         (DataType::Dictionary(_, value), _) => conform(&cast(array, value).map_err(whole)?, to),
         (DataType::RunEndEncoded(_, values), _) => {
@@ -84,7 +87,7 @@ pub(crate) fn conform(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfi
             nested::conform_map(array, field, *is_sorted)
         }
         (from, _) if is_list(from) && is_list(to) => nested::conform_list(array, to),
-        _ => conform_leaf(array, to),
+        _ => conform_leaf(&valid(array)?, to),
     }
 }
 

@@ -52,6 +52,8 @@ pub enum ImportError {
     },
     #[error("{file} does not fit the table: {}", describe_mismatch(missing, extra))]
     SchemaMismatch { file: String, missing: Vec<String>, extra: Vec<String> },
+    #[error("{file} has the column {column:?} more than once: names are compared without regard to case, so rename all but one, or leave them out")]
+    ColumnTwice { file: String, column: String },
     #[error(
         "{file} has {found} columns without names, the table has {expected}: they are matched by position, so the numbers must be equal"
     )]
@@ -98,6 +100,7 @@ impl fmt::Display for BadRow {
     }
 }
 
+pub(crate) const IS_NULL: &str = "it is NULL, which the column does not allow";
 pub(crate) const HINT_SKIP: &str = "mend the row, or leave out such rows with --on-error skip";
 pub(crate) const HINT_TYPE: &str =
     "give the column another type, or leave out such rows with --on-error skip";

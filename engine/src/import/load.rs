@@ -131,8 +131,8 @@ fn loading<S: RowSource>(running: &Running, options: &LoadOptions, mut source: S
         _ => permit.schema(Privilege::Create, &namespace),
     })?;
     match (&existing, options.mode) {
-        (Some(_), LoadMode::Create) => Err(StoreError::AlreadyExists { kind: "table", name: table }.into()),
-        (None, LoadMode::AppendExisting) => Err(StoreError::DoesNotExist { kind: "table", name: table }.into()),
+        (Some(_), LoadMode::Create) => Err(StoreError::is_taken("table", &namespace, &table).into()),
+        (None, LoadMode::AppendExisting) => Err(StoreError::no_table(&namespace, &table).into()),
         (Some(existing), LoadMode::Append | LoadMode::AppendExisting) => {
             if !options.order_by.is_empty() {
                 let hint = "the order of a table is set when it is made";

@@ -6,7 +6,8 @@
 //! 2. `detect` looks into each file and says what it is, content before name ([`source`]);
 //! 3. `csv`, `json`, `parquet` and `arrow_ipc` each infer a schema and later yield batches;
 //! 4. `merge` makes one schema of all of them, `target` fits it to a declared one;
-//! 5. `conform` brings every batch to exactly that schema: no dictionaries, strings as `Utf8View`;
+//! 5. `conform` brings every batch to exactly that schema: no dictionaries, strings as `Utf8View`, and no value that is
+//!    not of its type;
 //! 6. [`FileScan`] is the door to all of it, and `load` puts its rows into a table; so it does with batches that a
 //!    program sends (`sent`).
 //!
@@ -40,6 +41,8 @@ mod type_names;
 mod window;
 mod zip_members;
 
+pub(crate) use conform::{check_type, valid};
+pub(crate) use errors::IS_NULL;
 pub use errors::{BadRow, ImportError, Place};
 pub use guard::guarded;
 pub(crate) use load::load;

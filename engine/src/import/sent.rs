@@ -16,15 +16,16 @@ use pmem_store::{DEFAULT_NAMESPACE, StoreError};
 use tracing::Instrument;
 
 use super::conform::{find_field, plain_schema, settled_type};
-use super::errors::ImportError;
+use super::errors::{IS_NULL, ImportError};
 use super::load::{LoadMode, LoadOptions, load_sent};
 use super::rows::RowSource;
 use super::target::{Mapping, Unfit, assemble, check_types, map_by_name};
+use crate::catalog::not_writable_view;
 use crate::error::EngineError;
 use crate::output::StatementKind;
 use crate::queries::Query;
-use crate::session::Session;
-use crate::sql::quoted;
+use crate::session::{Running, Session};
+use crate::sql::full_name;
 
 /// The table that takes the rows, and what is done where it is there or is not.
 #[derive(Debug, Clone)]
@@ -62,7 +63,9 @@ impl Session {
         schema: SchemaRef,
         batches: impl Stream<Item = Result<RecordBatch, EngineError>> + Send + 'static,
     ) -> Result<u64, EngineError> {
-        let entry = self.enter(&format!("INGEST INTO {}", quoted(&target.table)));
+        // There may be a table of that name in another schema.
+        let name = full_name(target.schema.as_deref().unwrap_or(DEFAULT_NAMESPACE), &target.table);
+        let entry = self.enter(&format!("INGEST INTO {name}"));
         let done = self.ingest_in(entry.query(), target, schema, batches).instrument(entry.query().span.clone()).await;
         let rows = done.as_ref().copied().unwrap_or(0);
         entry.close(StatementKind::Write, rows, done)
@@ -83,6 +86,7 @@ impl Session {
             if target.schema.is_none() {
                 running.catalog.check_stored(&TableReference::bare(target.table.as_str()), "sending rows to")?;
             }
+            check_no_view(&running, &target)?;
             let options = options(target, |namespace, table| Ok(running.catalog.snapshot().table(namespace, table)?.is_some()))?;
             Box::pin(load_sent(&running, options, rows)).await
         };
@@ -95,6 +99,18 @@ impl Session {
     }
 }
 
+/// Rows are added to tables; what makes or replaces one says itself that the name is taken.
+fn check_no_view(running: &Running, target: &IngestTarget) -> Result<(), EngineError> {
+    if target.if_exists != IfExists::Append {
+        return Ok(());
+    }
+    let namespace = target.schema.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+    match running.catalog.snapshot().view(namespace, &target.table)? {
+        Some(view) => Err(not_writable_view(&view)),
+        None => Ok(()),
+    }
+}
+
 fn options(
     target: IngestTarget,
     exists: impl FnOnce(&str, &str) -> Result<bool, EngineError>,
@@ -104,9 +120,9 @@ fn options(
     let mode = match (exists, target.if_missing, target.if_exists) {
         (true, _, IfExists::Append) => LoadMode::AppendExisting,
         (true, _, IfExists::Replace) => LoadMode::Replace,
-        (true, _, IfExists::Fail) => return Err(StoreError::AlreadyExists { kind: "table", name: target.table }.into()),
+        (true, _, IfExists::Fail) => return Err(StoreError::is_taken("table", &namespace, &target.table).into()),
         (false, IfMissing::Create, _) => LoadMode::Create,
-        (false, IfMissing::Fail, _) => return Err(StoreError::DoesNotExist { kind: "table", name: target.table }.into()),
+        (false, IfMissing::Fail, _) => return Err(StoreError::no_table(&namespace, &target.table).into()),
     };
     Ok(LoadOptions { namespace, table: target.table, order_by: Vec::new(), mode })
 }
@@ -201,7 +217,11 @@ fn same_types(one: &Schema, other: &Schema) -> bool {
 }
 
 fn misfit(unfit: &Unfit, rows_before: usize) -> EngineError {
-    refused(format!("row {} of {ROWS}, column \"{}\": {}", rows_before + unfit.row + 1, unfit.column, unfit.problem))
+    let message = format!("row {} of {ROWS}, column \"{}\": {}", rows_before + unfit.row + 1, unfit.column, unfit.problem);
+    match unfit.problem == IS_NULL {
+        true => EngineError::Constraint { constraint: "NOT NULL".to_string(), message },
+        false => EngineError::data(message, None),
+    }
 }
 
 fn refused(message: String) -> EngineError {

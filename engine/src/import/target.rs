@@ -3,8 +3,8 @@
 use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Field, Fields, Schema, SchemaRef};
 
-use super::conform::{can_conform, conform, find_field, nulls};
-use super::errors::ImportError;
+use super::conform::{can_conform, check_type, conform, find_field, nulls};
+use super::errors::{IS_NULL, ImportError};
 use super::type_names::sql_type_name;
 use crate::kernels::arrays::shape_of;
 use crate::sql::column_type_name;
@@ -32,6 +32,10 @@ pub(crate) fn map_by_name(
         .filter(|(field, place)| place.is_none() && !field.is_nullable())
         .map(|(field, _)| field.name().clone())
         .collect();
+    // A column that the table has is left over where another one of its name was taken.
+    if let Some(column) = extra.iter().find(|name| find_field(fields, name).is_some()) {
+        return Err(ImportError::ColumnTwice { file: file.to_owned(), column: column.clone() });
+    }
     if !extra.is_empty() || !missing.is_empty() {
         return Err(ImportError::SchemaMismatch { file: file.to_owned(), missing, extra });
     }
@@ -52,7 +56,7 @@ pub(crate) fn map_by_position(
     Ok((0..columns).map(Some).collect())
 }
 
-/// For typed formats: whether their types can become the declared ones.
+/// For typed formats: whether their types are any, and can become the declared ones.
 pub(crate) fn check_types(
     file: &str,
     from: &Fields,
@@ -61,6 +65,10 @@ pub(crate) fn check_types(
 ) -> Result<(), ImportError> {
     for (field, place) in target.fields().iter().zip(mapping) {
         let Some(source) = place.map(|index| &from[index]) else { continue };
+        check_type(source.data_type()).map_err(|problem| ImportError::Unsupported {
+            file: file.to_owned(),
+            what: format!("column {:?}: {problem}", field.name()),
+        })?;
         let is_other_shape = shape_of(source).zip(shape_of(field)).is_some_and(|(from, to)| from != to);
         if is_other_shape || !can_conform(source.data_type(), field.data_type()) {
             return Err(ImportError::CannotConvert {
@@ -103,7 +111,7 @@ pub(crate) fn assemble(
         };
         if !field.is_nullable() && column.null_count() > 0 {
             let row = (0..column.len()).find(|row| column.is_null(*row)).unwrap_or(0);
-            return Err(unfit(row, "it is NULL, which the column does not allow".to_owned()));
+            return Err(unfit(row, IS_NULL.to_owned()));
         }
         columns.push(column);
     }

@@ -83,7 +83,7 @@ impl Session {
             false => sql::resolve(&TableReference::parse_str(table))?,
         };
         let Some(target) = self.target(name.clone())? else {
-            return Err(StoreError::DoesNotExist { kind: "table", name: name.1 }.into());
+            return Err(StoreError::no_table(&name.0, &name.1).into());
         };
         // Other texts may mean something else than the name that they are.
         if !self.is_in_transaction() && quoted(table) == table {

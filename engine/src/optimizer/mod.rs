@@ -3,6 +3,7 @@
 mod await_join_filters;
 mod choice_shapes;
 mod decimal;
+mod exact_comparisons;
 mod fast_decimals;
 mod filters_by_name;
 mod float_decimals;
@@ -14,15 +15,17 @@ mod window_arguments;
 
 pub use await_join_filters::AwaitJoinFilters;
 pub use choice_shapes::{with_choice_shapes, with_shapes};
+pub use exact_comparisons::{exact_filter, with_exact_comparisons};
 pub use fast_decimals::FastDecimals;
 pub use filters_by_name::physical_optimizer_rules;
 pub use float_decimals::{fields_of, with_field};
-pub use null_safe_keys::{optimizer_rules, with_null_safe_keys};
+pub use null_safe_keys::with_null_safe_keys;
 pub use skip_rows::SkipRows;
 
 use std::sync::Arc;
 
-use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::optimizer::Optimizer;
+use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 
 /// DataFusion's analyzer rules, and ours.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
@@ -32,4 +35,10 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(choice_shapes::ChoiceShapes));
     rules.push(Arc::new(union_shapes::UnionShapes));
     rules
+}
+
+/// DataFusion's optimizer rules, with ours in the places of some.
+pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let rules = Optimizer::new().rules.into_iter();
+    rules.map(null_safe_keys::in_place_of_keys).map(exact_comparisons::in_place_of_simplifying).collect()
 }

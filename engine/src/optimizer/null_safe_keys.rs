@@ -12,17 +12,13 @@ use datafusion::common::{NullEquality, Result};
 use datafusion::logical_expr::utils::{find_valid_equijoin_key_pair, split_conjunction};
 use datafusion::logical_expr::{BinaryExpr, Expr, Join, LogicalPlan, Operator};
 use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
-use datafusion::optimizer::optimizer::{ApplyOrder, Optimizer, OptimizerContext};
+use datafusion::optimizer::optimizer::{ApplyOrder, OptimizerContext};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// DataFusion's rules, but for the one that makes keys.
-pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+/// Ours, if the rule is DataFusion's that makes keys.
+pub fn in_place_of_keys(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
     let theirs = ExtractEquijoinPredicate::new();
-    let instead = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() == theirs.name() {
-        true => Arc::new(PlainKeys(ExtractEquijoinPredicate::new())),
-        false => rule,
-    };
-    Optimizer::new().rules.into_iter().map(instead).collect()
+    if rule.name() == theirs.name() { Arc::new(PlainKeys(theirs)) } else { rule }
 }
 
 /// Makes keys of `=` alone.

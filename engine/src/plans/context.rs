@@ -10,6 +10,7 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::{LogicalPlan, TableType};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
+use futures::FutureExt;
 use parking_lot::Mutex;
 
 use super::binding::Binding;
@@ -17,6 +18,7 @@ use super::reads::check_reads;
 use crate::access::check_kind;
 use crate::catalog::{self, CATALOG, CatalogHandle, INFORMATION_SCHEMA, StoreCatalog, StoreTable, TEMP};
 use crate::error::EngineError;
+use crate::planning;
 use crate::sql::{self, Parsed, explained, split_name, versioned_name};
 use crate::system::SYSTEM;
 
@@ -100,10 +102,12 @@ impl PlanContext {
             Statement::Statement(inner) if matches!(inner.as_ref(), ast::Statement::Query(_)) => {}
             _ => return Err(no_query()),
         }
-        let failed = |error| explained(sql, &self.state, &self.catalog, error);
-        let plan = catalog::with_whole_tables(sql::plan_statement(&self.state, statement)).await.map_err(failed)?;
-        check_reads(&plan)?;
-        self.state.optimize(&plan).map_err(failed)
+        if !planning::is_long(sql) && !planning::stands_for_many(&statement, &self.catalog.snapshot()) {
+            return optimised(&self.state, &self.catalog, sql, statement).await;
+        }
+        let (state, catalog, text) = (self.state.clone(), Arc::clone(&self.catalog), sql.to_string());
+        let made = catalog::planning(async move { optimised(&state, &catalog, &text, statement).await });
+        self.catalog.aside(made.boxed()).await
     }
 
     /// Whether everything that the binding names was asked for: a name that is not would leave a table whole that is to be read in part.
@@ -210,4 +214,11 @@ fn prefer(found: &mut Vec<Found>, is_so: impl Fn(&Found) -> bool) {
 
 fn no_query() -> EngineError {
     EngineError::unsupported("a plan of a statement that is no query", Some("plans are made of queries: SELECT, WITH, VALUES, TABLE"))
+}
+
+async fn optimised(state: &SessionState, catalog: &StoreCatalog, sql: &str, statement: Statement) -> Result<LogicalPlan, EngineError> {
+    let failed = |error| explained(sql, state, catalog, error);
+    let plan = catalog::with_whole_tables(sql::plan_statement(state, statement)).await.map_err(failed)?;
+    check_reads(&plan)?;
+    state.optimize(&plan).map_err(failed)
 }

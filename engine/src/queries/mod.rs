@@ -29,4 +29,5 @@ pub(crate) use queue::Limits;
 pub(crate) use registry::{Entry, Queries, Shown};
 pub use registry::StatementCounts;
 pub use totals::{Outcome, StatementEnd};
+pub(crate) use text::hides_something;
 pub(crate) use whose::Whose;

@@ -97,6 +97,17 @@ impl Queries {
         Entry { queries: Arc::clone(self), query, is_over: false, audited }
     }
 
+    /// A statement that is looked at before it is run: on no list.
+    pub fn unlisted(&self, session: u64, whose: &Whose, sql: &str) -> Arc<Query> {
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        Arc::new(Query::new(id, session, whose.clone(), sql, None))
+    }
+
+    /// One that was refused when it was looked at has ended as one that was run.
+    pub fn refused(self: &Arc<Queries>, query: Arc<Query>, audited: Option<Audited>, error: &EngineError) {
+        Entry { queries: Arc::clone(self), query, is_over: false, audited }.failed(error);
+    }
+
     pub fn shown(&self) -> Vec<Shown> {
         let running: Vec<Arc<Query>> = self.running.lock().values().cloned().collect();
         let waiting = self.queue.order();

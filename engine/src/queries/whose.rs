@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// Who runs statements. The process itself goes by the name of the user of the machine, and is nobody who can log in,
 /// whatever users of that name there are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Whose {
     name: Arc<str>,
     is_process: bool,
@@ -22,6 +22,10 @@ impl Whose {
     /// To be shown.
     pub fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    pub fn is_process(&self) -> bool {
+        self.is_process
     }
 
     /// Whether it is the user of this name.

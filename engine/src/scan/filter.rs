@@ -20,6 +20,7 @@ use datafusion::scalar::ScalarValue;
 use super::conjunct::{Conjunct, Part};
 use super::pruning::ZonePruner;
 use super::selection::Selection;
+use crate::optimizer::exact_filter;
 use crate::switches::Switches;
 
 /// The filter as of now.
@@ -88,7 +89,7 @@ impl CurrentFilter {
         let filter = snapshot_physical_expr(filter)?;
         let adapter = DefaultPhysicalExprAdapter::new(Arc::clone(declared), Arc::clone(physical));
         // Simplifying moves casts from the narrow column to the literal it is compared with.
-        let filter = PhysicalExprSimplifier::new(physical).simplify(adapter.rewrite(filter)?)?;
+        let filter = PhysicalExprSimplifier::new(physical).simplify(exact_filter(adapter.rewrite(filter)?, physical)?)?;
         let pruner = if switches.zone_pruning { ZonePruner::new(&filter, physical) } else { None };
         let parts: Vec<&Arc<dyn PhysicalExpr>> =
             split_conjunction(&filter).into_iter().filter(|expr| !is_literal(expr, true)).collect();

@@ -2,18 +2,34 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, FixedSizeListArray, RecordBatch};
+use arrow::array::{Array, AsArray, FixedSizeListArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Int32Type};
 use datafusion::common::metadata::{FieldMetadata, ScalarAndMetadata};
 use datafusion::common::{self, ScalarValue};
 
 use crate::error::EngineError;
 use crate::functions::{deeper_scalar, flat_scalar, scalar_nearest};
+use crate::import::{check_type, valid};
 use crate::kernels::arrays::{EXTENSION_METADATA, EXTENSION_NAME, shape_of, tensor_field};
 use crate::sql;
 
 /// Arrow's type of tensors that each have a shape of their own.
 const ANY_SHAPE: &str = "arrow.variable_shape_tensor";
+
+/// The same rows, if all their values are of their types. `first` is the number of the first of them.
+pub(super) fn valid_values(parameters: &RecordBatch, first: usize) -> Result<RecordBatch, EngineError> {
+    let refused = |message: String| EngineError::Sql { message, position: None, hint: None };
+    let columns = parameters.columns().iter().zip(parameters.schema_ref().fields()).enumerate().map(|(index, (column, field))| {
+        let parameter = index + 1;
+        check_type(field.data_type()).map_err(|problem| refused(format!("the values of ${parameter}: {problem}")))?;
+        valid(column).map_err(|misfit| {
+            EngineError::data(format!("row {} of the values, ${parameter}: {}", first + misfit.row, misfit.problem), None)
+        })
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(parameters.num_rows()));
+    RecordBatch::try_new_with_options(parameters.schema(), columns, &options).map_err(|error| EngineError::internal(error.to_string()))
+}
 
 /// One row of parameters.
 pub(super) fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<ScalarAndMetadata>, EngineError> {
@@ -21,9 +37,10 @@ pub(super) fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<Scal
         let message = format!("there is no row {} of the values: they have {}", row + 1, parameters.num_rows());
         return Err(EngineError::Sql { message, position: None, hint: None });
     }
+    let parameters = valid_values(&parameters.slice(row, 1), row + 1)?;
     let columns = parameters.columns().iter().zip(parameters.schema_ref().fields());
     let values = columns.map(|(column, field)| {
-        let value = ScalarValue::try_from_array(column, row)?;
+        let value = ScalarValue::try_from_array(column, 0)?;
         match has_any_shape(field).then(|| of_any_shape(&value)).transpose()?.flatten() {
             Some(tensor) => Ok(tensor),
             None => Ok(ScalarAndMetadata::new(value, of_tensor(field))),

@@ -56,13 +56,23 @@ impl Session {
         }
     }
 
-    /// What a plan takes and gives, without running it.
-    pub async fn describe_plan_of<B, F>(&self, binding: &Binding, build: B) -> Result<Description, EngineError>
+    /// What a plan takes and gives that somebody is about to run: where it is refused, that is audited as if it had been.
+    pub async fn describe_plan_of<B, F>(&self, text: &str, binding: &Binding, build: B) -> Result<Description, EngineError>
     where
         B: FnOnce(Arc<PlanContext>) -> F,
         F: Future<Output = Result<LogicalPlan, EngineError>>,
     {
-        self.with_plans(binding, |context| async move {
+        let query = self.unlisted(text);
+        let described = self.described_plan(binding, build).instrument(query.span.clone()).await;
+        self.looked_at(query, described)
+    }
+
+    pub(super) async fn described_plan<B, F>(&self, binding: &Binding, build: B) -> Result<Description, EngineError>
+    where
+        B: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<LogicalPlan, EngineError>>,
+    {
+        self.in_context(binding, |context| async move {
             guarded(async {
                 let prepared = prepared(read_by(build, &context).await?);
                 let parameters = Arc::new(Schema::new(parameter_fields(&prepared, &Taken::new())?));
@@ -73,8 +83,19 @@ impl Session {
         .await
     }
 
-    /// Something that is done with plans and runs none of them, such as making one for elsewhere.
-    pub async fn with_plans<W, F, T>(&self, binding: &Binding, work: W) -> Result<T, EngineError>
+    /// Something that is done with plans and runs none of them, such as making one for elsewhere of the statement `text`. Where it is
+    /// refused, that is audited as if it had been run.
+    pub async fn with_plans<W, F, T>(&self, text: &str, binding: &Binding, work: W) -> Result<T, EngineError>
+    where
+        W: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<T, EngineError>>,
+    {
+        let query = self.unlisted(text);
+        let done = self.in_context(binding, work).instrument(query.span.clone()).await;
+        self.looked_at(query, done)
+    }
+
+    async fn in_context<W, F, T>(&self, binding: &Binding, work: W) -> Result<T, EngineError>
     where
         W: FnOnce(Arc<PlanContext>) -> F,
         F: Future<Output = Result<T, EngineError>>,

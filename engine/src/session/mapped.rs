@@ -13,7 +13,9 @@ use pmem_store::{StoreError, TableSnapshot};
 use super::Session;
 use crate::access::Privilege;
 use crate::error::EngineError;
+use crate::output::StatementKind;
 use crate::scan::Part;
+use crate::sql::full_name;
 
 /// A part whose rows lie in more pieces than this is quicker read than put together.
 const PIECES_MAX: usize = 10_000;
@@ -59,9 +61,20 @@ pub struct MappedBatch {
     pub rows: Vec<Range<u64>>,
 }
 
+impl MappedTable {
+    fn rows(&self) -> u64 {
+        let length = |rows: &Range<u64>| rows.end - rows.start;
+        let of_part = |part: &MappedPart| match part {
+            MappedPart::File(file) => file.batches.iter().flat_map(|batch| &batch.rows).map(length).sum(),
+            MappedPart::Rows(rows) => length(rows),
+        };
+        self.parts.iter().map(of_part).sum()
+    }
+}
+
 impl Session {
     /// Some columns of a stored table, or all, and some of its rows, or all, as this session sees them now. The session's
-    /// user must be one who may read it.
+    /// user must be one who may read it. The audit has it as `MAP main.t`.
     pub fn mapped_table(
         &self,
         schema: &str,
@@ -69,6 +82,13 @@ impl Session {
         columns: Option<&[String]>,
         rows: Option<Range<u64>>,
     ) -> Result<MappedTable, EngineError> {
+        let entry = self.enter(&format!("MAP {}", full_name(schema, table)));
+        let mapped = self.map(schema, table, columns, rows);
+        let told = mapped.as_ref().map_or(0, MappedTable::rows);
+        entry.close(StatementKind::Query, told, mapped)
+    }
+
+    fn map(&self, schema: &str, table: &str, columns: Option<&[String]>, rows: Option<Range<u64>>) -> Result<MappedTable, EngineError> {
         self.check_not_failed()?;
         self.catalog.refresh()?;
         let snapshot = self.catalog.snapshot();

@@ -1,12 +1,14 @@
 //! What there is, for those who complete names and list tables.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
+use datafusion::catalog::CatalogProvider;
 use datafusion::common::TableReference;
 
 use super::Session;
-use crate::catalog::{TEMP, TableListing, VOLATILE};
+use crate::catalog::{CatalogHandle, TEMP, TableListing, VOLATILE};
 use crate::error::EngineError;
 use crate::sql;
 use crate::system::system_listing;
@@ -38,6 +40,14 @@ impl Session {
         let listed = self.catalog.listed(schema, name);
         self.catalog.rest();
         Ok(listed?)
+    }
+
+    /// Whether the session's user has a table or view of this name, of any schema.
+    pub fn has_table(&self, schema: &str, name: &str) -> Result<bool, EngineError> {
+        self.catalog.refresh()?;
+        let schema = CatalogHandle(Arc::clone(&self.catalog)).schema(schema);
+        self.catalog.rest();
+        Ok(schema.is_some_and(|schema| schema.table_exist(name)))
     }
 
     /// The tables of the schema `system`, which no other list has.

@@ -1,6 +1,6 @@
 //! Whose a session is, and what its statements are listed as.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use datafusion::sql::parser::Statement;
@@ -10,7 +10,7 @@ use crate::audit::Audited;
 use crate::engine::EngineShared;
 use crate::error::EngineError;
 use crate::output::{QueryOutput, StatementKind};
-use crate::queries::{Entry, Whose, killed_by};
+use crate::queries::{Entry, Query, Whose, killed_by};
 use crate::report::QueryReport;
 use crate::switches::Switches;
 
@@ -33,8 +33,30 @@ impl Owner {
 impl Session {
     /// A statement of this session begins; it is listed as `text`.
     pub(crate) fn enter(&self, text: &str) -> Entry {
-        let audited = self.catalog.user().map(|_| Audited::new(&self.engine.audit.0));
-        self.engine.queries.enter(self.owner.number, &self.owner.whose, text, self.statement_timeout(), audited)
+        self.engine.queries.enter(self.owner.number, &self.owner.whose, text, self.statement_timeout(), self.audited())
+    }
+
+    /// The same of a statement that nobody has said: the audit has what users did, and nothing of it.
+    pub(super) fn enter_own(&self, text: &str) -> Entry {
+        self.engine.queries.enter(self.owner.number, &self.owner.whose, text, self.statement_timeout(), None)
+    }
+
+    fn audited(&self) -> Option<Audited> {
+        self.catalog.user().map(|_| Audited::new(&self.engine.audit.0))
+    }
+
+    /// Of a statement that somebody is about to run and that is looked at before.
+    pub(super) fn unlisted(&self, text: &str) -> Arc<Query> {
+        self.engine.queries.unlisted(self.owner.number, &self.owner.whose, text)
+    }
+
+    /// Who is refused when it is looked at does not come back with it: so it ends as one that was run, in the audit, the log and what is
+    /// counted. What is not refused leaves nothing before it is run.
+    pub(super) fn looked_at<T>(&self, query: Arc<Query>, found: Result<T, EngineError>) -> Result<T, EngineError> {
+        if let Err(error) = &found {
+            self.engine.queries.refused(query, self.audited(), error);
+        }
+        found
     }
 
     /// How far the statement is that this session began last, of those that have not ended; None where there is none. Whoever

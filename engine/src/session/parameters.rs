@@ -11,6 +11,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Analyze, Explain, Expr, LogicalPlan, PlanType, Prepare, Statement as PlanStatement, ToStringifiedPlan};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Ident};
+use futures::FutureExt;
 use tracing::Instrument;
 
 use super::fitting::{fitted, values_of, wrong_count};
@@ -54,8 +55,18 @@ impl Description {
 impl Session {
     /// What a statement takes and gives, without running it.
     pub async fn describe(&self, sql: &str) -> Result<Description, EngineError> {
-        let query = Query::unlisted();
-        let running = self.begin(sql, &query)?;
+        self.described_as(sql, &Query::unlisted()).boxed().await
+    }
+
+    /// The same of a statement that a user is about to run: where it is refused, that is audited as if it had been.
+    pub async fn describe_to_run(&self, sql: &str) -> Result<Description, EngineError> {
+        let query = self.unlisted(sql);
+        let described = self.described_as(sql, &query).instrument(query.span.clone()).boxed().await;
+        self.looked_at(query, described)
+    }
+
+    async fn described_as(&self, sql: &str, query: &Arc<Query>) -> Result<Description, EngineError> {
+        let running = self.begin(sql, query)?;
         let described = self.in_time(deep(sql.len(), self.described(&running))).await;
         self.catalog.rest();
         described
@@ -109,7 +120,7 @@ impl Session {
     async fn described(&self, running: &Running) -> Result<Description, EngineError> {
         running.function_parameters.describe();
         let without_rows = Description::without_rows;
-        let statement = match running.parsed()? {
+        let statement = match running.parsed().await? {
             Parsed::CopyFrom(_) | Parsed::CopyTo(_) => return Ok(without_rows(StatementKind::Write)),
             Parsed::CreateTable(create, _) if create.query.is_some() => return Ok(without_rows(StatementKind::Write)),
             Parsed::CreateTable(..) | Parsed::AlterTable(..) => return Ok(without_rows(StatementKind::Ddl)),
@@ -172,7 +183,7 @@ impl Session {
 
     async fn run_with(&self, running: &Running, values: Vec<ScalarAndMetadata>) -> Result<QueryOutput, EngineError> {
         self.check_not_failed()?;
-        let statement = match running.parsed()? {
+        let statement = match running.parsed().await? {
             Parsed::Statement(statement) if takes_parameters(&statement) => *statement,
             _ => {
                 let hint = Some("queries, statements that change rows, and EXPLAIN of these take them; write the values into others");

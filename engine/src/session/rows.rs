@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{self, SetExpr, TableObject};
 use tracing::Instrument;
 
 use super::Session;
-use super::fitting::{any_length, check_shape, has_any_shape, wrong_count};
+use super::fitting::{any_length, check_shape, has_any_shape, valid_values, wrong_count};
 use super::function_parameters::Taken;
 use super::parameters::{parameter_fields, takes_parameters};
 use crate::constraints::identifier;
@@ -41,6 +41,7 @@ impl Session {
     }
 
     async fn run_rows(&self, query: &Arc<Query>, sql: &str, parameters: &RecordBatch) -> Result<u64, EngineError> {
+        let parameters = &valid_values(parameters, 1).inspect_err(|_| self.transaction.fail())?;
         let running = self.begin(sql, query)?;
         let rows = query.gate.until_stopped(deep(sql.len(), self.plain_insert(&running, parameters))).await;
         self.catalog.rest();
@@ -91,7 +92,7 @@ impl Session {
     /// statements that change rows, and an error for all others.
     async fn plain_insert(&self, running: &super::Running, parameters: &RecordBatch) -> Result<Option<Rows>, EngineError> {
         self.check_not_failed()?;
-        let statement = match running.parsed()? {
+        let statement = match running.parsed().await? {
             Parsed::Statement(statement) if takes_parameters(&statement) && !is_plain_query(&statement) => statement,
             _ => {
                 let hint = Some("run it with one row at a time");

@@ -14,6 +14,7 @@ use crate::engine::EngineShared;
 use crate::functions;
 use crate::kernels;
 use crate::optimizer::{self, AwaitJoinFilters, FastDecimals, SkipRows};
+use crate::planning::{AnalyzerRules, OptimizerRules, PhysicalRules, asking_analyzer, asking_optimizer, asking_physical};
 use crate::sql;
 
 /// A session's own, without a catalog. They share DataFusion's `session_id`, which nothing reads: the engine numbers sessions itself.
@@ -31,27 +32,39 @@ fn made(engine: &EngineShared) -> SessionState {
         .with_default_features()
         .with_query_planner(Arc::new(StatementPlanner))
         .with_type_planner(Arc::new(sql::SqlTypes))
-        .with_analyzer_rules(optimizer::analyzer_rules())
-        .with_optimizer_rules(optimizer::optimizer_rules())
-        .with_optimizer_rule(Arc::new(functions::NearestFloatsOfSubqueries))
-        .with_physical_optimizer_rules(optimizer::physical_optimizer_rules())
-        .with_physical_optimizer_rule(Arc::new(FastDecimals))
-        .with_physical_optimizer_rule(Arc::new(AwaitJoinFilters))
-        .with_physical_optimizer_rule(Arc::new(SkipRows))
-        .with_physical_optimizer_rule(Arc::new(kernels::matrix::UnshuffledBlocks))
-        .with_physical_optimizer_rule(Arc::new(kernels::nearest::NearestRows))
-        .with_physical_optimizer_rule(Arc::new(kernels::aggregate::ConstantArguments))
-        .with_physical_optimizer_rule(Arc::new(functions::NearestFloatsOfFiles))
-        .with_analyzer_rule(Arc::new(functions::CheckedArithmetic))
-        // After the rule that changes functions.
-        .with_analyzer_rule(Arc::new(cancel::WatchedWindows));
-    let state = match &engine.remote_tables {
-        // After all others: what goes to another node is optimised for it.
-        Some(remote) => state.with_optimizer_rule(remote.optimizer_rule()),
-        None => state,
-    };
+        .with_analyzer_rules(asking_analyzer(analyzer_rules()))
+        .with_optimizer_rules(asking_optimizer(optimizer_rules(engine)))
+        .with_physical_optimizer_rules(asking_physical(physical_optimizer_rules()));
     let context = SessionContext::new_with_state(state.build());
     context.register_udaf(functions::checked_sum());
     kernels::register(&context);
     context.state()
+}
+
+fn analyzer_rules() -> AnalyzerRules {
+    let mut rules = optimizer::analyzer_rules();
+    rules.push(Arc::new(functions::CheckedArithmetic));
+    // After the rule that changes functions.
+    rules.push(Arc::new(cancel::WatchedWindows));
+    rules
+}
+
+fn optimizer_rules(engine: &EngineShared) -> OptimizerRules {
+    let mut rules = optimizer::optimizer_rules();
+    rules.push(Arc::new(functions::NearestFloatsOfSubqueries));
+    // After all others: what goes to another node is optimised for it.
+    rules.extend(engine.remote_tables.iter().map(|remote| remote.optimizer_rule()));
+    rules
+}
+
+fn physical_optimizer_rules() -> PhysicalRules {
+    let mut rules = optimizer::physical_optimizer_rules();
+    rules.push(Arc::new(FastDecimals));
+    rules.push(Arc::new(AwaitJoinFilters));
+    rules.push(Arc::new(SkipRows));
+    rules.push(Arc::new(kernels::matrix::UnshuffledBlocks));
+    rules.push(Arc::new(kernels::nearest::NearestRows));
+    rules.push(Arc::new(kernels::aggregate::ConstantArguments));
+    rules.push(Arc::new(functions::NearestFloatsOfFiles));
+    rules
 }

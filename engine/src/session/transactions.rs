@@ -10,7 +10,6 @@ use super::{Running, Session};
 use crate::access::SessionAccess;
 use crate::error::EngineError;
 use crate::output::{QueryOutput, StatementKind};
-use crate::write::state_error;
 
 impl Session {
     /// Runs the statement if it is about transactions, or about other statements.
@@ -104,16 +103,17 @@ impl Session {
     }
 
     pub(crate) fn check_not_failed(&self) -> Result<(), EngineError> {
-        if self.transaction.has_failed() {
-            let message = "a statement of this transaction failed, so nothing more can be done in it";
-            return Err(state_error(message, "end it with ROLLBACK"));
-        }
-        Ok(())
+        self.transaction.check_not_failed()
     }
 
     /// Whether BEGIN was run and neither COMMIT nor ROLLBACK yet.
     pub fn is_in_transaction(&self) -> bool {
         self.transaction.is_open()
+    }
+
+    /// Whether the open transaction can go back to this savepoint.
+    pub fn has_savepoint(&self, name: &str) -> bool {
+        self.transaction.has_savepoint(name)
     }
 
     /// Whether a statement of the open transaction failed, so that it can only be rolled back.

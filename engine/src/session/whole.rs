@@ -35,7 +35,7 @@ impl Session {
     pub async fn describe_whole(&self, schema: &str, table: &str, version: Option<u64>) -> Result<Description, EngineError> {
         let names = [schema.to_string(), table.to_string()];
         let binding = Binding { version, ..Binding::default() };
-        self.describe_plan_of(&binding, move |context| async move { whole(&context, &names).await }).await
+        self.described_plan(&binding, move |context| async move { whole(&context, &names).await }).await
     }
 }
 

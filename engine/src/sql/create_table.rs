@@ -86,13 +86,12 @@ async fn create_from(running: &Running, command: CreateMemoryTable, key: Vec<Key
     }
     if exists && !(command.or_replace && table_exists) {
         let kind = if table_exists { "table" } else { "view" };
-        return Err(StoreError::AlreadyExists { kind, name: table }.into());
+        return Err(StoreError::is_taken(kind, &namespace, &table).into());
     }
     let has_query = said.has_query;
     // As planned, a UNION has the types of its first query and a CASE that of its first branch. What is wrong with
     // the query is said where it is run.
-    let options = running.state.config().options();
-    let analyzed = running.state.analyzer().execute_and_check(command.input.as_ref().clone(), options, |_, _| {});
+    let analyzed = running.analyzed(&command.input).await;
     let input = analyzed.unwrap_or_else(|_| Arc::unwrap_or_clone(command.input));
     let draft = drafted(running, &table, input.schema().as_arrow(), said)?;
     let schema = draft.schema();

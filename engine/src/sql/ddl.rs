@@ -2,7 +2,7 @@
 
 use datafusion::common::{SchemaReference, TableReference};
 use datafusion::logical_expr::{CreateView, DdlStatement};
-use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord};
+use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord, said_name};
 
 use crate::access::Privilege;
 use crate::catalog::{CATALOG, EXTERNAL, TEMP, VIEW};
@@ -130,7 +130,7 @@ fn drop_named(running: &Running, name: &TableReference, if_exists: bool, wanted:
             let listing = running.catalog.listing()?;
             let near = nearest(&name, listing.iter().map(|listed| listed.name.as_str()));
             let hint = near.map(|near| format!("did you mean \"{near}\"?"));
-            Err(EngineError::Sql { message: format!("{wanted} \"{name}\" does not exist"), position: None, hint })
+            Err(EngineError::Sql { message: format!("{wanted} \"{}\" does not exist", said_name(&namespace, &name)), position: None, hint })
         }
         _ => {
             let (is, use_instead) = if is_table || is_external { ("table", "DROP TABLE") } else { ("view", "DROP VIEW") };

@@ -61,6 +61,14 @@ fn ordered(column: &ColumnOrder) -> String {
     format!("{}{direction}{nulls}", quoted(&column.column))
 }
 
+/// With its schema, whichever that is. `main` is a keyword, and nowhere a name in quotes.
+pub fn full_name(namespace: &str, name: &str) -> String {
+    match namespace {
+        DEFAULT_NAMESPACE => format!("{DEFAULT_NAMESPACE}.{}", quoted(name)),
+        namespace => format!("{}.{}", quoted(namespace), quoted(name)),
+    }
+}
+
 pub fn qualified(namespace: &str, name: &str) -> String {
     match namespace {
         DEFAULT_NAMESPACE => quoted(name),

@@ -39,6 +39,10 @@ pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error:
             EngineError::Sql { message, position: None, hint } => EngineError::Execution { message, hint },
             placed => placed,
         },
+        EngineError::Data { message, position, hint } => match placed(sql, message, position, hint) {
+            EngineError::Sql { message, position, hint } => EngineError::Data { message, position: place.or(position), hint },
+            placed => placed,
+        },
         other => other,
     };
     // The place the parser knows is better than the first word of that name.
@@ -80,7 +84,7 @@ fn place_of_value(sql: &str, message: &str) -> Option<usize> {
 
 /// An error of running. One about an argument that is no value of a row is at that argument, if the statement has it once.
 pub fn run_error(sql: &str, error: EngineError) -> EngineError {
-    let EngineError::Execution { message, hint } = error else { return error };
+    let EngineError::Data { message, position: None, hint } = error else { return error };
     let is_of_time = || ["' is no unit of date_trunc", "' is no part of a time"].iter().any(|words| message.contains(words));
     let functions: &[&str] = match message.starts_with("the regular expression '") {
         true => &["regexp_"],
@@ -89,10 +93,10 @@ pub fn run_error(sql: &str, error: EngineError) -> EngineError {
     };
     let place = || place_of_argument(sql, message.split('\'').nth(1)?, functions);
     match (!functions.is_empty()).then(place).flatten() {
-        Some(position) => EngineError::Sql { message, position: Some(position), hint },
+        Some(position) => EngineError::Data { message, position: Some(position), hint },
         None => {
             let hint = hint.or_else(|| message.starts_with("Cannot cast string '").then(|| "TRY_CAST gives NULL for a text that is none".to_string()));
-            EngineError::Execution { message, hint }
+            EngineError::data(message, hint)
         }
     }
 }

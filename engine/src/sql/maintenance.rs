@@ -146,7 +146,7 @@ async fn optimized(running: &Running, table: &TableReference, full: bool) -> Res
             let hint = "only what is stored can lie better: optimize the tables it reads";
             return Err(EngineError::unsupported(format!("OPTIMIZE TABLE of the {kind} \"{name}\""), Some(hint)));
         }
-        return Err(StoreError::DoesNotExist { kind: "table", name }.into());
+        return Err(StoreError::no_table(&namespace, &name).into());
     };
     drop(snapshot);
     running.catalog.check(|permit| permit.table(Privilege::Ownership, table.record()))?;

@@ -28,6 +28,9 @@ use crate::error_text::clean;
 /// Statements longer than this are refused before they are parsed.
 const SQL_BYTES_MAX: usize = 64 << 20;
 
+/// A longer one that is no SQL is not parsed again to find out whether it is nested too deeply.
+const SQL_BYTES_PARSED_AGAIN: usize = 1 << 20;
+
 /// A statement, those apart that DataFusion's parser does not know.
 pub enum Parsed {
     CopyFrom(Box<ast::Statement>),
@@ -76,7 +79,10 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     let key = take_order_clause(sql, &mut tokens)?;
     let altered_key = take_alter_key(sql, &mut tokens)?;
     let names = take_column_list(&mut tokens);
-    let mut statement = one_statement(dialect.as_ref(), limit, tokens).map_err(|error| parse_error(sql, error))?;
+    let mut statement = one_statement(dialect.as_ref(), limit, tokens).map_err(|error| match is_too_deep(sql, dialect.as_ref(), limit) {
+        true => too_deep(),
+        false => parse_error(sql, error),
+    })?;
     if let Statement::Statement(inner) = statement {
         statement = Statement::Statement(Box::new(placed(*inner)?));
     }
@@ -118,6 +124,25 @@ fn one_statement(dialect: &dyn Dialect, limit: usize, tokens: Vec<TokenWithSpan>
     }
 }
 
+/// Whether the parser would get further if it went deeper. Of some expressions, such as CASE, it loses on the way out that this was what
+/// stopped it, takes CASE for a name, and says that about what follows.
+fn is_too_deep(sql: &str, dialect: &dyn Dialect, limit: usize) -> bool {
+    if sql.len() > SQL_BYTES_PARSED_AGAIN {
+        return false;
+    }
+    let wrong = |limit| {
+        let tokens = tokenize(sql, dialect).ok()?;
+        one_statement(dialect, limit, tokens).err().map(|error| error.to_string())
+    };
+    let at_limit = wrong(limit);
+    at_limit.is_some() && at_limit != wrong(2 * limit)
+}
+
+fn too_deep() -> EngineError {
+    let message = "the statement is nested too deeply".to_string();
+    EngineError::Sql { message, position: None, hint: Some("use fewer levels of parentheses, of CASE or of subqueries".into()) }
+}
+
 pub fn parse_error(sql: &str, error: DataFusionError) -> EngineError {
     let position = locate(sql, &error);
     let message = match error.find_root() {
@@ -125,10 +150,7 @@ pub fn parse_error(sql: &str, error: DataFusionError) -> EngineError {
         DataFusionError::Plan(message) => return refused(message.clone()),
         DataFusionError::SQL(error, _) => match error.as_ref() {
             ParserError::TokenizerError(message) | ParserError::ParserError(message) => message.clone(),
-            ParserError::RecursionLimitExceeded => {
-                let message = "the statement is nested too deeply".to_string();
-                return EngineError::Sql { message, position: None, hint: Some("use fewer levels of parentheses".into()) };
-            }
+            ParserError::RecursionLimitExceeded => return too_deep(),
         },
         other => clean(&other.strip_backtrace()),
     };
@@ -136,6 +158,11 @@ pub fn parse_error(sql: &str, error: DataFusionError) -> EngineError {
     // The parser's words for a statement that stops too early.
     let message = message.replace("found: EOF", "found the end of the statement");
     let message = lower_first(&message);
+    if let Some(found) = message.strip_prefix("expected: literal int, found: ") {
+        let is_kill = sql.trim_start().get(..4).is_some_and(|word| word.eq_ignore_ascii_case("KILL"));
+        let hint = is_kill.then(|| "KILL takes the query_id of system.queries".to_string());
+        return EngineError::Sql { message: format!("syntax error: a whole number is expected, and not {found}"), position, hint };
+    }
     let hint = syntax_hint(sql, &message, position);
     EngineError::Sql { message: format!("syntax error: {message}"), position, hint }
 }

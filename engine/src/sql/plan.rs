@@ -1,6 +1,7 @@
 //! A statement becomes a plan: its clauses are said so that DataFusion answers them right, and what
 //! comes out is called as people wrote it.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -158,12 +159,22 @@ fn renamed(plan: &Arc<LogicalPlan>, names: &[Option<String>]) -> Result<Arc<Logi
     if !fields().any(|((_, field), name)| name.as_ref().is_some_and(|name| name != field.name())) {
         return Ok(Arc::clone(plan));
     }
-    let columns = fields().map(|(field, name)| match name {
-        Some(name) => Expr::Column(Column::from(field)).alias(name),
-        None => Expr::Column(Column::from(field)),
-    });
-    let columns = columns.collect();
+    // In its place, where it is one: of two that stand on each other, each column of one is looked up among all of the other.
+    if let LogicalPlan::Projection(Projection { expr, input, .. }) = plan.as_ref()
+        && expr.len() == plan.schema().fields().len()
+    {
+        let columns = expr.iter().zip(names.iter().chain(std::iter::repeat(&None))).map(|(expr, name)| named(expr.clone(), name));
+        return Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(columns.collect(), Arc::clone(input))?)));
+    }
+    let columns = fields().map(|(field, name)| named(Expr::Column(Column::from(field)), name)).collect();
     Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(columns, Arc::clone(plan))?)))
+}
+
+fn named(expr: Expr, name: &Option<String>) -> Expr {
+    match name {
+        Some(name) => expr.alias(name),
+        None => expr,
+    }
 }
 
 /// The query of a CREATE TABLE that names its first columns.
@@ -174,8 +185,8 @@ pub fn with_column_list(plan: Arc<LogicalPlan>, names: &[String]) -> Result<Arc<
         return refused(format!("CREATE TABLE names {} columns, and its query has {columns}", names.len()));
     }
     let rest = plan.schema().fields()[names.len()..].iter().map(|field| field.name());
-    let all: Vec<&String> = names.iter().chain(rest).collect();
-    if let Some((_, name)) = all.iter().enumerate().find(|(index, name)| all[..*index].contains(name)) {
+    let mut all = HashSet::new();
+    if let Some(name) = names.iter().chain(rest).find(|name| !all.insert(name.as_str())) {
         return refused(format!("column \"{name}\" is there twice"));
     }
     let names: Vec<Option<String>> = names.iter().cloned().map(Some).collect();

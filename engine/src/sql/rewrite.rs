@@ -10,6 +10,7 @@ use super::named_arguments::pack_named_arguments;
 use super::quantified::{name_quantified, name_quantified_item};
 use super::set_copies::count_copies;
 use super::similar::replace_similar;
+use super::widths::check_width;
 use crate::error::EngineError;
 
 /// Changes the statement in place.
@@ -36,8 +37,9 @@ impl VisitorMut for Rewriting {
     type Break = EngineError;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<EngineError> {
+        let checked = check_width(select);
         select.projection.iter_mut().for_each(name_quantified_item);
-        ControlFlow::Continue(())
+        flow(checked)
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {

@@ -10,23 +10,28 @@ use super::versions::RETENTION;
 use crate::switches::{self, Pushdown, Switches};
 
 /// Ours, and what they are called in DataFusion.
-const NAMES: [(&str, &str); 6] = [
+const NAMES: [(&str, &str); 7] = [
     ("threads", "datafusion.execution.target_partitions"),
     ("batch_size", "datafusion.execution.batch_size"),
     ("timezone", TIME_ZONE),
     ("explain_format", "datafusion.explain.format"),
     ("pushdown", switches::PUSHDOWN),
     ("precopy", switches::PRECOPY),
+    // As PostgreSQL calls it; a number is one of milliseconds there as well.
+    ("statement_timeout", switches::STATEMENT_TIMEOUT),
 ];
 
 const TIME_ZONE: &str = "datafusion.execution.time_zone";
 
 /// The names of ours.
-pub const SETTING_NAMES: [&str; 6] = [NAMES[0].0, NAMES[1].0, NAMES[2].0, NAMES[3].0, NAMES[4].0, NAMES[5].0];
+pub const SETTING_NAMES: [&str; 7] = [NAMES[0].0, NAMES[1].0, NAMES[2].0, NAMES[3].0, NAMES[4].0, NAMES[5].0, NAMES[6].0];
 
-/// DataFusion's name for a setting.
+/// DataFusion's name for a setting. Those of ours are found without `quiver.`, too.
 pub fn shown_name(asked: &str) -> &str {
-    NAMES.iter().find(|(ours, _)| *ours == asked).map_or(asked, |(_, name)| name)
+    let asked = if asked == "quiver.statement_timeout" { "statement_timeout" } else { asked };
+    let ours = NAMES.iter().find(|(ours, _)| *ours == asked).map(|(_, name)| *name);
+    let switch = || switches::NAMES.into_iter().find(|name| name.strip_prefix("quiver.") == Some(asked));
+    ours.or_else(switch).unwrap_or(asked)
 }
 
 /// The setting with DataFusion's name, or an error with the nearest name there is.
@@ -100,8 +105,13 @@ fn known_name(asked: &str, known: &ConfigOptions) -> Result<String, EngineError>
 }
 
 pub fn unknown_setting(asked: &str, all: &[String]) -> EngineError {
-    let names = NAMES.iter().map(|(ours, _)| *ours).chain(all.iter().map(String::as_str));
+    // Those of the process are refused.
+    let all = all.iter().map(String::as_str).filter(|name| !name.starts_with("datafusion.runtime."));
+    let names = NAMES.iter().map(|(ours, _)| *ours).chain(switches::NAMES).chain(all);
     let hint = nearest(asked, names).map(|near| format!("did you mean \"{near}\"?"));
-    let hint = hint.or_else(|| Some("SHOW ALL lists the settings".to_string()));
+    let hint = match asked.to_ascii_lowercase().as_str() {
+        "schema" | "search_path" => Some("names without a schema are in \"main\"; name another one with the table: other.t".to_string()),
+        _ => hint.or_else(|| Some("SHOW ALL lists the settings".to_string())),
+    };
     EngineError::Sql { message: format!("there is no setting \"{asked}\""), position: None, hint }
 }

@@ -42,9 +42,11 @@ enum Clause {
     Grouping,
     /// `a OPERATOR(+) b`, `MATCH (a) AGAINST ('b')`
     Infix,
+    /// `current_user` without parentheses.
+    Value,
 }
 
-const SOFT_WORDS: [(&str, Clause); 19] = [
+const SOFT_WORDS: [(&str, Clause); 21] = [
     ("CLUSTER", Clause::By),
     ("DISTRIBUTE", Clause::By),
     ("SORT", Clause::By),
@@ -64,6 +66,8 @@ const SOFT_WORDS: [(&str, Clause); 19] = [
     ("ROLLUP", Clause::Grouping),
     ("MATCH", Clause::Infix),
     ("OPERATOR", Clause::Infix),
+    ("CURRENT_USER", Clause::Value),
+    ("SESSION_USER", Clause::Value),
 ];
 
 fn clause_of(token: &Token) -> Option<Clause> {
@@ -95,6 +99,8 @@ impl Near<'_> {
             Clause::Index => (follows_comma || before == Some(&Token::LParen)) && matches!(next, Some(Token::Word(_))) && !self.lists_columns(),
             Clause::Grouping => next != Some(&Token::LParen) && !is_one(before, &["WITH"]),
             Clause::Infix => self.is_alias(),
+            // The name of a function like others.
+            Clause::Value => next == Some(&Token::LParen),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Columns of a query that would have the same name: `SELECT a, a`, or `SELECT a, a::int`, which both are
 //! `a` to DataFusion. It refuses such a query; here each column gets a name of its own, as in DuckDB.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
@@ -79,6 +79,7 @@ impl Naming {
     fn name(&self, projection: &mut [SelectItem], mentioned: &HashSet<String>) {
         let is_wildcard = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
         let renames_columns = self.beside_wildcards && projection.iter().any(is_wildcard);
+        let mut last_numbers = HashMap::new();
         let mut seen: HashSet<String> = projection.iter().filter_map(alias).map(normalized).collect();
         for item in projection {
             let SelectItem::UnnamedExpr(expr) = item else { continue };
@@ -93,7 +94,8 @@ impl Naming {
                 continue;
             }
             if is_column || !is_new {
-                name = numbered(&name, |name| seen.contains(name) || mentioned.contains(&name.to_lowercase()));
+                let last = last_numbers.entry(name.clone()).or_default();
+                name = numbered(&name, last, |name| seen.contains(name) || mentioned.contains(&name.to_lowercase()));
                 seen.insert(name.clone());
             }
             *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::with_quote('"', name) };
@@ -101,15 +103,14 @@ impl Naming {
     }
 }
 
-/// `name_1`, or with the next number that nothing has.
-fn numbered(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
-    let mut number = 1;
+/// `name_1`, or with the next number that nothing has. `last` is that of the name's last one: what is taken stays so.
+fn numbered(name: &str, last: &mut usize, is_taken: impl Fn(&str) -> bool) -> String {
     loop {
-        let numbered = format!("{name}_{number}");
+        *last += 1;
+        let numbered = format!("{name}_{last}");
         if !is_taken(&numbered) {
             return numbered;
         }
-        number += 1;
     }
 }
 

@@ -24,12 +24,14 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         for snapshot in source.snapshot.named_snapshots() {
             names.entry(snapshot.version).or_default().push(snapshot.name);
         }
+        // When and how tables of others are changed is their business. A version with a name is there to be read.
+        versions.retain(|info| is_for_all || !info.tables.is_empty() || names.contains_key(&info.version));
     }
     let names = versions.iter().map(|info| names.get(&info.version).map_or(&[] as &[String], Vec::as_slice));
     batch(vec![
         ("version", numbers(versions.iter().map(|info| Some(info.version))), REQUIRED),
         ("committed_at", instants(versions.iter().map(|info| Some(info.committed_at_ms))), REQUIRED),
-        ("operation", texts(versions.iter().map(|info| Some(&info.operation))), REQUIRED),
+        ("operation", texts(versions.iter().map(|info| (is_for_all || !info.tables.is_empty()).then_some(&info.operation))), OPTIONAL),
         ("tables", lists(versions.iter().map(|info| info.tables.as_slice())), REQUIRED),
         ("kept_bytes", numbers(versions.iter().map(|info| is_for_all.then_some(info.kept_bytes))), OPTIONAL),
         ("names", lists(names), REQUIRED),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use pmem_store::{Snapshot, TableSnapshot};
+use pmem_store::{Snapshot, TableSnapshot, ViewRecord};
 
 use crate::access::{Permit, Privilege};
 use crate::catalog::VolatileTables;
@@ -45,6 +45,11 @@ impl Source<'_> {
     pub fn reads(&self, table: &TableSnapshot) -> bool {
         let record = table.record();
         self.permit.is_none_or(|permit| permit.on_table(record.id, &record.namespace).has(Privilege::Select))
+    }
+
+    /// Whether the view is one of who asks, and its text so, too.
+    pub fn owns(&self, view: &ViewRecord) -> bool {
+        self.permit.is_none_or(|permit| permit.on_view(&view.namespace, &view.name).has(Privilege::Ownership))
     }
 
     /// Whether who asks may know where files of this machine lie.

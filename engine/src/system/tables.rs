@@ -6,7 +6,7 @@ use pmem_store::{TableSnapshot, ViewRecord};
 
 use super::build::{OPTIONAL, REQUIRED, batch, numbers, texts};
 use super::source::Source;
-use crate::catalog::{TEMP, VIEW, VOLATILE, VolatileRows};
+use crate::catalog::{TEMP, VIEW, VOLATILE, VolatileRows, names_unseen};
 use crate::error::store_error;
 use crate::sql::{key_text, qualified, table_definition};
 
@@ -23,14 +23,18 @@ struct Row {
     cluster_key: Option<String>,
     created_version: Option<u64>,
     changed_version: Option<u64>,
-    definition: String,
+    definition: Option<String>,
 }
 
 pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     let mut rows = Vec::new();
     if let Some(source) = source {
         rows.extend(source.tables()?.iter().map(|table| of_table(table, source.reads(table))));
-        rows.extend(source.snapshot.views().map_err(store_error)?.into_iter().map(of_view));
+        let unseen = source.snapshot.unseen_names();
+        rows.extend(source.snapshot.views().map_err(store_error)?.into_iter().map(|view| {
+            let is_told = source.owns(&view) || !names_unseen(&view.sql, &unseen);
+            of_view(view, is_told)
+        }));
         rows.extend(source.volatile.all().iter().map(|table| of_volatile(table)));
         rows.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
     }
@@ -46,7 +50,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         ("cluster_key", texts(rows.iter().map(|row| row.cluster_key.as_ref())), OPTIONAL),
         ("created_version", numbers(rows.iter().map(|row| row.created_version)), OPTIONAL),
         ("changed_version", numbers(rows.iter().map(|row| row.changed_version)), OPTIONAL),
-        ("definition", texts(rows.iter().map(|row| Some(&row.definition))), REQUIRED),
+        ("definition", texts(rows.iter().map(|row| row.definition.as_ref())), OPTIONAL),
     ])
 }
 
@@ -67,7 +71,7 @@ fn of_table(table: &TableSnapshot, is_read: bool) -> Row {
         cluster_key: (!record.cluster_key.is_empty()).then(|| key_text(&record.cluster_key)),
         created_version: Some(record.created_version),
         changed_version: Some(record.changed_version),
-        definition: table_definition(table),
+        definition: Some(table_definition(table)),
     }
 }
 
@@ -79,16 +83,17 @@ fn of_volatile(table: &VolatileRows) -> Row {
         kind: VOLATILE.to_string(),
         rows: Some(table.row_count() as u64),
         size_bytes: Some(table.size_bytes() as u64),
-        definition: table.definition(),
+        definition: Some(table.definition()),
         ..Row::default()
     }
 }
 
-fn of_view(view: ViewRecord) -> Row {
-    let definition = match view.kind.as_str() {
+/// Its text names the tables in it, so it is told to who may know of all of them.
+fn of_view(view: ViewRecord, is_told: bool) -> Row {
+    let definition = is_told.then(|| match view.kind.as_str() {
         VIEW => format!("CREATE VIEW {} AS {}", qualified(&view.namespace, &view.name), view.sql),
         _ => view.sql,
-    };
+    });
     let created_version = Some(view.created_version);
     Row { schema: view.namespace, name: view.name, kind: view.kind, created_version, definition, ..Row::default() }
 }

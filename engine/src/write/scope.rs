@@ -107,7 +107,7 @@ impl TransactionSlot {
         let open = self.open.lock().take().ok_or_else(none_open)?;
         if open.failed {
             let message = "the transaction was rolled back, because a statement of it failed";
-            return Err(state_error(message, "run it again from BEGIN"));
+            return Err(state_error(message, "nothing of it was kept: begin another one, and run all of it again"));
         }
         let mut transaction = open.transaction;
         if let Some(durability) = self.durability() {
@@ -121,8 +121,15 @@ impl TransactionSlot {
         self.open.lock().take().map(|_| ()).ok_or_else(none_open)
     }
 
+    /// An error where a statement of the open transaction has failed: half of that one may be in it.
+    pub fn check_not_failed(&self) -> Result<(), EngineError> {
+        self.open.lock().as_ref().map_or(Ok(()), Open::check_not_failed)
+    }
+
+    /// **Invariant:** what can be gone back to is a state in which no statement had failed.
     pub fn savepoint(&self, name: &str) -> Result<(), EngineError> {
         self.with_open(|open| {
+            open.check_not_failed()?;
             let savepoint = open.transaction.savepoint();
             open.savepoints.push((name.to_string(), savepoint));
             Ok(())
@@ -141,10 +148,15 @@ impl TransactionSlot {
 
     pub fn release(&self, name: &str) -> Result<(), EngineError> {
         self.with_open(|open| {
+            open.check_not_failed()?;
             let at = open.savepoint(name)?;
             open.savepoints.truncate(at);
             Ok(())
         })
+    }
+
+    pub fn has_savepoint(&self, name: &str) -> bool {
+        self.open.lock().as_ref().is_some_and(|open| open.savepoint(name).is_ok())
     }
 
     /// A statement failed; an open transaction can only be rolled back now.
@@ -160,6 +172,17 @@ impl TransactionSlot {
 }
 
 impl Open {
+    fn check_not_failed(&self) -> Result<(), EngineError> {
+        if !self.failed {
+            return Ok(());
+        }
+        let message = "a statement of this transaction failed, so nothing more can be done in it";
+        Err(match self.savepoints.is_empty() {
+            true => state_error(message, "end it with ROLLBACK"),
+            false => state_error(message, "end it with ROLLBACK, or go back to a savepoint with ROLLBACK TO"),
+        })
+    }
+
     fn savepoint(&self, name: &str) -> Result<usize, EngineError> {
         let found = self.savepoints.iter().rposition(|(known, _)| known == name);
         found.ok_or_else(|| StoreError::DoesNotExist { kind: "savepoint", name: name.to_string() }.into())

@@ -11,6 +11,7 @@ use pmem_store::{Appender, SealedSegment, Store, StoreError, TableId, Transactio
 use crate::constraints::Enforcer;
 use crate::error::EngineError;
 use crate::functions::{cast_nearest, with_floats, with_one_nan};
+use crate::import::valid;
 use crate::types::physical_schema;
 
 /// So many bytes of rows and no more go to a table's log; what is more makes a segment of its own.
@@ -43,7 +44,7 @@ impl RowSink {
 
     /// Blocks while it writes to the mapped file.
     pub fn write(&mut self, batch: RecordBatch) -> Result<(), EngineError> {
-        let batch = with_floats_of(batch, &self.physical)?;
+        let batch = with_floats_of(with_valid_decimals(batch)?, &self.physical)?;
         if let Some(appender) = &mut self.appender {
             return Ok(appender.write(batch)?);
         }
@@ -80,6 +81,22 @@ impl RowSink {
         };
         Ok(Written { store: self.store, table: self.table, segments, few, enforcer: None })
     }
+}
+
+/// The types of decimals are relied on where these are made narrower. A file that is read where it lies may have others, and a
+/// computation may have left anything beneath a NULL.
+fn with_valid_decimals(batch: RecordBatch) -> Result<RecordBatch, EngineError> {
+    let schema = batch.schema();
+    if !schema.fields().iter().any(|field| field.data_type().is_decimal()) {
+        return Ok(batch);
+    }
+    let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| match field.data_type().is_decimal() {
+        true => valid(column).map_err(|misfit| EngineError::data(format!("column \"{}\": {}", field.name(), misfit.problem), None)),
+        false => Ok(Arc::clone(column)),
+    });
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    Ok(RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &rows).map_err(StoreError::from)?)
 }
 
 /// Decimals where the table has floats are the nearest ones, which they are not as the store casts. Files may have other NaNs

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use arrow::ipc::reader::FileReader;
+
 use super::helpers::{Db, numbers, soon};
 
 const SUFFIXES: [&str; 4] = ["parquet", "csv", "json", "arrow"];
@@ -30,6 +32,29 @@ fn a_table_copied_to_a_file_and_back_is_the_same() {
         assert_eq!(db.rows(&format!("COPY back FROM '{file}'")), ["3"], "{suffix}");
         assert_eq!(db.rows("SELECT * FROM back ORDER BY id"), expected, "{suffix}");
     }
+}
+
+#[test]
+fn an_arrow_file_has_types_that_every_reader_knows_and_makes_the_same_table() {
+    let db = Db::new();
+    db.script(
+        "CREATE TABLE t (id bigint, s varchar, b bytea, d decimal(12,2), w decimal(50,2), l varchar[], p STRUCT<x VARCHAR, y DECIMAL(5,1)>); \
+        INSERT INTO t VALUES (1, 'a text that is too long for a view', X'00FF', 1.25, 7, ['x', NULL], named_struct('x', 'y', 'y', 2.5)), \
+        (2, NULL, NULL, NULL, NULL, NULL, NULL)",
+    );
+    let file = db.file("t.arrow");
+    db.run(&format!("COPY t TO '{file}'"));
+    let written = FileReader::try_new(fs::File::open(&file).unwrap(), None).unwrap().schema();
+    let types = written.fields().iter().map(|field| field.data_type().to_string()).collect::<Vec<_>>();
+    assert_eq!(types[1..5], ["Utf8", "Binary", "Decimal128(12, 2)", "Decimal256(50, 2)"]);
+    assert!(types.iter().all(|name| !name.contains("View")), "{types:?}");
+    db.run(&format!("CREATE EXTERNAL TABLE e STORED AS ARROW LOCATION '{file}'"));
+    db.run("CREATE TABLE back AS SELECT * FROM e");
+    assert_eq!(db.rows("SELECT * FROM back ORDER BY id"), db.rows("SELECT * FROM t ORDER BY id"));
+    let columns = |table: &str| {
+        db.rows(&format!("SELECT column_name, data_type FROM information_schema.columns WHERE table_name = '{table}' ORDER BY ordinal_position"))
+    };
+    assert_eq!(columns("back"), columns("t"));
 }
 
 #[test]

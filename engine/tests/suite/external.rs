@@ -1,5 +1,10 @@
 //! Tables over files that stay where they are.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Decimal128Array, RecordBatch};
+use engine::export::open_export;
+
 use super::helpers::{Db, numbers};
 
 const FORMATS: [&str; 4] = ["PARQUET", "CSV", "JSON", "ARROW"];
@@ -109,4 +114,19 @@ fn a_filter_on_an_external_table_keeps_the_right_rows() {
         assert_eq!(db.rows("SELECT id FROM e WHERE id > 97 OR s LIKE '%00' ORDER BY id"), ["0", "98", "99"], "{format}");
         db.run("DROP TABLE e");
     }
+}
+
+#[test]
+fn a_decimal_of_a_file_with_more_digits_than_its_type_comes_into_no_table() {
+    let db = Db::new();
+    let file = db.file("wide.parquet");
+    let values = Decimal128Array::from(vec![1, 1000]).with_precision_and_scale(3, 0).unwrap();
+    let batch = RecordBatch::try_from_iter_with_nullable([("d", Arc::new(values) as ArrayRef, true)]).unwrap();
+    let mut export = open_export(std::path::Path::new(&file), None, &batch.schema()).unwrap();
+    export.write(&batch).unwrap();
+    export.finish().unwrap();
+    db.run(&format!("CREATE EXTERNAL TABLE e STORED AS PARQUET LOCATION '{file}'"));
+    let error = db.error("CREATE TABLE t AS SELECT d FROM e").to_string();
+    assert!(error.contains("\"d\"") && error.contains("1000 does not fit DECIMAL(3,0)"), "{error}");
+    assert!(db.try_run("SELECT * FROM t").is_err());
 }

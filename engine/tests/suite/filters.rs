@@ -1,5 +1,6 @@
 //! Filters at the scan keep exactly the rows that plain DataFusion keeps, for every type, over zones
-//! of every kind: narrow, wide, constant, all NULL, with NaN, infinities, both zeros, extremes.
+//! of every kind: narrow, wide, constant, all NULL, with NaN, infinities, both zeros, extremes. Of times that are finer than their column
+//! and of decimals that a cast makes shorter, plain DataFusion keeps other rows: `exact_comparisons.rs` has those.
 
 use std::iter::once;
 use std::sync::Arc;
@@ -145,7 +146,7 @@ fn filters_on_decimals_of_every_width_keep_what_plain_datafusion_keeps() {
         primitive::<Decimal256Type>("wider", DataType::Decimal256(50, 5), &wider, &["5", "0", "-0.00001", "999999999999999999999999999999999999999999999"]),
     ];
     check(&columns, &[
-        "money = 1.50", "money > edge", "money + 1 = 2.50", "money * 2 = 3", "round(money) = 2", "cast(money AS bigint) = 1", "cast(money AS double) < 0.5",
+        "money = 1.50", "money > edge", "money + 1 = 2.50", "money * 2 = 3", "round(money) = 2", "cast(money AS double) < 0.5",
         "money = past", "edge BETWEEN money AND 2", "cast(money AS varchar) = '1.50'", "money / 2 = 0.75", "-money > 0", "money % 1 = 0.5", "edge = huge",
     ]);
 }
@@ -161,7 +162,7 @@ fn filters_on_dates_and_times_keep_what_plain_datafusion_keeps() {
     let utc = DataType::Timestamp(arrow::datatypes::TimeUnit::Nanosecond, Some("UTC".into()));
     let columns = [
         primitive::<Date32Type>("day", DataType::Date32, &days, &["date '2024-01-01'", "date '2024-01-15'", "date '1970-01-01'", "date '1969-12-31'", "timestamp '2024-01-10 12:00:00'", "'2024-01-05'", "date '0053-06-13'"]),
-        primitive::<TimestampMicrosecondType>("at", DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None), &stamps, &["timestamp '2024-01-01 00:00:00'", "timestamp '2024-01-02 03:00:00.000001'", "date '2024-01-02'", "'2024-01-01 05:00:00'", "timestamp '1970-01-01'", "timestamp '2024-01-02 03:00:00.0000001'"]),
+        primitive::<TimestampMicrosecondType>("at", DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None), &stamps, &["timestamp '2024-01-01 00:00:00'", "timestamp '2024-01-02 03:00:00.000001'", "date '2024-01-02'", "'2024-01-01 05:00:00'", "timestamp '1970-01-01'"]),
         primitive::<TimestampNanosecondType>("zoned", utc, &ns, &["timestamp '2024-01-01 00:00:00'", "'2024-01-01T05:00:00.000000001Z'", "'2024-01-01T07:00:00+02:00'", "date '2024-01-02'"]),
         primitive::<Time64MicrosecondType>("time", DataType::Time64(arrow::datatypes::TimeUnit::Microsecond), &times, &["time '12:00:00'", "time '00:00:00'", "time '23:59:59.999999'", "'00:00:00.000001'"]),
     ];

@@ -217,7 +217,7 @@ fn a_plan_has_the_limits_of_a_statement() {
     let never = |_: Arc<PlanContext>| pending::<Result<LogicalPlan, EngineError>>();
     let Err(error) = wait(db.session.execute_plan_of("never", 0, &Binding::default(), never)) else { panic!("it had a plan") };
     assert_eq!(error.kind(), ErrorKind::TimedOut);
-    let Err(error) = wait(db.session.describe_plan_of(&Binding::default(), never)) else { panic!("it had a plan") };
+    let Err(error) = wait(db.session.describe_plan_of("a plan", &Binding::default(), never)) else { panic!("it had a plan") };
     assert_eq!(error.kind(), ErrorKind::TimedOut);
     db.run("SET quiver.statement_timeout_ms = 0");
     assert_eq!(db.read("t").len(), 1_000);
@@ -231,9 +231,9 @@ fn a_panic_while_a_plan_is_made_is_an_error_of_whoever_asked() {
     let db = Db::new();
     db.load("t", &[], &numbers(0, 1_000));
     let broken = |_: Arc<PlanContext>| async { fault() };
-    let Err(error) = wait(db.session.with_plans(&Binding::default(), broken)) else { panic!("it was made") };
+    let Err(error) = wait(db.session.with_plans("a plan", &Binding::default(), broken)) else { panic!("it was made") };
     assert!(matches!(error, EngineError::Internal(_)), "{error}");
-    let Err(error) = wait(db.session.describe_plan_of(&Binding::default(), broken)) else { panic!("it had a plan") };
+    let Err(error) = wait(db.session.describe_plan_of("a plan", &Binding::default(), broken)) else { panic!("it had a plan") };
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(error.to_string().contains("this plan cannot be run"), "{error}");
     assert_eq!(db.read("t").len(), 1_000);
@@ -247,7 +247,7 @@ fn a_plan_takes_parameters() {
         let plan = LogicalPlanBuilder::from(scan(&context, "t").await?);
         Ok::<_, EngineError>(plan.filter(col("id").eq(placeholder("$1")))?.project(vec![col("k")])?.build()?)
     };
-    let described = wait(db.session.describe_plan_of(&Binding::default(), build)).unwrap();
+    let described = wait(db.session.describe_plan_of("a plan", &Binding::default(), build)).unwrap();
     assert_eq!((described.kind, described.schema.field(0).name().as_str()), (StatementKind::Query, "k"));
     assert_eq!(described.parameters.fields().len(), 1);
     let values = |values: Vec<i64>| RecordBatch::try_from_iter([("$1", Arc::new(Int64Array::from(values)) as ArrayRef)]).unwrap();
@@ -265,7 +265,7 @@ fn a_plan_takes_parameters() {
         let plan = LogicalPlanBuilder::from(scan(&context, "t").await?);
         Ok::<_, EngineError>(plan.filter(col("id").eq(placeholder("$4294967295")))?.build()?)
     };
-    assert!(wait(db.session.describe_plan_of(&Binding::default(), many)).is_err());
+    assert!(wait(db.session.describe_plan_of("a plan", &Binding::default(), many)).is_err());
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn sql_becomes_an_optimised_plan_and_only_queries_do() {
     let db = Db::new();
     db.load("t", &[], &numbers(0, 100));
     let optimised = |sql: &'static str| {
-        wait(db.session.with_plans(&Binding::default(), |context| async move { Ok(context.optimised(sql).await?.display_indent().to_string()) }))
+        wait(db.session.with_plans("a plan", &Binding::default(), |context| async move { Ok(context.optimised(sql).await?.display_indent().to_string()) }))
     };
     let plan = optimised("SELECT id FROM t WHERE 1 + 1 = 2 AND k = 3").unwrap();
     assert!(plan.starts_with("Projection: t.id") || plan.starts_with("TableScan: t"), "{plan}");

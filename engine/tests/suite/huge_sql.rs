@@ -39,6 +39,18 @@ fn ten_thousand_parentheses_are_refused_in_one_sentence() {
 }
 
 #[test]
+fn what_is_nested_too_deeply_is_called_so_and_other_mistakes_are_not() {
+    let db = db();
+    let nested = |levels: usize| format!("SELECT {}1{}", "CASE WHEN true THEN ".repeat(levels), " END".repeat(levels));
+    assert_eq!(db.value(&nested(40)), "1");
+    for levels in [48, 60, 90, 200] {
+        assert_eq!(db.error(&nested(levels)).to_string(), "the statement is nested too deeply", "{levels}");
+    }
+    let unfinished = db.error(&format!("SELECT {}1{}", "CASE WHEN true THEN ".repeat(3), " END".repeat(2))).to_string();
+    assert!(unfinished.starts_with("syntax error"), "{unfinished}");
+}
+
+#[test]
 fn five_thousand_conditions_are_answered() {
     in_a_process_of_its_own("huge_sql::five_thousand_conditions_are_answered", || {
         let db = db();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Decimal128Array, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int8Type;
 use engine::import::{IfExists, IfMissing, IngestTarget};
 use engine::EngineError;
@@ -105,4 +105,40 @@ fn dictionaries_become_what_they_stand_for() {
     assert_eq!(send(&db, target("t", IfMissing::Create, IfExists::Fail), vec![Ok(batch)]).unwrap(), 3);
     assert_eq!(db.rows("SELECT name, count(*) FROM t GROUP BY name ORDER BY name"), ["a|2", "b|1"]);
     assert_eq!(db.rows("SELECT data_type FROM information_schema.columns WHERE table_name = 't'"), ["VARCHAR"]);
+}
+
+#[test]
+fn a_value_that_is_not_of_its_type_leaves_nothing_behind() {
+    let db = Db::new();
+    let decimals = |values: Vec<i128>| {
+        let values = Decimal128Array::from(values).with_precision_and_scale(18, 0).unwrap();
+        RecordBatch::try_from_iter_with_nullable([("d", Arc::new(values) as ArrayRef, true)]).unwrap()
+    };
+    let create = target("t", IfMissing::Create, IfExists::Append);
+    let error = send(&db, create.clone(), vec![Ok(decimals(vec![1, 2])), Ok(decimals(vec![3, 1 << 64]))]).unwrap_err();
+    assert_eq!(error.to_string(), "row 4 of what was sent, column \"d\": 18446744073709551616 does not fit DECIMAL(18,0)");
+    assert!(db.try_run("SELECT * FROM t").is_err());
+    send(&db, create, vec![Ok(decimals(vec![999_999_999_999_999_999]))]).unwrap();
+    assert_eq!(db.rows("SELECT d FROM t"), ["999999999999999999"]);
+}
+
+#[test]
+fn a_parameter_that_is_not_of_its_type_is_refused_alone_and_among_many() {
+    let db = Db::new();
+    db.run("CREATE TABLE t (d DECIMAL(3,0))");
+    let values = |values: Vec<i128>| {
+        let values = Decimal128Array::from(values).with_precision_and_scale(3, 0).unwrap();
+        RecordBatch::try_from_iter_with_nullable([("$1", Arc::new(values) as ArrayRef, true)]).unwrap()
+    };
+    let bad = values(vec![1, 1000]);
+    for sql in ["SELECT $1", "INSERT INTO t VALUES ($1)"] {
+        let error = wait(db.session.execute_with(sql, &bad, 1)).err().unwrap();
+        assert_eq!(error.to_string(), "row 2 of the values, $1: 1000 does not fit DECIMAL(3,0)");
+    }
+    for sql in ["INSERT INTO t VALUES ($1)", "INSERT INTO t SELECT $1", "UPDATE t SET d = $1"] {
+        let error = wait(db.session.execute_rows(sql, &bad)).unwrap_err();
+        assert_eq!(error.to_string(), "row 2 of the values, $1: 1000 does not fit DECIMAL(3,0)");
+    }
+    assert_eq!(wait(db.session.execute_rows("INSERT INTO t VALUES ($1)", &values(vec![999, -999]))).unwrap(), 2);
+    assert_eq!(db.rows("SELECT d FROM t ORDER BY d"), ["-999", "999"]);
 }

@@ -169,3 +169,30 @@ fn two_columns_of_one_name_hide_no_other_error() {
         ("SELECT a + b, a + b FROM t", "INTEGER + VARCHAR cannot be computed", "a + b", "||"),
     ]);
 }
+
+#[test]
+fn a_table_of_another_schema_is_named_with_it() {
+    let db = db();
+    db.script("CREATE SCHEMA hr; CREATE TABLE hr.known (a INT)");
+    for sql in [
+        "DROP TABLE hr.gone", "ALTER TABLE hr.gone ADD x INT", "OPTIMIZE TABLE hr.gone", "RESTORE TABLE hr.gone TO VERSION 1", "GRANT SELECT ON hr.gone TO public",
+        "TRUNCATE hr.gone", "SELECT * FROM hr.gone", "INSERT INTO hr.gone VALUES (1)",
+    ] {
+        assert_eq!(db.error(sql).to_string(), "table \"hr.gone\" does not exist", "{sql}");
+    }
+    for sql in ["CREATE TABLE hr.known (b INT)", "CREATE VIEW hr.known AS SELECT 1 AS a"] {
+        assert_eq!(db.error(sql).to_string(), "table \"hr.known\" already exists", "{sql}");
+    }
+    assert_eq!(db.error("DROP VIEW hr.gone").to_string(), "view \"hr.gone\" does not exist");
+    assert_eq!(db.error("DROP TABLE main.gone").to_string(), "table \"gone\" does not exist");
+}
+
+#[test]
+fn what_is_no_number_of_a_statement_is_said_so() {
+    let hint = "KILL takes the query_id of system.queries";
+    check(&[
+        ("KILL NULL", "syntax error: a whole number is expected, and not NULL", "NULL", hint),
+        ("kill abc", "syntax error: a whole number is expected, and not abc", "abc", hint),
+        ("KILL QUERY 'x'", "syntax error: a whole number is expected, and not 'x'", "'x'", hint),
+    ]);
+}

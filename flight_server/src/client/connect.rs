@@ -9,7 +9,7 @@ use prost::Message;
 use tonic::metadata::{Ascii, Binary, MetadataMap, MetadataValue};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
-use super::error::{RemoteError, root};
+use super::error::{RemoteError, own_certificate, root};
 use super::link::Link;
 use super::options::{ConnectOptions, Login, Tls};
 use crate::sessions::{COOKIE, SetSessionOptionsRequest};
@@ -54,7 +54,11 @@ async fn channel(options: &ConnectOptions) -> Result<Channel, RemoteError> {
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_frame_size(FRAME_BYTES);
     let endpoint = match options.address.is_tls {
-        true => endpoint.tls_config(tls(&options.tls)?).map_err(failed)?,
+        // Nobody was asked yet: what is wrong here is wrong with what is shown.
+        true => endpoint.tls_config(tls(&options.tls)?).map_err(|error| match &options.tls.identity {
+            Some((certificate, _)) => own_certificate(certificate, root(&error)),
+            None => failed(error),
+        })?,
         false if options.tls.ca.is_some() || options.tls.identity.is_some() => {
             return Err(RemoteError::TlsUnused { address: options.address.to_string() });
         }

@@ -6,7 +6,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, SchemaRef, UInt64Type};
 use arrow_flight::sql::{CommandGetSqlInfo, SqlInfo};
 use engine::{RecordBatch, TableListing};
-use futures::TryStreamExt;
+use futures::{FutureExt, TryStreamExt};
 
 use super::error::RemoteError;
 use super::output::RemoteOutput;
@@ -55,9 +55,12 @@ impl RemoteSession {
     }
 
     pub async fn server_version(&self) -> Result<String, RemoteError> {
-        let mut link = self.link().await?;
-        let asked = CommandGetSqlInfo { info: vec![SqlInfo::FlightSqlServerVersion as u32] };
-        let info = link.info(asked).await.map_err(|status| self.shared.failed(link.number, &status, ""))?;
+        let wanted = CommandGetSqlInfo { info: vec![SqlInfo::FlightSqlServerVersion as u32] };
+        let asked = self.ask("", |mut link| {
+            let wanted = wanted.clone();
+            async move { link.info(wanted).await }.boxed()
+        });
+        let (link, info) = asked.await?;
         let batches: Vec<RecordBatch> = RemoteOutput::begin(&self.shared, link, info, "")?.try_collect().await?;
         let version = batches.iter().find(|batch| batch.num_rows() > 0 && batch.num_columns() == 2).and_then(|batch| {
             let value = batch.column(1).as_union_opt()?.value(0);

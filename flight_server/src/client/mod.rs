@@ -2,7 +2,7 @@
 //!
 //! - [`address`] — where the server is; [`options`] how it is reached, and who one is there
 //! - [`connect`] — the channel, the login, the session; [`link`] the calls that are made over it
-//! - [`session`] — statements, and connecting again after a break; [`output`] the result of one
+//! - [`session`] — statements, and connecting again after a break; [`held`] what is lost by that; [`output`] the result of one
 //! - [`ingest`] — rows into a table there; [`plans`] — Substrait, in both directions
 //! - [`listing`] — what there is on the server
 //! - [`node`] — a server as a node that runs parts of plans and hands out tables; [`network`] all of them, by [`location`]
@@ -11,6 +11,7 @@
 mod address;
 mod connect;
 mod error;
+mod held;
 mod ingest;
 mod link;
 mod listing;

@@ -145,10 +145,11 @@ fn failed(node: &str, error: RemoteError) -> NodeError {
         RemoteError::Statement { message, hint, .. } => NodeError::Refused { node, message, hint },
         RemoteError::Protocol { what, .. } => NodeError::Unlike { node, what },
         // What it says of settings and transactions is about sessions that have such.
+        error @ RemoteError::Ended { .. } => NodeError::Unreachable { node, reason: error.to_string(), hint: None },
         RemoteError::Lost { reason, .. } => NodeError::Unreachable { node, reason, hint: None },
         RemoteError::Unreachable { reason, .. } => NodeError::Unreachable { node, reason, hint },
         RemoteError::NotAdmitted { reason, .. } => NodeError::Unreachable { node, reason: format!("it does not let you in: {reason}"), hint },
-        error @ (RemoteError::TlsFile { .. } | RemoteError::TlsUnused { .. }) => {
+        error @ (RemoteError::TlsFile { .. } | RemoteError::OwnCertificate { .. } | RemoteError::TlsUnused { .. }) => {
             NodeError::Unreachable { node, reason: error.to_string(), hint }
         }
     }

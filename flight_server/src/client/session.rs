@@ -2,14 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use arrow_flight::sql::CommandStatementQuery;
 use engine::QueryReport;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tonic::{Code, Status};
 
 use super::connect::connect;
 use super::error::RemoteError;
+use super::held::{Held, time_text};
 use super::link::Link;
 use super::options::ConnectOptions;
 use super::output::RemoteOutput;
@@ -27,13 +31,17 @@ pub struct RemoteSession {
 pub(super) struct Shared {
     options: ConnectOptions,
     link: Mutex<Option<Link>>,
+    /// In the session of that link.
+    held: Mutex<Held>,
+    /// How long the session was idle that a new one has taken the place of, until somebody is told.
+    renewed: Mutex<Option<Duration>>,
 }
 
 impl Shared {
     /// What became of a call for a statement, over the link that has this number. After a break nothing is done in a new session as if
     /// it were the old one before the user was told.
     pub fn failed(&self, number: u64, status: &Status, sql: &str) -> RemoteError {
-        let error = RemoteError::of_call(status, sql, &self.options);
+        let error = RemoteError::of_call(status, sql, &self.options, &self.held.lock());
         // Several calls notice one break, and by the last of them there may be a new session.
         if error.is_lost() {
             self.link.lock().take_if(|link| link.number == number);
@@ -49,7 +57,7 @@ impl Shared {
 impl RemoteSession {
     pub async fn connect(options: ConnectOptions) -> Result<RemoteSession, RemoteError> {
         let link = connect(&options).await?;
-        let shared = Arc::new(Shared { options, link: Mutex::new(Some(link)) });
+        let shared = Arc::new(Shared { options, link: Mutex::new(Some(link)), held: Mutex::default(), renewed: Mutex::default() });
         Ok(RemoteSession { shared, connecting: tokio::sync::Mutex::default(), tells_no_progress: AtomicBool::new(false) })
     }
 
@@ -60,10 +68,47 @@ impl RemoteSession {
     /// Begins one statement: a query is planned, and runs while its output is polled; anything else has run when this
     /// returns. Dropping this, or the output, cancels it on the server.
     pub async fn execute(&self, sql: &str) -> Result<RemoteOutput, RemoteError> {
-        let mut link = self.link().await?;
         let command = CommandStatementQuery { query: sql.to_string(), transaction_id: None };
-        let info = link.info(command).await.map_err(|status| self.shared.failed(link.number, &status, sql))?;
+        let (link, info) = self.ask(sql, |mut link| {
+            let command = command.clone();
+            async move { link.info(command).await }.boxed()
+        })
+        .await?;
+        self.shared.held.lock().ran(sql);
         RemoteOutput::begin(&self.shared, link, info, sql)
+    }
+
+    /// What `call` asks of the session. A server ends one that is idle for long, and what comes next is asked of a new one, unless
+    /// something was lost with the old one: the server has not begun with what it refuses for that.
+    pub(super) async fn ask<'a, T>(
+        &'a self,
+        sql: &str,
+        call: impl Fn(Link) -> BoxFuture<'a, Result<T, Status>> + Send,
+    ) -> Result<(Link, T), RemoteError> {
+        let mut is_again = false;
+        loop {
+            let link = self.link().await?;
+            let status = match call(link.clone()).await {
+                Ok(answer) => {
+                    self.shared.held.lock().was_used();
+                    return Ok((link, answer));
+                }
+                Err(status) => status,
+            };
+            let idle = self.shared.held.lock().idle();
+            let error = self.shared.failed(link.number, &status, sql);
+            if is_again || !error.has_lost_nothing() {
+                return Err(error);
+            }
+            is_again = true;
+            *self.shared.renewed.lock() = Some(idle);
+        }
+    }
+
+    /// What is to be told once where a new session has taken the place of one that the server had ended.
+    pub fn take_notice(&self) -> Option<String> {
+        let idle = self.shared.renewed.lock().take()?;
+        Some(format!("the session was idle for {} and had ended; this is a new one, and nothing was lost", time_text(idle)))
     }
 
     /// How far the statement is that was begun last and has not ended; None where the server does not say. It makes no
@@ -90,6 +135,7 @@ impl RemoteSession {
             Some(link) => Ok(link),
             None => {
                 let link = connect(&self.shared.options).await?;
+                *self.shared.held.lock() = Held::default();
                 *self.shared.link.lock() = Some(link.clone());
                 Ok(link)
             }
@@ -122,7 +168,7 @@ mod tests {
         let link = || Link::new(Channel::from_static("http://127.0.0.1:1").connect_lazy());
         let (old, new) = (link(), link());
         let options = ConnectOptions { address: "grpc://127.0.0.1:1".parse().unwrap(), tls: Tls::default(), login: Login::Nobody };
-        let shared = Shared { options, link: Mutex::new(Some(new.clone())) };
+        let shared = Shared { options, link: Mutex::new(Some(new.clone())), held: Mutex::default(), renewed: Mutex::default() };
         let gone = Status::unauthenticated("the session is gone");
         assert!(shared.failed(old.number, &gone, "").is_lost());
         assert!(shared.link.lock().is_some());

@@ -28,6 +28,8 @@ pub enum Field {
     Size64(At<u64>),
     SizeOrNone(At<Option<u64>>),
     Time(At<Duration>),
+    /// At least a second: with less nothing would be good for as long as it takes to use it.
+    Seconds(At<Duration>),
     /// None is 0.
     MillisecondsOrAny(At<Option<u64>>),
     Path(At<Option<PathBuf>>),
@@ -87,7 +89,7 @@ impl Field {
             Field::Switch(_) => Kind::Switch,
             Field::Count(_) | Field::CountOrAny(_) | Field::CountOrNone(_) => Kind::Count,
             Field::Size(_) | Field::Size64(_) | Field::SizeOrNone(_) => Kind::Size,
-            Field::Time(_) | Field::MillisecondsOrAny(_) => Kind::Time,
+            Field::Time(_) | Field::Seconds(_) | Field::MillisecondsOrAny(_) => Kind::Time,
             Field::Path(_) => Kind::Path,
             Field::UrlOrNone(_) => Kind::Url,
             Field::Word(..) | Field::Text(_) | Field::HandOff(_) => Kind::Text,
@@ -102,6 +104,7 @@ impl Field {
             Kind::Count if matches!(self, Field::CountOrAny(_)) => "a number from 0".to_string(),
             Kind::Count => "a number from 1".to_string(),
             Kind::Size => "a size such as \"512MB\"".to_string(),
+            Kind::Time if matches!(self, Field::Seconds(_)) => "a time from \"1s\", such as \"5min\" or \"12h\",".to_string(),
             Kind::Time => "a time such as \"30s\", \"5min\" or \"12h\"".to_string(),
             Kind::Path => "a path".to_string(),
             Kind::Url => "a URL such as \"http://127.0.0.1:4317\"".to_string(),
@@ -126,6 +129,7 @@ impl Field {
             Field::Size64(at) => *at(config) = size(text)?,
             Field::SizeOrNone(at) => *at(config) = Some(size(text)?),
             Field::Time(at) => *at(config) = parse_time(text)?,
+            Field::Seconds(at) => *at(config) = parse_time(text).filter(|time| *time >= Duration::from_secs(1))?,
             Field::MillisecondsOrAny(at) => {
                 let time_ms = u64::try_from(parse_time(text)?.as_millis()).ok()?;
                 *at(config) = (time_ms > 0).then_some(time_ms);
@@ -154,7 +158,7 @@ impl Field {
             Field::Size(at) => Some(size_text(*at(config) as u64)),
             Field::Size64(at) => Some(size_text(*at(config))),
             Field::SizeOrNone(at) => at(config).map(size_text),
-            Field::Time(at) => Some(time_text(*at(config))),
+            Field::Time(at) | Field::Seconds(at) => Some(time_text(*at(config))),
             Field::MillisecondsOrAny(at) => Some(time_text(Duration::from_millis(at(config).unwrap_or(0)))),
             Field::Path(at) => at(config).as_ref().map(|path| path.display().to_string()),
             Field::UrlOrNone(at) => at(config).clone(),

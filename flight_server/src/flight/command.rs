@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use tonic::Status;
 
 use engine::import::{IfExists, IfMissing, IngestTarget};
+use engine::{EngineError, SELECT_COLUMNS_MAX, Session};
+
+use crate::error::status_by_path;
 
 /// Of a command; a list of columns fits in with ease.
 const JSON_BYTES_MAX: usize = 1 << 20;
@@ -71,6 +74,7 @@ pub fn is_json(command: &[u8]) -> bool {
 impl TableCommand {
     pub fn of_json(json: &[u8]) -> Result<TableCommand, Status> {
         let command: TableCommand = parse(json)?;
+        check_name(&command.table)?;
         if let Some((from, to)) = command.rows.filter(|(from, to)| from > to) {
             return Err(Status::invalid_argument(format!("rows [{from}, {to}] end before they begin")));
         }
@@ -79,6 +83,10 @@ impl TableCommand {
         }
         if command.columns.as_ref().is_some_and(Vec::is_empty) {
             return Err(Status::invalid_argument("the list of columns is empty; name some, or leave it out for all"));
+        }
+        if let Some(columns) = command.columns.as_ref().map(Vec::len).filter(|columns| *columns > SELECT_COLUMNS_MAX) {
+            let message = format!("the list names {columns} columns, more than {SELECT_COLUMNS_MAX}; leave it out for all");
+            return Err(Status::invalid_argument(message));
         }
         Ok(command)
     }
@@ -109,6 +117,12 @@ impl TableCommand {
         sql
     }
 
+    /// What is wrong with reading it in `session`.
+    pub fn refused(&self, session: &Session, error: EngineError) -> Status {
+        let is_there = session.has_table(&self.schema, &self.table).unwrap_or(true);
+        status_by_path(error, is_there)
+    }
+
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::json!(self).to_string().into_bytes()
     }
@@ -117,7 +131,8 @@ impl TableCommand {
 impl PutCommand {
     pub fn of_descriptor(descriptor: &FlightDescriptor) -> Result<PutCommand, Status> {
         if is_json(&descriptor.cmd) {
-            return parse(&descriptor.cmd);
+            let command: PutCommand = parse(&descriptor.cmd)?;
+            return check_name(&command.table).map(|()| command);
         }
         let (schema, table) = of_path(&descriptor.path)?;
         Ok(PutCommand { schema, table, mode: PutMode::Append })
@@ -134,10 +149,18 @@ impl PutCommand {
     }
 }
 
+/// A name without letters is in no store.
+pub fn check_name(table: &str) -> Result<(), Status> {
+    match table.is_empty() {
+        true => Err(Status::invalid_argument("the name of the table is empty; give the name of one")),
+        false => Ok(()),
+    }
+}
+
 fn of_path(path: &[String]) -> Result<(String, String), Status> {
     match path {
-        [table] => Ok((DEFAULT_SCHEMA.to_string(), table.clone())),
-        [schema, table] => Ok((schema.clone(), table.clone())),
+        [table] => check_name(table).map(|()| (DEFAULT_SCHEMA.to_string(), table.clone())),
+        [schema, table] => check_name(table).map(|()| (schema.clone(), table.clone())),
         other => {
             let names = other.len();
             Err(Status::invalid_argument(format!("a path of {names} names is no table; give [table] or [schema, table]")))
@@ -177,9 +200,15 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused() {
-        for json in [r#"{"table": "t", "rows": [7, 5]}"#, r#"{"table": "t", "columns": []}"#, r#"{"table": "t", "colums": []}"#, "{", "{}", r#"{"table": 7}"#] {
+        for json in [r#"{"table": "t", "rows": [7, 5]}"#, r#"{"table": "t", "columns": []}"#, r#"{"table": "t", "colums": []}"#, r#"{"table": ""}"#, "{", "{}", r#"{"table": 7}"#] {
             assert_eq!(TableCommand::of_json(json.as_bytes()).unwrap_err().code(), tonic::Code::InvalidArgument, "{json}");
         }
+        let many = serde_json::json!({"table": "t", "columns": vec!["a"; 100_000]}).to_string();
+        let said = TableCommand::of_json(many.as_bytes()).unwrap_err();
+        assert_eq!(said.message(), "the list names 100000 columns, more than 16384; leave it out for all");
         assert!(TableCommand::of_path(&[]).is_err());
+        for path in [vec![String::new()], vec!["main".into(), String::new()]] {
+            assert!(TableCommand::of_path(&path).unwrap_err().message().contains("the name of the table is empty"));
+        }
     }
 }

@@ -22,7 +22,7 @@ use tonic::{Code, Status};
 use super::command::TableCommand;
 use crate::auth::Owner;
 use crate::connection::{Connection, Turn};
-use crate::error::{status, status_in};
+use crate::error::status;
 use crate::handles::{Handle, Handles};
 use crate::options::{HandOff, ServerOptions};
 use crate::sessions::Caller;
@@ -47,11 +47,11 @@ pub struct Leases {
 
 impl Lease {
     /// A query of what the lease holds. Where one fails, also later while it is read, the others go on.
-    pub async fn execute(&self, sql: &str) -> Result<QueryOutput, Status> {
+    pub async fn read(&self, command: &TableCommand) -> Result<QueryOutput, Status> {
         let turn = self.connection.turn().await?;
         // Just before: one that is still being read may have failed a moment ago.
         begin_again(&turn).await?;
-        turn.execute(sql).await
+        turn.session().execute(&command.to_sql()).await.map_err(|error| command.refused(turn.session(), error))
     }
 
     /// Messages that are made under it, until it is cancelled.
@@ -92,14 +92,14 @@ const HELD: &str = "held";
 /// From here on the transaction keeps the version that it sees.
 pub async fn hold(turn: &Turn<'_>) -> Result<(), Status> {
     // Rows of a ticket are counted in the order in which they lie, and one reader at a time keeps to it.
-    turn.run("SET threads = 1").await.map_err(status)?;
-    turn.run(&format!("SAVEPOINT {HELD}")).await.map_err(status)
+    turn.run_own("SET threads = 1").await.map_err(status)?;
+    turn.run_own(&format!("SAVEPOINT {HELD}")).await.map_err(status)
 }
 
 /// A transaction in which a query has failed takes no other until it goes back.
 async fn begin_again(turn: &Turn<'_>) -> Result<(), Status> {
     match turn.session().is_transaction_failed() {
-        true => turn.run(&format!("ROLLBACK TO SAVEPOINT {HELD}")).await.map_err(status),
+        true => turn.run_own(&format!("ROLLBACK TO SAVEPOINT {HELD}")).await.map_err(status),
         false => Ok(()),
     }
 }
@@ -121,7 +121,8 @@ impl Leases {
             return Err(Status::permission_denied("you may not have tables as files here; the operator names who may with --hand-off"));
         }
         match caller.peer {
-            Some(peer) if peer.ip().is_loopback() => Ok(()),
+            // A listener of both kinds of addresses has those of IPv4 in a form of IPv6.
+            Some(peer) if peer.ip().to_canonical().is_loopback() => Ok(()),
             _ => Err(Status::permission_denied("files are handed off to clients of this machine alone; fetch the table by DoGet")),
         }
     }
@@ -135,11 +136,14 @@ impl Leases {
             let turn = connection.turn().await?;
             hold(&turn).await?;
             let sql = command.to_sql();
-            // Says what is wrong with the names, and whether they may be read.
-            turn.session().describe(&sql).await.map_err(|error| status_in(error, &sql))?;
+            // Says what is wrong with the names.
+            turn.session().describe_to_run(&sql).await.map_err(|error| command.refused(turn.session(), error))?;
             let rows = command.rows.map(|(from, to)| from..to);
             turn.session().mapped_table(&command.schema, &command.table, command.columns.as_deref(), rows).map_err(status)?
         };
+        if let Some((from, to)) = command.rows.filter(|_| mapped.parts.is_empty()) {
+            return Err(Status::invalid_argument(format!("the table has no rows from {from} to {to}; ask for some that it has")));
+        }
         let schema = schema_bytes(&wire_schema(&mapped.schema, VIEWS))?;
         let handle = self.keep(caller, connection)?;
         match self.told(&handle, command, mapped) {

@@ -8,7 +8,7 @@ mod parts;
 mod table;
 
 pub use actions::{ACTIONS, act, table as table_named};
-pub use command::{PutCommand, TableCommand, is_json};
+pub use command::{DEFAULT_SCHEMA, PutCommand, TableCommand, check_name, is_json};
 pub use lease::Leases;
 pub use listing::list;
 pub use parts::lease_of;

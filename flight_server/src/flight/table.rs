@@ -11,7 +11,7 @@ use super::command::TableCommand;
 use super::lease::Leases;
 use super::parts;
 use crate::connection::Connection;
-use crate::error::{status, status_in};
+use crate::error::status;
 use crate::options::ServerOptions;
 use crate::sessions::{Caller, Sessions};
 use crate::statements::Tickets;
@@ -30,7 +30,7 @@ pub async fn info(
     let schema = schema_of(&connection, command, caller.wishes).await?;
     let listed = connection.turn().await?.session().table(&command.schema, &command.table).map_err(status)?;
     if let Some(listed) = listed.as_ref().filter(|listed| parts::are_for(listed, command, options))
-        && let Some((endpoint, rows)) = parts::endpoints(leases, caller, sessions.transaction(caller)?, command, options).await?
+        && let Some((endpoint, rows)) = parts::endpoints(leases, caller, sessions.lease(caller)?, command, options).await?
     {
         return Ok(FlightInfo {
             schema: schema_bytes(&schema)?,
@@ -69,14 +69,26 @@ fn known(number: Option<u64>) -> i64 {
     number.and_then(|number| i64::try_from(number).ok()).unwrap_or(-1)
 }
 
+/// For a caller who is about to fetch it.
 pub async fn schema_of(connection: &Connection, command: &TableCommand, wishes: Wishes) -> Result<SchemaRef, Status> {
-    let sql = command.to_sql();
+    let turn = connection.turn().await?;
+    let session = turn.session();
+    let described = match is_wide(session, command)? {
+        true => session.describe_whole(&command.schema, &command.table, command.version).await,
+        false => session.describe_to_run(&command.to_sql()).await,
+    };
+    let described = described.map_err(|error| command.refused(session, error))?;
+    Ok(wire_schema(&described.schema, wishes.types))
+}
+
+/// For a list, which is no attempt to read each table in it.
+async fn schema_in_list(connection: &Connection, command: &TableCommand, wishes: Wishes) -> Result<SchemaRef, Status> {
     let turn = connection.turn().await?;
     let described = match is_wide(turn.session(), command)? {
-        true => turn.session().describe_whole(&command.schema, &command.table, command.version).await.map_err(status)?,
-        false => turn.session().describe(&sql).await.map_err(|error| status_in(error, &sql))?,
+        true => turn.session().describe_whole(&command.schema, &command.table, command.version).await,
+        false => turn.session().describe(&command.to_sql()).await,
     };
-    Ok(wire_schema(&described.schema, wishes.types))
+    Ok(wire_schema(&described.map_err(status)?.schema, wishes.types))
 }
 
 /// Whether all columns are asked for, and are too many to look up each.
@@ -94,19 +106,20 @@ pub async fn read(
     tickets.check_room(&caller.owner)?;
     if let Some(lease) = &command.lease {
         let lease = leases.get(caller, lease)?;
-        let output = lease.execute(&command.to_sql()).await?;
+        let output = lease.read(command).await?;
         return Ok(lease.guarded(tickets.read(caller, output, Arc::clone(&lease))?));
     }
     let session = sessions.another(caller)?;
     if command.rows.is_some() {
         // Rows are counted in the order in which they lie, and one reader at a time keeps to it.
-        session.execute("SET threads = 1").await.map_err(status)?;
+        session.execute_own("SET threads = 1").await.map_err(status)?;
     }
     let sql = command.to_sql();
     let output = match command.rows.is_none() && is_wide(&session, command)? {
-        true => session.read_whole(&sql, &command.schema, &command.table, command.version).await.map_err(status)?,
-        false => session.execute(&sql).await.map_err(|error| status_in(error, &sql))?,
+        true => session.read_whole(&sql, &command.schema, &command.table, command.version).await,
+        false => session.execute(&sql).await,
     };
+    let output = output.map_err(|error| command.refused(&session, error))?;
     tickets.read(caller, output, session)
 }
 
@@ -114,7 +127,7 @@ pub async fn read(
 pub async fn listed(connection: &Arc<Connection>, listed: TableListing, wishes: Wishes) -> Result<FlightInfo, Status> {
     let path = vec![listed.schema, listed.name];
     let command = TableCommand::of_path(&path)?;
-    let schema = schema_of(connection, &command, wishes).await?;
+    let schema = schema_in_list(connection, &command, wishes).await?;
     Ok(FlightInfo {
         schema: schema_bytes(&schema)?,
         flight_descriptor: Some(FlightDescriptor::new_path(path)),

@@ -11,7 +11,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
-use tonic::transport::server::Connected;
 
 use super::incoming::Place;
 use crate::monitor::Refusal;
@@ -56,20 +55,16 @@ impl Connection {
         Connection { stream, peer, cut, greeting: Some(greeting), place }
     }
 
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
     /// What waits for the other end does so until the connection is cut. Both directions look: HTTP/2 reads nothing while it cannot write.
     fn unless_cut<T>(&mut self, polled: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if polled.is_pending() && self.cut.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
         polled
-    }
-}
-
-impl Connected for Connection {
-    type ConnectInfo = Peer;
-
-    fn connect_info(&self) -> Peer {
-        self.peer.clone()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Connections as they come: so many at once, and through TLS where there is to be some.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,10 +56,10 @@ struct Caller {
 }
 
 /// The connections, each when it is ready to speak HTTP/2.
-pub fn incoming(listener: TcpListener, door: Door) -> impl Stream<Item = io::Result<Connection>> {
+pub fn incoming(listener: TcpListener, door: Door) -> impl Stream<Item = Connection> {
     let places = Arc::new(Semaphore::new(door.connections_max));
     let hall = Hall { listener, door, places, handshakes: JoinSet::new() };
-    futures::stream::unfold(hall, |mut hall| async move { Some((Ok(hall.next().await), hall)) })
+    futures::stream::unfold(hall, |mut hall| async move { Some((hall.next().await, hall)) })
 }
 
 struct Hall {

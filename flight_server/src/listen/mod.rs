@@ -2,11 +2,13 @@
 //!
 //! - [`incoming`] — connections as they come: so many at once, and through TLS where there is to be some
 //! - [`connection`] — one of them, which ends if it does not get as far as HTTP/2
+//! - [`serve`] — HTTP/2 on each, until it ends
 //! - [`request`] — the one message of a call, which is not waited for without end
 
 mod connection;
 mod incoming;
 mod request;
+mod serve;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,6 +18,7 @@ use crate::server::ServerError;
 pub use connection::Peer;
 pub use incoming::{Door, incoming};
 pub use request::Received;
+pub use serve::serve;
 
 /// How long a client may say nothing before it is taken for gone.
 #[derive(Debug, Clone)]

@@ -5,11 +5,12 @@ use std::time::Instant;
 use engine::Engine;
 use serde::Serialize;
 
-use super::Drain;
+use super::{Drain, Pulse};
 
 #[derive(Debug, Serialize)]
 pub struct Health {
-    /// `ok`, `draining`, or `poisoned`: a write to the disk failed, so that nothing more is written before the store was opened again.
+    /// `ok`, `draining`, `stuck`: calls are not answered, or `poisoned`: a write to the disk failed, so that nothing more is written before
+    /// the store was opened again.
     pub status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -18,11 +19,14 @@ pub struct Health {
 }
 
 impl Health {
-    pub fn of(engine: &Engine, drain: &Drain, started: Instant) -> Health {
+    pub fn of(engine: &Engine, drain: &Drain, pulse: &Pulse, started: Instant) -> Health {
         let (status, reason) = match engine.poisoned() {
             Some(reason) => ("poisoned", Some(reason)),
             None if drain.has_begun() => ("draining", None),
-            None => ("ok", None),
+            None => match pulse.silence(Instant::now()) {
+                Some(silence) => ("stuck", Some(format!("no thread has come round to a call for {} s", silence.as_secs()))),
+                None => ("ok", None),
+            },
         };
         Health { status, reason, version: env!("CARGO_PKG_VERSION"), uptime_s: started.elapsed().as_secs() }
     }

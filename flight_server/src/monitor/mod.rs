@@ -1,6 +1,6 @@
 //! What operators see of a server: whether it takes statements, numbers, and traces.
 //!
-//! - [`health`] — one word and why; [`statements`] what is counted of every statement that ends; [`connections`] of connections;
+//! - [`health`] — one word and why, [`pulse`] a part of that; [`statements`] what is counted of every statement that ends; [`connections`] of connections;
 //!   [`now`] what is looked up when somebody asks
 //! - [`traces`] — spans of calls and statements for a collector
 //! - [`drain`] — whether the server is leaving
@@ -9,6 +9,7 @@ mod connections;
 mod drain;
 mod health;
 mod now;
+mod pulse;
 mod statements;
 #[cfg(feature = "otlp")]
 mod traces;
@@ -30,6 +31,7 @@ use crate::service::Service;
 pub use connections::{Connections, Refusal};
 pub use drain::Drain;
 pub use health::Health;
+pub use pulse::Pulse;
 pub use traces::{OfCall, Traces, traced};
 
 /// Of one server.
@@ -39,6 +41,7 @@ pub struct Monitor {
     started: Instant,
     metrics: Registry,
     pub connections: Connections,
+    pub pulse: Pulse,
     /// None where no collector was named.
     pub traces: Option<Traces>,
 }
@@ -58,11 +61,11 @@ impl Monitor {
             told.iter().for_each(|traces| traces.ended(end));
         });
         metrics.register_collector(Box::new(now::Now { engine: engine.clone(), service: Arc::downgrade(service), started }));
-        Ok(Arc::new(Monitor { engine: engine.clone(), drain, started, metrics, connections, traces }))
+        Ok(Arc::new(Monitor { engine: engine.clone(), drain, started, metrics, connections, pulse: Pulse::new(), traces }))
     }
 
     pub fn health(&self) -> Health {
-        Health::of(&self.engine, &self.drain, self.started)
+        Health::of(&self.engine, &self.drain, &self.pulse, self.started)
     }
 
     /// All numbers, as OpenMetrics writes them, which Prometheus reads.

@@ -16,8 +16,8 @@ use crate::guard::guarded;
 use crate::handles::{Handle, Handles};
 use crate::options::ServerOptions;
 use crate::sessions::Caller;
-use crate::statements::{Started, Statement, Values, start};
-use crate::stream::{Batches, batch_bytes, parameter_schema, wire_schema};
+use crate::statements::{Started, Statement, Values, start_in};
+use crate::stream::{Batches, Wishes, batch_bytes, parameter_schema, wire_schema};
 use crate::transactions::Beside;
 
 /// A statement that is no plain INSERT runs for each of them.
@@ -162,12 +162,19 @@ impl Prepared {
         self.bound.lock().rows.clone()
     }
 
+    /// The columns as of now, for who may still know them.
+    pub async fn schema_now(&self, wishes: Wishes) -> Result<SchemaRef, Status> {
+        let described = self.statement.describe(&self.connection.turn_of_prepared().await?).await?;
+        Ok(wire_schema(&described.schema, wishes.types))
+    }
+
     /// Plans it, if it is a query, with the row that is bound.
     pub async fn start(&self, beside: Beside<'_>) -> Result<Started, Status> {
         let bound = self.bound();
+        let turn = self.connection.turn_of_prepared().await?;
         match bound.as_slice() {
-            [] => start(&self.connection, &self.statement, None, beside).await,
-            [batch] if batch.num_rows() == 1 => start(&self.connection, &self.statement, Some(Values { batch, row: 0 }), beside).await,
+            [] => start_in(&turn, &self.statement, None, beside).await,
+            [batch] if batch.num_rows() == 1 => start_in(&turn, &self.statement, Some(Values { batch, row: 0 }), beside).await,
             more => {
                 let rows: usize = more.iter().map(RecordBatch::num_rows).sum();
                 Err(Status::invalid_argument(format!(

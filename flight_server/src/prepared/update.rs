@@ -21,7 +21,7 @@ pub async fn update(
 ) -> Result<i64, Status> {
     let is_given = received.is_some();
     let rows = received.map_or_else(|| prepared.bound(), |received| received.rows);
-    let turn = prepared.connection.turn().await?;
+    let turn = prepared.connection.turn_of_prepared().await?;
     match rows.as_slice() {
         // No row of parameters is nothing to do, unless none were asked for.
         [] if is_given && !prepared.parameters.fields().is_empty() => Ok(0),

@@ -17,7 +17,7 @@ use super::bounds::{check_info, check_length};
 use super::commands::decode;
 use super::{Answers, Service, one};
 use crate::error::protobuf_status;
-use crate::flight::{ACTIONS, act, lease_of, table_named};
+use crate::flight::{ACTIONS, TableCommand, act, is_json, lease_of, table_named};
 use crate::sessions::Caller;
 use crate::statements::{Statement, plan_of};
 use crate::stream::{progress_json, schema_bytes};
@@ -102,12 +102,8 @@ impl Service {
                 check_length(body, "request")?;
                 let request = RenewFlightEndpointRequest::decode(body.clone()).map_err(|_| protobuf_status("request"))?;
                 let endpoint = request.endpoint.ok_or_else(|| protobuf_status("request"))?;
-                let ticket = endpoint.ticket.as_ref().map(|ticket| &ticket.ticket);
-                if let Some(handle) = handle_of(ticket) {
-                    self.tickets.renew(&caller.owner, &handle)?;
-                } else if let Some(lease) = ticket.and_then(|ticket| lease_of(ticket)) {
-                    self.leases.get(caller, &lease)?;
-                }
+                let ticket = endpoint.ticket.as_ref().map_or(&Bytes::new(), |ticket| &ticket.ticket).clone();
+                self.renew(caller, &ticket)?;
                 answer(endpoint)
             }
             "SetSessionOptions" => self.set_session_options(caller, body).await,
@@ -115,7 +111,7 @@ impl Service {
             "CloseSession" => self.close_session(caller),
             "lease" => {
                 self.leases.check_allowed(caller)?;
-                let answers = self.leases.lease(caller, self.sessions.transaction(caller)?, &table_named(body)?).await?;
+                let answers = self.leases.lease(caller, self.sessions.lease(caller)?, &table_named(body)?).await?;
                 Ok(Response::new(Box::pin(futures::stream::iter(answers.map(|body| Ok(arrow_flight::Result { body }))))))
             }
             "renew_lease" => self.leases.renew(caller, body).and_then(|()| nothing()),
@@ -160,6 +156,18 @@ impl Service {
         let connection = self.sessions.connection(caller)?;
         let turn = connection.turn().await?;
         answered(plan_of(&turn, &query.sql).await?)
+    }
+
+    /// What a ticket keeps, if it keeps anything.
+    fn renew(&self, caller: &Caller, ticket: &[u8]) -> Result<(), Status> {
+        if is_json(ticket) {
+            let lease = TableCommand::of_json(ticket)?.lease;
+            return lease.map_or(Ok(()), |lease| self.leases.renew(caller, lease.as_bytes()));
+        }
+        match decode(ticket, "ticket")? {
+            Command::TicketStatementQuery(ticket) => self.tickets.renew(&caller.owner, &ticket.statement_handle),
+            _ => Ok(()),
+        }
     }
 
     /// Every result of the FlightInfo.

@@ -17,6 +17,9 @@ use crate::options::ServerOptions;
 use crate::stream::WireTypes;
 
 pub fn decode(bytes: &[u8], what: &str) -> Result<Command, Status> {
+    if bytes.is_empty() {
+        return Err(Status::invalid_argument(format!("the {what} is empty; send one that says something")));
+    }
     let any = Any::decode(bytes).map_err(|_| protobuf_status(what))?;
     // Those who read statements and plans have limits of their own.
     let is_statement = any.is::<CommandStatementQuery>() || any.is::<CommandStatementUpdate>() || any.is::<CommandStatementSubstraitPlan>();

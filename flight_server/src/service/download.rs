@@ -1,7 +1,6 @@
 //! DoGet on the wire. tonic's own way copies a message twice before the socket sees it; here the body of the response is made of the
-//! buffers themselves, of which small ones are put together. All other calls are tonic's.
+//! buffers themselves, a message a frame, of which small ones are put together. All other calls are tonic's.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -9,9 +8,7 @@ use std::task::{Context, Poll};
 
 use arrow_flight::Ticket;
 use arrow_flight::flight_service_server::FlightServiceServer;
-use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use http_body_util::StreamBody;
 use hyper::body::Frame;
 use prost::Message as _;
 use tonic::body::Body;
@@ -21,6 +18,8 @@ use tonic::server::NamedService;
 use tonic::{Code, Request, Status};
 
 use super::Calls;
+use super::answer::{Answer, Parts};
+use super::deadline::{wait, within_deadline};
 use super::whole::whole;
 use crate::error::told;
 use crate::stream::FlightStream;
@@ -30,6 +29,8 @@ const DO_PUT: &str = "/arrow.flight.protocol.FlightService/DoPut";
 /// Of a call that brings no rows: the longest statement, and what is around it. It is taken apart before anybody has asked who
 /// sends it, and a list of empty names takes twelve times its bytes.
 const REQUEST_BYTES_MAX: usize = 66 << 20;
+/// How tonic begins to say that a message cannot be read, with the code of a bug in the server.
+const UNREADABLE: [&str; 3] = ["failed to decode Protobuf message", "Unexpected EOF decoding stream", "Missing request message"];
 const ENCODING: &str = "grpc-encoding";
 const GRPC: http::HeaderValue = http::HeaderValue::from_static("application/grpc");
 
@@ -59,7 +60,7 @@ impl NamedService for Downloads {
 }
 
 impl HttpService<http::Request<Body>> for Downloads {
-    type Response = http::Response<Body>;
+    type Response = http::Response<Answer>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
 
@@ -68,6 +69,14 @@ impl HttpService<http::Request<Body>> for Downloads {
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let wait = wait(request.headers());
+        let answer = self.answer(request);
+        Box::pin(async move { Ok(within_deadline(wait, answer).await.unwrap_or_else(|late| late.into_http().map(Answer::One))) })
+    }
+}
+
+impl Downloads {
+    fn answer(&mut self, request: http::Request<Body>) -> Pin<Box<dyn Future<Output = http::Response<Answer>> + Send>> {
         match request.uri().path() {
             DO_GET => {}
             DO_PUT => return Box::pin(in_our_words(self.puts.call(whole(request)), self.message_bytes_max)),
@@ -80,30 +89,37 @@ impl HttpService<http::Request<Body>> for Downloads {
                 Ok(request) => calls.download(request).await,
                 Err(status) => Err(status),
             };
-            Ok(match messages {
+            match messages {
                 Ok(messages) => response(messages, in_place),
-                Err(status) => if_too_long(&status, request_bytes_max).unwrap_or(status).into_http(),
-            })
+                Err(status) => unreadable(&status, request_bytes_max).unwrap_or(status).into_http().map(Answer::One),
+            }
         })
     }
 }
 
-type Answer = Result<http::Response<Body>, Infallible>;
-
-async fn in_our_words(answer: impl Future<Output = Answer>, bytes_max: usize) -> Answer {
-    let response = answer.await?;
-    let refused = Status::from_header_map(response.headers()).and_then(|status| if_too_long(&status, bytes_max));
-    Ok(refused.map_or(response, Status::into_http))
+async fn in_our_words(
+    answer: impl Future<Output = Result<http::Response<Body>, Infallible>>,
+    bytes_max: usize,
+) -> http::Response<Answer> {
+    let Ok(response) = answer.await;
+    let refused = Status::from_header_map(response.headers()).and_then(|status| unreadable(&status, bytes_max));
+    refused.map_or(response, Status::into_http).map(Answer::One)
 }
 
-/// For what tonic says of a message over its limit, which is the one error of this code that a request can come to.
-fn if_too_long(status: &Status, bytes_max: usize) -> Option<Status> {
-    (status.code() == Code::OutOfRange).then(|| {
-        told("a request", Status::invalid_argument(format!(
+/// For what tonic says of a request that it cannot read: of a message over its limit, which is the one error of this code that a request
+/// can come to, and of one that is none.
+fn unreadable(status: &Status, bytes_max: usize) -> Option<Status> {
+    let why = match status.code() {
+        Code::OutOfRange => format!(
             "a message of the request is longer than the {bytes_max} bytes that this call takes; \
              send less in one message, as parameters, or as rows in several messages of DoPut"
-        )))
-    })
+        ),
+        Code::Internal if UNREADABLE.iter().any(|start| status.message().starts_with(start)) => {
+            "a message of the request is not one of Flight, or is cut short; send what a Flight client has written".to_string()
+        }
+        _ => return None,
+    };
+    Some(told("a request", Status::invalid_argument(why)))
 }
 
 async fn ticket(request: http::Request<Body>, bytes_max: usize) -> Result<Request<Ticket>, Status> {
@@ -123,35 +139,30 @@ impl Decoder for Tickets {
     type Error = Status;
 
     fn decode(&mut self, bytes: &mut DecodeBuf<'_>) -> Result<Option<Ticket>, Status> {
-        let ticket = Ticket::decode(bytes).map_err(|error| Status::invalid_argument(format!("the ticket makes no sense: {error}")))?;
-        Ok(Some(ticket))
+        let refused = |_| Status::invalid_argument("the ticket is not one of Flight; send what a Flight client has written");
+        Ticket::decode(bytes).map(Some).map_err(refused)
     }
 }
 
-fn response(messages: FlightStream, in_place: bool) -> http::Response<Body> {
-    let mut response = http::Response::new(Body::new(StreamBody::new(frames(messages, in_place))));
+fn response(messages: FlightStream, in_place: bool) -> http::Response<Answer> {
+    let mut response = http::Response::new(Answer::Messages(Box::pin(frames(messages, in_place))));
     response.headers_mut().insert(http::header::CONTENT_TYPE, GRPC);
     response
 }
 
-/// The bytes of the messages, and how it ended. The stream is dropped before that is said.
-fn frames(messages: FlightStream, in_place: bool) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Send {
-    let begun = (Some(messages), VecDeque::<Bytes>::new());
-    futures::stream::unfold(begun, move |(mut messages, mut left)| async move {
-        loop {
-            if let Some(piece) = left.pop_front() {
-                return Some((Ok(Frame::data(piece)), (messages, left)));
-            }
-            match messages.as_mut()?.next().await.map(|message| message.and_then(|message| message.into_wire(in_place))) {
-                Some(Ok(wire)) => left = wire,
-                Some(Err(status)) => return Some((Ok(trailers(&status)), (None, left))),
-                None => return Some((Ok(trailers(&Status::ok(""))), (None, left))),
-            }
-        }
+/// The messages, and how it ended. The stream is dropped before that is said.
+fn frames(messages: FlightStream, in_place: bool) -> impl Stream<Item = Frame<Parts>> + Send {
+    futures::stream::unfold(Some(messages), move |messages| async move {
+        let mut messages = messages?;
+        Some(match messages.next().await.map(|message| message.and_then(|message| message.into_wire(in_place))) {
+            Some(Ok(wire)) => (Frame::data(Parts::from(wire)), Some(messages)),
+            Some(Err(status)) => (trailers(&status), None),
+            None => (trailers(&Status::ok("")), None),
+        })
     })
 }
 
-fn trailers(status: &Status) -> Frame<Bytes> {
+fn trailers(status: &Status) -> Frame<Parts> {
     let mut headers = http::HeaderMap::new();
     if status.add_header(&mut headers).is_err() {
         // Its metadata is nothing that a header can hold.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
+use arrow_flight::flight_descriptor::DescriptorType;
 use arrow_flight::sql::{Command, ProstMessageExt, TicketStatementQuery};
 use arrow_flight::{FlightDescriptor, FlightEndpoint, FlightInfo, Ticket};
 use prost::Message;
@@ -19,7 +20,7 @@ use crate::stream::{schema_bytes, wire_schema};
 
 impl Service {
     pub async fn info(&self, caller: &Caller, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
-        if is_plain(&descriptor) {
+        if is_plain(&descriptor)? {
             let command = TableCommand::of_descriptor(&descriptor)?;
             return flight::info(&self.sessions, &self.leases, caller, &command, descriptor, &self.options).await;
         }
@@ -57,7 +58,7 @@ impl Service {
     }
 
     pub async fn schema(&self, caller: &Caller, descriptor: FlightDescriptor) -> Result<SchemaRef, Status> {
-        if is_plain(&descriptor) {
+        if is_plain(&descriptor)? {
             let command = TableCommand::of_descriptor(&descriptor)?;
             let connection = self.sessions.connection(caller)?;
             return flight::schema_of(&connection, &command, caller.wishes).await;
@@ -68,7 +69,7 @@ impl Service {
                 self.described(caller, &connection, &Statement::Sql(query.query)).await
             }
             Command::CommandPreparedStatementQuery(query) => {
-                Ok(Arc::clone(&self.prepared.get(&caller.owner, &query.prepared_statement_handle)?.schema))
+                self.prepared.get(&caller.owner, &query.prepared_statement_handle)?.schema_now(caller.wishes).await
             }
             Command::CommandStatementSubstraitPlan(asked) => {
                 let statement = Statement::of_plan(asked.plan, &caller.binding)?;
@@ -85,9 +86,18 @@ impl Service {
     }
 }
 
-/// Without SQL: a path, or JSON.
-pub fn is_plain(descriptor: &FlightDescriptor) -> bool {
-    is_json(&descriptor.cmd) || (descriptor.cmd.is_empty() && !descriptor.path.is_empty())
+/// Without SQL: a path, or JSON. What is neither this nor a command says nothing.
+pub fn is_plain(descriptor: &FlightDescriptor) -> Result<bool, Status> {
+    let refused = |why: String| Err(Status::invalid_argument(format!("the descriptor {why}")));
+    let (has_command, has_path) = (!descriptor.cmd.is_empty(), !descriptor.path.is_empty());
+    match DescriptorType::try_from(descriptor.r#type) {
+        Err(_) => refused(format!("has the type {}, which there is not; send a path (1) or a command (2)", descriptor.r#type)),
+        Ok(_) if !has_command && !has_path => refused("is empty; send a path or a command".to_string()),
+        Ok(_) if has_command && has_path => refused("has a path and a command; send one of them".to_string()),
+        Ok(DescriptorType::Path) if has_command => refused("is said to be a path and is a command; send it as one".to_string()),
+        Ok(DescriptorType::Cmd) if has_path => refused("is said to be a command and is a path; send it as one".to_string()),
+        Ok(_) => Ok(has_path || is_json(&descriptor.cmd)),
+    }
 }
 
 fn told(told: Told, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {

@@ -2,9 +2,11 @@
 //! SQL, a path, or JSON for plain Flight; nothing else is guessed at.
 
 mod actions;
+mod answer;
 mod bounds;
 mod calls;
 mod commands;
+mod deadline;
 mod download;
 mod get;
 mod info;

@@ -30,7 +30,7 @@ impl Service {
         let _place = self.running.put(&caller.owner)?;
         let mut messages = patient(messages, self.options.limits.call_idle).peekable();
         let descriptor = descriptor(&mut messages).await?;
-        if is_plain(&descriptor) {
+        if is_plain(&descriptor)? {
             return self.put_rows(caller, PutCommand::of_descriptor(&descriptor)?, messages).await;
         }
         match decode(&descriptor.cmd, "command")? {

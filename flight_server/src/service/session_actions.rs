@@ -57,6 +57,7 @@ impl Service {
         };
         self.sessions.end(caller, handle);
         self.prepared.end_of_session(handle);
+        self.tickets.end_of_session(handle);
         self.transactions.end_of_session(handle);
         answer(CloseSessionResult::closed())
     }

@@ -115,6 +115,11 @@ impl Sessions {
         Ok(Connection::in_transaction(self.another(caller)?, begun_in, &self.budget))
     }
 
+    /// Of the caller, to hold a version with; it ends with its lease.
+    pub fn lease(&self, caller: &Caller) -> Result<Arc<Connection>, Status> {
+        Ok(Connection::in_lease(self.another(caller)?, &self.budget))
+    }
+
     fn engine_session(&self, identity: Option<&Identity>) -> Result<engine::Session, Status> {
         let session = match identity {
             Some(identity) => self.engine.session_as(identity),

@@ -12,10 +12,12 @@ use super::messages::{
 };
 use crate::connection::{Connection, Turn};
 use crate::error::{arrow_status, status};
+use crate::flight::DEFAULT_SCHEMA;
 use crate::metadata::CATALOG;
 
-/// JDBC drivers set it from their URL. There is one catalog.
-const CATALOG_OPTION: &str = "catalog";
+/// Drivers set them, that of JDBC from its URL. There is one catalog, and names without a schema are in one schema.
+const FIXED: [(&str, &str); 2] = [("catalog", CATALOG), (SCHEMA_OPTION, DEFAULT_SCHEMA)];
+const SCHEMA_OPTION: &str = "schema";
 
 /// Each is two statements.
 const OPTIONS_MAX: usize = 1_000;
@@ -25,6 +27,7 @@ pub async fn set_options(connection: &Connection, request: SetSessionOptionsRequ
     if count > OPTIONS_MAX {
         return Err(Status::invalid_argument(format!("{count} options are set at once, and {OPTIONS_MAX} are taken; there are not that many")));
     }
+    check_schema(&request)?;
     let turn = connection.turn().await?;
     let mut errors = HashMap::new();
     for (name, value) in request.session_options {
@@ -35,16 +38,29 @@ pub async fn set_options(connection: &Connection, request: SetSessionOptionsRequ
     Ok(SetSessionOptionsResult { errors })
 }
 
+/// Programs go on as if they were in the schema that they have set. What is wrong with an option has a number in the answer and no words,
+/// so the call fails, before anything is set.
+fn check_schema(request: &SetSessionOptionsRequest) -> Result<(), Status> {
+    let wanted = request.session_options.get(SCHEMA_OPTION).and_then(|value| value.option_value.as_ref());
+    match wanted {
+        None => Ok(()),
+        Some(OptionValue::Text(schema)) if schema == DEFAULT_SCHEMA => Ok(()),
+        Some(_) => Err(Status::invalid_argument(format!(
+            "the schema of a session is \"{DEFAULT_SCHEMA}\" and cannot be set to another; name the schema with the table: other.t"
+        ))),
+    }
+}
+
 async fn set_option(turn: &Turn<'_>, name: &str, value: Option<OptionValue>) -> Result<(), ErrorValue> {
     let text = value.map(as_text).transpose()?;
-    if name == CATALOG_OPTION {
-        return if text.is_none_or(|text| text == CATALOG) { Ok(()) } else { Err(ErrorValue::InvalidValue) };
+    if let Some((_, fixed)) = FIXED.iter().find(|(known, _)| *known == name) {
+        return if text.is_none_or(|text| text == *fixed) { Ok(()) } else { Err(ErrorValue::InvalidValue) };
     }
     // Nothing but a name reaches the statement.
     if name.is_empty() || !name.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | '.')) {
         return Err(ErrorValue::InvalidName);
     }
-    turn.run(&format!("SHOW {name}")).await.map_err(|_| ErrorValue::InvalidName)?;
+    turn.run_own(&format!("SHOW {name}")).await.map_err(|_| ErrorValue::InvalidName)?;
     let sql = match text {
         Some(text) => format!("SET {name} = '{}'", text.replace('\'', "''")),
         None => format!("RESET {name}"),
@@ -67,7 +83,7 @@ pub async fn get_options(connection: &Connection) -> Result<GetSessionOptionsRes
     let turn = connection.turn().await?;
     let output = turn.execute("SELECT name, value FROM system.settings WHERE scope = 'session' AND value IS NOT NULL").await?;
     let (batches, _) = output.collect().await.map_err(status)?;
-    let mut session_options = HashMap::from([(CATALOG_OPTION.to_string(), text_value(CATALOG))]);
+    let mut session_options = HashMap::from(FIXED.map(|(name, value)| (name.to_string(), text_value(value))));
     for batch in batches {
         let (names, values) = (texts(batch.column(0))?, texts(batch.column(1))?);
         let pairs = names.iter().flatten().zip(values.iter().flatten());

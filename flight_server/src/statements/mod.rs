@@ -38,15 +38,25 @@ pub struct Done {
     pub kind: StatementKind,
     pub rows: i64,
     pub report: QueryReport,
+    /// Afterwards.
+    pub is_in_transaction: bool,
 }
 
 /// Plans a query; runs everything else, once.
 pub async fn start(connection: &Connection, statement: &Statement, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<Started, Status> {
     let turn = connection.turn().await?;
-    let output = begin(&turn, statement, values, beside).await?;
+    start_in(&turn, statement, values, beside).await
+}
+
+pub async fn start_in(turn: &Turn<'_>, statement: &Statement, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<Started, Status> {
+    let output = begin(turn, statement, values, beside).await?;
     match output.kind() {
         StatementKind::Query => Ok(Started::Query(output)),
-        _ => finish(output).await.map(Started::Done),
+        _ => {
+            // One about transactions has had its effect when it has begun.
+            let is_in_transaction = turn.session().is_in_transaction();
+            finish(output, is_in_transaction).await.map(Started::Done)
+        }
     }
 }
 
@@ -59,7 +69,8 @@ pub async fn run(connection: &Connection, statement: &Statement, values: Option<
 pub async fn run_in(turn: &Turn<'_>, statement: &Statement, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<i64, Status> {
     let mut output = begin(turn, statement, values, beside).await?;
     if output.kind() != StatementKind::Query {
-        return finish(output).await.map(|done| done.rows);
+        let is_in_transaction = turn.session().is_in_transaction();
+        return finish(output, is_in_transaction).await.map(|done| done.rows);
     }
     // EXPLAIN ANALYZE and OPTIMIZE do something, although they are read like queries.
     while let Some(batch) = output.next().await {
@@ -82,11 +93,11 @@ async fn begin(turn: &Turn<'_>, statement: &Statement, values: Option<Values<'_>
     Ok(output)
 }
 
-async fn finish(output: QueryOutput) -> Result<Done, Status> {
+async fn finish(output: QueryOutput, is_in_transaction: bool) -> Result<Done, Status> {
     let kind = output.kind();
     let (batches, report) = output.collect().await.map_err(status)?;
     let rows = if kind == StatementKind::Write { batches.iter().map(count).sum() } else { 0 };
-    Ok(Done { kind, rows, report })
+    Ok(Done { kind, rows, report, is_in_transaction })
 }
 
 /// Of the one row that a write yields.

@@ -45,7 +45,7 @@ impl Statement {
     /// What it takes and gives; it does not run.
     pub async fn describe(&self, turn: &Turn<'_>) -> Result<Description, Status> {
         match self {
-            Statement::Sql(sql) => turn.session().describe(sql).await.map_err(|error| status_in(error, sql)),
+            Statement::Sql(sql) => turn.session().describe_to_run(sql).await.map_err(|error| status_in(error, sql)),
             Statement::Plan { plan, binding } => substrait_plans::describe(turn.session(), plan, binding).await.map_err(plan_status),
         }
     }

@@ -1,4 +1,4 @@
-//! Tickets: a handle of something planned, never words of SQL. Each is good for one DoGet.
+//! Tickets: a handle of something planned, never words of SQL. Each is good for one DoGet, and ends with its session.
 
 use std::sync::Arc;
 
@@ -14,12 +14,13 @@ use super::{Done, Started};
 use crate::auth::Owner;
 use crate::budget::{Budget, Share};
 use crate::connection::Connection;
+use crate::error::status;
 use crate::handles::{Handle, Handles, new_handle};
 use crate::monitor::OfCall;
 use crate::options::ServerOptions;
 use crate::running::{End, Running};
 use crate::sessions::Caller;
-use crate::stream::{FlightStream, Outgoing, Wishes, of_batches, report_json, wire_schema};
+use crate::stream::{FlightStream, Outgoing, Wishes, ended_json, of_batches, report_json, wire_schema};
 
 pub struct Tickets {
     waiting: Handles<Waiting>,
@@ -43,6 +44,8 @@ struct Waiting {
     /// As it was asked for when it was planned: its schema was told then.
     wishes: Wishes,
     connection: Arc<Connection>,
+    /// That it was asked for in, and ends with.
+    session: Option<Handle>,
     /// That planned it.
     call: OfCall,
     _share: Share,
@@ -76,16 +79,18 @@ impl Tickets {
     pub fn keep(&self, started: Started, caller: &Caller, connection: Arc<Connection>, words_bytes: usize) -> Result<Told, Status> {
         let output = match started {
             Started::Query(output) => output,
-            Started::Done(Done { kind, rows, report }) => {
+            Started::Done(Done { kind, rows, report, is_in_transaction }) => {
                 let (handle, schema) = (Bytes::from_static(DONE), Arc::new(Schema::empty()));
-                return Ok(Told { handle, schema, rows: Some(rows), report: report_json(&report, kind) });
+                let report = ended_json(&report, kind, is_in_transaction);
+                return Ok(Told { handle, schema, rows: Some(rows), report });
             }
         };
         let wishes = caller.wishes;
         let (schema, report) = (wire_schema(&output.schema(), wishes.types), report_json(&output.report(), output.kind()));
         let share = self.budget.take(words_bytes.saturating_mul(PLAN_BYTES_PER_BYTE).saturating_add(PLAN_BYTES))?;
-        let waiting = Waiting { output: Mutex::new(Some(output)), wishes, connection, call: OfCall::current(), _share: share };
-        let handle = self.waiting.insert_over_oldest(&caller.owner, Arc::new(waiting))?;
+        let session = caller.session.as_ref().map(|(handle, _)| handle.clone());
+        let waiting = Waiting { output: Mutex::new(Some(output)), wishes, connection, session, call: OfCall::current(), _share: share };
+        let handle = self.waiting.insert_over_oldest(&caller.owner, Arc::new(waiting), |waiting| waiting.session.as_ref())?;
         Ok(Told { handle, schema, rows: None, report })
     }
 
@@ -99,7 +104,9 @@ impl Tickets {
         self.running.check_room(owner)?;
         let waiting = self.waiting.take(owner, handle)?;
         let output = waiting.output.lock().take();
-        let output = output.ok_or_else(|| Status::not_found("the result of this ticket was fetched already; run the statement again"))?;
+        let mut output = output.ok_or_else(|| Status::not_found("the result of this ticket was fetched already; run the statement again"))?;
+        // Some time may have passed since it was planned.
+        output.check_reads().map_err(status)?;
         self.stream(caller, Bytes::copy_from_slice(handle), output, wishes.with_types_of(waiting.wishes), Arc::clone(&waiting.connection))
     }
 
@@ -124,6 +131,11 @@ impl Tickets {
     pub fn cancel(&self, owner: &Owner, handle: &[u8]) -> Option<CancelStatus> {
         let is_there = self.waiting.remove(owner, handle) || self.running.cancel(owner, handle);
         is_there.then_some(CancelStatus::Cancelled)
+    }
+
+    /// What nobody has begun to fetch of the results that were asked for in it.
+    pub fn end_of_session(&self, session: &Handle) {
+        self.waiting.retain(|_, waiting| waiting.session.as_ref() != Some(session));
     }
 
     /// How far a result is; None before it is read, when nothing of it runs, and after its end.

@@ -16,8 +16,10 @@ use crate::monitor::OfCall;
 
 /// Messages of a result that are made where they are sent: one of a few is not worth another thread.
 const MADE_HERE: usize = 8;
-/// Messages that wait for the one that is sent, beside one in the making.
-const AHEAD_MAX: usize = 1;
+/// Messages that wait for the one that is sent, those in the making among them.
+const AHEAD_MAX: usize = 4;
+/// So many are made at a turn: each turn wakes the other thread, which costs about as much as to make a message.
+const MADE_AT_ONCE: usize = 2;
 
 /// The same messages. Once they are dropped, so are those that they are made of: soon, where another thread makes them.
 pub fn ahead(messages: FlightStream) -> FlightStream {
@@ -58,18 +60,20 @@ fn beside(messages: FlightStream) -> Ahead {
     let mut messages = WithinCall { messages: Some(messages), call: OfCall::current() };
     let mut task = JoinSet::new();
     task.spawn(async move {
-        while let Some(message) = messages.next().await {
-            // Whoever sees the end may ask what the query has left.
-            if message.is_err() {
-                drop(messages);
-                let _ = sender.send(message).await;
-                return;
-            }
-            if sender.send(message).await.is_err() {
-                return;
+        while let Ok(room) = sender.reserve_many(MADE_AT_ONCE).await {
+            for place in room {
+                match messages.next().await {
+                    Some(Ok(message)) => place.send(Ok(message)),
+                    Some(Err(status)) => {
+                        // Whoever sees the end may ask what the query has left.
+                        drop(messages);
+                        place.send(Err(status));
+                        return;
+                    }
+                    None => return,
+                }
             }
         }
-        drop(messages);
     });
     Ahead::Beside { made, task }
 }

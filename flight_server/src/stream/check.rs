@@ -50,9 +50,7 @@ fn check_batch(batch: RecordBatch<'_>, body: &[u8], unpacked_bytes_max: u64) -> 
         return Err(refused("its buffers lie over each other"));
     }
     if unpacked_bytes > unpacked_bytes_max {
-        return Err(Status::resource_exhausted(format!(
-            "a message unpacks to {unpacked_bytes} bytes, and {unpacked_bytes_max} are allowed; send fewer rows at a time"
-        )));
+        return Err(too_many_bytes(unpacked_bytes, unpacked_bytes_max));
     }
     Ok(())
 }
@@ -69,6 +67,10 @@ fn unpacked(buffer: &[u8]) -> Result<u64, Status> {
         -1 => Ok(0),
         length => u64::try_from(length).map_err(|_| refused("a compressed buffer has a negative length")),
     }
+}
+
+pub fn too_many_bytes(bytes: u64, bytes_max: u64) -> Status {
+    Status::resource_exhausted(format!("a message unpacks to {bytes} bytes, and {bytes_max} are allowed; send fewer rows at a time"))
 }
 
 fn refused(why: &str) -> Status {

@@ -13,7 +13,8 @@ use arrow_flight::error::FlightError;
 use futures::{Stream, StreamExt};
 use tonic::Status;
 
-use super::check::check;
+use super::check::{check, too_many_bytes};
+use super::unpacked::{may_share, unpacked_bytes};
 use crate::error::foreign_status;
 use crate::guard::guarded;
 use crate::options::ServerOptions;
@@ -26,6 +27,8 @@ const ROWS_AT_ONCE: usize = 131_072;
 /// What a client sends: its schema, then batches.
 pub struct Batches {
     schema: SchemaRef,
+    /// Of one message, where its rows may share values; else its length says enough.
+    unpacked_bytes_max: Option<u64>,
     decoder: Option<FlightDataDecoder>,
     /// Of the last message.
     left: Option<RecordBatch>,
@@ -62,7 +65,8 @@ where
             if fields > FIELDS_MAX {
                 return Err(Status::resource_exhausted(format!("the rows have {fields} columns, and {FIELDS_MAX} are taken; send fewer")));
             }
-            Ok(Some(Batches { schema, decoder, left: None, bytes, broken: None }))
+            let unpacked_bytes_max = may_share(&schema).then_some(unpacked_bytes_max);
+            Ok(Some(Batches { schema, unpacked_bytes_max, decoder, left: None, bytes, broken: None }))
         }
         Some(Ok(_)) => Err(Status::invalid_argument("rows came before their schema; send the schema first")),
     }
@@ -76,6 +80,14 @@ impl Batches {
     /// What has come until now: a batch may hold on to a message that is longer than its rows.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn check_unpacked(&self, batch: &RecordBatch) -> Result<(), Status> {
+        let Some(max) = self.unpacked_bytes_max else { return Ok(()) };
+        match guarded(|| unpacked_bytes(batch))? {
+            bytes if bytes > max => Err(too_many_bytes(bytes, max)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -97,7 +109,10 @@ impl Stream for Batches {
             match ready!(decoded(&mut self.decoder, context)).map(payload) {
                 None => return Poll::Ready(None),
                 Some(Err(error)) => self.broken = Some(error),
-                Some(Ok(DecodedPayload::RecordBatch(batch))) => self.left = Some(batch),
+                Some(Ok(DecodedPayload::RecordBatch(batch))) => match self.check_unpacked(&batch) {
+                    Ok(()) => self.left = Some(batch),
+                    Err(refused) => self.broken = Some(refused),
+                },
                 Some(Ok(DecodedPayload::None)) => {}
                 Some(Ok(DecodedPayload::Schema(_))) => {
                     self.broken = Some(Status::invalid_argument("a second schema came among the rows; send one table at a time"));

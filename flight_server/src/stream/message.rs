@@ -20,8 +20,8 @@ use tonic::Status;
 
 use super::unsent::{Kind, Lane, Share, counted};
 
-/// Pieces of less are put together: each piece is written to the socket by itself, which costs more than the copy.
-const COPIED_BYTES_MAX: usize = 96 << 10;
+/// Pieces of less are put together: a message of very many columns is not to be one of very many pieces.
+const COPIED_BYTES_MAX: usize = 16 << 10;
 /// Of an IPC message, before its header: a mark and the header's length.
 const PREFIX_BYTES: usize = 8;
 /// Of a gRPC message: whether it is compressed, and its length.

@@ -20,7 +20,7 @@ use tonic::Status;
 use super::ahead::ahead;
 use super::message::{Encoder, Message};
 use super::pieces::{batch_bytes, pieces, pieces_of};
-use super::plain::{to_wire, wire_schema};
+use super::plain::{lying_plain, to_wire, wire_schema};
 use super::report::{brief_report_json, report_json};
 use super::unsent::{Kind, Lane, Share};
 use super::wishes::Wishes;
@@ -71,7 +71,8 @@ impl Making {
         first
     }
 
-    fn take(&mut self, batch: RecordBatch, lane: &Arc<Lane>) {
+    fn take(&mut self, batch: RecordBatch, wire: &SchemaRef, lane: &Arc<Lane>) {
+        let batch = lying_plain(batch, wire);
         let bytes = batch_bytes(&batch);
         self.share = Some(lane.hold(Kind::Batch, bytes));
         self.left.extend(pieces_of(batch, bytes, MESSAGE_BYTES));
@@ -212,7 +213,7 @@ impl Rows {
                 return Some(Poll::Ready(Some(Ok(piece))));
             }
             match running.output.poll_next_unpin(context) {
-                Poll::Ready(Some(Ok(batch))) => running.take(batch, &self.lane),
+                Poll::Ready(Some(Ok(batch))) => running.take(batch, &self.wire, &self.lane),
                 Poll::Ready(None) => {
                     let report = running.output.report();
                     self.report = Some(if self.is_brief { brief_report_json(&report) } else { report_json(&report, running.output.kind()) });

@@ -10,7 +10,7 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 
 use super::jdbc;
-use super::views::{compact, plain};
+use super::views::{self, compact, plain};
 use super::wishes::WireTypes;
 use crate::metadata::annotated;
 
@@ -34,11 +34,13 @@ fn wire(schema: &Schema, field: impl Fn(&FieldRef) -> FieldRef) -> Schema {
     Schema::new_with_metadata(fields, schema.metadata().clone())
 }
 
-/// Views stay for those who ask for them, in columns of their own: inside of others they become plain.
+/// Those who ask for views get them for every column of text or bytes, stored or computed; inside of others they become plain.
 fn wire_field(field: &FieldRef, types: WireTypes) -> FieldRef {
-    match field.data_type() {
-        DataType::Utf8View | DataType::BinaryView if types.views => Arc::clone(field),
-        _ => plain_field(field, types.jdbc),
+    let plain = plain_field(field, types.jdbc);
+    match plain.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 if types.views => retyped(field, DataType::Utf8View),
+        DataType::Binary | DataType::LargeBinary if types.views => retyped(field, DataType::BinaryView),
+        _ => plain,
     }
 }
 
@@ -69,6 +71,32 @@ fn plain_type(kind: &DataType, for_jdbc: bool) -> DataType {
     }
 }
 
+/// With the columns of views that lie as plain ones made plain, if those are wanted: their bytes are known at once then, and they are cut
+/// without another look at each value.
+pub fn lying_plain(batch: RecordBatch, wire: &SchemaRef) -> RecordBatch {
+    let mut columns = batch.columns().to_vec();
+    let mut is_other = false;
+    for (array, field) in columns.iter_mut().zip(wire.fields()) {
+        let plain = match (array.data_type(), field.data_type()) {
+            (DataType::Utf8View, DataType::Utf8) => views::lying_plain::<StringViewType, Utf8Type>(array.as_string_view()),
+            (DataType::BinaryView, DataType::Binary) => views::lying_plain::<BinaryViewType, BinaryType>(array.as_binary_view()),
+            _ => None,
+        };
+        if let Some(plain) = plain {
+            *array = plain;
+            is_other = true;
+        }
+    }
+    if !is_other {
+        return batch;
+    }
+    let schema = batch.schema();
+    let fields = schema.fields().iter().zip(&columns).map(|(field, array)| retyped(field, array.data_type().clone()));
+    let schema = Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone());
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(schema), columns, &options).unwrap_or(batch)
+}
+
 /// **Invariant:** a piece has fewer bytes than 32-bit offsets reach, see `PIECE_BYTES_MAX` of `outgoing`.
 pub fn to_wire(batch: &RecordBatch, wire: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns = batch.columns().iter().zip(wire.fields()).map(|(array, field)| wire_array(array, field.data_type()));
@@ -96,7 +124,7 @@ fn gathered(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{DictionaryArray, ListBuilder, StringViewArray, StringViewBuilder, StructArray, UInt32Builder};
+    use arrow::array::{DictionaryArray, ListBuilder, StringArray, StringViewArray, StringViewBuilder, StructArray, UInt32Builder};
     use arrow::datatypes::{Decimal128Type, Int8Type, Int64Type, TimeUnit};
 
     use super::*;
@@ -134,6 +162,23 @@ mod tests {
         assert_eq!(*sent.data_type(), DataType::Utf8View);
         assert!(sent.get_buffer_memory_size() < 10_000, "{}", sent.get_buffer_memory_size());
         assert!(sent.as_string_view().value(0).starts_with("7 and"));
+    }
+
+    #[test]
+    fn computed_text_and_bytes_are_views_too_where_these_are_asked_for() {
+        let long = "a text that is too long for a view";
+        let texts: ArrayRef = Arc::new(StringArray::from(vec!["left out", long, "b"]));
+        let dictionary: ArrayRef = Arc::new(DictionaryArray::<Int8Type>::from_iter([long, long, "b"]));
+        let bytes = cast(&texts, &DataType::Binary).unwrap();
+        for (array, wanted) in [(&texts, DataType::Utf8View), (&dictionary, DataType::Utf8View), (&bytes, DataType::BinaryView)] {
+            let sent = wired(array.slice(1, 2), VIEWS);
+            assert_eq!(*sent.data_type(), wanted);
+            let sent = cast(&sent, &DataType::Utf8).unwrap();
+            assert_eq!(sent.as_string::<i32>().iter().flatten().collect::<Vec<_>>(), [long, "b"]);
+        }
+        let sent = wired(texts.slice(1, 2), VIEWS);
+        let held = sent.as_string_view().data_buffers().iter().map(|buffer| String::from_utf8_lossy(buffer).into_owned()).collect::<String>();
+        assert!(held.contains(long) && !held.contains("left out"), "{held}");
     }
 
     #[test]

@@ -14,8 +14,21 @@ const KINDS: [(StatementKind, &str); 5] = [
 ];
 
 pub fn report_json(report: &QueryReport, kind: StatementKind) -> Bytes {
+    Bytes::from(report_value(report, kind).to_string())
+}
+
+/// Of a statement without rows, which has ended: one about transactions says whether the session is in one now.
+pub fn ended_json(report: &QueryReport, kind: StatementKind, is_in_transaction: bool) -> Bytes {
+    let mut value = report_value(report, kind);
+    if kind == StatementKind::Transaction {
+        value["in_transaction"] = is_in_transaction.into();
+    }
+    Bytes::from(value.to_string())
+}
+
+fn report_value(report: &QueryReport, kind: StatementKind) -> Value {
     let statement = KINDS.iter().find(|(known, _)| *known == kind).map(|(_, name)| *name);
-    let value = json!({
+    json!({
         "statement": statement,
         "bytes_touched": report.bytes_touched,
         "bytes_returned": report.bytes_returned,
@@ -33,8 +46,7 @@ pub fn report_json(report: &QueryReport, kind: StatementKind) -> Bytes {
         "peak_memory_bytes": report.peak_memory_bytes,
         "planning_ms": rounded(report.planning_ms),
         "elapsed_ms": rounded(report.elapsed_ms),
-    });
-    Bytes::from(value.to_string())
+    })
 }
 
 /// Of the report, what crossed the boundaries of the engine: for whoever counts bytes, and does not want to add many.
@@ -107,6 +119,13 @@ mod tests {
         let brief = brief_report_json(&report);
         assert_eq!(report_of_json(&brief), Some((report, None)));
         assert!(brief.len() < 100, "{}", String::from_utf8_lossy(&brief));
+    }
+
+    #[test]
+    fn only_what_is_about_transactions_says_whether_one_is_open() {
+        let told = |kind| serde_json::from_slice::<Value>(&ended_json(&QueryReport::default(), kind, true)).unwrap()["in_transaction"].clone();
+        assert_eq!(told(StatementKind::Transaction), true);
+        assert_eq!(told(StatementKind::Write), Value::Null);
     }
 
     #[test]

@@ -15,6 +15,8 @@ use arrow::error::ArrowError;
 /// A view is a length in 4 bytes, and then a value of at most so many bytes; or of a longer one 4 bytes, the number of its buffer
 /// and its place in there.
 const INLINE_BYTES_MAX: usize = 12;
+/// Views that are looked at before it is asked whether they were in order.
+const ROWS_AT_ONCE: usize = 512;
 /// Values of up to so many bytes are copied with what lies behind them, which the next value is written over: to copy a fixed number
 /// of bytes is no call.
 const COPIED_BYTES: usize = 64;
@@ -25,24 +27,54 @@ where
     V: ByteViewType,
     P: ByteArrayType<Offset = i32, Native = V::Native>,
 {
+    if let Some(plain) = lying_plain::<V, P>(array) {
+        return Ok(plain);
+    }
     let views = shown(array);
-    let Measured { offsets, bytes, first } = measured(&views)?;
-    let buffers = array.data_buffers();
-    let values = match first.and_then(|first| lying(buffers, first, bytes)) {
-        Some(values) => values,
-        None => Buffer::from_vec(gathered(&views, buffers, bytes).ok_or_else(outside)?),
-    };
+    let mut measured = Measured::new(views.len());
+    measured.add(&views, None);
+    if i32::try_from(measured.bytes).is_err() {
+        return Err(ArrowError::OffsetOverflowError(measured.bytes));
+    }
+    let values = Buffer::from_vec(gathered(&views, array.data_buffers(), measured.bytes).ok_or_else(outside)?);
     // Views of a file that was cut short meanwhile are other ones at a second look.
-    if values.len() != bytes {
+    if values.len() != measured.bytes {
         return Err(outside());
     }
+    Ok(made::<V, P>(array, measured.offsets, values))
+}
+
+/// [`plain`] where the values lie behind each other already, and only offsets are made. None where values would have to be copied.
+pub fn lying_plain<V, P>(array: &GenericByteViewArray<V>) -> Option<ArrayRef>
+where
+    V: ByteViewType,
+    P: ByteArrayType<Offset = i32, Native = V::Native>,
+{
+    let views = shown(array);
+    let first = first_place(&views)?;
+    let mut measured = Measured::new(views.len());
+    // A column that is not in order is mostly seen not to be at its beginning.
+    if !views.chunks(ROWS_AT_ONCE).all(|views| measured.add(views, Some(first))) {
+        return None;
+    }
+    i32::try_from(measured.bytes).ok()?;
+    let values = lying(array.data_buffers(), first, measured.bytes)?;
+    Some(made::<V, P>(array, measured.offsets, values))
+}
+
+/// **Invariant:** the offsets are sums of the lengths that the array shows, and the values those that it shows behind each other.
+fn made<V, P>(array: &GenericByteViewArray<V>, offsets: Vec<i32>, values: Buffer) -> ArrayRef
+where
+    V: ByteViewType,
+    P: ByteArrayType<Offset = i32, Native = V::Native>,
+{
     // SAFETY: the offsets are sums of lengths, from 0 to the length of the values; between two of them lies one whole value, which is
     // valid for `Native` because the view that showed it was. Held by `plain_values_are_those_that_arrow_makes`.
     let plain = unsafe {
         let offsets = OffsetBuffer::new_unchecked(ScalarBuffer::from(offsets));
         GenericByteArray::<P>::new_unchecked(offsets, values, array.nulls().cloned())
     };
-    Ok(Arc::new(plain))
+    Arc::new(plain)
 }
 
 /// The same views, with no byte in their buffers that none of them shows: those may be of rows that a filter left out, and that whoever
@@ -66,32 +98,36 @@ fn shown<V: ByteViewType>(array: &GenericByteViewArray<V>) -> Cow<'_, [u128]> {
     Cow::Owned(views)
 }
 
-struct Measured {
-    offsets: Vec<i32>,
-    bytes: usize,
-    /// Where the first value lies, if all lie behind each other.
-    first: Option<Place>,
-}
-
 /// The number of a buffer in the lower half, a place in it in the upper one, as a view has them.
 type Place = u64;
 
-fn measured(views: &[u128]) -> Result<Measured, ArrowError> {
-    let first = first_place(views);
-    let from = first.unwrap_or_default();
-    let mut offsets = vec![0; views.len() + 1];
-    let (mut end, mut in_order) = (0usize, true);
-    for (offset, view) in offsets[1..].iter_mut().zip(views) {
-        let length = length(*view);
-        let is_next = place(*view) == from.wrapping_add((end as u64) << 32);
-        // Not `||` and `&&`: short texts among long ones would be branches that nobody can foretell.
-        in_order &= (length == 0) | ((length > INLINE_BYTES_MAX) & is_next);
-        end += length;
-        *offset = end as i32;
+struct Measured {
+    offsets: Vec<i32>,
+    /// The last offset, also where it is more than offsets reach.
+    bytes: usize,
+}
+
+impl Measured {
+    fn new(rows: usize) -> Measured {
+        let mut offsets = Vec::with_capacity(rows + 1);
+        offsets.push(0);
+        Measured { offsets, bytes: 0 }
     }
-    match i32::try_from(end) {
-        Ok(_) => Ok(Measured { offsets, bytes: end, first: first.filter(|_| in_order) }),
-        Err(_) => Err(ArrowError::OffsetOverflowError(end)),
+
+    /// Whether these views too show what lies behind each other from `first` on.
+    fn add(&mut self, views: &[u128], first: Option<Place>) -> bool {
+        let from = first.unwrap_or_default();
+        let (mut end, mut in_order) = (self.bytes, true);
+        self.offsets.extend(views.iter().map(|view| {
+            let length = length(*view);
+            let is_next = place(*view) == from.wrapping_add((end as u64) << 32);
+            // Not `||` and `&&`: short texts among long ones would be branches that nobody can foretell.
+            in_order &= (length == 0) | ((length > INLINE_BYTES_MAX) & is_next);
+            end += length;
+            end as i32
+        }));
+        self.bytes = end;
+        in_order
     }
 }
 

@@ -7,7 +7,7 @@ use arrow_flight::sql::{
     ActionCancelQueryRequest, CommandGetTables, CommandStatementIngest, ProstMessageExt, TableDefinitionOptions, TableExistsOption,
     TableNotExistOption,
 };
-use arrow_flight::{Action, CancelFlightInfoRequest, FlightData, FlightDescriptor, FlightEndpoint, FlightInfo, Ticket};
+use arrow_flight::{Action, CancelFlightInfoRequest, FlightData, FlightDescriptor, FlightEndpoint, FlightInfo, RenewFlightEndpointRequest, Ticket};
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::IpcWriteOptions;
 use bytes::Bytes;
@@ -15,7 +15,9 @@ use flight_server::ServerOptions;
 use futures::TryStreamExt;
 use prost::Message;
 use std::sync::Arc;
+use tonic::codegen::http::uri::PathAndQuery;
 use tonic::{Code, Status};
+use tonic_prost::ProstCodec;
 
 use crate::helpers::{Served, batch, numbers, options, wait};
 
@@ -114,6 +116,74 @@ fn garbage_for_descriptors_tickets_and_actions_is_refused() {
         }
     }
     assert_eq!(served.rows("SELECT 1"), ["1"]);
+}
+
+/// Where Flight's messages have texts, bytes and messages.
+#[derive(Clone, PartialEq, Message)]
+struct Unlike {
+    #[prost(uint64, tag = "1")]
+    first: u64,
+    #[prost(uint64, tag = "3")]
+    third: u64,
+}
+
+#[test]
+fn a_request_that_is_no_message_of_flight_is_refused_and_no_bug() {
+    let served = Served::new();
+    for call in ["GetFlightInfo", "PollFlightInfo", "GetSchema", "ListFlights", "DoGet", "DoPut", "DoExchange", "DoAction"] {
+        let path: PathAndQuery = format!("/arrow.flight.protocol.FlightService/{call}").parse().unwrap();
+        let mut client = tonic::client::Grpc::new(served.channel.clone());
+        let refused = wait(async {
+            client.ready().await.unwrap();
+            let unlike = tonic::Request::new(Unlike { first: 77, third: 77 });
+            client.unary(unlike, path, ProstCodec::<Unlike, Unlike>::default()).await.map(|_| ()).unwrap_err()
+        });
+        let expected = if call == "DoExchange" { [Code::InvalidArgument, Code::Unimplemented] } else { [Code::InvalidArgument; 2] };
+        assert!(expected.contains(&refused.code()) && !refused.message().contains("Protobuf message"), "{call}: {refused}");
+    }
+}
+
+#[test]
+fn a_descriptor_says_one_thing() {
+    let served = Served::new();
+    served.update("CREATE TABLE t (a INT)");
+    let command = arrow_flight::sql::CommandStatementQuery { query: "SELECT 1".into(), ..Default::default() }.as_any().encode_to_vec();
+    let path = FlightDescriptor::new_path(vec!["t".into()]);
+    let by_command = FlightDescriptor::new_cmd(command.clone());
+    let wrong = [
+        FlightDescriptor::default(),
+        FlightDescriptor::new_path(Vec::new()),
+        FlightDescriptor { r#type: 77, ..path.clone() },
+        FlightDescriptor { r#type: 77, ..by_command.clone() },
+        FlightDescriptor { r#type: 1, ..by_command.clone() },
+        FlightDescriptor { r#type: 2, ..path.clone() },
+        FlightDescriptor { cmd: command.into(), ..path.clone() },
+    ];
+    for descriptor in wrong {
+        let refused = wait(served.flight().get_flight_info(descriptor.clone())).unwrap_err();
+        assert!(refused.code() == Code::InvalidArgument && refused.message().starts_with("the descriptor "), "{refused}");
+        assert_eq!(wait(served.flight().get_schema(descriptor.clone())).unwrap_err().code(), Code::InvalidArgument);
+        let put = put(&served, vec![FlightData::new().with_descriptor(descriptor)]).unwrap_err();
+        assert_eq!(put.code(), Code::InvalidArgument, "{put}");
+    }
+    // Who leaves the type out is understood.
+    for descriptor in [path, by_command] {
+        wait(served.flight().get_flight_info(FlightDescriptor { r#type: 0, ..descriptor.clone() })).unwrap();
+        wait(served.flight().get_flight_info(descriptor)).unwrap();
+    }
+}
+
+#[test]
+fn an_endpoint_without_a_ticket_of_ours_is_not_renewed() {
+    let served = Served::new();
+    let renew = |endpoint| served.act("RenewFlightEndpoint", RenewFlightEndpointRequest { endpoint }.encode_to_vec());
+    let of = |ticket: &str| Some(FlightEndpoint::new().with_ticket(Ticket::new(ticket.to_string())));
+    for endpoint in [None, Some(FlightEndpoint::new()), of(""), of("what is this"), of("{}")] {
+        assert_eq!(renew(endpoint).unwrap_err().code(), Code::InvalidArgument);
+    }
+    assert_eq!(renew(of(r#"{"table": "t", "lease": "none"}"#)).unwrap_err().code(), Code::NotFound);
+    // It is good as long as there is the table.
+    renew(of(r#"{"table": "t"}"#)).unwrap();
 }
 
 #[test]

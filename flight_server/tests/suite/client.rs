@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::DataType;
 use engine::StatementKind;
 use flight_server::ServerOptions;
 use flight_server::client::{Address, ConnectOptions, Login, RemoteError, RemoteSession, Tls};
 use futures::StreamExt;
 
-use crate::certificates::Authority;
+use crate::certificates::{Authority, Issued};
 use crate::helpers::{Served, eventually, options, shown, wait};
 
 /// Gives no row for hours.
@@ -65,7 +66,10 @@ fn types_are_those_of_the_engine() {
     let session = connected(&served);
     let sql = "SELECT 'text' AS s, CAST(1.5 AS DECIMAL(10, 2)) AS d, TIMESTAMPTZ '2026-11-20 00:00:00Z' AS t, [1] AS l";
     let remote = wait(session.execute(sql)).unwrap().schema();
-    assert_eq!(remote, served.embedded(sql).schema());
+    let embedded = served.embedded(sql).schema();
+    // Text is views for the shell, stored or computed.
+    assert_eq!(*remote.field(0), embedded.field(0).clone().with_data_type(DataType::Utf8View));
+    assert_eq!(remote.fields()[1..], embedded.fields()[1..]);
 }
 
 #[test]
@@ -143,13 +147,74 @@ fn a_session_tells_how_far_its_statement_is() {
 }
 
 #[test]
-fn a_session_that_is_forgotten_is_replaced_after_a_word_about_it() {
+fn a_session_that_is_forgotten_is_replaced_with_a_word_about_it() {
     let served = Served::with(ServerOptions { session_idle: Duration::from_secs(2), ..options() });
     let session = connected(&served);
+    for sql in ["CREATE TABLE t (a INT)", "BEGIN", "INSERT INTO t VALUES (1)", "COMMIT"] {
+        rows(&session, sql);
+    }
     eventually("the session is forgotten", || served.stat("sessions") == 0);
-    assert!(matches!(error(&session, "SELECT 1"), RemoteError::Lost { .. }));
-    assert!(!session.is_connected());
-    assert_eq!(rows(&session, "SELECT 1"), ["1"]);
+    assert_eq!(session.take_notice(), None);
+    // It runs once, in the new one.
+    assert_eq!(rows(&session, "INSERT INTO t VALUES (2)"), ["1"]);
+    let notice = session.take_notice().unwrap();
+    assert!(notice.contains("the session was idle for ") && notice.contains("nothing was lost"), "{notice}");
+    assert_eq!(session.take_notice(), None);
+    assert_eq!(rows(&session, "SELECT count(*) FROM t"), ["2"]);
+}
+
+#[test]
+fn what_is_lost_with_a_session_that_is_forgotten_is_said_before_anything_runs() {
+    let served = Served::with(ServerOptions { session_idle: Duration::from_secs(2), ..options() });
+    let session = connected(&served);
+    rows(&session, "CREATE TABLE t (a INT)");
+    for (statements, lost) in [
+        (vec!["SET threads = 1"], "what was SET"),
+        (vec!["PREPARE p AS SELECT 1"], "prepared statements"),
+        (vec!["CREATE TEMPORARY TABLE v (a INT)", "BEGIN"], "volatile tables, the open transaction"),
+    ] {
+        statements.into_iter().for_each(|sql| drop(rows(&session, sql)));
+        eventually("the session is forgotten", || served.stat("sessions") == 0);
+        let ended = error(&session, "INSERT INTO t VALUES (1)");
+        assert!(matches!(ended, RemoteError::Ended { .. }), "{ended:?}");
+        assert!(ended.to_string().ends_with(&format!(" and has ended; lost are {lost}")), "{ended}");
+        assert!(ended.hint().is_some_and(|hint| hint.contains("was not run")));
+        assert!(!session.is_connected());
+        assert_eq!(rows(&session, "SELECT count(*) FROM t"), ["0"]);
+    }
+    assert_eq!(session.take_notice(), None);
+}
+
+/// Of a connection that is refused.
+fn refused(served: &Served, tls: Tls) -> (String, String) {
+    let address: Address = format!("grpc+tls://localhost:{}", served.address.port()).parse().unwrap();
+    let error = wait(RemoteSession::connect(ConnectOptions { address, tls, login: Login::Nobody })).err().unwrap();
+    (error.to_string(), error.hint().unwrap_or_default().to_string())
+}
+
+#[test]
+fn what_is_wrong_with_certificates_is_said_in_words() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let served = Served::with_users(ServerOptions { tls: authority.mutual("required"), ..options() }, &["ada"]);
+    let ca = Some(authority.file("trusted.crt", &authority.pem()));
+    let own = |name: &str, issued: &Issued| {
+        let (certificate, key) = (format!("{name}.crt"), format!("{name}.key"));
+        Some((authority.file(&certificate, &issued.certificate), authority.file(&key, &issued.key)))
+    };
+    let (ada, forged) = (authority.client("ada"), other.client("ada"));
+
+    let (message, hint) = refused(&served, Tls { ca: Some(other.file("other.crt", &other.pem())), identity: own("ada", &ada) });
+    assert!(message.ends_with("the server's certificate is signed by no authority that is known here"), "{message}");
+    assert!(hint.contains("--tls-ca"), "{hint}");
+
+    let (message, hint) = refused(&served, Tls { ca: ca.clone(), identity: None });
+    assert!(hint.contains("--client-cert"), "{message}: {hint}");
+
+    let (message, hint) = refused(&served, Tls { ca: ca.clone(), identity: own("forged", &forged) });
+    assert!(hint.contains("tls_client_ca"), "{message}: {hint}");
+
+    let (message, _) = refused(&served, Tls { ca: ca.clone(), identity: own("mixed", &Issued { certificate: ada.certificate.clone(), key: forged.key }) });
+    assert!(message.contains("mixed.crt cannot be used: it does not belong to the key"), "{message}");
 }
 
 #[test]

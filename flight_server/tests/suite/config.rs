@@ -61,6 +61,8 @@ fn a_value_of_another_type_is_an_error_with_its_line_and_what_was_expected() {
         ("sessions_max = 1.5", "sessions_max: a number from 1 is expected, and not the number 1.5"),
         ("session_idle = 30", "session_idle: a time such as \"30s\", \"5min\" or \"12h\" is expected, and not the number 30"),
         ("session_idle = \"30 parsecs\"", "session_idle: a time such as \"30s\", \"5min\" or \"12h\" is expected, and not \"30 parsecs\""),
+        ("token_lifetime = \"0s\"", "token_lifetime: a time from \"1s\", such as \"5min\" or \"12h\", is expected, and not \"0s\""),
+        ("token_lifetime = \"900ms\"", "token_lifetime: a time from \"1s\", such as \"5min\" or \"12h\", is expected, and not \"900ms\""),
         ("memory_limit = \"much\"", "memory_limit: a size such as \"512MB\" is expected, and not \"much\""),
         ("listen = \"nowhere\"", "listen: an IP address or a host name with a port, such as \"127.0.0.1:31337\", is expected, and not \"nowhere\""),
         ("maintenance = \"no\"", "maintenance: true or false is expected, and not the text \"no\""),

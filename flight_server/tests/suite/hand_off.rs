@@ -202,7 +202,7 @@ fn the_users_that_the_operator_names_have_files_of_what_they_may_read() {
     };
     // ada:secret and bob:secret
     let (ada, bob) = ("Basic YWRhOnNlY3JldA==", "Basic Ym9iOnNlY3JldA==");
-    assert_eq!(lease_of(ada), Err(Code::InvalidArgument), "a table that she may not read is not there");
+    assert_eq!(lease_of(ada), Err(Code::NotFound), "a table that she may not read is not there");
     served.embedded("GRANT SELECT ON t TO ada");
     served.embedded("GRANT SELECT ON t TO bob");
     assert_eq!(lease_of(ada), Ok(()));
@@ -216,9 +216,26 @@ fn what_is_no_table_is_not_leased() {
     served.update("CREATE VIEW v AS SELECT a FROM t");
     let refused = |body: &'static str| served.act("lease", body).unwrap_err().code();
     assert_eq!(refused("v"), Code::Unimplemented);
-    assert_eq!(refused("missing"), Code::InvalidArgument);
+    assert_eq!(refused("missing"), Code::NotFound);
     assert_eq!(refused(r#"{"table": "t", "columns": ["missing"]}"#), Code::InvalidArgument);
     assert_eq!(refused(r#"{"table": "t", "version": 1}"#), Code::InvalidArgument);
     assert_eq!(refused(""), Code::InvalidArgument);
     assert_eq!(served.stat("leases"), 0);
+}
+
+#[test]
+fn a_client_of_this_machine_is_one_by_the_address_of_ipv4_in_ipv6() {
+    let served = Served::with(ServerOptions { hand_off: HandOff::Everybody, listen: "[::ffff:127.0.0.1]:0".parse().unwrap(), ..options() });
+    served.update("CREATE TABLE t AS SELECT 1 AS a");
+    assert_eq!(Leased::of(&served, r#"{"table": "t"}"#).read(&served).num_rows(), 1);
+}
+
+#[test]
+fn a_range_that_the_table_does_not_have_keeps_no_lease() {
+    let served = served();
+    served.update("CREATE TABLE t AS SELECT value AS a FROM generate_series(1, 10) AS t (value)");
+    let refused = served.act("lease", r#"{"table": "t", "rows": [10, 20]}"#).unwrap_err();
+    assert!(refused.code() == Code::InvalidArgument && refused.message().contains("no rows from 10 to 20"), "{refused}");
+    assert_eq!(served.stat("leases"), 0);
+    assert_eq!(Leased::of(&served, r#"{"table": "t", "rows": [9, 20]}"#).read(&served).num_rows(), 1);
 }

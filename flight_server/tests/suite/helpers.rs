@@ -15,7 +15,7 @@ use arrow_flight::sql::client::FlightSqlServiceClient;
 use arrow_flight::{Action, FlightInfo, Ticket};
 use bytes::Bytes;
 use engine::{Engine, EngineOptions, MaintenanceOptions};
-use flight_server::{Certificates, Server, ServerError, ServerOptions};
+use flight_server::{Certificates, Server, ServerOptions};
 use futures::TryStreamExt;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
@@ -43,7 +43,7 @@ pub struct Served {
     pub http: Option<SocketAddr>,
     pub certificates: Option<Certificates>,
     leave: Option<oneshot::Sender<()>>,
-    pub serving: Option<JoinHandle<Result<bool, ServerError>>>,
+    pub serving: Option<JoinHandle<bool>>,
     pub address: SocketAddr,
     dir: TempDir,
 }
@@ -105,7 +105,7 @@ impl Served {
     /// Ends it, and gives the directory back for another server on the same store.
     pub fn end(mut self) -> TempDir {
         self.leave();
-        wait(self.serving.take().unwrap()).unwrap().unwrap();
+        wait(self.serving.take().unwrap()).unwrap();
         let Served { engine, dir, .. } = self;
         drop(engine);
         dir
@@ -129,6 +129,11 @@ impl Served {
 
     pub fn flight(&self) -> FlightServiceClient<Channel> {
         FlightServiceClient::new(self.channel.clone())
+    }
+
+    /// What a client does beside others.
+    pub fn spawn<F: Future<Output: Send> + Send + 'static>(&self, work: F) -> JoinHandle<F::Output> {
+        RUNTIME.spawn(work)
     }
 
     /// Told to leave; the server goes on until its calls have ended.

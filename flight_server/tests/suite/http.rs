@@ -19,8 +19,8 @@ fn with_http() -> ServerOptions {
     ServerOptions { http: Some("127.0.0.1:0".parse().unwrap()), ..options() }
 }
 
-struct Answer {
-    status: u16,
+pub struct Answer {
+    pub status: u16,
     head: String,
     body: String,
 }
@@ -36,7 +36,7 @@ fn say(address: SocketAddr, request: &str) -> Answer {
     Answer { status, head: head.to_ascii_lowercase(), body: body.to_string() }
 }
 
-fn get(served: &Served, path: &str) -> Answer {
+pub fn get(served: &Served, path: &str) -> Answer {
     say(served.http.unwrap(), &format!("GET {path} HTTP/1.1\r\nHost: quiver\r\nConnection: close\r\n\r\n"))
 }
 
@@ -70,7 +70,7 @@ fn a_server_that_leaves_says_so_and_begins_nothing_new() {
     assert_eq!(get(&served, "/health").status, 503);
     assert_eq!(code(served.try_update("CREATE TABLE t (a BIGINT)")), Code::Unavailable);
     drop(messages);
-    assert!(wait(served.serving.take().unwrap()).unwrap().unwrap());
+    assert!(wait(served.serving.take().unwrap()).unwrap());
 }
 
 #[test]

@@ -12,6 +12,7 @@ use futures::StreamExt;
 use tonic::Code;
 
 use crate::helpers::{Served, code, eventually, options, query, shown, ticket, wait};
+use crate::http::metric;
 
 fn limited(limits: Limits) -> ServerOptions {
     ServerOptions { limits, ..options() }
@@ -80,6 +81,26 @@ fn a_client_that_leaves_in_the_middle_takes_its_query_with_it_within_a_second() 
     // A busy machine may be late, but not every time.
     let attempts: Vec<Duration> = (0..3).map(|_| ended_after()).collect();
     assert!(attempts.iter().any(|attempt| *attempt < Duration::from_secs(1)), "{attempts:?}");
+}
+
+#[test]
+fn a_thousand_clients_that_leave_at_once_in_the_middle_leave_nothing_behind() {
+    const CLIENTS: usize = 1_000;
+    let served = Served::with(ServerOptions { http: Some("127.0.0.1:0".parse().unwrap()), ..options() });
+    let channels: Vec<_> = (0..CLIENTS).map(|_| served.another_channel()).collect();
+    let begun = channels.into_iter().map(|channel| async move {
+        let mut client = FlightSqlServiceClient::new(channel);
+        let info = client.execute(LONG.into(), None).await.unwrap();
+        let mut messages = client.do_get(ticket(&info)).await.unwrap();
+        messages.next().await.unwrap().unwrap();
+        (client, messages)
+    });
+    let clients: Vec<_> = wait(futures::stream::iter(begun).buffer_unordered(50).collect());
+    assert_eq!(served.stat("results_running"), CLIENTS as u64);
+    drop(clients);
+    eventually("no query runs", || served.stat("results_running") == 0 && served.engine.statement_counts().running == 0);
+    eventually("nothing of them is held", || metric(&served, "quiver_results_unread_bytes") == 0.0);
+    assert_eq!(served.rows("SELECT 7"), ["7"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The real server on a free port of the loopback, with the clients of `arrow-flight`.
 
 mod bad_input;
+mod bad_values;
 mod cancelling;
 mod certificates;
 mod client;
@@ -16,11 +17,15 @@ mod parts;
 mod limits;
 mod others;
 mod logs;
+mod long_plans;
+mod metadata;
 mod nodes;
 mod plain_flight;
 mod prepared;
 mod progress;
+mod reading;
 mod running;
+mod savepoints;
 mod sessions;
 mod stalled;
 mod statements;

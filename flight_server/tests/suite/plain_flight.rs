@@ -4,7 +4,7 @@ use arrow::array::RecordBatch;
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::encode::FlightDataEncoderBuilder;
 use arrow_flight::error::FlightError;
-use arrow_flight::{Criteria, Empty, FlightDescriptor, FlightInfo, Ticket};
+use arrow_flight::{Criteria, Empty, FlightData, FlightDescriptor, FlightInfo, Ticket};
 use futures::TryStreamExt;
 use tonic::{Code, Status};
 
@@ -149,4 +149,86 @@ fn actions_are_listed_and_do_what_they_say() {
     assert!(served.act("compact", "missing").is_err());
     assert_eq!(served.act("dance", "").unwrap_err().code(), Code::Unimplemented);
     assert_eq!(served.count("t"), 20_000);
+}
+
+#[test]
+fn a_table_that_is_not_there_is_not_found_by_any_call() {
+    let served = table();
+    served.update("CREATE TABLE measured (a BIGINT)");
+    let refused = [
+        info(&served, path(&["mesured"])).map(|_| ()).unwrap_err(),
+        wait(served.flight().get_schema(path(&["mesured"]))).map(|_| ()).unwrap_err(),
+        get(&served, Ticket::new(r#"{"table": "mesured"}"#)).map(|_| ()).unwrap_err(),
+        get(&served, Ticket::new(r#"{"table": "mesured", "rows": [0, 7]}"#)).map(|_| ()).unwrap_err(),
+    ];
+    for refused in refused {
+        assert_eq!(refused.code(), Code::NotFound);
+        // At no place of a statement that nobody has written.
+        assert_eq!(refused.message(), "table \"mesured\" does not exist; did you mean \"measured\"?");
+    }
+    assert_eq!(put(&served, path(&["mesured"]), vec![batch(&[("a", numbers([1]))])]).unwrap_err().code(), Code::NotFound);
+    let refused = get(&served, Ticket::new(r#"{"table": "measured", "columns": ["b"]}"#)).unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert!(refused.message().contains("column \"b\" does not exist") && !refused.message().contains("at line"), "{}", refused.message());
+}
+
+#[test]
+fn a_table_without_a_name_is_refused() {
+    let served = table();
+    let rows = || vec![batch(&[("a", numbers([1]))])];
+    let refused = [
+        info(&served, path(&[""])).map(|_| ()).unwrap_err(),
+        info(&served, path(&["main", ""])).map(|_| ()).unwrap_err(),
+        get(&served, Ticket::new(r#"{"table": ""}"#)).map(|_| ()).unwrap_err(),
+        put(&served, path(&[""]), rows()).map(|_| ()).unwrap_err(),
+        put(&served, FlightDescriptor::new_cmd(r#"{"table": "", "mode": "create"}"#), rows()).map(|_| ()).unwrap_err(),
+    ];
+    for refused in refused {
+        assert_eq!((refused.code(), refused.message()), (Code::InvalidArgument, "the name of the table is empty; give the name of one"));
+    }
+}
+
+#[test]
+fn rows_are_put_into_no_view() {
+    let served = table();
+    served.update("CREATE VIEW v AS SELECT a FROM t");
+    for mode in ["append", "create_append"] {
+        let command = FlightDescriptor::new_cmd(format!(r#"{{"table": "v", "mode": "{mode}"}}"#));
+        let refused = put(&served, command, vec![batch(&[("a", numbers([1]))])]).unwrap_err();
+        assert_eq!(refused.code(), Code::Unimplemented, "{mode}");
+        assert!(refused.message().starts_with("writing to the view \"v\" is not supported; write to a table"), "{}", refused.message());
+    }
+    assert_eq!(served.count("t"), 20_000);
+}
+
+#[test]
+fn a_column_that_comes_twice_is_named() {
+    let served = table();
+    let twice = |one: &str, other: &str| batch(&[(one, numbers([1])), (other, numbers([2])), ("b", numbers([3]))]);
+    for (one, other) in [("a", "a"), ("a", "A")] {
+        let refused = put(&served, path(&["t"]), vec![twice(one, other)]).unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument);
+        let expected = format!("what was sent has the column \"{other}\" more than once");
+        assert!(refused.message().starts_with(&expected), "{}", refused.message());
+    }
+    assert_eq!(served.count("t"), 20_000);
+}
+
+#[test]
+fn who_polls_is_answered_at_once_as_who_asks() {
+    let served = table();
+    let asked = info(&served, path(&["t"])).unwrap();
+    let polled = wait(served.flight().poll_flight_info(path(&["t"]))).unwrap().into_inner();
+    assert_eq!((polled.info.as_ref(), polled.flight_descriptor, polled.progress), (Some(&asked), None, Some(1.0)));
+    assert_eq!(get(&served, ticket(&polled.info.unwrap())).unwrap().len(), 20_000);
+    assert_eq!(wait(served.flight().poll_flight_info(path(&["missing"]))).unwrap_err().code(), Code::NotFound);
+}
+
+#[test]
+fn an_exchange_is_not_answered() {
+    let served = Served::new();
+    let message = FlightData::new().with_descriptor(path(&["t"]));
+    let refused = wait(served.flight().do_exchange(futures::stream::iter([message]))).map(|_| ()).unwrap_err();
+    assert_eq!(refused.code(), Code::Unimplemented);
+    assert!(refused.message().contains("send rows by DoPut and fetch them by DoGet"), "{}", refused.message());
 }

@@ -135,6 +135,18 @@ fn an_option_that_is_not_there_has_its_error_value() {
 }
 
 #[test]
+fn the_schema_of_a_session_is_told_and_no_other_can_be_set() {
+    let served = Served::new();
+    let (_, told) = act(&served, "GetSessionOptions", Bytes::new(), None);
+    let told = String::from_utf8_lossy(&told).into_owned();
+    assert!(told.contains("schema") && told.contains("main"), "{told}");
+    assert!(act(&served, "SetSessionOptions", set_option("schema", "main"), None).1.is_empty());
+    let refused = served.act("SetSessionOptions", set_option("schema", "other")).unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert!(refused.message().contains("cannot be set to another; name the schema with the table"), "{}", refused.message());
+}
+
+#[test]
 fn a_closed_session_takes_its_transactions_with_it() {
     let served = Served::new();
     served.update("CREATE TABLE t (a BIGINT)");

@@ -59,6 +59,13 @@ fn view_types_are_sent_to_who_asks() {
     client.set_header("x-quiver-view-types", "true");
     let batches = wait(query(&mut client, "SELECT words, texts FROM types ORDER BY id", None)).unwrap();
     assert_eq!(*batches[0].schema().field(0).data_type(), DataType::Utf8View);
+    // So is what is computed, in the schema that is told before as well.
+    let computed = "SELECT CAST(words AS BYTEA), words || '!', 'a' FROM types ORDER BY id";
+    let info = wait(client.execute(computed.into(), None)).unwrap();
+    let told: Vec<DataType> = info.try_decode_schema().unwrap().fields().iter().map(|field| field.data_type().clone()).collect();
+    assert_eq!(told, [DataType::BinaryView, DataType::Utf8View, DataType::Utf8View]);
+    let got: Vec<DataType> = wait(query(&mut client, computed, None)).unwrap()[0].columns().iter().map(|column| column.data_type().clone()).collect();
+    assert_eq!(got, told);
     // Inside of others they are plain all the same.
     assert_eq!(*batches[0].schema().field(1).data_type(), DataType::new_list(DataType::Utf8, true));
     let words = as_type(batches[0].column(0), &DataType::Utf8);

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use arrow::datatypes::Schema;
 use arrow_flight::sql::{CommandStatementQuery, ProstMessageExt, TicketStatementQuery};
-use arrow_flight::{FlightEndpoint, RenewFlightEndpointRequest, Ticket};
+use arrow_flight::{Action, FlightDescriptor, FlightEndpoint, RenewFlightEndpointRequest, Ticket};
 use flight_server::ServerOptions;
+use futures::TryStreamExt;
 use prost::Message;
 use tonic::{Code, Status};
 
-use crate::helpers::{Served, code, fetch, options, shown, ticket, wait};
+use crate::helpers::{Client, Served, code, fetch, options, shown, ticket, wait, with};
 
 fn get(served: &Served, ticket: impl Into<bytes::Bytes>) -> Status {
     wait(served.flight().do_get(Ticket { ticket: ticket.into() })).map(|_| ()).unwrap_err()
@@ -45,6 +47,54 @@ fn a_ticket_expires_unless_it_is_renewed() {
     assert_eq!(shown(&wait(fetch(&mut client, &renewed)).unwrap()), ["2"]);
     let expired = get(&served, ticket(&left).ticket);
     assert_eq!(expired.code(), Code::NotFound);
+    assert_eq!(served.stat("results_waiting"), 0);
+}
+
+fn session(served: &Served) -> Client {
+    let mut client = served.client();
+    wait(client.handshake("anybody", "")).unwrap();
+    client
+}
+
+#[test]
+fn what_a_session_asked_for_and_nobody_fetched_ends_with_it() {
+    let served = Served::new();
+    let (mut ended, mut other) = (session(&served), session(&served));
+    let begun = wait(ended.execute("SELECT 1".into(), None)).unwrap();
+    let transaction = wait(ended.begin_transaction()).unwrap();
+    let infos = [wait(ended.execute("SELECT 2".into(), None)).unwrap(), wait(ended.execute("SELECT 3".into(), Some(transaction))).unwrap()];
+    let kept = wait(other.execute("SELECT 4".into(), None)).unwrap();
+    let messages = wait(ended.do_get(ticket(&begun))).unwrap();
+    assert_eq!(served.stat("results_waiting"), 3);
+    let bearer = format!("Bearer {}", ended.token().unwrap());
+    wait(served.flight().do_action(with(Action::new("CloseSession", ""), "authorization", &bearer))).unwrap();
+    assert_eq!(served.stat("results_waiting"), 1);
+    for info in infos {
+        assert_eq!(get(&served, ticket(&info).ticket).code(), Code::NotFound);
+    }
+    assert_eq!(shown(&wait(messages.try_collect::<Vec<_>>()).unwrap()), ["1"]);
+    assert_eq!(shown(&wait(fetch(&mut other, &kept)).unwrap()), ["4"]);
+}
+
+#[test]
+fn what_one_session_leaves_unread_takes_nothing_from_another() {
+    let served = Served::with(ServerOptions { tickets_max: 4, ..options() });
+    let (mut greedy, mut quiet) = (session(&served), session(&served));
+    let kept = wait(quiet.execute("SELECT 'kept'".into(), None)).unwrap();
+    for number in 0..20 {
+        wait(greedy.execute(format!("SELECT {number}"), None)).unwrap();
+    }
+    assert_eq!(served.stat("results_waiting"), 4);
+    assert_eq!(shown(&wait(fetch(&mut quiet, &kept)).unwrap()), ["kept"]);
+}
+
+#[test]
+fn a_schema_is_asked_for_without_a_ticket() {
+    let served = Served::new();
+    let query = CommandStatementQuery { query: "SELECT 1 AS a".into(), transaction_id: None };
+    let descriptor = FlightDescriptor::new_cmd(query.as_any().encode_to_vec());
+    let schema = wait(served.flight().get_schema(descriptor)).unwrap().into_inner();
+    assert_eq!(Schema::try_from(&schema).unwrap().field(0).name(), "a");
     assert_eq!(served.stat("results_waiting"), 0);
 }
 

@@ -10,6 +10,7 @@ use redb::{TableError, TransactionError, WriteTransaction};
 use super::identity::new_store_id;
 use super::records::{NamespaceRecord, StoreRecord};
 use crate::error::{Result, StoreError, is_full};
+use crate::files;
 
 /// `"store"` → [`StoreRecord`]; `"id"` → the store's id, as text; `"token_key"` → bytes
 pub const STORE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("store");
@@ -76,7 +77,10 @@ impl Database {
         // The catalog is small; redb's default cache is a gigabyte.
         builder.set_cache_size(32 << 20);
         let handle = match access {
-            Access::Create => Handle::Write(builder.create(path).map_err(failed)?),
+            Access::Create => {
+                let file = files::open_private(path).map_err(|error| failed(StorageError::Io(error).into()))?;
+                Handle::Write(builder.create_file(file).map_err(failed)?)
+            }
             Access::Write => Handle::Write(builder.open(path).map_err(failed)?),
             Access::Read => Handle::Read(builder.open_read_only(path).map_err(failed)?),
         };

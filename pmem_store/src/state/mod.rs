@@ -58,7 +58,7 @@ impl CatalogState {
     }
 
     pub fn require_table(&self, namespace: &str, name: &str) -> Result<&Arc<TableState>> {
-        self.table(namespace, name).ok_or_else(|| StoreError::DoesNotExist { kind: "table", name: name.to_string() })
+        self.table(namespace, name).ok_or_else(|| StoreError::no_table(namespace, name))
     }
 
     /// The table with this id, whatever it is called by now.

@@ -14,7 +14,7 @@ use super::restore::restore;
 use super::Replacement;
 use crate::catalog::{NamedSnapshot, SegmentRecord, TableId, TableRecord};
 use crate::deletions::Deletions;
-use crate::error::{Result, StoreError};
+use crate::error::{Result, StoreError, said_name};
 use crate::segment::SealedSegment;
 use crate::shared::Shared;
 use crate::state::{CatalogState, PendingRows, TableData, TableSegment, TableState};
@@ -80,7 +80,7 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
         }
         Change::DropView { namespace, name } => {
             let gone = Arc::make_mut(&mut state.views).remove(&(namespace.clone(), name.clone()));
-            gone.map(|_| ()).ok_or_else(|| StoreError::DoesNotExist { kind: "view", name: name.clone() })
+            gone.map(|_| ()).ok_or_else(|| StoreError::DoesNotExist { kind: "view", name: said_name(namespace, name) })
         }
         Change::CreateSnapshot { name, version } => {
             require_some_name("snapshot", name)?;
@@ -304,7 +304,7 @@ pub fn require_free_name(state: &CatalogState, namespace: &str, name: &str) -> R
     } else {
         return Ok(());
     };
-    Err(StoreError::AlreadyExists { kind, name: name.to_string() })
+    Err(StoreError::is_taken(kind, namespace, name))
 }
 
 fn require_some_name(kind: &'static str, name: &str) -> Result<()> {

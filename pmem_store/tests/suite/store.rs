@@ -1,11 +1,13 @@
 //! Opening a store, what it refuses, and what its readers see.
 
 use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, UnionFields, UnionMode};
-use pmem_store::{ColumnOrder, NewTable, Store, StoreError, StoreOptions, ViewRecord};
+use pmem_store::{ColumnOrder, NewTable, Store, StoreError, StoreOptions, ViewRecord, restore_backup};
 use redb::{ReadableDatabase, TableDefinition};
 use serde_json::Value;
 
@@ -35,6 +37,29 @@ fn a_store_is_made_where_there_is_none_and_opens_again_with_its_rows() {
         (150_001, 2)
     );
     assert!(info.size_bytes > info.tables[0].size_bytes && info.tables[0].size_bytes > 1_200_000);
+}
+
+#[test]
+fn what_has_secrets_in_it_is_its_owners_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let (made, given) = (dir.path().join("above/made"), dir.path().join("given"));
+    fs::create_dir(&given).unwrap();
+    fs::set_permissions(&given, fs::Permissions::from_mode(0o755)).unwrap();
+    for (path, expected) in [(&made, 0o700), (&given, 0o755)] {
+        let store = open(path);
+        create_table(&store, "t", &ints(0..1).schema());
+        append(&store, "t", &[ints(0..10)]);
+        assert_eq!((mode(path), mode(&path.join("catalog.redb"))), (expected, 0o600));
+        let backup = dir.path().join("backups").join(path.file_name().unwrap());
+        store.backup(&backup, false, &mut |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(mode(&backup), 0o700);
+        let catalogs: Vec<_> = files_below(&backup).into_iter().filter(|file| file.ends_with("catalog.redb")).map(|file| backup.join(file)).collect();
+        assert!(!catalogs.is_empty() && catalogs.iter().all(|catalog| mode(catalog) == 0o600), "{catalogs:?}");
+        let restored = backup.with_extension("restored");
+        restore_backup(&backup, &restored, false, &mut |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!((mode(&restored), mode(&restored.join("catalog.redb"))), (0o700, 0o600));
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ class Matrix:
         # As in SQL: without a schema it may also be a table of the session.
         parts = (name,) if schema is None and "." not in name else names.split(name, schema)
         self._quoted = ".".join(map(names.quoted, parts))
-        self._layout = Layout.of(connection.sql(f"SELECT * FROM {self._quoted}").schema, name)
+        self._layout = Layout.of(connection._backend.schema_of(f"SELECT * FROM {self._quoted}"), name)
         self._sizes = self._layout.shape or self._covered()
 
     def _covered(self) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,15 +19,14 @@ from . import files, messages
 from .calls import Process, interruptible
 from .failures import connecting, told
 from .hand_off import MappedSource
-from .rows import RemoteSource
+from .releasing import ANSWER_S, Releases
+from .rows import RemoteSource, without_annotations
 from .sending import Sending, put
 from .session import Cookies
 from .transaction import IS_OPEN, Transaction
 
 T = TypeVar("T")
 VIEWS = (b"x-quiver-view-types", b"true")
-ANSWER_S = 5.0
-"""So long a server has to answer what is asked of it while a connection or a call ends."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,15 @@ class RemoteBackend:
         self._credentials, self._tls = credentials, tls
         self._process = Process()
         self._last_transaction = Transaction()
+        # Who looks at it and changes it then has it: what another thread has begun would not be ended by anybody.
+        self._turn = threading.RLock()
         self._cookies = Cookies()
         self._results: weakref.WeakSet[RemoteSource] = weakref.WeakSet()
         self.is_closed = False
         with connecting(location, has_ca="tls_root_certs" in tls):
             self._client = flight.FlightClient(location, middleware=[self._cookies], **tls)
             self._headers = [VIEWS, *interruptible(self._authenticate)]
+        self._releases = Releases(self._client, self._headers)
 
     def _authenticate(self) -> list[tuple[bytes, bytes]]:
         """The headers of who calls, with the session begun."""
@@ -74,7 +77,8 @@ class RemoteBackend:
             raise
 
     def execute(self, sql: str, parameters: pa.RecordBatch | None) -> RemoteSource:
-        transaction = self._transaction.handle
+        known = self._transaction
+        transaction, changes = known.handle, known.changes
 
         def run(options: flight.FlightCallOptions) -> RemoteSource:
             if parameters is None:
@@ -84,16 +88,24 @@ class RemoteBackend:
                 bound = self._sent(messages.prepared_query(handle), parameters.schema, [parameters], options)
                 return self._started(messages.prepared_query(messages.text(bound, 1) or handle), options)
             finally:
-                self._act("ClosePreparedStatement", messages.close_prepared(handle))
+                self._releases.prepared(handle)
 
-        kind = None
         try:
             source = self._statement(run)
-            kind = source.kind
-            return source
-        finally:
-            if kind in (None, "transaction"):
-                self._last_transaction.doubt()
+        except BaseException:
+            known.doubt()
+            raise
+        if source.kind == "transaction":
+            with self._turn:
+                if source.in_transaction is not None and known.is_as(transaction, changes):
+                    self._learn(source.in_transaction)
+                else:
+                    known.doubt()
+        return source
+
+    def schema_of(self, sql: str) -> pa.Schema:
+        asked = flight.FlightDescriptor.for_command(messages.query(sql, self._transaction.handle))
+        return without_annotations(self._call(lambda: self._client.get_schema(asked, self._options)).schema)
 
     def run_substrait(self, plan: bytes) -> RemoteSource:
         transaction = self._transaction.handle
@@ -114,7 +126,7 @@ class RemoteBackend:
                     raise NotSupportedError(what, hint="run it with one row at a time")
                 return messages.number(self._sent(messages.prepared_update(handle), parameters.schema, [parameters], options), 1)
             finally:
-                self._act("ClosePreparedStatement", messages.close_prepared(handle))
+                self._releases.prepared(handle)
 
         return self._statement(run)
 
@@ -142,17 +154,24 @@ class RemoteBackend:
         """The rows of the last version, which are not those that a transaction sees."""
         if not self._hand_off or self._transaction.is_open:
             return None
-        return self._call(lambda: MappedSource(self._answers, self._fetched, schema, table, columns))
+        return self._call(lambda: MappedSource(self._answers, self._fetched, self._releases, schema, table, columns))
 
     def begin(self) -> None:
-        self._transaction.check_none()
-        self._last_transaction.handle = self._begun()
+        self._check_open()
+        with self._turn:
+            self._transaction.check_none()
+            self._last_transaction.handle = self._begun()
 
     def commit(self) -> None:
-        self._end(self._transaction.take(), commit=True)
+        self._end(self._taken(), commit=True)
 
     def rollback(self) -> None:
-        self._end(self._transaction.take(), commit=False)
+        self._end(self._taken(), commit=False)
+
+    def _taken(self) -> bytes | None:
+        self._check_open()
+        with self._turn:
+            return self._transaction.take()
 
     def _begun(self) -> bytes:
         begun = self._call(lambda: self._act("BeginTransaction", messages.begin()))
@@ -192,6 +211,7 @@ class RemoteBackend:
         self.is_closed = True
         if not self._process.is_here:
             return
+        self._releases.stop()
         for source in list(self._results):
             source.close()
         try:
@@ -241,7 +261,7 @@ class RemoteBackend:
 
     def _started(self, command: bytes, options: flight.FlightCallOptions | None = None) -> RemoteSource:
         info = self._client.get_flight_info(flight.FlightDescriptor.for_command(command), options or self._options)
-        source = RemoteSource(self._client, info, self._headers)
+        source = RemoteSource(self._client, info, self._headers, self._releases)
         self._results.add(source)
         return source
 
@@ -250,13 +270,17 @@ class RemoteBackend:
         """As it is now."""
         self._check_open()
         known = self._last_transaction
-        if not known.is_known:
-            transaction = known.handle
-            known.learn(self._is_open(transaction))
-            if transaction is not None and known.handle is None:
-                # SQL has ended it, and the server keeps its handle until it is told.
-                self._abandon(transaction)
+        with self._turn:
+            if not known.is_known:
+                self._learn(self._is_open(known.handle))
         return known
+
+    def _learn(self, is_open: bool) -> None:
+        transaction = self._last_transaction.handle
+        self._last_transaction.learn(is_open)
+        if transaction is not None and not is_open:
+            # SQL has ended it, and the server keeps its handle until it is told.
+            self._abandon(transaction)
 
     def _is_open(self, transaction: bytes | None) -> bool:
         asked = messages.query(IS_OPEN, transaction)

@@ -12,10 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from ..errors import InterfaceError
+from . import workers
 
 T = TypeVar("T")
 TICK_S = 0.05
@@ -56,7 +58,7 @@ def interruptible(call: Callable[[], T], end: Callable[[], bool] | None = None) 
         except BaseException as error:
             done.put((False, error))
 
-    threading.Thread(target=run, name="quiver-call", daemon=True).start()
+    workers.start(run)
     try:
         succeeded, value = _next(done)
     except BaseException:
@@ -119,7 +121,7 @@ class Pump:
         self._cancel, self._stopped = cancel, threading.Event()
         self._process = Process()
         self._end: tuple[str, Any] | None = None
-        threading.Thread(target=self._run, args=[next_piece], name="quiver-rows", daemon=True).start()
+        workers.start(partial(self._run, next_piece))
 
     def _run(self, next_piece: Callable[[], Any]) -> None:
         while True:

@@ -42,17 +42,17 @@ _TAIL = re.compile(r"\. gRPC client debug context: .*|\. Client context: .*", re
 _PLACE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
 DETAILS = "x-quiver-error-bin"
-_hints: deque[str] = deque(maxlen=100)
+_noted: deque[tuple[str, str | None, str | None]] = deque(maxlen=100)
+"""The messages of errors, with the kind and the hint that came beside them."""
 
 
-def note(details: bytes | str) -> None:
-    """What came beside an error, before pyarrow raises it. Its hint is also the end of the message, where it is found again."""
+def note(details: bytes | str, error: BaseException) -> None:
+    """What came beside an error, before pyarrow raises it as another one of the same message."""
     try:
-        hint = json.loads(details).get("hint")
+        known = json.loads(details)
     except ValueError:
         return
-    if hint and hint not in _hints:
-        _hints.append(hint)
+    _noted.append((_parts(error)[1], known.get("kind"), known.get("hint")))
 
 
 @contextmanager
@@ -94,16 +94,21 @@ def _doubt(message: str, is_tls: bool, has_ca: bool) -> str | None:
 
 
 def translated(error: BaseException) -> Error:
-    found = _ERROR.match(str(error))
-    code, message = (found["code"] or "cancelled", found["message"]) if found else ("", str(error))
-    message = _TAIL.sub("", message)
+    code, message = _parts(error)
+    kind, hint = next(((kind, hint) for known, kind, hint in reversed(_noted.copy()) if known == message), (None, None))
     place = _PLACE.search(message)
     at = (int(place[1]), int(place[2])) if place else None
     message = _PLACE.sub("", message)
-    hint = max((hint for hint in _hints.copy() if message.endswith(f"; {hint}")), key=len, default=None)
     if hint is not None:
         message = message.removesuffix(f"; {hint}")
-    return of_kind(_kind(code, error), message, hint=hint, place=at)
+    return of_kind(kind or _kind(code, error), message, hint=hint, place=at)
+
+
+def _parts(error: BaseException) -> tuple[str, str]:
+    """Arrow's words for the code, and what the server has said."""
+    found = _ERROR.match(str(error))
+    code, message = (found["code"] or "cancelled", found["message"]) if found else ("", str(error))
+    return code, _TAIL.sub("", message)
 
 
 def _kind(code: str, error: BaseException) -> str:

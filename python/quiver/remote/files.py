@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,6 +15,7 @@ from ..sources import ImportOptions
 
 _FORMATS = {"parquet": "parquet", "pq": "parquet", "csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "ndjson": "json"}
 _FORMATS |= {"arrow": "ipc", "ipc": "ipc", "feather": "ipc"}
+_COMPRESSED = {".gz", ".zst"}
 
 
 def reader(paths: Sequence[str], options: ImportOptions) -> pa.RecordBatchReader:
@@ -23,10 +26,18 @@ def reader(paths: Sequence[str], options: ImportOptions) -> pa.RecordBatchReader
         what = "order_by" if options.order_by else "on_error"
         raise NotSupportedError(f"{what} is not supported by imports over the network", hint=hint)
     found = [name for path in paths for name in _expanded(path)]
+    name = _name_of_format(found, options)
     try:
-        return dataset.dataset(found, format=_format(found, options)).scanner().to_reader()
-    except (pa.ArrowException, OSError) as error:
+        if _FORMATS[name] == "json" and any(map(_is_array, found)):
+            return pa.concat_tables(map(_read_json, found), promote_options="permissive").to_reader()
+        form = _format(name, options)
+        # By itself pyarrow goes by the first file, and leaves out what the others have beyond it.
+        schemas = [dataset.dataset(file, format=form).schema for file in found]
+        schema = pa.unify_schemas(schemas, promote_options="permissive")
+        rows = dataset.dataset(found, schema, format=form).scanner().to_reader()
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise ProgrammingError(f"the files cannot be read: {error}") from None
+    return _numbered(rows) if options.header is False else rows
 
 
 def _expanded(path: str) -> list[str]:
@@ -39,21 +50,63 @@ def _expanded(path: str) -> list[str]:
     return names
 
 
-def _format(found: list[str], options: ImportOptions) -> object:
-    from pyarrow import csv, dataset
-
-    suffixes = {Path(name).suffix.lstrip(".").lower() for name in found}
+def _name_of_format(found: list[str], options: ImportOptions) -> str:
+    suffixes = {_suffix(name) for name in found}
     name = options.format or (suffixes.pop() if len(suffixes) == 1 else "")
     if options.format and name not in _FORMATS:
         raise ProgrammingError(f'"{name}" is not a file format', hint="use parquet, csv, json or arrow")
     if name not in _FORMATS:
         raise ProgrammingError("these files do not say what they are", hint="say it with format=: parquet, csv, json or arrow")
+    if _FORMATS[name] != "csv" and (options.header is not None or options.delimiter or options.null):
+        raise ProgrammingError("header, delimiter and null are for CSV")
+    return name
+
+
+def _suffix(name: str) -> str:
+    path = Path(name)
+    plain = path.with_suffix("") if path.suffix.lower() in _COMPRESSED else path
+    return plain.suffix.lstrip(".").lower()
+
+
+def _format(name: str, options: ImportOptions) -> Any:
+    from pyarrow import csv, dataset
+
     if _FORMATS[name] != "csv":
-        if options.header is not None or options.delimiter or options.null:
-            raise ProgrammingError("header, delimiter and null are for CSV")
         return _FORMATS[name]
     parse = csv.ParseOptions(delimiter=options.delimiter or ("\t" if name == "tsv" else ","))
     read = csv.ReadOptions(autogenerate_column_names=options.header is False)
     nulls = ["", *options.null]
     convert = csv.ConvertOptions(null_values=nulls, strings_can_be_null=True, quoted_strings_can_be_null=False)
     return dataset.CsvFileFormat(parse_options=parse, read_options=read, convert_options=convert)
+
+
+def _numbered(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Columns without names are called as in process."""
+    names = [f"column{place}" for place in range(len(rows.schema))]
+    schema = pa.schema([field.with_name(name) for field, name in zip(rows.schema, names)])
+
+    def renamed() -> Iterator[pa.RecordBatch]:
+        for batch in rows:
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, renamed())
+
+
+def _is_array(name: str) -> bool:
+    """Whether a file of JSON is one list of objects, which pyarrow does not read."""
+    with pa.input_stream(name, compression="detect") as file:
+        while piece := file.read(4096):
+            if text := piece.removeprefix(b"\xef\xbb\xbf").lstrip():
+                return text.startswith(b"[")
+    return False
+
+
+def _read_json(name: str) -> pa.Table:
+    """By pyarrow in any case, which finds out types of one object in each line."""
+    from pyarrow import json as lines
+
+    with pa.input_stream(name, compression="detect") as file:
+        content = file.read()
+    if _is_array(name):
+        content = "\n".join(json.dumps(row) for row in json.loads(content)).encode()
+    return lines.read_json(pa.BufferReader(content))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -17,6 +18,7 @@ from ..sources import Look
 from ..stats import Stats
 from .calls import Process, interruptible, pulled
 from .failures import told
+from .releasing import Releases
 
 Act = Callable[[str, bytes], list[bytes]]
 Fetch = Callable[[bytes], pa.Table]
@@ -30,15 +32,20 @@ class MappedSource:
     is_query = True
     rows_changed = None
 
-    def __init__(self, act: Act, fetch: Fetch, schema: str, table: str, columns: Sequence[str] | None):
+    def __init__(self, act: Act, fetch: Fetch, releases: Releases, schema: str, table: str, columns: Sequence[str] | None):
         command: dict[str, Any] = {"schema": schema, "table": table}
         if columns is not None:
             command["columns"] = list(columns)
         answer, described = act("lease", json.dumps(command).encode())
         self._act, self._fetch = act, fetch
         self._lease = json.loads(answer)
+        releases.prepare()
+        # Of a table that nobody has any more.
+        self._unread = weakref.finalize(self, releases.lease, self._lease["lease"].encode())
+        self._unread.atexit = False
         self.schema = pa.ipc.read_schema(pa.py_buffer(described))
-        self._batches = self._all_batches()
+        # Begun when it is read: a generator has this object, and would keep it from going by itself.
+        self._batches: Iterator[pa.RecordBatch] | None = None
         self._rows = self._bytes = 0
         self._process = Process()
         self._lock = threading.RLock()
@@ -60,6 +67,7 @@ class MappedSource:
             self.check()
             try:
                 with told():
+                    self._batches = self._batches or self._all_batches()
                     batch = next(self._batches, None)
             except BaseException as error:
                 interrupted = InterfaceError("reading this table was interrupted", hint="read it again")
@@ -109,6 +117,7 @@ class MappedSource:
         """One that cannot be released ends by itself."""
         if self._is_held and self._process.is_here:
             self._is_held = False
+            self._unread.detach()
             with suppress(pa.ArrowException, flight.FlightError, OSError):
                 interruptible(lambda: self._act("release_lease", self._lease["lease"].encode()))
 

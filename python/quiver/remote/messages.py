@@ -90,6 +90,11 @@ def close_prepared(handle: bytes) -> bytes:
     return any_of("ActionClosePreparedStatementRequest", field(1, handle))
 
 
+def cancel(ticket: bytes) -> bytes:
+    """Of the result of a ticket: a FlightInfo with one endpoint, in a CancelFlightInfoRequest."""
+    return field(1, field(3, field(1, field(1, ticket))))
+
+
 def begin() -> bytes:
     return any_of("ActionBeginTransactionRequest", b"")
 

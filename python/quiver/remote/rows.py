@@ -17,20 +17,27 @@ from ..stats import Stats
 from . import messages, progress
 from .calls import Process, Pump, pulled
 from .failures import told
+from .releasing import Releases
 
 
 class RemoteSource:
-    """Nothing of a query runs before its rows are asked for. Endpoints are read one after the other."""
+    """Nothing of a query runs before its rows are asked for. Endpoints are read one after the other, and released where nobody does."""
 
-    def __init__(self, client: flight.FlightClient, info: flight.FlightInfo, headers: list[tuple[bytes, bytes]]):
-        endpoints = info.endpoints
-        self._stream = _Stream(client, endpoints, flight.FlightCallOptions(headers=headers))
-        # A query has one.
-        self._question = progress.Question(client, headers, endpoints[0].ticket.ticket) if endpoints else None
+    def __init__(self, client: flight.FlightClient, info: flight.FlightInfo, headers: list[tuple[bytes, bytes]], releases: Releases):
         self._report = _report(_app_metadata(info))
         self.kind = str(self._report.get("statement"))
-        self.schema = _without_annotations(info.schema)
+        self.schema = without_annotations(info.schema)
         self.is_query = self.kind == "query"
+        endpoints = info.endpoints if self.is_query else []
+        self._stream = _Stream(client, endpoints, flight.FlightCallOptions(headers=headers), releases)
+        # A query has one.
+        self._question = progress.Question(client, headers, endpoints[0].ticket.ticket) if endpoints else None
+        if endpoints:
+            releases.prepare()
+            # A result that nobody has any more is not sent any further, and not kept.
+            weakref.finalize(self, self._stream.cancel).atexit = False
+        # None of what begins and ends no transaction, and of older servers.
+        self.in_transaction: bool | None = self._report.get("in_transaction")
         self.rows_changed = info.total_records if self.kind == "write" else None
         self._process = Process()
         self._pump: Pump | None = None
@@ -71,6 +78,8 @@ class RemoteSource:
         self._is_closed = True
         if self._pump is not None:
             self._pump.stop()
+        else:
+            self._stream.cancel()
 
     def _next_batch(self, meanwhile: Callable[[], None] | None) -> pa.RecordBatch | None:
         while True:
@@ -93,7 +102,6 @@ class RemoteSource:
     def _started(self) -> Pump:
         if self._pump is None:
             self._pump = Pump(self._stream.next_piece, self._stream.cancel)
-            # A result that nobody has any more is not sent any further.
             weakref.finalize(self, self._pump.stop)
         return self._pump
 
@@ -101,8 +109,9 @@ class RemoteSource:
 class _Stream:
     """What the thread that reads has, and nothing else of the result."""
 
-    def __init__(self, client: flight.FlightClient, endpoints: list[Any], options: flight.FlightCallOptions):
+    def __init__(self, client: flight.FlightClient, endpoints: list[Any], options: flight.FlightCallOptions, releases: Releases):
         self._client, self._endpoints, self._options = client, list(endpoints), options
+        self._releases = releases
         self._reader: flight.FlightStreamReader | None = None
         self._is_cancelled = False
 
@@ -112,6 +121,7 @@ class _Stream:
             if self._reader is None:
                 if not self._endpoints:
                     raise StopIteration
+                # No result any more that only waits: it is taken off first.
                 self._reader = self._client.do_get(self._endpoints.pop(0).ticket, self._options)
                 # It was not there yet for who has cancelled meanwhile.
                 if self._is_cancelled:
@@ -122,9 +132,15 @@ class _Stream:
                 self._reader = None
 
     def cancel(self) -> None:
+        # A process that was forked has the reader's memory, and not its connection.
+        if not self._releases.is_here:
+            return
         self._is_cancelled = True
         if (reader := self._reader) is not None:
             reader.cancel()
+        endpoints, self._endpoints = self._endpoints, []
+        for endpoint in endpoints:
+            self._releases.ticket(endpoint.ticket.ticket)
 
 
 def _app_metadata(info: flight.FlightInfo) -> bytes:
@@ -136,7 +152,7 @@ def _report(metadata: bytes) -> dict[str, Any]:
     return json.loads(metadata) if metadata else {}
 
 
-def _without_annotations(schema: pa.Schema) -> pa.Schema:
+def without_annotations(schema: pa.Schema) -> pa.Schema:
     """What Flight SQL tells JDBC of each column is no part of it."""
     return pa.schema([field.with_metadata(_own(field.metadata)) for field in schema], metadata=schema.metadata)
 

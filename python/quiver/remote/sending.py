@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from .. import types
+from .. import data, types
 from ..errors import InterfaceError, NotSupportedError, ProgrammingError
 
 PIECE_BYTES = 32 << 20
@@ -23,11 +23,12 @@ class Sending:
 
     Views are sent as plain text and bytes: a slice of them would take along all that they point into."""
 
-    def __init__(self, data: Any):
+    def __init__(self, rows: Any):
         try:
-            self._reader = pa.RecordBatchReader.from_stream(data)
+            self._reader = pa.RecordBatchReader.from_stream(rows)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise ProgrammingError(f"the rows cannot be read: {error}") from None
+        data.check_names(self._reader.schema)
         self.schema = types.schema_without_views(self._reader.schema, large=True)
         self._is_stopped = False
 

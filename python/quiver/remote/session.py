@@ -20,6 +20,7 @@ class _Exchange(flight.ClientMiddleware):
     def __init__(self, known: dict[str, str]):
         super().__init__()
         self._known = known
+        self._details: bytes | str | None = None
 
     def sending_headers(self) -> dict[str, str]:
         if not self._known:
@@ -32,7 +33,11 @@ class _Exchange(flight.ClientMiddleware):
                 if name.lower() == "set-cookie":
                     self._note(value)
                 elif name.lower() == failures.DETAILS:
-                    failures.note(value)
+                    self._details = value
+
+    def call_completed(self, exception: BaseException | None) -> None:
+        if exception is not None and self._details is not None:
+            failures.note(self._details, exception)
 
     def _note(self, cookie: str) -> None:
         pair, *attributes = cookie.split(";")

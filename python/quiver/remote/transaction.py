@@ -11,12 +11,15 @@ IS_OPEN = "SELECT transaction_id FROM system.transactions WHERE is_own"
 class Transaction:
     """One that `begin` has begun has a handle, which statements name; one begun in SQL is the session's, and has none.
 
-    SQL ends either. So after such a statement, and after one of which nothing came back, the server has to be asked."""
+    SQL ends either. The server tells so with its answer; of a statement of which nothing came back, and where several ran at the
+    same time, it has to be asked."""
 
     def __init__(self) -> None:
         self.handle: bytes | None = None
         self.is_of_session = False
         self.is_known = True
+        self.changes = 0
+        """Of what is known."""
 
     @property
     def is_open(self) -> bool:
@@ -25,10 +28,16 @@ class Transaction:
     def doubt(self) -> None:
         """A statement may have begun or ended one."""
         self.is_known = False
+        self.changes += 1
+
+    def is_as(self, transaction: bytes | None, changes: int) -> bool:
+        """Whether nothing else has changed it since it was that."""
+        return (self.handle, self.changes) == (transaction, changes)
 
     def learn(self, is_open: bool) -> None:
         """What the server says of the one that has the handle, or of the session's where there is none."""
         self.is_known = True
+        self.changes += 1
         if self.handle is None:
             self.is_of_session = is_open
         elif not is_open:

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import exc
-from sqlalchemy.sql import compiler
+from sqlalchemy import exc, types, util
+from sqlalchemy.sql import compiler, elements
+
+NOTHING = "SELECT 1"
+"""SQLAlchemy wants a statement in any case."""
 
 
 class QuiverCompiler(compiler.SQLCompiler):
+    def visit_concat_op_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
+        return f"{self._as_text(binary.left, **kw)} || {self._as_text(binary.right, **kw)}"
+
+    def visit_concat_op_expression_clauselist(self, clauses: Any, operator: Any, **kw: Any) -> str:
+        return " || ".join(self._as_text(clause, **kw) for clause in clauses.clauses)
+
+    def _as_text(self, part: Any, **kw: Any) -> str:
+        """A parameter has the type of what it stands beside, which is none where that is another one."""
+        text = self.process(part, **kw)
+        return f"CAST({text} AS VARCHAR)" if isinstance(part, elements.BindParameter) and isinstance(part.type, types.String) else text
+
     def limit_clause(self, select: Any, **kw: Any) -> str:
         text = ""
         if select._limit_clause is not None:
@@ -26,7 +40,16 @@ class QuiverDDLCompiler(compiler.DDLCompiler):
         raise exc.CompileError("foreign keys are not supported; declare the column without ForeignKey")
 
     def visit_create_index(self, create: Any, *args: Any, **kw: Any) -> str:
-        raise exc.CompileError("indexes are not supported; order the table by the columns that queries filter by")
+        """Programs ask for one to be faster, as `to_sql` of pandas does for the index of a frame; what is unique is meant to be so."""
+        index = create.element
+        if index.unique:
+            raise exc.CompileError(f'"{index.name}" is a unique index, and there are none; declare UniqueConstraint, or unique=True without index=True')
+        util.warn(f'there are no indexes in Quiver, so "{index.name}" is not made; order the table by the columns that queries filter by')
+        return NOTHING
+
+    def visit_drop_index(self, drop: Any, *args: Any, **kw: Any) -> str:
+        util.warn(f'there are no indexes in Quiver, so "{drop.element.name}" is not dropped')
+        return NOTHING
 
     def visit_computed_column(self, generated: Any, **kw: Any) -> str:
         raise exc.CompileError("computed columns are not supported; make a view")

@@ -21,7 +21,7 @@ from clients_page import code  # noqa: E402
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 # Of UTC the driver gets everything right, of other zones what java.time reads: each JVM has one.
 RUNS = [
-    ("America/New_York", ["Values", "Parameters", "Changes", "Metadata", "Running", "Failures"]),
+    ("America/New_York", ["Values", "Parameters", "Changes", "Metadata", "Running", "Failures", "Limits"]),
     ("UTC", ["Utc"]),
 ]
 # The driver's buffers of native memory are Netty's, which needs to be let in.

@@ -110,7 +110,7 @@ impl<'a> FixedLists<'a> {
             let rows = "give all elements as one list, row by row, or a list of rows, each with as many elements as the shape says";
             rows.to_string()
         });
-        EngineError::Execution { message, hint }.into_datafusion()
+        EngineError::data(message, hint).into_datafusion()
     }
 }
 

@@ -16,6 +16,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::convert::with_floats;
 use super::function::nearest_floats_in_plan;
+use crate::optimizer::exact_filter;
 
 /// Gives each reader of files the casts of [`Files`].
 #[derive(Debug)]
@@ -61,7 +62,9 @@ struct OneFile {
 
 impl PhysicalExprAdapter for OneFile {
     fn rewrite(&self, expr: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
-        self.inner.rewrite(expr)?.transform_up(|node| self.nearest(node)).data()
+        let expr = self.inner.rewrite(expr)?.transform_up(|node| self.nearest(node)).data()?;
+        // A file may be coarser than its table: DataFusion would compare with a value that has room in the file.
+        exact_filter(expr, &self.physical)
     }
 }
 

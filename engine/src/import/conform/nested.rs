@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, LargeListArray, ListArray, MapArray, StructArray, new_null_array,
+    Array, ArrayRef, AsArray, LargeListArray, ListArray, MapArray, OffsetSizeTrait, StructArray, new_null_array,
 };
+use arrow::buffer::OffsetBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 
@@ -43,19 +44,17 @@ pub(super) fn conform_list(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
     };
     if matches!(array.data_type(), DataType::LargeList(_)) && matches!(to, DataType::LargeList(_)) {
         let list = array.as_list::<i64>();
-        let values = conform(list.values(), to_element.data_type())
-            .map_err(|misfit| row_of(misfit, list.offsets()))?;
-        let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
-        let list = LargeListArray::try_new(to_element.clone(), offsets, values, nulls);
+        let (offsets, values) = in_use(list.offsets(), list.values());
+        let values = conform(&values, to_element.data_type()).map_err(|misfit| row_of(misfit, &offsets))?;
+        let list = LargeListArray::try_new(to_element.clone(), offsets, values, list.nulls().cloned());
         return Ok(Arc::new(list.map_err(whole)?));
     }
     // Everything else goes by way of a list with 32-bit offsets.
     let as_list = cast(array, &DataType::List(from_element.clone())).map_err(whole)?;
     let list = as_list.as_list::<i32>();
-    let values = conform(list.values(), to_element.data_type())
-        .map_err(|misfit| row_of(misfit, list.offsets()))?;
-    let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
-    let list = ListArray::try_new(to_element.clone(), offsets, values, nulls).map_err(whole)?;
+    let (offsets, values) = in_use(list.offsets(), list.values());
+    let values = conform(&values, to_element.data_type()).map_err(|misfit| row_of(misfit, &offsets))?;
+    let list = ListArray::try_new(to_element.clone(), offsets, values, list.nulls().cloned()).map_err(whole)?;
     let list: ArrayRef = Arc::new(list);
     match to {
         DataType::List(_) => Ok(list),
@@ -74,10 +73,19 @@ fn conform_sizes(list: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
     }
 }
 
+/// The elements that the lists have, and where each list is among them: a slice of lists has those of all others, too.
+pub(super) fn in_use<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>, values: &ArrayRef) -> (OffsetBuffer<O>, ArrayRef) {
+    let (first, end) = (offsets[0].as_usize(), offsets[offsets.len() - 1].as_usize());
+    if first == 0 && end == values.len() {
+        return (offsets.clone(), Arc::clone(values));
+    }
+    let moved = OffsetBuffer::from_lengths(offsets.lengths());
+    (moved, values.slice(first, end - first))
+}
+
 /// The list in which the element is.
-fn row_of<O: Copy + TryInto<usize>>(misfit: Misfit, offsets: &[O]) -> Misfit {
-    let end = |offset: &O| (*offset).try_into().unwrap_or(usize::MAX);
-    let row = offsets.partition_point(|offset| end(offset) <= misfit.row).saturating_sub(1);
+pub(super) fn row_of<O: OffsetSizeTrait>(misfit: Misfit, offsets: &OffsetBuffer<O>) -> Misfit {
+    let row = offsets.partition_point(|offset| offset.as_usize() <= misfit.row).saturating_sub(1);
     Misfit { row, ..misfit }
 }
 
@@ -107,15 +115,15 @@ pub(super) fn conform_map(
     let map = array.as_map();
     let (key, value) = entry_types(field)
         .ok_or_else(|| Misfit { row: 0, problem: "a map needs keys and values".to_owned() })?;
-    let in_row = |misfit| row_of(misfit, map.offsets());
+    let ((offsets, keys), (_, values)) = (in_use(map.offsets(), map.keys()), in_use(map.offsets(), map.values()));
+    let in_row = |misfit| row_of(misfit, &offsets);
     let columns = vec![
-        conform(map.keys(), key.data_type()).map_err(in_row)?,
-        conform(map.values(), value.data_type()).map_err(in_row)?,
+        conform(&keys, key.data_type()).map_err(in_row)?,
+        conform(&values, value.data_type()).map_err(in_row)?,
     ];
     let fields: Fields = vec![key.clone(), value.clone()].into();
     let entries = StructArray::try_new(fields.clone(), columns, None).map_err(whole)?;
     let entry = Arc::new(Field::new(field.name(), DataType::Struct(fields), false));
-    let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
-    let map = MapArray::try_new(entry, offsets, entries, nulls, is_sorted).map_err(whole)?;
+    let map = MapArray::try_new(entry, offsets, entries, map.nulls().cloned(), is_sorted).map_err(whole)?;
     Ok(Arc::new(map))
 }

@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use super::plan::CsvPlan;
 use super::records::{Record, RecordError, Records};
 use crate::import::BATCH_ROWS;
-use crate::import::errors::{BadRow, HINT_SKIP, HINT_TYPE, ImportError, Place, shown};
+use crate::import::errors::{BadRow, HINT_SKIP, HINT_TYPE, IS_NULL, ImportError, Place, shown};
 use crate::import::infer::is_soft_null;
 use crate::import::leaf::{Leaf, leaf_for};
 use crate::import::options::{FileFormat, OnError, ReadOptions};
@@ -236,7 +236,7 @@ impl Column {
             return Err((format!("{} is not a valid {name}", shown(text)), HINT_TYPE));
         }
         if !self.field.is_nullable() {
-            return Err(("it is NULL, which the column does not allow".to_owned(), HINT_SKIP));
+            return Err((IS_NULL.to_owned(), HINT_SKIP));
         }
         self.leaf.push_null();
         Ok(())

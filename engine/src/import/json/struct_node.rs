@@ -7,7 +7,7 @@ use arrow::error::ArrowError;
 
 use super::nodes::{Misfit, Node, broken, misfit, named};
 use super::parser::{Parser, Token};
-use crate::import::errors::shown;
+use crate::import::errors::{IS_NULL, shown};
 
 pub(super) struct StructNode {
     pub fields: Fields,
@@ -103,7 +103,7 @@ impl StructNode {
 }
 
 fn is_null(column: &str) -> Misfit {
-    let mut misfit = misfit("it is NULL, which the column does not allow".to_owned());
+    let mut misfit = misfit(IS_NULL.to_owned());
     misfit.path.push(column.to_owned());
     misfit
 }

@@ -40,7 +40,7 @@ fn table_or_view(now: &Now, name: &TableReference) -> Result<GrantObject, Engine
         now.check(|permit| permit.view(Privilege::Ownership, &view))?;
         return Ok(GrantObject::View(namespace, name));
     }
-    Err(StoreError::DoesNotExist { kind: "table", name }.into())
+    Err(StoreError::no_table(&namespace, &name).into())
 }
 
 /// The privileges, which must make sense on the object, as the store keeps them.

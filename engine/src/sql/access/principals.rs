@@ -6,7 +6,7 @@ use pmem_store::{Access, PrincipalRecord, StoreError};
 
 use super::run::Change;
 use super::statement::UserChange;
-use crate::access::{PUBLIC, Secret, all_roles, check_admins_left, hashed, principal, random_epoch};
+use crate::access::{PUBLIC, Secret, all_roles, check_admins_left, hashed, no_principal, principal, random_epoch};
 use crate::error::EngineError;
 use crate::write::now_ms;
 
@@ -53,7 +53,10 @@ pub fn alter_user(name: String, change: UserChange) -> Result<Change, EngineErro
         UserChange::Password(password) => Some((hashed(password)?, random_epoch()?)),
         UserChange::Admin(_) => None,
     };
-    Ok(managed(move |access| {
+    let is_password = new_password.is_some();
+    Ok(Box::new(move |now, access| {
+        // One's own password is one's own business.
+        now.check(|permit| if is_password && permit.user() == name { Ok(()) } else { permit.admin(MANAGE) })?;
         let mut record = existing(access, &name, true)?;
         match (change, new_password) {
             (UserChange::Admin(is_admin), _) => record.is_admin = is_admin,
@@ -112,7 +115,7 @@ pub fn revoke_roles(roles: Vec<String>, from: Vec<String>) -> Change {
 
 fn existing(access: &Access, name: &str, is_user: bool) -> Result<PrincipalRecord, EngineError> {
     let found = access.principal(name).filter(|record| record.is_user() == is_user);
-    found.map(|record| record.as_ref().clone()).ok_or_else(|| StoreError::DoesNotExist { kind: kind(is_user), name: name.to_string() }.into())
+    found.map(|record| record.as_ref().clone()).ok_or_else(|| no_principal(access, kind(is_user), name))
 }
 
 fn kind(is_user: bool) -> &'static str {

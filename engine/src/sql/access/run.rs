@@ -6,7 +6,7 @@ use arrow::array::RecordBatch;
 use pmem_store::Access;
 
 use super::now::Now;
-use super::statement::{AccessStatement, On};
+use super::statement::{AccessStatement, On, UserChange};
 use super::{grants, principals};
 use crate::error::EngineError;
 use crate::queries::{Gate, Stop};
@@ -29,10 +29,12 @@ pub async fn run_access(running: &Running, statement: AccessStatement) -> Result
         running.catalog.check_stored(name, "grants on")?;
     }
     running.catalog.write_scope().check_writable()?;
-    if !matches!(statement, AccessStatement::Grant { .. } | AccessStatement::Revoke { .. }) {
-        // Before a password is hashed for nothing.
-        running.catalog.check(|permit| permit.admin(principals::MANAGE))?;
-    }
+    // Before a password is hashed for nothing.
+    running.catalog.check(|permit| match &statement {
+        AccessStatement::Grant { .. } | AccessStatement::Revoke { .. } => Ok(()),
+        AccessStatement::AlterUser { name, change: UserChange::Password(_) } if name == permit.user() => Ok(()),
+        _ => permit.admin(principals::MANAGE),
+    })?;
     let (store, access, gate) = (Arc::clone(&running.engine.store), running.access.clone(), Arc::clone(running.gate()));
     let mut left = StopWhenLeft(Some(Arc::clone(&gate)));
     // A hash takes tens of milliseconds, and the commit a flush.

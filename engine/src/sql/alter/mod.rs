@@ -6,7 +6,7 @@ mod widen;
 
 use datafusion::common::TableReference;
 use datafusion::sql::sqlparser::ast::{self, AlterTableOperation};
-use pmem_store::{Snapshot, StoreError, TableSnapshot};
+use pmem_store::{Snapshot, StoreError, TableSnapshot, said_name};
 
 use super::ddl::resolve;
 use super::draft::Draft;
@@ -54,7 +54,7 @@ fn existing(running: &Running, namespace: &str, name: &str, if_exists: bool) -> 
     let listing = running.catalog.listing()?;
     let near = nearest(name, listing.iter().map(|listed| listed.name.as_str()));
     let hint = near.map(|near| format!("did you mean \"{near}\"?"));
-    Err(EngineError::Sql { message: format!("table \"{name}\" does not exist"), position: None, hint })
+    Err(EngineError::Sql { message: format!("table \"{}\" does not exist", said_name(namespace, name)), position: None, hint })
 }
 
 /// Asks the rows that are there, those included that others commit meanwhile.

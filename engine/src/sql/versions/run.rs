@@ -92,7 +92,7 @@ async fn restore(running: &Running, table: &TableReference, to: &Point) -> Resul
     let (namespace, name) = resolve(table)?;
     let snapshot = running.catalog.snapshot();
     let Some(table) = snapshot.table(&namespace, &name)? else {
-        return Err(StoreError::DoesNotExist { kind: "table", name }.into());
+        return Err(StoreError::no_table(&namespace, &name).into());
     };
     running.catalog.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
     let version = to.version(&running.state, &running.engine.store, &snapshot, table.record())?;

@@ -1,9 +1,9 @@
 //! A row for each statement of a user.
 
-use engine::ErrorKind;
+use engine::{Binding, EngineError, ErrorKind};
 
 use super::house;
-use crate::helpers::soon;
+use crate::helpers::{numbers, soon, wait};
 
 #[test]
 fn what_a_user_runs_is_written_down_and_what_the_process_runs_is_not() {
@@ -59,6 +59,9 @@ fn no_password_gets_into_it_and_long_texts_are_cut() {
     root.run("CREATE USER bob PASSWORD 'hunter2'");
     root.error("ALTER USER bob PASWORD 'hunter2'");
     root.error("CREATE USER bob PASSWORD 'hunter2");
+    for sql in ["create usr bob password E'hunter2'", "set password = 'hunter2'", "set password 'hunter2'", "creat user bob password $$hunter2$$"] {
+        root.error(sql);
+    }
     root.run(&format!("SELECT '{}' AS a", "x".repeat(20_000)));
     let text = db.run("SELECT statement, message FROM system.audit").text();
     assert!(!text.contains("hunter2"), "{text}");
@@ -128,4 +131,59 @@ fn a_query_that_nobody_reads_to_its_end_was_cancelled() {
     let bob = db.as_user("bob");
     drop(crate::helpers::wait(bob.session.execute("SELECT a FROM t")).unwrap());
     assert_eq!(db.rows("SELECT outcome FROM system.audit"), ["cancelled"]);
+}
+
+#[test]
+fn what_is_refused_when_it_is_prepared_is_written_down_and_what_is_not_waits_until_it_is_run() {
+    let db = house(&["bob"]);
+    db.script("CREATE TABLE t (a INT); CREATE TABLE hidden (a INT); GRANT INSERT ON t TO bob");
+    let bob = db.as_user("bob");
+    let prepared = |sql| wait(bob.session.describe_to_run(sql)).map(|described| described.kind);
+    for sql in ["DELETE FROM t", "SELECT * FROM hidden WHERE a = $1", "CREATE USER eve PASSWORD 'hunter2", "SELEC 1"] {
+        assert!(prepared(sql).is_err(), "{sql}");
+    }
+    for sql in ["INSERT INTO t VALUES ($1)", "SELECT 1"] {
+        prepared(sql).unwrap();
+    }
+    // What a front end asks for itself.
+    assert!(wait(bob.session.describe("DELETE FROM t")).is_err());
+    let broken = |_| std::future::ready(Err(EngineError::Cancelled));
+    assert!(wait(bob.session.describe_plan_of("substrait plan over t", &Binding::default(), broken)).is_err());
+    assert_eq!(db.rows("SELECT user_name, statement, kind, outcome FROM system.audit"), [
+        "bob|DELETE FROM t|NULL|denied",
+        "bob|SELECT * FROM hidden WHERE a = $1|NULL|invalid",
+        "bob|CREATE USER eve PASSWORD ***|NULL|invalid",
+        "bob|SELEC 1|NULL|invalid",
+        "bob|substrait plan over t|NULL|cancelled",
+    ]);
+    assert_eq!(db.rows("SELECT DISTINCT session_id > 0, time <= now(), duration_ms >= 0 FROM system.audit"), ["true|true|true"]);
+    assert!(db.value("SELECT message FROM system.audit WHERE statement = 'DELETE FROM t'").contains("DELETE on table t"));
+}
+
+#[test]
+fn what_a_front_end_runs_for_itself_is_not_written_down() {
+    let db = house(&["bob"]);
+    let bob = db.as_user("bob");
+    for sql in ["SET threads = 1", "BEGIN", "SAVEPOINT held"] {
+        drop(wait(bob.session.execute_own(sql)).unwrap());
+    }
+    assert!(wait(bob.session.execute_own("SELEC 1")).is_err());
+    bob.run("ROLLBACK");
+    assert_eq!(bob.rows("SHOW threads"), ["threads|1"]);
+    assert_eq!(db.rows("SELECT statement FROM system.audit"), ["ROLLBACK", "SHOW threads"]);
+}
+
+#[test]
+fn a_table_that_is_told_as_files_is_written_down() {
+    let db = house(&["bob"]);
+    db.load("t", &[], &numbers(0, 1_000));
+    let bob = db.as_user("bob");
+    let map = |rows| bob.session.mapped_table("main", "t", None, rows);
+    db.run("GRANT INSERT ON t TO bob");
+    assert!(map(None).is_err());
+    db.run("GRANT SELECT ON t TO bob");
+    map(None).unwrap();
+    map(Some(990..2_000)).unwrap();
+    let rows = db.rows("SELECT statement, kind, outcome, row_count FROM system.audit");
+    assert_eq!(rows, ["MAP main.t|query|denied|0", "MAP main.t|query|ok|1000", "MAP main.t|query|ok|10"]);
 }

@@ -1,6 +1,9 @@
 //! Who reads what, and what others do not even see.
 
+use engine::ErrorKind;
+
 use super::house;
+use crate::helpers::wait;
 
 #[test]
 fn without_a_privilege_a_table_is_not_there() {
@@ -77,13 +80,65 @@ fn a_view_is_read_with_the_rights_of_who_reads_it() {
     let db = house(&["bob"]);
     db.script("CREATE TABLE t AS SELECT 1 AS a; CREATE VIEW v AS SELECT a FROM t; GRANT SELECT ON v TO bob");
     let bob = db.as_user("bob");
-    assert!(bob.error("SELECT * FROM v").to_string().contains("does not exist"));
+    let hidden = "view \"v\" cannot be used: a table in it is gone, or is not there for you";
+    assert_eq!(bob.error("SELECT * FROM v").to_string(), hidden);
     db.run("GRANT SELECT ON t TO bob");
     assert_eq!(bob.rows("SELECT * FROM v"), ["1"]);
     db.run("REVOKE SELECT ON v FROM bob");
     bob.unseen("SELECT * FROM v");
     db.script("GRANT SELECT ON v TO bob; DROP VIEW v; CREATE VIEW v AS SELECT a FROM t");
     bob.unseen("SELECT * FROM v");
+    // Whether a table is gone that he might not read is not told either, and is to who owns the view.
+    db.script("GRANT SELECT ON v TO bob; DROP TABLE t");
+    assert_eq!(bob.error("SELECT * FROM v").to_string(), hidden);
+    db.run("GRANT OWNERSHIP ON v TO bob");
+    for who in [&bob, &db.as_user("root")] {
+        assert_eq!(who.error("SELECT * FROM v").to_string(), "view \"v\" cannot be used any more: table \"t\" does not exist");
+    }
+}
+
+#[test]
+fn a_result_that_waits_is_read_only_by_who_may_read_it_still() {
+    let db = house(&["bob"]);
+    db.script("CREATE TABLE t AS SELECT 1 AS a; CREATE TABLE u AS SELECT 2 AS a; CREATE VIEW v AS SELECT a FROM t");
+    db.script("GRANT SELECT ON t TO bob; GRANT SELECT ON u TO bob; GRANT SELECT ON v TO bob");
+    let bob = db.as_user("bob");
+    let planned = |sql: &str| wait(bob.session.execute(sql)).unwrap();
+    let queries = ["SELECT a FROM t", "SELECT count(*) FROM t", "SELECT a FROM u WHERE a > (SELECT max(a) FROM t)", "SELECT * FROM v"];
+    let mut waiting = queries.map(planned);
+    let mut other = planned("SELECT a FROM u");
+    db.run("REVOKE SELECT ON t FROM bob");
+    for (output, sql) in waiting.iter_mut().zip(queries) {
+        let error = output.check_reads().expect_err(sql);
+        assert_eq!(error.kind(), ErrorKind::Denied, "{sql}");
+        assert!(error.to_string().contains("the privilege SELECT on table t, which was revoked"), "{sql}: {error}");
+    }
+    drop(waiting);
+    other.check_reads().unwrap();
+    assert_eq!(db.rows("SELECT outcome, count(*) FROM system.audit GROUP BY outcome"), ["denied|4"]);
+    db.script("GRANT SELECT ON t TO bob");
+    let mut waiting = planned("SELECT * FROM v");
+    db.run("REVOKE SELECT ON v FROM bob");
+    assert!(waiting.check_reads().unwrap_err().to_string().contains("SELECT on view v"));
+    // Nobody says who may read what is gone.
+    let mut waiting = planned("SELECT a FROM t");
+    db.script("DROP VIEW v; DROP TABLE t");
+    waiting.check_reads().unwrap();
+    assert_eq!(wait(waiting.collect()).unwrap().0[0].num_rows(), 1);
+    db.run("DROP USER bob");
+    assert_eq!(other.check_reads().unwrap_err().kind(), ErrorKind::Unauthenticated);
+}
+
+#[test]
+fn what_a_transaction_has_made_is_read_by_who_made_it() {
+    let db = house(&["bob"]);
+    db.run("GRANT CREATE ON SCHEMA main TO bob");
+    let bob = db.as_user("bob");
+    bob.run("BEGIN");
+    bob.run("CREATE TABLE mine AS SELECT 1 AS a");
+    let mut waiting = wait(bob.session.execute("SELECT a FROM mine")).unwrap();
+    waiting.check_reads().unwrap();
+    assert_eq!(wait(waiting.collect()).unwrap().0[0].num_rows(), 1);
 }
 
 #[test]

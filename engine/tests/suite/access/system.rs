@@ -39,3 +39,33 @@ fn where_files_lie_is_told_to_who_may_read_files() {
     db.run("GRANT FILES TO bob");
     assert_eq!(bob.rows(path), db.rows(path));
 }
+
+#[test]
+fn the_text_of_a_view_is_told_to_who_may_know_of_all_that_it_names() {
+    let db = house(&["bob", "ann"]);
+    db.script("CREATE SCHEMA sales; CREATE TABLE sales.secret AS SELECT 1 AS a; CREATE VIEW vpub AS SELECT a FROM sales.secret");
+    db.script("CREATE VIEW vown AS SELECT 1 AS secrets; GRANT SELECT ON vpub TO bob; GRANT SELECT ON vown TO bob; GRANT OWNERSHIP ON vpub TO ann");
+    let definitions = "SELECT table_name, definition FROM system.tables ORDER BY 1";
+    let shown = "vpub|CREATE VIEW vpub AS SELECT a FROM sales.secret";
+    let (bob, ann) = (db.as_user("bob"), db.as_user("ann"));
+    assert_eq!(bob.rows(definitions), ["vown|CREATE VIEW vown AS SELECT 1 AS secrets", "vpub|NULL"]);
+    assert!(bob.rows("SELECT * FROM information_schema.views WHERE definition LIKE '%sales%'").is_empty());
+    assert_eq!(ann.rows(definitions), [shown]);
+    assert!(db.rows(definitions).contains(&shown.to_string()));
+    db.run("GRANT INSERT ON sales.secret TO bob");
+    assert!(bob.rows(definitions).contains(&shown.to_string()));
+}
+
+#[test]
+fn versions_of_tables_that_one_may_not_know_of_are_not_listed() {
+    let db = house(&["bob"]);
+    db.script("CREATE TABLE hidden (a INT); INSERT INTO hidden SELECT 1; CREATE TABLE seen (a INT); GRANT INSERT ON seen TO bob; INSERT INTO hidden SELECT 2");
+    let bob = db.as_user("bob");
+    let versions = "SELECT operation, tables FROM system.snapshots";
+    assert_eq!(bob.rows(versions), ["CREATE TABLE|[main.seen]"]);
+    assert!(db.rows(versions).len() > 3 && db.as_user("root").rows(versions).len() > 3);
+    // What has a name is there to be read, and what was done then is nobody's business still.
+    db.run("CREATE SNAPSHOT monday");
+    let named = bob.rows("SELECT operation, tables, names FROM system.snapshots WHERE array_length(names) > 0");
+    assert_eq!(named, ["NULL|[]|[monday]"]);
+}

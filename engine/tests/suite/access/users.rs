@@ -83,6 +83,50 @@ fn only_admins_manage_users() {
 }
 
 #[test]
+fn everyone_changes_their_own_password_and_nothing_else_of_themselves() {
+    let db = house(&["bob", "ann"]);
+    let bob = db.as_user("bob");
+    for sql in ["ALTER USER bob ADMIN", "ALTER USER bob NOT ADMIN", "ALTER USER ann PASSWORD 'y'", "ALTER USER nobody PASSWORD 'y'", "DROP USER bob"] {
+        bob.denied(sql);
+    }
+    bob.run("ALTER USER bob PASSWORD 'mine'");
+    assert!(db.engine.login("bob", "pw-bob").is_err());
+    assert!(db.engine.login("bob", "mine").is_ok_and(|bob| !bob.is_admin()));
+    // It ends what the old one began, and is written down.
+    assert_eq!(bob.error("SELECT 1").kind(), engine::ErrorKind::Unauthenticated);
+    assert_eq!(db.rows("SELECT user_name, statement, outcome FROM system.audit WHERE outcome = 'ok'"), ["bob|ALTER USER bob PASSWORD ***|ok"]);
+}
+
+#[test]
+fn one_is_told_who_one_is() {
+    let db = house(&["bob"]);
+    let bob = db.as_user("bob");
+    db.script("CREATE TABLE t (\"user\" VARCHAR); INSERT INTO t VALUES ('a column'); GRANT SELECT ON t TO bob");
+    db.script("CREATE VIEW me AS SELECT current_user AS who; GRANT SELECT ON me TO bob");
+    let all = "SELECT current_user, SESSION_USER, current_user(), session_user()";
+    assert_eq!(bob.rows(all), ["bob|bob|bob|bob"]);
+    assert_eq!(db.rows(all), ["NULL|NULL|NULL|NULL"]);
+    assert_eq!(bob.rows("SELECT user FROM t WHERE current_user = 'bob'"), ["a column"]);
+    assert_eq!(bob.rows("SELECT who FROM me"), ["bob"]);
+    assert_eq!(db.rows("SELECT who FROM me"), ["NULL"]);
+    assert_eq!(bob.run("SELECT current_user").batches[0].schema().field(0).name(), "current_user");
+    bob.run("PREPARE p AS SELECT current_user = $1");
+    assert_eq!(bob.rows("EXECUTE p('bob')"), ["true"]);
+}
+
+#[test]
+fn a_name_in_capitals_is_pointed_at() {
+    let db = house(&["\"BOB\""]);
+    db.run("CREATE TABLE t (a INT)");
+    for sql in ["GRANT SELECT ON t TO BOB", "ALTER USER Bob ADMIN", "REVOKE SELECT ON t FROM bob", "DROP USER bob"] {
+        let error = db.error(sql);
+        assert_eq!((error.kind(), error.hint()), (engine::ErrorKind::NotFound, Some("there is \"BOB\": write the name in double quotes")), "{sql}");
+    }
+    assert_eq!(db.error("DROP USER eve").hint(), None);
+    db.run("GRANT SELECT ON t TO \"BOB\"");
+}
+
+#[test]
 fn a_store_of_before_users_has_none_and_a_reader_sees_those_there_are() {
     let db = Db::new();
     assert!(!db.engine.has_users());

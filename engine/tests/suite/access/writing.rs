@@ -42,6 +42,18 @@ fn batches_go_only_where_rows_may_be_inserted() {
 }
 
 #[test]
+fn rows_that_are_sent_are_written_down_with_the_schema_of_their_table() {
+    let db = house(&["bob"]);
+    db.script("CREATE SCHEMA hr; CREATE TABLE hr.t (a INT); CREATE TABLE t (a INT); GRANT INSERT ON hr.t TO bob; GRANT INSERT ON t TO bob");
+    let bob = db.as_user("bob");
+    for schema in [None, Some("main"), Some("hr")] {
+        let target = IngestTarget { schema: schema.map(str::to_string), table: "t".into(), if_missing: IfMissing::Fail, if_exists: IfExists::Append };
+        wait(bob.session.ingest(target, batch().schema(), stream::iter([Ok(batch())]))).unwrap();
+    }
+    assert_eq!(db.rows("SELECT statement FROM system.audit"), ["INGEST INTO main.t", "INGEST INTO main.t", "INGEST INTO hr.t"]);
+}
+
+#[test]
 fn a_table_that_is_not_seen_is_not_replaced_either() {
     let db = with_tables();
     db.run("INSERT INTO t VALUES (7)");

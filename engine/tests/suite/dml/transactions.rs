@@ -1,5 +1,8 @@
 //! Sessions side by side: what each sees, and who comes first.
 
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use engine::{Engine, EngineError, EngineOptions};
 use pmem_store::StoreError;
 
@@ -181,4 +184,35 @@ fn a_statement_does_not_meet_rows_of_its_own() {
     assert_eq!(count(&db, "UPDATE t SET id = id + 30000 WHERE id >= 0"), 30_000);
     assert_eq!(count(&db, "MERGE INTO t USING t AS s ON t.id = s.id + 1 WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id + 1, s.v, 'last')"), 30_000);
     assert_eq!(db.rows("SELECT count(*), min(id), max(id), sum(v) FROM t"), ["30001|30000|60000|4499850000"]);
+}
+
+/// Half of what has failed would be in it.
+#[test]
+fn a_transaction_that_has_failed_takes_no_savepoint_and_goes_back_to_an_earlier_one() {
+    let db = Db::new();
+    db.script("CREATE TABLE s (a BIGINT PRIMARY KEY, CHECK (a < 100)); INSERT INTO s VALUES (50)");
+    let fail = |from: i64| {
+        let pair = |one: i64, other: i64| Arc::new(Int64Array::from(vec![one, other])) as ArrayRef;
+        let rows = RecordBatch::try_from_iter([("$1", pair(from + 1, 500)), ("$2", pair(from, from + 1))]).unwrap();
+        assert!(wait(db.session.execute_rows("UPDATE s SET a = $1 WHERE a = $2", &rows)).is_err());
+    };
+    let refused = |sql: &str, hint: &str| {
+        let error = db.error(sql);
+        assert!(error.to_string().starts_with("a statement of this transaction failed"), "{sql}: {error}");
+        assert_eq!(error.hint(), Some(hint), "{sql}");
+    };
+    db.run("BEGIN");
+    fail(50);
+    for sql in ["SAVEPOINT late", "RELEASE SAVEPOINT late", "SELECT 1"] {
+        refused(sql, "end it with ROLLBACK");
+    }
+    assert!(db.error("COMMIT").to_string().contains("was rolled back, because a statement of it failed"));
+    assert_eq!(db.rows("SELECT a FROM s"), ["50"]);
+    db.script("BEGIN; UPDATE s SET a = 60; SAVEPOINT early");
+    fail(60);
+    for sql in ["SAVEPOINT late", "RELEASE SAVEPOINT early"] {
+        refused(sql, "end it with ROLLBACK, or go back to a savepoint with ROLLBACK TO");
+    }
+    db.script("ROLLBACK TO SAVEPOINT early; SAVEPOINT late; RELEASE SAVEPOINT early; COMMIT");
+    assert_eq!(db.rows("SELECT a FROM s"), ["60"]);
 }

@@ -4,10 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, Int32Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, Decimal128Array, Int32Array, ListArray, RecordBatch, StringArray, Time64MicrosecondArray};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{Field, TimestampSecondType};
 use engine::export::open_export;
 
-use super::{Files, error_of, open, read};
+use engine::import::FileScan;
+
+use super::{Files, error_of, open, read, skipping};
 
 #[test]
 fn what_is_not_there_or_not_a_data_file_is_said_in_one_sentence() {
@@ -83,4 +87,41 @@ fn flipped_and_missing_bytes_of_binary_files_never_panic() {
             }
         }
     }
+}
+
+#[test]
+fn values_in_a_file_that_are_not_of_their_type_are_named_and_can_be_left_out() {
+    let files = Files::new();
+    let decimals: ArrayRef = Arc::new(Decimal128Array::from(vec![1, -1000, 3, 999]).with_precision_and_scale(3, 0).unwrap());
+    let item = Arc::new(Field::new("item", decimals.data_type().clone(), true));
+    let lists: ArrayRef = Arc::new(ListArray::new(item, OffsetBuffer::from_lengths([1, 1, 0, 2]), Arc::clone(&decimals), None));
+    let times: ArrayRef = Arc::new(Time64MicrosecondArray::from(vec![0, 86_400_000_000, 1, 2]));
+    for (name, column) in [("d.arrow", &decimals), ("d.parquet", &decimals), ("l.arrow", &lists), ("t.arrow", &times), ("t.parquet", &times)] {
+        let path = files.path(name);
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4]));
+        let batch = RecordBatch::try_from_iter_with_nullable([("n", numbers, true), ("c", Arc::clone(column), true)]).unwrap();
+        let mut export = open_export(&path, None, &batch.schema()).unwrap();
+        export.write(&batch).unwrap();
+        export.finish().unwrap();
+        let path = path.to_str().unwrap().to_owned();
+        let error = error_of(std::slice::from_ref(&path));
+        assert!(error.contains("row 2") && error.contains("column \"c\"") && (error.contains("-1000") || error.contains("86400000000")), "{error}");
+        let scan = FileScan::open(&[path], skipping()).unwrap();
+        let progress = scan.progress();
+        let left = read(scan).unwrap();
+        assert_eq!((left.num_rows(), progress.rows_skipped()), (3, 1), "{name}");
+    }
+}
+
+#[test]
+fn a_file_with_a_time_zone_that_there_is_not_is_refused_before_it_is_read() {
+    let files = Files::new();
+    let path = files.path("z.arrow");
+    let times: ArrayRef = Arc::new(arrow::array::PrimitiveArray::<TimestampSecondType>::from(vec![0]).with_timezone("Nowhere/No"));
+    let batch = RecordBatch::try_from_iter_with_nullable([("z", times, true)]).unwrap();
+    let mut writer = arrow::ipc::writer::FileWriter::try_new(fs::File::create(&path).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let error = open(&[path.to_str().unwrap().to_owned()]).err().unwrap().to_string();
+    assert!(error.contains("column \"z\"") && error.contains("\"Nowhere/No\""), "{error}");
 }

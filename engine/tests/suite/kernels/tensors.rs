@@ -32,6 +32,7 @@ fn said(error: &EngineError) -> String {
     match error {
         EngineError::Sql { message: said, hint, .. }
         | EngineError::Execution { message: said, hint }
+        | EngineError::Data { message: said, hint, .. }
         | EngineError::Unsupported { feature: said, hint } => format!("{said} ({})", hint.as_deref().unwrap_or_default()),
         other => other.to_string(),
     }

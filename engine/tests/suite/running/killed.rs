@@ -156,7 +156,7 @@ fn rows_that_are_sent_are_killed_while_they_come() {
         if_exists: engine::import::IfExists::Append,
     };
     let task = wait(async { tokio::spawn(async move { session.ingest(target, schema, endless).await }) });
-    db.run(&format!("KILL {}", in_state(&db, "INGEST INTO t", "running")));
+    db.run(&format!("KILL {}", in_state(&db, "INGEST INTO main.t", "running")));
     assert!(is_killed(ended(task)));
     assert_eq!(db.value("SELECT count(*) FROM t"), "0");
 }

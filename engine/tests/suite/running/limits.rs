@@ -89,3 +89,31 @@ fn a_statement_that_ends_in_time_is_not_disturbed() {
     db.run("COMMIT");
     assert_eq!(db.value("SELECT sum(a) FROM t"), "26");
 }
+
+#[test]
+fn settings_of_ours_are_found_without_their_prefix() {
+    let db = Db::new();
+    for (said, shown) in [("'300ms'", "300"), ("'2s'", "2000"), ("500", "500"), ("'1d'", "86400000")] {
+        for name in ["statement_timeout", "statement_timeout_ms", "quiver.statement_timeout"] {
+            db.run(&format!("SET {name} = {said}"));
+            assert_eq!(db.rows(&format!("SHOW {name}")), [format!("{name}|{shown}")]);
+            assert_eq!(db.value("SELECT value FROM system.settings WHERE name = 'quiver.statement_timeout_ms'"), shown);
+        }
+    }
+    db.script("RESET statement_timeout; SET zone_pruning = false; SET durability = 'async'");
+    let values = "SELECT value FROM system.settings WHERE name IN ('quiver.statement_timeout_ms', 'quiver.zone_pruning', 'quiver.durability') ORDER BY name";
+    assert_eq!(db.rows(values), ["async", "0", "false"]);
+}
+
+#[test]
+fn no_hint_names_a_setting_that_is_refused() {
+    let db = Db::new();
+    for name in ["statement_timeot", "statment_timeout_ms", "zone_prunin", "durabilty", "datafusion.runtime.memory_limi", "thread", "batchsize"] {
+        let error = db.error(&format!("SET {name} = 1"));
+        let hint = error.hint().unwrap_or_default().to_string();
+        if let Some(meant) = hint.strip_prefix("did you mean \"").and_then(|rest| rest.strip_suffix("\"?")) {
+            db.run(&format!("SHOW {meant}"));
+            db.run(&format!("RESET {meant}"));
+        }
+    }
+}

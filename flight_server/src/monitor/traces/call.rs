@@ -6,7 +6,6 @@ use std::pin::Pin;
 use std::task::{self, Poll};
 use std::time::SystemTime;
 
-use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tonic::body::Body;
 use tonic::codegen::http::{HeaderMap, Request, Response};
@@ -42,24 +41,24 @@ impl<S: NamedService> NamedService for Traced<S> {
     const NAME: &'static str = S::NAME;
 }
 
-impl<S, E> Service<Request<Body>> for Traced<S>
+impl<S, B, E> Service<Request<Body>> for Traced<S>
 where
-    S: Service<Request<Body>, Response = Response<Body>, Error = E, Future = BoxFuture<Response<Body>, E>> + NamedService,
+    S: Service<Request<Body>, Response = Response<B>, Error = E, Future = BoxFuture<Response<B>, E>> + NamedService,
+    B: 'static,
     E: 'static,
 {
-    type Response = Response<Body>;
+    type Response = Response<Answer<B>>;
     type Error = E;
-    type Future = BoxFuture<Response<Body>, E>;
+    type Future = BoxFuture<Response<Answer<B>>, E>;
 
     fn poll_ready(&mut self, waker: &mut task::Context<'_>) -> Poll<Result<(), E>> {
         self.service.poll_ready(waker)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let Some(traces) = &self.traces else { return self.service.call(request) };
-        let call = Call::of(&request, S::NAME, traces);
-        let answer = call.context.within(|| self.service.call(request));
-        Box::pin(Answering { answer: Some(answer), call: Some(call) })
+        let call = self.traces.as_ref().map(|traces| Call::of(&request, S::NAME, traces));
+        let answer = within(&call, || self.service.call(request));
+        Box::pin(Answering { answer: Some(answer), call })
     }
 }
 
@@ -136,49 +135,56 @@ impl Drop for Call {
     }
 }
 
+/// For a call that is told of, as part of it.
+fn within<T>(call: &Option<Call>, work: impl FnOnce() -> T) -> T {
+    match call {
+        Some(call) => call.context.within(work),
+        None => work(),
+    }
+}
+
 /// Until there is an answer.
-struct Answering<E> {
-    answer: Option<BoxFuture<Response<Body>, E>>,
+struct Answering<B, E> {
+    answer: Option<BoxFuture<Response<B>, E>>,
     call: Option<Call>,
 }
 
-impl<E> Future for Answering<E> {
-    type Output = Result<Response<Body>, E>;
+impl<B, E> Future for Answering<B, E> {
+    type Output = Result<Response<Answer<B>>, E>;
 
     fn poll(mut self: Pin<&mut Self>, waker: &mut task::Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let (Some(answer), Some(call)) = (&mut this.answer, &mut this.call) else { return Poll::Pending };
-        let polled = call.context.within(|| answer.as_mut().poll(waker));
-        let Poll::Ready(done) = polled else { return Poll::Pending };
+        let Some(answer) = &mut this.answer else { return Poll::Pending };
+        let Poll::Ready(done) = within(&this.call, || answer.as_mut().poll(waker)) else { return Poll::Pending };
         this.answer = None;
-        let Some(mut call) = this.call.take() else { return Poll::Ready(done) };
+        let mut call = this.call.take();
         Poll::Ready(done.map(|response| {
-            call.told(response.headers());
-            response.map(|body| Body::new(Answer { body: Some(body), call: Some(call) }))
+            call.iter_mut().for_each(|call| call.told(response.headers()));
+            response.map(|body| Answer { body: Some(body), call })
         }))
     }
 }
 
-impl<E> Drop for Answering<E> {
+impl<B, E> Drop for Answering<B, E> {
     /// What a call leaves behind ends within it.
     fn drop(&mut self) {
-        if let (Some(answer), Some(call)) = (self.answer.take(), &self.call) {
-            call.context.within(|| drop(answer));
+        if let Some(answer) = self.answer.take() {
+            within(&self.call, || drop(answer));
         }
     }
 }
 
 /// The answer, until it has ended.
-struct Answer {
-    body: Option<Body>,
+pub struct Answer<B> {
+    body: Option<B>,
     call: Option<Call>,
 }
 
-impl HttpBody for Answer {
-    type Data = Bytes;
+impl<B: HttpBody<Error = Status> + Unpin> HttpBody for Answer<B> {
+    type Data = B::Data;
     type Error = Status;
 
-    fn poll_frame(mut self: Pin<&mut Self>, waker: &mut task::Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, waker: &mut task::Context<'_>) -> Poll<Option<Result<Frame<B::Data>, Status>>> {
         let this = &mut *self;
         let Some(body) = &mut this.body else { return Poll::Ready(None) };
         let Some(call) = &mut this.call else { return Pin::new(body).poll_frame(waker) };
@@ -203,10 +209,10 @@ impl HttpBody for Answer {
     }
 }
 
-impl Drop for Answer {
+impl<B> Drop for Answer<B> {
     fn drop(&mut self) {
-        if let (Some(body), Some(call)) = (self.body.take(), &self.call) {
-            call.context.within(|| drop(body));
+        if let Some(body) = self.body.take() {
+            within(&self.call, || drop(body));
         }
     }
 }

@@ -10,7 +10,7 @@ import java.util.logging.Logger;
 /** Runs every public method of the classes of checks, each with a connection of its own, and says how each one ended. */
 public final class Main {
   private static final List<Class<? extends Check>> CHECKS =
-      List.of(Values.class, Utc.class, Parameters.class, Changes.class, Metadata.class, Running.class, Failures.class);
+      List.of(Values.class, Utc.class, Parameters.class, Changes.class, Metadata.class, Running.class, Failures.class, Limits.class);
 
   public static void main(String[] names) throws Exception {
     Logger.getLogger("").setLevel(Level.WARNING);

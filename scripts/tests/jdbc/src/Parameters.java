@@ -17,7 +17,7 @@ final class Parameters extends Check {
   private static final List<String> COLUMNS = List.of("b BOOLEAN", "i8 TINYINT", "i16 SMALLINT", "i32 INTEGER", "i64 BIGINT",
       "u8 TINYINT UNSIGNED", "u16 SMALLINT UNSIGNED", "u32 INTEGER UNSIGNED", "u64 BIGINT UNSIGNED", "f REAL", "d DOUBLE",
       "n DECIMAL(20, 3)", "w DECIMAL(50, 3)", "t VARCHAR", "y BYTEA", "day DATE", "at TIME", "wall TIMESTAMP",
-      "moment TIMESTAMP WITH TIME ZONE");
+      "moment TIMESTAMP WITH TIME ZONE", "span INTERVAL", "numbers BIGINT[]", "texts VARCHAR[]");
 
   Parameters() throws SQLException {}
 
@@ -57,6 +57,22 @@ final class Parameters extends Check {
     comesBack("SMALLINT UNSIGNED", 65535, s -> s.setInt(1, 65535), row -> row.getInt(1));
     comesBack("INTEGER UNSIGNED", 4294967295L, s -> s.setLong(1, 4294967295L), row -> row.getLong(1));
     comesBack("BIGINT UNSIGNED", Long.MAX_VALUE, s -> s.setLong(1, Long.MAX_VALUE), row -> row.getLong(1));
+    BigDecimal most = new BigDecimal("18446744073709551615");
+    comesBack("BIGINT UNSIGNED", most, s -> s.setBigDecimal(1, most), row -> row.getBigDecimal(1));
+    comesBack("BIGINT UNSIGNED", most, s -> s.setObject(1, most), row -> row.getBigDecimal(1));
+  }
+
+  public void lists() throws Exception {
+    List<String> numbers = Arrays.asList("1", "2", null);
+    comesBack("BIGINT[]", numbers, s -> s.setArray(1, connection.createArrayOf("BIGINT", new Object[] {1L, 2L, null})), Parameters::elements);
+    comesBack("BIGINT[]", List.of("7"), s -> s.setObject(1, List.of(7L)), Parameters::elements);
+    List<String> texts = Arrays.asList("a", "", null);
+    comesBack("VARCHAR[]", texts, s -> s.setArray(1, connection.createArrayOf("VARCHAR", texts.toArray())), Parameters::elements);
+  }
+
+  /** Texts in lists are of a class of the driver's own. */
+  private static List<String> elements(ResultSet row) throws Exception {
+    return Arrays.stream((Object[]) row.getArray(1).getArray()).map(element -> element == null ? null : element.toString()).toList();
   }
 
   public void floats() throws Exception {

@@ -1,0 +1,76 @@
+//! What takes long to plan. To go to another thread and back costs some microseconds, so what is small stays where it is.
+
+use std::ops::ControlFlow;
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart, Select, SelectItem, Visit, Visitor};
+use pmem_store::{DEFAULT_NAMESPACE, Snapshot};
+
+/// Of a statement. It takes some milliseconds.
+const LONG_BYTES: usize = 16 << 10;
+/// That the operators of a plan hand on, together: some milliseconds too.
+const MANY_COLUMNS: usize = 2_000;
+
+pub fn is_long(sql: &str) -> bool {
+    sql.len() > LONG_BYTES
+}
+
+/// Whether the operators of a plan are of very many columns.
+pub fn is_large(plan: &LogicalPlan) -> bool {
+    let mut columns = 0;
+    let walked = plan.apply(|node| {
+        columns += node.schema().fields().len();
+        Ok(if columns > MANY_COLUMNS { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    walked.is_err() || columns > MANY_COLUMNS
+}
+
+/// Whether a statement says `*`, and names a stored table in which that stands for very many columns.
+pub fn stands_for_many(statement: &Statement, snapshot: &Snapshot) -> bool {
+    match statement {
+        Statement::Statement(statement) => {
+            let mut stars = Stars::default();
+            let _ = statement.visit(&mut stars);
+            stars.has_some && stars.tables.iter().any(|name| is_wide(name, snapshot))
+        }
+        Statement::Explain(explain) => stands_for_many(&explain.statement, snapshot),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => false,
+    }
+}
+
+fn is_wide(name: &ObjectName, snapshot: &Snapshot) -> bool {
+    let mut parts = name.0.iter().rev().filter_map(ObjectNamePart::as_ident).map(|part| part.value.as_str());
+    let Some(table) = parts.next() else { return false };
+    let namespace = parts.next().unwrap_or(DEFAULT_NAMESPACE);
+    // As most are written, whichever letters they have.
+    let found = [(namespace, table), (namespace.to_lowercase().as_str(), table.to_lowercase().as_str())].into_iter().find_map(|(namespace, table)| {
+        snapshot.table(namespace, table).ok().flatten()
+    });
+    found.is_some_and(|table| table.schema().fields().len() > MANY_COLUMNS)
+}
+
+#[derive(Default)]
+struct Stars {
+    has_some: bool,
+    tables: Vec<ObjectName>,
+}
+
+impl Visitor for Stars {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        let is_star = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+        self.has_some |= select.projection.iter().any(is_star);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+        // Those of a SELECT come after it.
+        if self.has_some {
+            self.tables.push(name.clone());
+        }
+        ControlFlow::Continue(())
+    }
+}

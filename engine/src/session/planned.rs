@@ -1,0 +1,82 @@
+//! A statement becomes a plan, step by step. Steps that take long work on what is their own, on threads of their own (`planning/`).
+
+use std::sync::Arc;
+
+use datafusion::common::DataFusionError;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::sql::parser::Statement;
+use futures::FutureExt;
+
+use super::Running;
+use crate::access::check_kind;
+use crate::catalog;
+use crate::dml;
+use crate::error::EngineError;
+use crate::planning;
+use crate::sql::{self, Parsed};
+
+impl Running {
+    /// The statement, which is of a kind that its user may run.
+    pub(crate) async fn parsed(&self) -> Result<Parsed, EngineError> {
+        let parsed = match planning::is_long(&self.sql) {
+            false => sql::parse(&self.state, &self.sql)?,
+            true => {
+                let (state, text) = (self.state.clone(), self.sql.clone());
+                self.catalog.aside(async move { sql::parse(&state, &text) }.boxed()).await?
+            }
+        };
+        self.catalog.check(|permit| check_kind(permit, &parsed))?;
+        Ok(parsed)
+    }
+
+    /// The statement's logical plan; errors know their place in the text.
+    pub(crate) async fn plan(&self, mut statement: Statement) -> Result<LogicalPlan, EngineError> {
+        let lowers_names = self.state.config_options().sql_parser.enable_ident_normalization;
+        sql::name_volatile(&self.catalog.volatile(), &mut statement, lowers_names)?;
+        sql::fill_defaults(self, &mut statement)?;
+        match dml::planned(self, &mut statement).await? {
+            Some(plan) => Ok(plan),
+            None => self.plan_query(statement).await,
+        }
+    }
+
+    /// The plan of any statement but those that change rows.
+    pub(crate) async fn plan_query(&self, statement: Statement) -> Result<LogicalPlan, EngineError> {
+        if !planning::is_long(&self.sql) && !planning::stands_for_many(&statement, &self.catalog.snapshot()) {
+            return catalog::planning(sql::plan_statement(&self.state, statement)).await.map_err(|error| self.located(error));
+        }
+        let (state, catalog, text) = (self.state.clone(), Arc::clone(&self.catalog), self.sql.clone());
+        let planned = async move {
+            let planned = catalog::planning(sql::plan_statement(&state, statement)).await;
+            planned.map_err(|error| sql::explained(&text, &state, &catalog, error))
+        };
+        self.catalog.aside(dml::with_the_same_tables(planned).boxed()).await
+    }
+
+    /// The plan with the types that it has when it runs.
+    pub(crate) async fn analyzed(&self, plan: &LogicalPlan) -> Result<LogicalPlan, EngineError> {
+        let (state, plan) = (self.state.clone(), plan.clone());
+        let is_small = !planning::is_long(&self.sql) && !planning::is_large(&plan);
+        let analyze =
+            async move { state.analyzer().execute_and_check(plan, state.config().options(), |_, _| {}).map_err(EngineError::from) };
+        if is_small { analyze.await } else { self.catalog.aside(analyze.boxed()).await }
+    }
+
+    /// The plan's operators.
+    pub(crate) async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>, EngineError> {
+        if !planning::is_long(&self.sql) && !planning::is_large(plan) {
+            return Box::pin(self.state.create_physical_plan(plan)).await.map_err(|error| self.located(error));
+        }
+        let (state, catalog, text, plan) = (self.state.clone(), Arc::clone(&self.catalog), self.sql.clone(), plan.clone());
+        let planned = async move {
+            let planned = Box::pin(state.create_physical_plan(&plan)).await;
+            planned.map_err(|error| sql::explained(&text, &state, &catalog, error))
+        };
+        self.catalog.aside(planned.boxed()).await
+    }
+
+    pub(crate) fn located(&self, error: DataFusionError) -> EngineError {
+        sql::explained(&self.sql, &self.state, &self.catalog, error)
+    }
+}

@@ -1,0 +1,68 @@
+//! How long a client says that it waits for the beginning of an answer. It ends the call itself then; here nothing goes on for one
+//! that was lost. Of gRPC over HTTP/2, `grpc-timeout`.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tonic::Status;
+use tonic::codegen::http::HeaderMap;
+
+const TIMEOUT: &str = "grpc-timeout";
+/// Of the number in it.
+const DIGITS_MAX: usize = 8;
+
+/// What comes in time, or that it took too long.
+pub async fn within_deadline<T>(wait: Option<Duration>, answer: impl Future<Output = T>) -> Result<T, Status> {
+    let Some(wait) = wait else { return Ok(answer.await) };
+    let late = |_| Status::deadline_exceeded("the call took longer than its client waits for it; give it more time");
+    tokio::time::timeout(wait, answer).await.map_err(late)
+}
+
+/// None where there is none, or where it makes no sense.
+pub fn wait(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(TIMEOUT)?.to_str().ok()?;
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    if digits.len() > DIGITS_MAX || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let number: u64 = digits.parse().ok()?;
+    match unit {
+        "H" => Some(Duration::from_secs(number * 60 * 60)),
+        "M" => Some(Duration::from_secs(number * 60)),
+        "S" => Some(Duration::from_secs(number)),
+        "m" => Some(Duration::from_millis(number)),
+        "u" => Some(Duration::from_micros(number)),
+        "n" => Some(Duration::from_nanos(number)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &'static str) -> Option<Duration> {
+        wait(&HeaderMap::from_iter([(TIMEOUT.parse().unwrap(), text.parse().unwrap())]))
+    }
+
+    #[test]
+    fn a_wait_has_a_unit_and_at_most_eight_digits() {
+        assert_eq!(said("2H"), Some(Duration::from_secs(7_200)));
+        assert_eq!(said("3M"), Some(Duration::from_secs(180)));
+        assert_eq!(said("99999999S"), Some(Duration::from_secs(99_999_999)));
+        assert_eq!(said("7m"), Some(Duration::from_millis(7)));
+        assert_eq!(said("8u"), Some(Duration::from_micros(8)));
+        assert_eq!(said("9n"), Some(Duration::from_nanos(9)));
+        for senseless in ["", "S", "1", "1s", "-1S", "+1S", "1.5S", "999999999S", "1 S"] {
+            assert_eq!(said(senseless), None, "{senseless:?}");
+        }
+        assert_eq!(wait(&HeaderMap::new()), None);
+    }
+
+    #[tokio::test]
+    async fn what_takes_longer_is_not_waited_for() {
+        let late = within_deadline(Some(Duration::from_millis(20)), std::future::pending::<()>()).await;
+        assert_eq!(late.unwrap_err().code(), tonic::Code::DeadlineExceeded);
+        within_deadline(Some(Duration::from_secs(60)), async {}).await.unwrap();
+    }
+}

@@ -1,0 +1,96 @@
+"""The threads of calls and of rows are kept for the next ones, and are in nobody's way."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import unittest
+from contextlib import ExitStack
+
+import quiver
+import quiver.testing
+from quiver.remote import workers
+
+# Ends with a call that would last for hours, and one thread that waits for work.
+LEAVING = """
+import sys, threading, time
+import quiver
+
+con = quiver.connect(sys.argv[1])
+waiting = con.sql("SELECT count(*) FROM generate_series(1, 1000000000000) AS g (value) WHERE value < 0")
+threading.Thread(target=waiting.fetchall, daemon=True).start()
+time.sleep(0.5)
+assert con.sql("SELECT 1").fetchall() == [(1,)]
+print("ends")
+"""
+
+
+def kept():
+    return {thread.ident for thread in threading.enumerate() if thread.name == "quiver-worker"}
+
+
+def soon(is_so):
+    until = time.monotonic() + 20
+    while not is_so() and time.monotonic() < until:
+        time.sleep(0.02)
+    return is_so()
+
+
+class Workers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = cls.enterClassContext(quiver.testing.serve())
+
+    def setUp(self):
+        self.con = quiver.connect(self.server.uri)
+        self.addCleanup(self.con.close)
+
+    def test_statements_after_each_other_share_threads(self):
+        # One for calls and one for rows, which may be on its way back yet when the next is wanted.
+        self.assertTrue(soon(lambda: len(kept()) == len(workers._idle)))
+        before = kept()
+        for number in range(100):
+            self.assertEqual(self.con.sql(f"SELECT {number}").fetchall(), [(number,)])
+        self.assertLessEqual(len(kept() - before), 3)
+
+    def test_many_at_once_leave_no_more_than_are_kept(self):
+        with ExitStack() as open_ones:
+            for _ in range(workers.KEPT_MAX + 4):
+                result = self.con.sql("SELECT value FROM generate_series(1, 10000000) AS g (value)")
+                self.assertIsNotNone(result.fetchone())
+                open_ones.callback(result.close)
+            self.assertGreaterEqual(len(kept()), workers.KEPT_MAX + 4)
+        self.assertTrue(soon(lambda: len(kept()) <= workers.KEPT_MAX), len(kept()))
+
+    def test_work_goes_to_nobody_who_is_stuck(self):
+        going_on = threading.Event()
+        self.addCleanup(going_on.set)
+        for _ in range(2 * workers.KEPT_MAX):
+            workers.start(going_on.wait)
+        done = threading.Event()
+        workers.start(done.set)
+        self.assertTrue(done.wait(20))
+        self.assertEqual(self.con.sql("SELECT 1").fetchall(), [(1,)])
+
+    def test_a_forked_process_begins_its_own(self):
+        self.assertEqual(self.con.sql("SELECT 1").fetchall(), [(1,)])
+        self.assertTrue(soon(lambda: workers._idle))
+        child = os.fork()
+        if child == 0:
+            # No connection: that of gRPC does not come along.
+            done = threading.Event()
+            workers.start(done.set)
+            os._exit(0 if done.wait(20) else 1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertEqual(self.con.sql("SELECT 2").fetchall(), [(2,)])
+
+    def test_they_do_not_keep_the_interpreter_from_ending(self):
+        command = [sys.executable, "-c", LEAVING, self.server.uri]
+        surroundings = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (0, "ends\n"), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
