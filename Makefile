@@ -33,6 +33,7 @@ test: deps $(PYTHON_READY) ## every test; the last line says how many passed and
 test-long: deps build $(PYTHON_READY) ## random, concurrent and killed for minutes; MODEL_STEPS=, MODEL_SEED=, ACCOUNTS_SECONDS=, KILL_SECONDS=
 	@MODEL_STEPS=$(or $(MODEL_STEPS),100000) ACCOUNTS_SECONDS=$(or $(ACCOUNTS_SECONDS),60) \
 		scripts/with_target.sh cargo test --release --locked --workspace --test suite -- --nocapture model:: accounts::
+	@scripts/with_target.sh cargo test --release --locked --workspace --test suite -- --ignored a_thousand_clients
 	@PLAN_MUTATIONS=$(or $(PLAN_MUTATIONS),200000) scripts/with_target.sh cargo test --release --locked --workspace --test suite -- \
 		--nocapture mutated::
 	@cd scripts/tests && MODEL_STEPS=$(or $(MODEL_STEPS),20000) KILL_SECONDS=$(or $(KILL_SECONDS),300) \

@@ -112,6 +112,12 @@ impl<T> Handles<T> {
         Ok(Arc::clone(&entry.value))
     }
 
+    /// Whether it is there; to ask is no use of it.
+    pub fn holds(&self, owner: &Owner, handle: &[u8]) -> bool {
+        let entries = self.entries.lock();
+        entries.by_handle.get(handle).is_some_and(|entry| entry.owner == *owner && entry.is_good(self.idle))
+    }
+
     /// The value, which nobody gets by this handle again.
     pub fn take(&self, owner: &Owner, handle: &[u8]) -> Result<Arc<T>, Status> {
         let entry = self.entries.lock().remove_of(owner, handle).filter(|entry| entry.is_good(self.idle));

@@ -101,7 +101,7 @@ impl Server {
     /// [`ServerOptions::drain`] to end by themselves; true if they did.
     pub async fn serve(self, leave: impl Future<Output = ()>) -> bool {
         let Server { listener, certificates, service, monitor, stop, http, .. } = self;
-        let sweeping = tokio::spawn(sweep(Arc::downgrade(&service), Arc::clone(&monitor)));
+        let sweeping = tokio::spawn(sweep(Arc::downgrade(&service), Arc::downgrade(&monitor)));
         let _watched = http.map(Http::serve);
         let leaving = CancellationToken::new();
         let ServerOptions { message_bytes_max, limits, .. } = &service.options;
@@ -157,12 +157,12 @@ async fn results_end(service: &Service) {
     }
 }
 
-async fn sweep(service: Weak<Service>, monitor: Arc<Monitor>) {
+async fn sweep(service: Weak<Service>, monitor: Weak<Monitor>) {
     let mut ticks = tokio::time::interval(SWEEP_EVERY);
     loop {
         ticks.tick().await;
+        let (Some(service), Some(monitor)) = (service.upgrade(), monitor.upgrade()) else { return };
         monitor.pulse.beat();
-        let Some(service) = service.upgrade() else { return };
         service.sweep();
     }
 }

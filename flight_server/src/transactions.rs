@@ -141,6 +141,7 @@ impl Transactions {
     }
 
     pub async fn begin_savepoint(&self, owner: &Owner, id: &[u8]) -> Result<Handle, Status> {
+        self.savepoints.check_room(owner)?;
         let transaction = self.connection(owner, id)?;
         let turn = transaction.turn().await?;
         // Of our own making, so that two of one name are two.
@@ -174,6 +175,12 @@ impl Transactions {
     pub fn end_of_session(&self, session: &[u8]) {
         self.fresh.retain(|_, transaction| !transaction.is_begun_in(session));
         self.open.retain(|_, transaction| !transaction.is_begun_in(session));
+        self.forget_savepoints();
+    }
+
+    /// Those of transactions that are over.
+    fn forget_savepoints(&self) {
+        self.savepoints.retain(|owner, savepoint| self.open.holds(owner, &savepoint.transaction));
     }
 
     /// Of owners that are not kept: their transactions roll back.
@@ -187,6 +194,7 @@ impl Transactions {
         self.fresh.sweep();
         self.open.sweep();
         self.savepoints.sweep();
+        self.forget_savepoints();
     }
 
     pub fn count(&self) -> usize {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -85,7 +86,7 @@ def _has_objects(dtype: Any) -> bool:
 
 def check_names(schema: pa.Schema) -> None:
     """That every column can be told from the others, and is called at the other end of Arrow's C interface as it is here."""
-    twice = next((name for name in schema.names if schema.names.count(name) > 1), None)
+    twice = next((name for name, number in Counter(schema.names).items() if number > 1), None)
     if twice is not None:
         raise ProgrammingError(f'two columns are called "{twice}"', hint="give one of them another name")
     for field in schema:

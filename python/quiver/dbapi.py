@@ -27,6 +27,7 @@ from .errors import (
     Warning,  # noqa: A004 - the name that DB-API gives it
     of_kind,
 )
+from .process import Process
 from .result import Result
 
 __all__ = [
@@ -100,6 +101,7 @@ class Connection:
         self.quiver = connection
         self._autocommit = autocommit
         self._turn = threading.RLock()
+        self._process = Process()
         self._first_failure: Error | None = None
 
     @property
@@ -108,6 +110,7 @@ class Connection:
 
     @autocommit.setter
     def autocommit(self, wanted: bool) -> None:
+        self._process.check()
         with self._turn:
             if wanted:
                 self.commit()
@@ -173,11 +176,15 @@ class Connection:
         """Programs that commit whatever has happened, as pandas, show only the error of that. Errors of this package have no kind,
         and have not reached the transaction."""
         if error.kind:
-            self._first_failure = self._first_failure or error
+            # A copy: with the traceback would stay what the callers' functions had.
+            place = None if error.line is None or error.column is None else (error.line, error.column)
+            self._first_failure = self._first_failure or of_kind(error.kind, error.message, hint=error.hint, place=place)
 
     def _check_open(self) -> None:
+        """Before the lock is taken, which a fork may have left taken."""
         if self.quiver.is_closed:
             raise InterfaceError("the connection is closed", hint="connect again")
+        self._process.check()
 
 
 class Cursor:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from .connection import Connection
 from .errors import InterfaceError, ProgrammingError
+from .process import Process
 from .sources import Imported, ImportOptions, Look
 from .stats import Stats
 
@@ -120,7 +121,7 @@ class EmbeddedBackend:
 
     def __init__(self, opened: Opened):
         self._opened = opened
-        self._process = os.getpid()
+        self._process = Process()
         self._begins = threading.Lock()
         try:
             self._session = opened.database.session()
@@ -165,6 +166,8 @@ class EmbeddedBackend:
         """What a query reads is mapped in any case."""
 
     def begin(self) -> None:
+        # A fork may have left the lock taken.
+        self._process.check()
         # Asked before: a statement that fails would break the transaction that is open, which another thread may be about to begin.
         with self._begins:
             if self.in_transaction:
@@ -192,7 +195,7 @@ class EmbeddedBackend:
             if self.is_closed:
                 return
             self.is_closed = True
-        if self._process == os.getpid():
+        if self._process.is_here:
             self._session.close()
             self._opened.leave()
 

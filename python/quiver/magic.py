@@ -43,6 +43,13 @@ _SWITCHES = {"--save": "a name", "--with": "a name", "--file": "a file"}
 _OTHERS = "--persist, --append, --persist-replace, --alias, --connections and --close"
 
 
+@dataclass(frozen=True)
+class Saved:
+    text: str
+    used: list[str]
+    """The names of the saved queries that it reads. **Invariant:** none of them reads it, through others neither."""
+
+
 @dataclass
 class Options:
     """What stands before a statement."""
@@ -63,6 +70,8 @@ class Options:
                 raise UsageError(f"%sql {name} wants {_SWITCHES[name]}")
             options._set(name, value.strip("\"'"))
             line = line[match.end() :]
+            if name == "--with" and (value.endswith(",") or line.startswith(",")):
+                raise UsageError("%sql --with wants names with commas and no space between them: --with early,late")
         return options, line
 
     @classmethod
@@ -76,7 +85,7 @@ class Options:
         if name == "--save":
             self.saved = value
         elif name == "--with":
-            self.used += [part for part in value.split(",") if part not in self.used]
+            self.used += [part for part in value.split(",") if part and part not in self.used]
         else:
             self.file = value
 
@@ -101,7 +110,7 @@ class SqlMagics(Magics):
         super().__init__(shell)
         self.connections: dict[str, Connection] = {}
         self.current: Connection | None = None
-        self.snippets: dict[str, str] = {}
+        self.snippets: dict[str, Saved] = {}
 
     @needs_local_scope
     @line_cell_magic
@@ -173,28 +182,38 @@ class SqlMagics(Magics):
         if options.saved is not None or options.used:
             if len(statements) > 1:
                 raise UsageError("--save and --with are for one query, and these are several statements")
-            statements = [self._with_snippets(statements[0], options)]
+            query, statements = statements[0], [self._with_snippets(statements[0], options)]
         for statement in statements:
             result = self.current.sql(statement)
         if options.saved is not None:
-            self.snippets[options.saved] = statements[0]
+            self.snippets[options.saved] = Saved(query, options.used)
         if not target:
             return result
         self._names()[target] = result
         return None
 
     def _with_snippets(self, query: str, options: Options) -> str:
-        """A saved query has in it what it was saved with, so that it stands for itself."""
+        """Each query that it reads, or that those read, stands once before it: SQL takes no name twice, at no depth."""
         if unknown := [name for name in options.used if name not in self.snippets]:
             raise UsageError(f"there is no query saved as {unknown[0]}; %sql --save {unknown[0]} SELECT … saves one")
         if not (begins := _QUERY.match(query)):
             raise UsageError("--save and --with are for queries: what begins with SELECT, WITH or VALUES")
         if not options.used:
             return query
-        tables = ", ".join(f"{names.quoted(name)} AS (\n{self.snippets[name]}\n)" for name in options.used)
+        used = self._in_order(options.used)
+        if options.saved in used:
+            raise UsageError(f"{options.saved} would read itself; save this query by another name")
+        tables = ", ".join(f"{names.quoted(name)} AS (\n{self.snippets[name].text}\n)" for name in used)
         if not begins["with"]:
             return f"WITH {tables}\n{query}"
         return f"{begins['with']} {tables}, {query[begins.end('with'):].lstrip()}"
+
+    def _in_order(self, used: list[str]) -> list[str]:
+        """These, and before each what it reads."""
+        found: dict[str, None] = {}
+        for name in used:
+            found |= dict.fromkeys([*self._in_order(self.snippets[name].used), name])
+        return list(found)
 
     def _write(self, switch: str, names: list[str], variables: dict[str, Any]) -> str:
         if self.current is None or len(names) != 1 or names[0] not in variables:

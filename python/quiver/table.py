@@ -36,6 +36,9 @@ class Table:
             self.schema_name = names.VOLATILE_SCHEMA
         # The rows of a view come as its query makes them.
         self._has_order = kinds.get(self.schema_name) != "VIEW"
+        if self.schema_name not in kinds and connection.in_transaction:
+            # The engine would know what was meant, and fail the transaction.
+            raise ProgrammingError(f'table "{self.name}" does not exist', hint="tables() names those of a schema")
         self.schema  # a table that is not there is an error now  # noqa: B018
 
     @property

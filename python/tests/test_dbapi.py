@@ -1,7 +1,11 @@
 """DB-API 2.0."""
 
+import gc
+import os
+import signal
 import threading
 import unittest
+import weakref
 from pathlib import Path
 
 import quiver
@@ -117,6 +121,49 @@ class DbApi:
             self.assertEqual(in_threads(write, 6), [None] * 6)
             connection.rollback()
             self.assertEqual(connection.cursor().execute("SELECT count(*) FROM shared").fetchone(), (18 * round_of,))
+
+    def test_a_forked_process_waits_for_no_thread_of_its_parent(self):
+        connection = self.connect()
+        held, going_on = threading.Event(), threading.Event()
+
+        def busy():
+            with connection._turn:
+                held.set()
+                going_on.wait(60)
+
+        thread = threading.Thread(target=busy)
+        thread.start()
+        self.assertTrue(held.wait(20))
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            uses = [connection.commit, connection.rollback, connection.cursor, lambda: setattr(connection, "autocommit", True)]
+            told = 0
+            for use in uses:
+                try:
+                    use()
+                except quiver.InterfaceError as error:
+                    told += "forked from" in str(error)
+            os._exit(0 if told == len(uses) else 1)
+        going_on.set()
+        thread.join()
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
+    def test_an_error_that_is_kept_keeps_nothing_of_who_made_it(self):
+        class Large:
+            pass
+
+        connection = self.connect()
+
+        def fails():
+            large = Large()
+            with self.assertRaises(quiver.ProgrammingError):
+                connection.cursor().execute("SELECT nothing_like_it")
+            return weakref.ref(large)
+
+        large = fails()
+        gc.collect()
+        self.assertIsNone(large())
 
     def test_of_threads_that_begin_one_does(self):
         connection = self.connect().quiver

@@ -131,7 +131,7 @@ class Matrices:
             self.con.write_matrix("refused", numpy.array([[2**53 + 1]]))
         # One sentence: no traceback of who pulls the rows.
         self.assertRegex(str(raised.exception), r"^9007199254740993 in row 0, column 0 is no number that a double has[^\n]*$")
-        with self.assertRaisesRegex(quiver.ProgrammingError, "cannot have an empty name"):
+        with self.assertRaisesRegex(quiver.ProgrammingError, "cannot have an empty name|the name of the table is empty"):
             self.con.write_matrix("", self.values)
         with self.assertRaisesRegex(quiver.ProgrammingError, "use create or replace"):
             self.con.write_matrix("refused", self.values, mode="append")

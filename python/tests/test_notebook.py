@@ -79,6 +79,8 @@ class Magic:
         self.assertEqual(self.shell.user_ns["total"].fetchall(), [(9,)])
         self.shell.run_line_magic("sql", "--with odd,numbers both << SELECT (SELECT count(*) FROM odd), count(*) FROM numbers")
         self.assertEqual(self.shell.user_ns["both"].fetchall(), [(5, 9)])
+        self.shell.run_line_magic("sql", "--with numbers,,odd both << SELECT (SELECT count(*) FROM odd), count(*) FROM numbers")
+        self.assertEqual(self.shell.user_ns["both"].fetchall(), [(5, 9)])
         with self.assertRaisesRegex(UsageError, "7 is no name of a variable"):
             self.shell.run_cell_magic("sql", "mine 7 <<", "SELECT 1")
         for line, why in [
@@ -86,6 +88,9 @@ class Magic:
             ("--with odd DROP TABLE numbers", "are for queries"),
             ("--save two SELECT 1; SELECT 2", "several statements"),
             ("--save", "--save wants a name"),
+            ("--with numbers, odd SELECT 1", "no space between them"),
+            ("--with numbers ,odd SELECT 1", "no space between them"),
+            ("--with odd --save numbers SELECT n FROM odd", "numbers would read itself"),
         ]:
             with self.subTest(line), self.assertRaisesRegex(UsageError, why):
                 self.shell.run_line_magic("sql", line)

@@ -1,8 +1,10 @@
 """What nobody reads is given back to the server: results that wait there, and leases."""
 
 import json
+import threading
 import time
 import unittest
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.flight as flight
@@ -86,6 +88,24 @@ class Releasing(unittest.TestCase):
         self.assertEqual(greedy[-1].fetchall(), [(1,)])
         with self.assertRaisesRegex(quiver.ProgrammingError, "none of the results has this handle"):
             greedy[0].fetchall()
+
+    def test_a_connection_may_be_closed_by_the_thread_that_releases(self):
+        other = quiver.connect(self.server.uri)
+        self.addCleanup(other.close)
+        other.sql("SELECT 1").fetchall()
+        releases, failed, stopped = other._backend._releases, [], threading.Event()
+
+        def stop():
+            try:
+                releases.stop()
+            except RuntimeError as error:
+                failed.append(error)
+            stopped.set()
+
+        with mock.patch.object(releases, "_thread", threading.Thread(target=stop)):
+            releases._thread.start()
+            self.assertTrue(stopped.wait(20))
+        self.assertEqual(failed, [])
 
     def test_a_lease_that_nobody_reads_is_released(self):
         with quiver.connect(self.server.uri, hand_off=True) as other:

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import unittest
+from unittest import mock
 
 import pyarrow as pa
 
@@ -139,6 +140,15 @@ class Transactions:
             self.assertEqual(self.rows("SELECT count(*) FROM kept"), [(0,)])
         stopped.set()
 
+    def test_a_table_that_is_not_there_leaves_the_transaction_alone(self):
+        for begin in self.ways_to_begin():
+            begin()
+            self.con.sql("INSERT INTO kept VALUES (1)")
+            with self.assertRaisesRegex(quiver.ProgrammingError, 'table "missing" does not exist'):
+                self.con.table("missing")
+            self.con.commit()
+        self.assertEqual(self.count(), 2)
+
     def test_a_block_that_ends_its_transaction_itself_is_let(self):
         with self.con.transaction():
             self.con.sql("INSERT INTO kept VALUES (1)")
@@ -166,6 +176,22 @@ class OwnTransaction(Connected, Remote):
             self.con.write("fails", pa.RecordBatchReader.from_batches(SCHEMA, batches()))
         self.assertEqual(self.rows("SELECT count(*) FROM beside"), [(1,)])
         self.assertNotIn("fails", self.con.tables())
+
+    def test_who_looks_while_a_transaction_is_ended_does_not_keep_it_open(self):
+        backend = self.con._backend
+        end = backend._end
+
+        def looked_at(*arguments, **named):
+            looking = threading.Thread(target=lambda: self.con.in_transaction)
+            looking.start()
+            looking.join(0.3)
+            end(*arguments, **named)
+
+        for finish in (self.con.commit, self.con.rollback):
+            self.con.sql("BEGIN")
+            with mock.patch.object(backend, "_end", looked_at):
+                finish()
+            self.assertFalse(self.con.in_transaction)
 
 
 if __name__ == "__main__":

@@ -169,6 +169,19 @@ class Writing:
                 self.con.import_(self.files / name, table="alike", mode="replace", **options)
                 self.assertEqual(self.con.table("alike").arrow().to_pydict(), expected)
 
+    def test_a_column_that_appears_late_in_a_file_of_json_is_there(self):
+        lines = '{"a": 1}\n' * 200_000 + '{"a": 1, "b": 7}\n'
+        self.assertGreater(len(lines), 2**20)
+        (self.files / "late.json").write_text(lines)
+        self.assertEqual(self.con.import_(self.files / "late.json", mode="replace").rows, 200_001)
+        self.assertEqual(self.rows("SELECT sum(a), count(b), max(b) FROM late"), [(200_001, 1, 7)])
+
+    def test_of_many_columns_two_of_one_name_are_refused(self):
+        columns = pa.array([1])
+        names = [f"c{place}" for place in range(20_000)]
+        with self.assertRaisesRegex(quiver.ProgrammingError, 'two columns are called "c7"'):
+            self.con.write("wide", pa.Table.from_arrays([columns] * 20_001, names=[*names, "c7"]))
+
     def test_a_transaction_commits_at_its_end_or_rolls_back(self):
         self.con.sql("CREATE OR REPLACE TABLE kept (a BIGINT)")
         with self.con.another() as other:

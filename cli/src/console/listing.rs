@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, UInt64Array};
-use arrow::compute::concat_batches;
+use arrow::compute::{cast, concat_batches};
+use arrow::datatypes::DataType;
 use engine::{Bytes, RecordBatch, TableListing};
 use futures::TryStreamExt;
 
@@ -52,19 +53,22 @@ impl Console {
         let batches: Vec<RecordBatch> = self.ask(async { session.execute(&sql).await?.try_collect().await })?;
         let schema = batches.first().map(RecordBatch::schema).ok_or_else(|| CliError::message("it has no columns"))?;
         let described = concat_batches(&schema, &batches).map_err(CliError::message)?;
-        let text = |column: &str, shown: fn(&str) -> String| -> ArrayRef {
-            let values = described.column_by_name(column).map(|values| values.as_string::<i32>());
-            let values = values.into_iter().flatten().map(|value| Some(value.map_or_else(String::new, shown)));
-            Arc::new(values.collect::<StringArray>())
+        let text = |column: &str, shown: fn(&str) -> String| -> Result<ArrayRef> {
+            // A server sends texts as views.
+            let values = described.column_by_name(column).map(|values| cast(values, &DataType::Utf8)).transpose();
+            let values = values.map_err(CliError::message)?;
+            let texts = values.iter().flat_map(|values| values.as_string::<i32>());
+            let texts = texts.map(|value| Some(value.map_or_else(String::new, shown)));
+            Ok(Arc::new(texts.collect::<StringArray>()))
         };
         let mut columns = vec![
-            ("column", text("column_name", str::to_string)),
-            ("type", text("data_type", str::to_string)),
-            ("null", text("is_nullable", |nullable| if nullable == "NO" { "NOT NULL" } else { "" }.to_string())),
+            ("column", text("column_name", str::to_string)?),
+            ("type", text("data_type", str::to_string)?),
+            ("null", text("is_nullable", |nullable| if nullable == "NO" { "NOT NULL" } else { "" }.to_string())?),
         ];
         for (name, column) in [("default", "column_default"), ("key", "key")] {
             if described.column_by_name(column).is_some_and(|values| values.null_count() < values.len()) {
-                columns.push((name, text(column, str::to_string)));
+                columns.push((name, text(column, str::to_string)?));
             }
         }
         RecordBatch::try_from_iter(columns).map_err(CliError::message)

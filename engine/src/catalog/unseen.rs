@@ -13,11 +13,26 @@ pub fn names_unseen(sql: &str, unseen: &HashSet<&str>) -> bool {
         return false;
     }
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else { return true };
-    tokens.iter().any(|token| match token {
-        Token::Word(word) => unseen.contains(word.value.as_str()) || unseen.contains(word.value.to_lowercase().as_str()),
-        Token::SingleQuotedString(text) => unseen.contains(text.as_str()) || unseen.contains(TableReference::parse_str(text).table()),
-        _ => false,
-    })
+    let is_unseen = |text: &str| {
+        unseen.contains(text) || unseen.contains(text.to_lowercase().as_str()) || unseen.contains(TableReference::parse_str(text).table())
+    };
+    tokens.iter().filter_map(text_of).any(is_unseen)
+}
+
+/// A word or a text, in whatever quotes.
+fn text_of(token: &Token) -> Option<&str> {
+    use Token::*;
+    match token {
+        Word(word) => Some(&word.value),
+        DollarQuotedString(text) => Some(&text.value),
+        QuoteDelimitedStringLiteral(text) | NationalQuoteDelimitedStringLiteral(text) => Some(&text.value),
+        SingleQuotedString(text) | DoubleQuotedString(text) | TripleSingleQuotedString(text) | TripleDoubleQuotedString(text)
+        | SingleQuotedByteStringLiteral(text) | DoubleQuotedByteStringLiteral(text) | NationalStringLiteral(text)
+        | EscapedStringLiteral(text) | UnicodeStringLiteral(text) | SingleQuotedRawStringLiteral(text) | DoubleQuotedRawStringLiteral(text) => {
+            Some(text)
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -30,7 +45,12 @@ mod tests {
         for sql in ["SELECT * FROM sales.secret", "SELECT * FROM SECRET", "TABLE \"Odd Name\"", "SELECT * FROM kmeans('hr.secret', 'x')", "SELECT 'x"] {
             assert!(names_unseen(sql, &unseen), "{sql}");
         }
-        for sql in ["SELECT * FROM secrets", "SELECT 'the secret'", ""] {
+        for text in [
+            "$$hr.secret$$", "$x$hr.secret$x$", "E'hr.secret'", "E'hr.se\\x63ret'", "N'secret'", "U&'hr.secret'", "\"hr.secret\"", "'HR.SECRET'",
+        ] {
+            assert!(names_unseen(&format!("SELECT * FROM kmeans({text}, 'x')"), &unseen), "{text}");
+        }
+        for sql in ["SELECT * FROM secrets", "SELECT 'the secret'", "SELECT $$the secret$$", ""] {
             assert!(!names_unseen(sql, &unseen), "{sql}");
         }
         assert!(!names_unseen("SELECT 'x", &HashSet::new()));

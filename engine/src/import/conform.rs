@@ -3,6 +3,7 @@
 //! Not what `arrow::compute::cast` does by default: a value that does not fit is an error and not a
 //! NULL, a fraction is not cut off to make an integer, numbers do not become instants.
 
+mod beneath;
 mod nested;
 mod plain;
 mod valid;

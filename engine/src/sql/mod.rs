@@ -30,6 +30,7 @@ mod merged_columns;
 mod merged_names;
 mod misspelt;
 mod named_arguments;
+mod nesting;
 mod order_clause;
 mod parse;
 mod plan;

@@ -18,6 +18,7 @@ use super::locate::locate;
 use super::maintenance::{MaintenanceStatement, parse_maintenance};
 use super::merge_nothing::name_nothing;
 use super::misspelt::syntax_hint;
+use super::nesting::{check_nesting, most_levels, too_deep};
 use super::order_clause::{KeyColumn, take_alter_key, take_order_clause};
 use super::refuse::refuse_ignored;
 use super::tokens::{double_literals, number_parameters, is_word, significant, struct_types, tokenize};
@@ -27,9 +28,6 @@ use crate::error_text::clean;
 
 /// Statements longer than this are refused before they are parsed.
 const SQL_BYTES_MAX: usize = 64 << 20;
-
-/// A longer one that is no SQL is not parsed again to find out whether it is nested too deeply.
-const SQL_BYTES_PARSED_AGAIN: usize = 1 << 20;
 
 /// A statement, those apart that DataFusion's parser does not know.
 pub enum Parsed {
@@ -50,7 +48,6 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     }
     let options = &state.config().options().sql_parser;
     let dialect = dialect_from_str(options.dialect.to_string()).unwrap_or_else(|| Box::new(GenericDialect {}));
-    let limit = options.recursion_limit.get();
     let mut tokens = tokenize(sql, dialect.as_ref()).map_err(|error| parse_error(sql, error.into()))?;
     // First: what goes wrong with other statements is said with parts of their text.
     if let Some(statement) = parse_access(&tokens)? {
@@ -60,6 +57,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     number_parameters(&mut tokens)?;
     volatile_words(&mut tokens);
     check_chains(&tokens)?;
+    let limit = check_nesting(sql, dialect.as_ref(), options.recursion_limit.get(), &tokens)?;
     double_literals(sql, &mut tokens)?;
     let has_versions = versions::name_versions(sql, dialect.as_ref(), &mut tokens)?;
     if let Some(statement) = versions::parse_versions(sql, dialect.as_ref(), &tokens)? {
@@ -79,10 +77,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     let key = take_order_clause(sql, &mut tokens)?;
     let altered_key = take_alter_key(sql, &mut tokens)?;
     let names = take_column_list(&mut tokens);
-    let mut statement = one_statement(dialect.as_ref(), limit, tokens).map_err(|error| match is_too_deep(sql, dialect.as_ref(), limit) {
-        true => too_deep(),
-        false => parse_error(sql, error),
-    })?;
+    let mut statement = one_statement(dialect.as_ref(), limit, tokens).map_err(|error| parse_error(sql, error))?;
     if let Statement::Statement(inner) = statement {
         statement = Statement::Statement(Box::new(placed(*inner)?));
     }
@@ -104,7 +99,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
 /// A statement that the store keeps as text: that of a view, or of an external table.
 pub fn kept_statement(state: &SessionState, sql: &str) -> Result<Statement, EngineError> {
     let dialect = GenericDialect {};
-    let limit = state.config().options().sql_parser.recursion_limit.get();
+    let limit = most_levels(state.config().options().sql_parser.recursion_limit.get());
     let mut tokens = tokenize(sql, &dialect).map_err(|error| parse_error(sql, error.into()))?;
     let has_versions = versions::name_versions(sql, &dialect, &mut tokens)?;
     let mut statement = one_statement(&dialect, limit, tokens).map_err(|error| parse_error(sql, error))?;
@@ -122,25 +117,6 @@ fn one_statement(dialect: &dyn Dialect, limit: usize, tokens: Vec<TokenWithSpan>
         (None, _) => Err(DataFusionError::Plan("there is no statement".into())),
         (_, false) => Err(DataFusionError::Plan("there are several statements where one is expected".into())),
     }
-}
-
-/// Whether the parser would get further if it went deeper. Of some expressions, such as CASE, it loses on the way out that this was what
-/// stopped it, takes CASE for a name, and says that about what follows.
-fn is_too_deep(sql: &str, dialect: &dyn Dialect, limit: usize) -> bool {
-    if sql.len() > SQL_BYTES_PARSED_AGAIN {
-        return false;
-    }
-    let wrong = |limit| {
-        let tokens = tokenize(sql, dialect).ok()?;
-        one_statement(dialect, limit, tokens).err().map(|error| error.to_string())
-    };
-    let at_limit = wrong(limit);
-    at_limit.is_some() && at_limit != wrong(2 * limit)
-}
-
-fn too_deep() -> EngineError {
-    let message = "the statement is nested too deeply".to_string();
-    EngineError::Sql { message, position: None, hint: Some("use fewer levels of parentheses, of CASE or of subqueries".into()) }
 }
 
 pub fn parse_error(sql: &str, error: DataFusionError) -> EngineError {

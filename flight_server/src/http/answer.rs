@@ -13,6 +13,10 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 
 type Answer = Response<Full<Bytes>>;
 
+pub fn is_quick<B>(request: &Request<B>) -> bool {
+    request.uri().path() != "/metrics"
+}
+
 /// The body of the request is not read.
 pub fn answer<B>(request: &Request<B>, monitor: &Monitor) -> Answer {
     let mut answer = match (request.method(), request.uri().path()) {

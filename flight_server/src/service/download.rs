@@ -71,7 +71,7 @@ impl HttpService<http::Request<Body>> for Downloads {
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let wait = wait(request.headers());
         let answer = self.answer(request);
-        Box::pin(async move { Ok(within_deadline(wait, answer).await.unwrap_or_else(|late| late.into_http().map(Answer::One))) })
+        Box::pin(async move { Ok(within_deadline(wait, answer).await.unwrap_or_else(|late| told("a call", late).into_http().map(Answer::One))) })
     }
 }
 

@@ -28,10 +28,6 @@ fn check_batch(batch: RecordBatch<'_>, body: &[u8], unpacked_bytes_max: u64) -> 
     if !rows_allowed.contains(&batch.length()) {
         return Err(refused("its number of rows is out of range; send fewer rows at a time"));
     }
-    let nodes = batch.nodes().into_iter().flatten();
-    if nodes.into_iter().any(|node| node.length() < 0 || node.null_count() < 0 || node.null_count() > node.length()) {
-        return Err(refused("a column has a number of values that cannot be"));
-    }
     let is_compressed = batch.compression().is_some();
     if batch.compression().is_some_and(|compression| compression.codec() == CompressionType::LZ4_FRAME) {
         // Its reader unpacks to the end before it looks at the length.
@@ -51,6 +47,13 @@ fn check_batch(batch: RecordBatch<'_>, body: &[u8], unpacked_bytes_max: u64) -> 
     }
     if unpacked_bytes > unpacked_bytes_max {
         return Err(too_many_bytes(unpacked_bytes, unpacked_bytes_max));
+    }
+    // The smallest values are bits; those without any are as many as rows at most, also within lists.
+    let values_max = unpacked_bytes.saturating_add(body.len() as u64).saturating_mul(8).max(ROWS_MAX as u64);
+    let nodes = batch.nodes().into_iter().flatten();
+    let is_possible = |length: i64, nulls: i64| u64::try_from(length).is_ok_and(|length| length <= values_max) && (0..=length).contains(&nulls);
+    if !nodes.into_iter().all(|node| is_possible(node.length(), node.null_count())) {
+        return Err(refused("a column has a number of values that cannot be"));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! **Invariant:** finding that out takes time and memory as the message is long, whatever it says: each array within is gone through once.
 
 use arrow::array::{
-    Array, AsArray, DictionaryArray, GenericByteArray, GenericByteViewArray, GenericListArray, GenericListViewArray, OffsetSizeTrait,
+    Array, AsArray, DictionaryArray, FixedSizeListArray, GenericByteArray, GenericByteViewArray, GenericListArray, GenericListViewArray, OffsetSizeTrait,
     RecordBatch, RunArray, UnionArray, downcast_dictionary_array,
 };
 use arrow::buffer::OffsetBuffer;
@@ -47,13 +47,65 @@ fn bytes_of(array: &dyn Array) -> u64 {
         Union(..) => of_union(array.as_union()),
         Utf8View => sum(of_views::<StringViewType>(array.as_byte_view())),
         BinaryView => sum(of_views::<BinaryViewType>(array.as_byte_view())),
-        Utf8 | LargeUtf8 | Binary | LargeBinary | ListView(_) | LargeListView(_) | Dictionary(..) => sum(sizes(array)),
+        Utf8 | LargeUtf8 | Binary | LargeBinary | ListView(_) | LargeListView(_) | Dictionary(..) => sizes(array).sum(),
         other => times(array.len(), width(other)),
     }
 }
 
-/// Of each value.
-fn sizes(array: &dyn Array) -> Vec<u64> {
+/// The bytes of each value. Of values without bytes there may be any number in the shortest message, so those of one size are not written down.
+enum Sizes {
+    Each { bytes: u64, count: usize },
+    Many(Vec<u64>),
+}
+
+impl Sizes {
+    fn each(bytes: u64, count: usize) -> Sizes {
+        Sizes::Each { bytes, count }
+    }
+
+    fn sum(&self) -> u64 {
+        match self {
+            Sizes::Each { bytes, count } => times(*count, *bytes),
+            Sizes::Many(sizes) => sum(sizes.iter().copied()),
+        }
+    }
+
+    fn get(&self, place: usize) -> Option<u64> {
+        match self {
+            Sizes::Each { bytes, count } => (place < *count).then_some(*bytes),
+            Sizes::Many(sizes) => sizes.get(place).copied(),
+        }
+    }
+
+    fn before(self) -> Before {
+        match self {
+            Sizes::Each { bytes, count } => Before::Each { bytes, count },
+            Sizes::Many(sizes) => Before::Many(before(&sizes)),
+        }
+    }
+}
+
+/// The bytes of all values before each, and of all in the end.
+enum Before {
+    Each { bytes: u64, count: usize },
+    Many(Vec<u64>),
+}
+
+impl Before {
+    /// Of the values from one place to another. Where one is more than all that are there, something is not as it says.
+    fn between(&self, from: usize, to: usize) -> u64 {
+        match self {
+            Before::Each { bytes, count } if from <= to && to <= *count => times(to - from, *bytes),
+            Before::Each { .. } => u64::MAX,
+            Before::Many(before) => match (before.get(from), before.get(to)) {
+                (Some(from), Some(to)) if *to < u64::MAX => to.saturating_sub(*from),
+                _ => u64::MAX,
+            },
+        }
+    }
+}
+
+fn sizes(array: &dyn Array) -> Sizes {
     use DataType::{
         Binary, BinaryView, Dictionary, FixedSizeList, LargeBinary, LargeList, LargeListView, LargeUtf8, List, ListView, Map,
         RunEndEncoded, Struct, Union, Utf8, Utf8View,
@@ -63,26 +115,21 @@ fn sizes(array: &dyn Array) -> Vec<u64> {
         LargeUtf8 => lengths::<LargeUtf8Type>(array.as_bytes()),
         Binary => lengths::<BinaryType>(array.as_bytes()),
         LargeBinary => lengths::<LargeBinaryType>(array.as_bytes()),
-        Utf8View => of_views::<StringViewType>(array.as_byte_view()).collect(),
-        BinaryView => of_views::<BinaryViewType>(array.as_byte_view()).collect(),
+        Utf8View => Sizes::Many(of_views::<StringViewType>(array.as_byte_view()).collect()),
+        BinaryView => Sizes::Many(of_views::<BinaryViewType>(array.as_byte_view()).collect()),
         Struct(_) => added(array.len(), array.as_struct().columns().iter().map(|column| sizes(column))),
         List(_) => of_lists::<i32>(array.as_list()),
         LargeList(_) => of_lists::<i64>(array.as_list()),
         ListView(_) => of_list_views::<i32>(array.as_list_view()),
         LargeListView(_) => of_list_views::<i64>(array.as_list_view()),
-        FixedSizeList(..) => {
-            let list = array.as_fixed_size_list();
-            let before = before(&sizes(list.values()));
-            let width = list.value_length().as_usize();
-            (0..list.len()).map(|row| between(&before, row * width, (row + 1) * width)).collect()
-        }
+        FixedSizeList(..) => of_fixed_lists(array.as_fixed_size_list()),
         Map(..) => {
             let map = array.as_map();
             added(map.len(), [map.keys(), map.values()].into_iter().map(|of| of_offsets(map.offsets(), of)))
         }
         Dictionary(..) => downcast_dictionary_array!(
             array => of_keys(array),
-            _ => vec![u64::MAX; array.len()]
+            _ => Sizes::each(u64::MAX, array.len())
         ),
         RunEndEncoded(ends, _) => match ends.data_type() {
             DataType::Int16 => of_runs::<Int16Type>(array),
@@ -90,8 +137,8 @@ fn sizes(array: &dyn Array) -> Vec<u64> {
             _ => of_runs::<Int64Type>(array),
         },
         // Of which row a value is does not matter: as if each had them all.
-        Union(..) => vec![of_union(array.as_union()); array.len()],
-        other => vec![width(other); array.len()],
+        Union(..) => Sizes::each(of_union(array.as_union()), array.len()),
+        other => Sizes::each(width(other), array.len()),
     }
 }
 
@@ -103,8 +150,8 @@ fn width(data_type: &DataType) -> u64 {
     }
 }
 
-fn lengths<T: ByteArrayType>(array: &GenericByteArray<T>) -> Vec<u64> {
-    array.offsets().lengths().map(|bytes| bytes as u64).collect()
+fn lengths<T: ByteArrayType>(array: &GenericByteArray<T>) -> Sizes {
+    Sizes::Many(array.offsets().lengths().map(|bytes| bytes as u64).collect())
 }
 
 /// A view begins with its length. Beneath a NULL it may say any, and counts for nothing.
@@ -118,33 +165,46 @@ fn in_use<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>, values: &dyn Array) -> 
     bytes_of(&values.slice(first, end - first))
 }
 
-fn of_lists<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> Vec<u64> {
+fn of_lists<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> Sizes {
     of_offsets(list.offsets(), list.values())
 }
 
-fn of_offsets<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>, values: &dyn Array) -> Vec<u64> {
-    let before = before(&sizes(values));
-    offsets.windows(2).map(|ends| between(&before, ends[0].as_usize(), ends[1].as_usize())).collect()
+fn of_offsets<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>, values: &dyn Array) -> Sizes {
+    let before = sizes(values).before();
+    Sizes::Many(offsets.windows(2).map(|ends| before.between(ends[0].as_usize(), ends[1].as_usize())).collect())
 }
 
-fn of_list_views<O: OffsetSizeTrait>(list: &GenericListViewArray<O>) -> Vec<u64> {
-    let before = before(&sizes(list.values()));
+fn of_list_views<O: OffsetSizeTrait>(list: &GenericListViewArray<O>) -> Sizes {
+    let before = sizes(list.values()).before();
     let lists = list.offsets().iter().zip(list.sizes().iter()).map(|(offset, size)| (offset.as_usize(), size.as_usize()));
-    lists.map(|(offset, size)| between(&before, offset, offset.saturating_add(size))).collect()
+    Sizes::Many(lists.map(|(offset, size)| before.between(offset, offset.saturating_add(size))).collect())
 }
 
-fn of_keys<K: ArrowDictionaryKeyType>(dictionary: &DictionaryArray<K>) -> Vec<u64> {
-    let sizes = sizes(dictionary.values());
-    let of_key = |key: K::Native| sizes.get(key.as_usize()).copied().unwrap_or(u64::MAX);
-    dictionary.keys().iter().map(|key| key.map_or(0, of_key)).collect()
-}
-
-fn of_runs<R: RunEndIndexType>(array: &dyn Array) -> Vec<u64> {
-    if array.len() > ROWS_OF_RUNS_MAX {
-        // More than is ever allowed, in one value.
-        return vec![u64::MAX];
+fn of_fixed_lists(list: &FixedSizeListArray) -> Sizes {
+    let width = list.value_length().as_usize();
+    match sizes(list.values()) {
+        Sizes::Each { bytes, .. } => Sizes::each(times(width, bytes), list.len()),
+        // Lists without elements have no bytes either.
+        Sizes::Many(_) if width == 0 => Sizes::each(0, list.len()),
+        many => {
+            let before = many.before();
+            Sizes::Many((0..list.len()).map(|row| before.between(row * width, (row + 1) * width)).collect())
+        }
     }
-    runs::<R>(array).into_iter().flat_map(|(rows, bytes)| std::iter::repeat_n(bytes, rows)).collect()
+}
+
+fn of_keys<K: ArrowDictionaryKeyType>(dictionary: &DictionaryArray<K>) -> Sizes {
+    let sizes = sizes(dictionary.values());
+    let of_key = |key: K::Native| sizes.get(key.as_usize()).unwrap_or(u64::MAX);
+    Sizes::Many(dictionary.keys().iter().map(|key| key.map_or(0, of_key)).collect())
+}
+
+fn of_runs<R: RunEndIndexType>(array: &dyn Array) -> Sizes {
+    if array.len() > ROWS_OF_RUNS_MAX {
+        // More than is ever allowed, in each value.
+        return Sizes::each(u64::MAX, array.len());
+    }
+    Sizes::Many(runs::<R>(array).into_iter().flat_map(|(rows, bytes)| std::iter::repeat_n(bytes, rows)).collect())
 }
 
 fn run_bytes<R: RunEndIndexType>(array: &dyn Array) -> u64 {
@@ -156,8 +216,10 @@ fn runs<R: RunEndIndexType>(array: &dyn Array) -> Vec<(usize, u64)> {
     let Some(runs) = array.as_any().downcast_ref::<RunArray<R>>() else { return vec![(1, u64::MAX)] };
     let (first, end) = (runs.offset(), runs.offset() + runs.len());
     let mut from = first;
-    let ends = runs.run_ends().values().iter().zip(sizes(runs.values()));
-    ends.map(|(run_end, bytes)| {
+    let sizes = sizes(runs.values());
+    let ends = runs.run_ends().values().iter().enumerate();
+    ends.map(|(run, run_end)| {
+        let bytes = sizes.get(run).unwrap_or(u64::MAX);
         let to = run_end.as_usize().min(end);
         let rows = to.saturating_sub(from);
         from = from.max(to);
@@ -181,23 +243,22 @@ fn before(sizes: &[u64]) -> Vec<u64> {
     std::iter::once(0).chain(sums).collect()
 }
 
-/// Of the values from one place to another. Where one is more than all that are there, something is not as it says.
-fn between(before: &[u64], from: usize, to: usize) -> u64 {
-    match (before.get(from), before.get(to)) {
-        (Some(from), Some(to)) if *to < u64::MAX => to.saturating_sub(*from),
-        _ => u64::MAX,
-    }
-}
-
-fn added(rows: usize, columns: impl Iterator<Item = Vec<u64>>) -> Vec<u64> {
-    let mut all = vec![0; rows];
+fn added(rows: usize, columns: impl Iterator<Item = Sizes>) -> Sizes {
+    let (mut each, mut all) = (0_u64, None::<Vec<u64>>);
     for column in columns {
-        if column.len() != rows {
-            return vec![u64::MAX];
+        match column {
+            Sizes::Each { bytes, .. } => each = each.saturating_add(bytes),
+            Sizes::Many(sizes) if sizes.len() != rows => return Sizes::each(u64::MAX, rows),
+            Sizes::Many(sizes) => match &mut all {
+                None => all = Some(sizes),
+                Some(all) => all.iter_mut().zip(sizes).for_each(|(all, bytes)| *all = bytes.saturating_add(*all)),
+            },
         }
-        all.iter_mut().zip(column).for_each(|(all, bytes)| *all = bytes.saturating_add(*all));
     }
-    all
+    match all {
+        None => Sizes::each(each, rows),
+        Some(all) => Sizes::Many(all.into_iter().map(|bytes| bytes.saturating_add(each)).collect()),
+    }
 }
 
 fn times(values: usize, bytes: u64) -> u64 {
@@ -212,7 +273,9 @@ fn sum(bytes: impl IntoIterator<Item = u64>) -> u64 {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, ListArray, StringArray, StringViewArray};
+    use arrow::array::{
+        ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, LargeListArray, LargeListViewArray, ListArray, NullArray, StringArray, StringViewArray,
+    };
     use arrow::datatypes::Field;
 
     use super::*;
@@ -240,6 +303,17 @@ mod tests {
         let long: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(1 << 20)]));
         let runs = RunArray::<Int64Type>::try_new(&Int64Array::from(vec![i64::MAX]), &long).unwrap();
         assert_eq!(bytes_of(&runs), u64::MAX);
+    }
+
+    #[test]
+    fn values_without_bytes_are_counted_without_a_look_at_each() {
+        let nothing: ArrayRef = Arc::new(NullArray::new(1 << 40));
+        let item = Arc::new(Field::new("item", DataType::Null, true));
+        let lists = LargeListViewArray::new(item.clone(), vec![0].into(), vec![1].into(), Arc::clone(&nothing), None);
+        assert_eq!(bytes_of(&lists), 1);
+        let list: ArrayRef = Arc::new(LargeListArray::new(item, OffsetBuffer::new(vec![0, 1 << 40].into()), nothing, None));
+        let shared = DictionaryArray::new(Int8Array::from(vec![0, 0]), list);
+        assert_eq!(bytes_of(&shared), 2 << 40);
     }
 
     #[test]

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, Date32Array, Decimal128Array, Decimal256Array, DictionaryArray, Int8Array, Int32Array, ListArray, PrimitiveArray, RunArray,
-    StringArray, StructArray, Time64NanosecondArray, TimestampMicrosecondArray,
+    Array, ArrayRef, Date32Array, Decimal128Array, Decimal256Array, DictionaryArray, Int8Array, Int32Array, LargeListArray, LargeListViewArray, ListArray, NullArray,
+    PrimitiveArray, RunArray, StringArray, StructArray, Time64NanosecondArray, TimestampMicrosecondArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{Decimal64Type, Field, Int32Type, i256};
@@ -103,6 +103,23 @@ fn a_parameter_that_is_not_of_its_type_is_refused() {
         assert!(refused.message().contains("row 2 of the values, $1") && refused.message().contains(why), "{kind}: {refused}");
     }
     assert_eq!(served.count("t"), 0);
+}
+
+/// Once they were counted one by one, for which no machine has the memory: a message of a hundred bytes ended the server.
+#[test]
+fn values_without_bytes_are_not_more_than_rows_may_be() {
+    let served = Served::new();
+    let nothing: ArrayRef = Arc::new(NullArray::new(1 << 40));
+    let item = Arc::new(Field::new("item", nothing.data_type().clone(), true));
+    let list: ArrayRef = Arc::new(LargeListArray::new(Arc::clone(&item), OffsetBuffer::new(vec![0, 1 << 40].into()), Arc::clone(&nothing), None));
+    let view: ArrayRef = Arc::new(LargeListViewArray::new(item, vec![0].into(), vec![1].into(), nothing, None));
+    let shared: ArrayRef = Arc::new(DictionaryArray::new(Int8Array::from(vec![0]), Arc::clone(&list)));
+    for column in [list, view, shared] {
+        let kind = column.data_type().clone();
+        let refused = put(&served, messages(column)).unwrap_err();
+        assert!(refused.code() == Code::InvalidArgument && refused.message().contains("number of values"), "{kind}: {refused}");
+    }
+    assert_eq!(served.rows("SELECT 1"), ["1"]);
 }
 
 #[test]

@@ -18,6 +18,7 @@ fn limited(limits: Limits) -> ServerOptions {
     ServerOptions { limits, ..options() }
 }
 
+const NUMBERS: &str = "SELECT value FROM generate_series(1, 1000000000000) AS t (value)";
 const LONG: &str = "SELECT value, repeat('x', 1000) AS t FROM generate_series(1, 10000000) AS g (value)";
 
 #[test]
@@ -84,13 +85,14 @@ fn a_client_that_leaves_in_the_middle_takes_its_query_with_it_within_a_second() 
 }
 
 #[test]
+#[ignore = "takes the cores from tests beside it; make test-long"]
 fn a_thousand_clients_that_leave_at_once_in_the_middle_leave_nothing_behind() {
     const CLIENTS: usize = 1_000;
     let served = Served::with(ServerOptions { http: Some("127.0.0.1:0".parse().unwrap()), ..options() });
     let channels: Vec<_> = (0..CLIENTS).map(|_| served.another_channel()).collect();
     let begun = channels.into_iter().map(|channel| async move {
         let mut client = FlightSqlServiceClient::new(channel);
-        let info = client.execute(LONG.into(), None).await.unwrap();
+        let info = client.execute(NUMBERS.into(), None).await.unwrap();
         let mut messages = client.do_get(ticket(&info)).await.unwrap();
         messages.next().await.unwrap().unwrap();
         (client, messages)

@@ -116,6 +116,8 @@ impl Job<'_> {
     fn publish(&self, catalog: &Path) -> Result<()> {
         let (new, path) = (self.to.join(CATALOG_FILE_NEW), self.to.join(files::CATALOG_FILE));
         // A backup may be readable only; the catalog of a store is not. It is its owner's before anything is in it.
+        // One that is there already would keep its mode.
+        files::remove(&new);
         files::open_private(&new).map_err(|error| StoreError::io("create", &new, error))?;
         copy(catalog, &new, &mut Meter::new(self.head.catalog.size_bytes, &mut |_| ControlFlow::Continue(())))?;
         let writer = CatalogWriter::begin(&Arc::new(Database::open(&new, Access::Write)?))?;

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from ..errors import Error, InterfaceError, NotSupportedError, ProgrammingError
+from ..process import Process
 from ..sources import Imported, ImportOptions
 from . import files, messages
-from .calls import Process, interruptible
+from .calls import interruptible
 from .failures import connecting, told
 from .hand_off import MappedSource
 from .releasing import ANSWER_S, Releases
@@ -43,7 +44,8 @@ class RemoteBackend:
         self._credentials, self._tls = credentials, tls
         self._process = Process()
         self._last_transaction = Transaction()
-        # Who looks at it and changes it then has it: what another thread has begun would not be ended by anybody.
+        # Who looks at it and changes it then has it: what another thread has begun would not be ended by anybody, and what is being
+        # ended would still look open.
         self._turn = threading.RLock()
         self._cookies = Cookies()
         self._results: weakref.WeakSet[RemoteSource] = weakref.WeakSet()
@@ -93,7 +95,7 @@ class RemoteBackend:
         try:
             source = self._statement(run)
         except BaseException:
-            known.doubt()
+            self._doubt()
             raise
         if source.kind == "transaction":
             with self._turn:
@@ -112,7 +114,7 @@ class RemoteBackend:
         try:
             return self._statement(lambda options: self._started(messages.substrait(plan, transaction), options))
         except BaseException:
-            self._last_transaction.doubt()
+            self._doubt()
             raise
 
     def execute_rows(self, sql: str, parameters: pa.RecordBatch) -> int:
@@ -132,9 +134,13 @@ class RemoteBackend:
 
     def ingest(self, data: Any, schema: str, table: str, mode: str) -> int:
         """In a transaction in any case: a stream that the client has to end early looks like a whole one."""
-        rows, known = Sending(data), self._transaction
-        is_own = not known.is_open
-        transaction = self._begun() if is_own else known.handle
+        self._check_open()
+        rows = Sending(data)
+        with self._turn:
+            known = self._transaction
+            is_own, transaction = not known.is_open, known.handle
+        if is_own:
+            transaction = self._begun()
         command = messages.ingest(schema, table, mode, transaction or b"")
         try:
             written = self._statement(lambda options: messages.number(self._sent(command, rows.schema, rows, options), 1), rows.stop)
@@ -163,15 +169,15 @@ class RemoteBackend:
             self._last_transaction.handle = self._begun()
 
     def commit(self) -> None:
-        self._end(self._taken(), commit=True)
+        self._finish(commit=True)
 
     def rollback(self) -> None:
-        self._end(self._taken(), commit=False)
+        self._finish(commit=False)
 
-    def _taken(self) -> bytes | None:
+    def _finish(self, *, commit: bool) -> None:
         self._check_open()
         with self._turn:
-            return self._transaction.take()
+            self._end(self._transaction.take(), commit=commit)
 
     def _begun(self) -> bytes:
         begun = self._call(lambda: self._act("BeginTransaction", messages.begin()))
@@ -274,6 +280,11 @@ class RemoteBackend:
             if not known.is_known:
                 self._learn(self._is_open(known.handle))
         return known
+
+    def _doubt(self) -> None:
+        """After a question that is being asked: its answer may be of before."""
+        with self._turn:
+            self._last_transaction.doubt()
 
     def _learn(self, is_open: bool) -> None:
         transaction = self._last_transaction.handle

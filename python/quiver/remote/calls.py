@@ -7,7 +7,6 @@ that one, where Python sees signals at once.
 from __future__ import annotations
 
 import _thread
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from ..errors import InterfaceError
+from ..process import Process
 from . import workers
 
 T = TypeVar("T")
@@ -27,22 +27,6 @@ FOUND_S = 5.0
 LEAVE_S = 1.0
 """And so long the end of it is waited for: the thread of the call may be busy with something else, as rows that somebody makes."""
 ASK_AGAIN_S = 0.2
-
-
-class Process:
-    """The one that made something: a process that was forked from it has neither its threads nor its connections."""
-
-    def __init__(self) -> None:
-        self.number = os.getpid()
-
-    @property
-    def is_here(self) -> bool:
-        return self.number == os.getpid()
-
-    def check(self) -> None:
-        if not self.is_here:
-            message = f"the connection was opened by process {self.number}, which this one was forked from"
-            raise InterfaceError(message, hint="connect in this process")
 
 
 def interruptible(call: Callable[[], T], end: Callable[[], bool] | None = None) -> T:

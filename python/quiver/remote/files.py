@@ -28,7 +28,8 @@ def reader(paths: Sequence[str], options: ImportOptions) -> pa.RecordBatchReader
     found = [name for path in paths for name in _expanded(path)]
     name = _name_of_format(found, options)
     try:
-        if _FORMATS[name] == "json" and any(map(_is_array, found)):
+        if _FORMATS[name] == "json":
+            # A data set has the fields of a file's first block alone, and would leave out those that come later.
             return pa.concat_tables(map(_read_json, found), promote_options="permissive").to_reader()
         form = _format(name, options)
         # By itself pyarrow goes by the first file, and leaves out what the others have beyond it.
@@ -102,11 +103,11 @@ def _is_array(name: str) -> bool:
 
 
 def _read_json(name: str) -> pa.Table:
-    """By pyarrow in any case, which finds out types of one object in each line."""
+    """By pyarrow in any case, which finds out types of one object in each line: of all lines."""
     from pyarrow import json as lines
 
     with pa.input_stream(name, compression="detect") as file:
-        content = file.read()
-    if _is_array(name):
-        content = "\n".join(json.dumps(row) for row in json.loads(content)).encode()
+        if not _is_array(name):
+            return lines.read_json(file)
+        content = "\n".join(json.dumps(row) for row in json.load(file)).encode()
     return lines.read_json(pa.BufferReader(content))

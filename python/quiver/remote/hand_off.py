@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from ..errors import InterfaceError, OperationalError
+from ..process import Process
 from ..sources import Look
 from ..stats import Stats
-from .calls import Process, interruptible, pulled
+from .calls import interruptible, pulled
 from .failures import told
 from .releasing import Releases
 

@@ -11,8 +11,8 @@ from queue import SimpleQueue
 import pyarrow as pa
 import pyarrow.flight as flight
 
+from ..process import Process
 from . import messages
-from .calls import Process
 
 ANSWER_S = 5.0
 
@@ -63,7 +63,8 @@ class Releases:
         """All that is left ends with the session."""
         self._stopped.set()
         self._waiting.put(None)
-        if self._thread is not None:
+        # The collector may close a connection on that thread, which cannot wait for itself.
+        if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(ANSWER_S)
 
 

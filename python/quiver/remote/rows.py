@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.flight as flight
 
 from ..errors import Error, InterfaceError
+from ..process import Process
 from ..sources import Look
 from ..stats import Stats
 from . import messages, progress
-from .calls import Process, Pump, pulled
+from .calls import Pump, pulled
 from .failures import told
 from .releasing import Releases
 

@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 
 use crate::functions::FixedLists;
 
-use super::{Misfit, can_conform, conform, plain, whole};
+use super::{Misfit, beneath, can_conform, conform, plain, whole};
 
 /// The field called `name`, in the same letters if there is one.
 pub(crate) fn find_field(fields: &Fields, name: &str) -> Option<usize> {
@@ -24,10 +24,11 @@ pub(crate) fn find_field(fields: &Fields, name: &str) -> Option<usize> {
 pub(super) fn conform_struct(array: &ArrayRef, fields: &Fields) -> Result<ArrayRef, Misfit> {
     let structs = array.as_struct();
     let columns = fields.iter().map(|field| match find_field(structs.fields(), field.name()) {
-        Some(index) => conform(structs.column(index), field.data_type()).map_err(|misfit| Misfit {
-            problem: format!("in {}: {}", field.name(), misfit.problem),
-            ..misfit
-        }),
+        Some(index) => {
+            let conformed = |column: &ArrayRef| conform(column, field.data_type());
+            beneath::of_fields(structs.column(index), structs.nulls().cloned(), conformed)
+                .map_err(|misfit| Misfit { problem: format!("in {}: {}", field.name(), misfit.problem), ..misfit })
+        }
         None => Ok(new_null_array(field.data_type(), structs.len())),
     });
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
@@ -42,10 +43,11 @@ pub(super) fn conform_list(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
     else {
         return super::conform_leaf(array, to);
     };
+    let conformed = |elements: &ArrayRef| conform(elements, to_element.data_type());
     if matches!(array.data_type(), DataType::LargeList(_)) && matches!(to, DataType::LargeList(_)) {
         let list = array.as_list::<i64>();
         let (offsets, values) = in_use(list.offsets(), list.values());
-        let values = conform(&values, to_element.data_type()).map_err(|misfit| row_of(misfit, &offsets))?;
+        let (offsets, values) = beneath::of_lists(&values, offsets, list.nulls(), conformed)?;
         let list = LargeListArray::try_new(to_element.clone(), offsets, values, list.nulls().cloned());
         return Ok(Arc::new(list.map_err(whole)?));
     }
@@ -53,7 +55,7 @@ pub(super) fn conform_list(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
     let as_list = cast(array, &DataType::List(from_element.clone())).map_err(whole)?;
     let list = as_list.as_list::<i32>();
     let (offsets, values) = in_use(list.offsets(), list.values());
-    let values = conform(&values, to_element.data_type()).map_err(|misfit| row_of(misfit, &offsets))?;
+    let (offsets, values) = beneath::of_lists(&values, offsets, list.nulls(), conformed)?;
     let list = ListArray::try_new(to_element.clone(), offsets, values, list.nulls().cloned()).map_err(whole)?;
     let list: ArrayRef = Arc::new(list);
     match to {
@@ -115,14 +117,16 @@ pub(super) fn conform_map(
     let map = array.as_map();
     let (key, value) = entry_types(field)
         .ok_or_else(|| Misfit { row: 0, problem: "a map needs keys and values".to_owned() })?;
-    let ((offsets, keys), (_, values)) = (in_use(map.offsets(), map.keys()), in_use(map.offsets(), map.values()));
-    let in_row = |misfit| row_of(misfit, &offsets);
-    let columns = vec![
-        conform(&keys, key.data_type()).map_err(in_row)?,
-        conform(&values, value.data_type()).map_err(in_row)?,
-    ];
     let fields: Fields = vec![key.clone(), value.clone()].into();
-    let entries = StructArray::try_new(fields.clone(), columns, None).map_err(whole)?;
+    let entries: ArrayRef = Arc::new(map.entries().clone());
+    let (offsets, entries) = in_use(map.offsets(), &entries);
+    let conformed = |entries: &ArrayRef| {
+        let entries = entries.as_struct();
+        let columns = vec![conform(entries.column(0), key.data_type())?, conform(entries.column(1), value.data_type())?];
+        Ok(Arc::new(StructArray::try_new(fields.clone(), columns, None).map_err(whole)?) as ArrayRef)
+    };
+    let (offsets, entries) = beneath::of_lists(&entries, offsets, map.nulls(), conformed)?;
+    let entries = entries.as_struct().clone();
     let entry = Arc::new(Field::new(field.name(), DataType::Struct(fields), false));
     let map = MapArray::try_new(entry, offsets, entries, map.nulls().cloned(), is_sorted).map_err(whole)?;
     Ok(Arc::new(map))

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use arrow::array::timezone::Tz;
 use arrow::array::{Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, GenericListArray, MapArray, OffsetSizeTrait, make_array};
+use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{
     DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Date32Type, Date64Type,
@@ -17,8 +18,8 @@ use arrow::datatypes::{
     TimestampMillisecondType, TimestampSecondType,
 };
 
-use super::nested::{in_use, row_of};
-use super::{Misfit, whole};
+use super::nested::in_use;
+use super::{Misfit, beneath, whole};
 use crate::import::type_names::sql_type_name;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
@@ -121,7 +122,7 @@ fn valid_within(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
 fn valid_list<O: OffsetSizeTrait>(array: &ArrayRef, field: &FieldRef) -> Result<ArrayRef, Misfit> {
     let list = array.as_list::<O>();
     let (offsets, values) = in_use(list.offsets(), list.values());
-    let same = valid(&values).map_err(|misfit| row_of(misfit, &offsets))?;
+    let (offsets, same) = beneath::of_lists(&values, offsets, list.nulls(), valid)?;
     if Arc::ptr_eq(&same, &values) {
         return Ok(Arc::clone(array));
     }
@@ -133,7 +134,7 @@ fn valid_map(array: &ArrayRef, field: &FieldRef, is_sorted: bool) -> Result<Arra
     let map = array.as_map();
     let entries: ArrayRef = Arc::new(map.entries().clone());
     let (offsets, entries) = in_use(map.offsets(), &entries);
-    let same = valid(&entries).map_err(|misfit| row_of(misfit, &offsets))?;
+    let (offsets, same) = beneath::of_lists(&entries, offsets, map.nulls(), valid)?;
     if Arc::ptr_eq(&same, &entries) {
         return Ok(Arc::clone(array));
     }
@@ -147,13 +148,27 @@ fn valid_children(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
     let (mut changed, mut looked_at) = (false, Vec::with_capacity(data.child_data().len()));
     for (index, child) in data.child_data().iter().enumerate() {
         let child = make_array(child.clone());
-        let same = valid(&child).map_err(|misfit| in_row(array, index, misfit))?;
-        changed |= !Arc::ptr_eq(&same, &child);
+        let same = beneath::of_fields(&child, parents(array), valid).map_err(|misfit| in_row(array, index, misfit))?;
+        if Arc::ptr_eq(&same, &child) || same.data_type() != child.data_type() {
+            // Runs beneath NULLs are looked at as plain values, and stay what they are.
+            looked_at.push(child.to_data());
+            continue;
+        }
+        changed = true;
         looked_at.push(same.to_data());
     }
     match changed {
         false => Ok(Arc::clone(array)),
         true => Ok(make_array(data.into_builder().child_data(looked_at).build().map_err(whole)?)),
+    }
+}
+
+/// For each value of a child whether what it is in is NULL.
+fn parents(array: &ArrayRef) -> Option<NullBuffer> {
+    match array.data_type() {
+        DataType::Struct(_) => array.nulls().cloned(),
+        DataType::FixedSizeList(_, size) => array.nulls().map(|nulls| nulls.expand(usize::try_from(*size).unwrap_or(0))),
+        _ => None,
     }
 }
 

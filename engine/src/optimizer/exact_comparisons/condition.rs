@@ -4,7 +4,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 
-use super::conversion::Conversion;
+use super::conversion::{Conversion, ValidNumbers};
 
 /// NULL for NULL.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +15,15 @@ pub enum Condition {
     Without(ScalarValue, ScalarValue),
     /// The same for all values.
     Always(bool),
+}
+
+/// Of what TRY_CAST does not make NULL.
+#[derive(Debug, PartialEq)]
+pub enum Valid {
+    All,
+    Where(Condition),
+    /// Only the cast itself tells.
+    WhereCast,
 }
 
 /// Whether it is a comparison that DataFusion takes casts from.
@@ -59,13 +68,18 @@ impl LossyCast {
         })
     }
 
-    /// The values that TRY_CAST has one for, if there are others.
-    pub fn valid(&self) -> Option<Condition> {
-        let (least, greatest) = self.conversion.valid()?;
-        Some(match least > greatest {
-            true => Condition::Always(false),
-            false => Condition::Within(scalar(least, &self.from)?, scalar(greatest, &self.from)?),
-        })
+    /// Of the values.
+    pub fn valid(&self) -> Valid {
+        let (least, greatest) = match self.conversion.valid() {
+            ValidNumbers::All => return Valid::All,
+            ValidNumbers::Unordered => return Valid::WhereCast,
+            ValidNumbers::Within(least, greatest) => (least, greatest),
+        };
+        match (scalar(least, &self.from), scalar(greatest, &self.from)) {
+            _ if least > greatest => Valid::Where(Condition::Always(false)),
+            (Some(least), Some(greatest)) => Valid::Where(Condition::Within(least, greatest)),
+            _ => Valid::WhereCast,
+        }
     }
 
     pub fn from(&self) -> &DataType {

@@ -16,8 +16,17 @@ pub struct Conversion {
     into_zone: Option<(TimeUnit, Tz)>,
     /// What it can be made of.
     from: (i128, i128),
-    /// The values that a TRY_CAST does not make NULL of; None: all.
-    valid: Option<(i128, i128)>,
+    valid: ValidNumbers,
+}
+
+/// What a TRY_CAST does not make NULL of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ValidNumbers {
+    All,
+    /// From the one to the other, both included.
+    Within(i128, i128),
+    /// All but some among them: a zone has hours that its clocks skip or show twice.
+    Unordered,
 }
 
 #[derive(Debug)]
@@ -40,14 +49,18 @@ impl Conversion {
             _ => None,
         };
         let valid = (step.least(to_range.0).max(from_range.0), step.greatest(to_range.1).min(from_range.1));
-        let valid = Some(valid).filter(|valid| is_try && *valid != from_range);
+        let valid = match is_try {
+            true if into_zone.is_some() => ValidNumbers::Unordered,
+            true if valid != from_range => ValidNumbers::Within(valid.0, valid.1),
+            _ => ValidNumbers::All,
+        };
         let loses = match step {
             Step::Finer(1) => into_zone.is_some(),
             // Of numbers, what has no room is none of the column's and stays as it is.
-            Step::Finer(_) => !is_number(from),
+            Step::Finer(_) => to.is_temporal(),
             Step::Rounded(_) | Step::Truncated(_) => true,
         };
-        (loses || valid.is_some()).then_some(Conversion { step, into_zone, from: from_range, valid })
+        (loses || valid != ValidNumbers::All).then_some(Conversion { step, into_zone, from: from_range, valid })
     }
 
     /// The least value of the column that becomes `value` or more, and the greatest that becomes `value` or less: where the first is the
@@ -68,7 +81,7 @@ impl Conversion {
         self.from.1
     }
 
-    pub fn valid(&self) -> Option<(i128, i128)> {
+    pub fn valid(&self) -> ValidNumbers {
         self.valid
     }
 }
@@ -98,6 +111,9 @@ fn step(from: &DataType, to: &DataType) -> Option<Step> {
             (to >= from).then(|| Step::Finer(to / from))
         }
         (DataType::Date32, DataType::Timestamp(to, None)) => Some(Step::Finer(SECONDS_PER_DAY * per_second(*to))),
+        // Whole numbers of seconds, days or what they count.
+        (DataType::Timestamp(..) | DataType::Date32, to) => Some(Step::Finer(10_i128.pow(scale(to)?))),
+        (from, DataType::Timestamp(..) | DataType::Date32) => from.is_integer().then_some(Step::Finer(1)),
         _ => {
             let (from_scale, to_scale) = (scale(from)?, scale(to)?);
             let factor = 10_i128.pow(from_scale.abs_diff(to_scale));
@@ -125,10 +141,6 @@ fn scale(data_type: &DataType) -> Option<u32> {
         DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) | DataType::Decimal128(_, scale) => u32::try_from(*scale).ok(),
         data_type => data_type.is_integer().then_some(0),
     }
-}
-
-fn is_number(data_type: &DataType) -> bool {
-    scale(data_type).is_some()
 }
 
 fn range(data_type: &DataType) -> Option<(i128, i128)> {

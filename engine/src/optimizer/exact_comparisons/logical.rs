@@ -8,7 +8,8 @@ use datafusion::logical_expr::utils::disjunction;
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, Operator, TryCast, binary_expr, lit, when};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 
-use super::condition::{Condition, LossyCast, compares};
+use super::condition::{Condition, LossyCast, Valid, compares};
+use super::kept::kept;
 
 /// Simplifying can make work for itself; more often than this it is left to DataFusion.
 const ROUNDS_MAX: usize = 5;
@@ -153,12 +154,21 @@ fn inner(cast: &Expr) -> Option<&Expr> {
 /// None where the one side is no constant.
 fn made(cast: &LossyCast, cast_expr: &Expr, op: Operator, constant: &Expr) -> Result<Option<Expr>> {
     let (Some(value), Expr::Literal(constant, _)) = (inner(cast_expr), constant) else { return Ok(None) };
+    match op {
+        Operator::IsDistinctFrom if constant.is_null() => return Ok(Some(cast_expr.clone().is_not_null())),
+        Operator::IsNotDistinctFrom if constant.is_null() => return Ok(Some(cast_expr.clone().is_null())),
+        _ => {}
+    }
+    // A condition may name the value twice, and would get two of this one.
+    if value.is_volatile() {
+        return Ok(Some(binary_expr(kept(cast_expr.clone()), op, lit(constant.clone()))));
+    }
     let plain = match op {
         Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => Operator::Eq,
         op => op,
     };
     let Some(condition) = cast.condition(plain, constant) else { return Ok(None) };
-    let exact = where_valid(cast, value, on(value, condition))?;
+    let exact = where_valid(cast, cast_expr, value, on(value, condition))?;
     Ok(Some(match op {
         Operator::IsDistinctFrom => exact.is_not_true(),
         Operator::IsNotDistinctFrom => exact.is_true(),
@@ -169,6 +179,9 @@ fn made(cast: &LossyCast, cast_expr: &Expr, op: Operator, constant: &Expr) -> Re
 /// None where the list is not of constants alone.
 fn made_in(cast: &LossyCast, cast_expr: &Expr, list: &[Expr], negated: bool) -> Result<Option<Expr>> {
     let Some(value) = inner(cast_expr) else { return Ok(None) };
+    if value.is_volatile() {
+        return Ok(Some(kept(cast_expr.clone()).in_list(list.to_vec(), negated)));
+    }
     let (mut values, mut others) = (Vec::new(), Vec::new());
     for item in list {
         let Expr::Literal(constant, _) = item else { return Ok(None) };
@@ -184,7 +197,7 @@ fn made_in(cast: &LossyCast, cast_expr: &Expr, list: &[Expr], negated: bool) -> 
         others.push(value.clone().in_list(values, false));
     }
     let found = disjunction(others).unwrap_or_else(|| on(value, Condition::Always(false)));
-    let found = where_valid(cast, value, found)?;
+    let found = where_valid(cast, cast_expr, value, found)?;
     Ok(Some(if negated { !found } else { found }))
 }
 
@@ -203,9 +216,10 @@ fn on(value: &Expr, condition: Condition) -> Expr {
 }
 
 /// NULL where TRY_CAST is.
-fn where_valid(cast: &LossyCast, value: &Expr, exact: Expr) -> Result<Expr> {
+fn where_valid(cast: &LossyCast, cast_expr: &Expr, value: &Expr, exact: Expr) -> Result<Expr> {
     match cast.valid() {
-        Some(valid) => when(on(value, valid), exact).end(),
-        None => Ok(exact),
+        Valid::All => Ok(exact),
+        Valid::Where(valid) => when(on(value, valid), exact).end(),
+        Valid::WhereCast => when(cast_expr.clone().is_not_null(), exact).end(),
     }
 }

@@ -6,10 +6,12 @@
 //! Here such comparisons are said exactly, in terms of the column, before DataFusion sees them: as ranges, which also lets zones be skipped.
 //!
 //! - [`conversion`] — what a cast makes of whole numbers; [`condition`] — a comparison with it, without it
+//! - [`kept`] — a cast that is left to be evaluated, since what it casts is another value each time
 //! - [`logical`] — expressions of plans, and [`rule`] all of a plan; [`physical`] — filters of scans, which learn of values while they run
 
 mod condition;
 mod conversion;
+mod kept;
 mod logical;
 mod physical;
 mod rule;

@@ -1,4 +1,5 @@
 //! Comparisons in filters of scans: a dynamic filter has values that no rule has seen, and a reader of files casts columns by itself.
+//! None of them is of a value that is another one each time: DataFusion keeps those out of scans.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Literal, TryC
 use datafusion::physical_expr::simplifier::PhysicalExprSimplifier;
 use datafusion::physical_expr::utils::collect_columns;
 
-use super::condition::{Condition, LossyCast, compares};
+use super::condition::{Condition, LossyCast, Valid, compares};
 
 /// The filter with no comparison that DataFusion's simplifier would change the meaning of.
 pub fn exact_filter(filter: Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
@@ -28,8 +29,8 @@ fn exact(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Option<Arc<dyn
     let Some(binary) = expr.downcast_ref::<BinaryExpr>().filter(|binary| compares(*binary.op())) else { return Ok(None) };
     let (left, right) = (lossy(binary.left(), schema), lossy(binary.right(), schema));
     match (left, right, binary.op().swap()) {
-        (Some((cast, value)), ..) => made(&cast, value, *binary.op(), binary.right(), schema),
-        (_, Some((cast, value)), Some(op)) => made(&cast, value, op, binary.left(), schema),
+        (Some((cast, value)), ..) => made(&cast, (binary.left(), value), *binary.op(), binary.right(), schema),
+        (_, Some((cast, value)), Some(op)) => made(&cast, (binary.right(), value), op, binary.left(), schema),
         _ => Ok(None),
     }
 }
@@ -46,21 +47,28 @@ fn lossy<'a>(expr: &'a Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<(LossyC
 
 fn made(
     cast: &LossyCast,
-    value: &Arc<dyn PhysicalExpr>,
+    (cast_expr, value): (&Arc<dyn PhysicalExpr>, &Arc<dyn PhysicalExpr>),
     op: Operator,
     other: &Arc<dyn PhysicalExpr>,
     schema: &Schema,
 ) -> Result<Option<Arc<dyn PhysicalExpr>>> {
     let Some(constant) = constant(other, schema)? else { return Ok(None) };
+    match op {
+        Operator::IsDistinctFrom if constant.is_null() => return Ok(Some(is_not_null(Arc::clone(cast_expr))?)),
+        Operator::IsNotDistinctFrom if constant.is_null() => return Ok(Some(is_null(Arc::clone(cast_expr))?)),
+        _ => {}
+    }
     let plain = match op {
         Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => Operator::Eq,
         op => op,
     };
     let Some(condition) = cast.condition(plain, &constant) else { return Ok(None) };
-    let mut exact = on(value, condition)?;
-    if let Some(valid) = cast.valid() {
-        exact = case(None, vec![(on(value, valid)?, exact)], None)?;
-    }
+    let exact = on(value, condition)?;
+    let exact = match cast.valid() {
+        Valid::All => exact,
+        Valid::Where(valid) => case(None, vec![(on(value, valid)?, exact)], None)?,
+        Valid::WhereCast => case(None, vec![(is_not_null(Arc::clone(cast_expr))?, exact)], None)?,
+    };
     Ok(Some(if plain == op { exact } else { binary(exact, op, lit(true)) }))
 }
 

@@ -160,6 +160,31 @@ fn what_try_cast_makes_null_of_is_null() {
 }
 
 #[test]
+fn what_try_cast_makes_null_of_between_times_and_numbers_is_null() {
+    let far = [-3_000_000_000, -2_147_483_649, -2_147_483_648, -1, 0, 5, 2_147_483_647, 2_147_483_648];
+    let ints = [i64::from(i32::MIN), -1, 0, 5, i64::from(i32::MAX)];
+    for zone in [None, Some("+02:00")] {
+        assert!(agree(&far, timestamp(Second, zone), &ints, DataType::Int32, true) > 0);
+        assert!(agree(&far, timestamp(Second, zone), &[0, 5], DataType::UInt64, true) > 0);
+        assert!(agree(&far, timestamp(Second, zone), &[-150, 0, 150, 500], DataType::Decimal128(5, 2), true) > 0);
+    }
+    assert!(agree(&far, DataType::Int64, &ints, DataType::Date32, true) > 0);
+    let unsigned = [0, 5, i64::MAX];
+    assert!(agree(&unsigned, DataType::UInt64, &unsigned, timestamp(Second, None), true) > 0);
+}
+
+#[test]
+fn what_try_cast_makes_null_of_in_hours_that_a_zone_skips_or_doubles_is_null() {
+    let berlin = Some("Europe/Berlin");
+    for changes_at in [1_711_846_800, 1_729_990_800] {
+        let halves: Vec<i64> = (-8..12).map(|half| changes_at + half * 1_800).collect();
+        assert!(agree(&halves, timestamp(Second, None), &halves, timestamp(Second, berlin), true) > 0);
+        let fine: Vec<i64> = halves.iter().flat_map(|time| [time * 1_000, time * 1_000 + 1]).collect();
+        assert!(agree(&halves, timestamp(Second, None), &fine, timestamp(Millisecond, berlin), true) > 0);
+    }
+}
+
+#[test]
 fn casts_that_lose_nothing_are_left_to_datafusion() {
     assert_eq!(agree(&[-1, 0, 1], DataType::Int32, &[-1, 0, 1], DataType::Int64, false), 0);
     assert_eq!(agree(&[-1, 0, 1], DataType::Int32, &[-150, 100], DataType::Decimal128(12, 2), false), 0);

@@ -2,7 +2,7 @@ use arrow::array::{
     Date32Array, Decimal128Array, Decimal256Array, DictionaryArray, FixedSizeListArray, Int8Array, ListArray, MapArray, RunArray, StructArray,
     Time64NanosecondArray, TimestampMicrosecondArray, TimestampSecondArray, Int32Array, StringArray, PrimitiveArray,
 };
-use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{Int32Type, i256};
 use arrow::temporal_conversions::{date32_to_datetime, timestamp_us_to_datetime};
 use arrow::util::display::{ArrayFormatter, FormatOptions};

@@ -25,7 +25,7 @@ fn a_volatile_table_hides_a_stored_one_where_no_schema_is_named() {
     assert_eq!(db.rows("SELECT c.a, x.a FROM c, main.c AS x"), ["volatile!|stored?"]);
     db.run("DROP TABLE c");
     assert_eq!(db.rows("SELECT a FROM c"), ["stored?"]);
-    assert_eq!(db.error("DROP VOLATILE TABLE c").to_string(), "table \"c\" does not exist");
+    assert_eq!(db.error("DROP VOLATILE TABLE c").to_string(), "table \"temp.c\" does not exist");
     db.run("DROP VOLATILE TABLE IF EXISTS c");
     db.run("DROP TABLE c");
     assert!(db.try_run("SELECT a FROM c").is_err());

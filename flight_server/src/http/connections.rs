@@ -1,0 +1,73 @@
+//! Connections for HTTP: few, short, and one after the other closed when a request is slow to come.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use super::answer::{answer, is_quick};
+use crate::monitor::Monitor;
+
+/// A watcher or two, and some room for people.
+const CONNECTIONS_MAX: usize = 64;
+/// For all headers of a request, from the end of the one before.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection is closed after so long, whatever it does: an answer that is not read would hold it for ever.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(300);
+/// Of one request line and its headers.
+const HEADER_BYTES_MAX: usize = 16 << 10;
+const HEADERS_MAX: usize = 64;
+/// After an error of accepting, of which "too many open files" comes again at once.
+const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
+
+/// For ever.
+pub async fn accept(listener: TcpListener, monitor: Arc<Monitor>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!("a connection for HTTP cannot be taken: {error}");
+                tokio::time::sleep(PAUSE_AFTER_ERROR).await;
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            tracing::warn!(%peer, "a connection for HTTP is refused: there are {CONNECTIONS_MAX} at once already");
+            continue;
+        };
+        let monitor = Arc::clone(&monitor);
+        tokio::spawn(async move {
+            let _place = place;
+            converse(stream, monitor).await;
+        });
+    }
+}
+
+async fn converse(stream: TcpStream, monitor: Arc<Monitor>) {
+    let answered = service_fn(move |request| {
+        let monitor = Arc::clone(&monitor);
+        async move {
+            // Numbers are asked of the whole store: who asks about health does not wait for them.
+            match is_quick(&request) {
+                true => Ok(answer(&request, &monitor)),
+                false => tokio::task::spawn_blocking(move || answer(&request, &monitor)).await,
+            }
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(HEADER_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
+        .serve_connection(TokioIo::new(stream), answered);
+    match tokio::time::timeout(CONNECTION_TIMEOUT, connection).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!("a connection for HTTP ended: {error}"),
+        Err(_) => tracing::debug!("a connection for HTTP was closed after {} s", CONNECTION_TIMEOUT.as_secs()),
+    }
+}
