@@ -105,12 +105,15 @@ fn of_store(error: &StoreError) -> ErrorKind {
         StoreError::KeptBySnapshot { .. } | StoreError::Refused(_) | StoreError::NamespaceNotEmpty(_) | StoreError::Backup(_) => {
             ErrorKind::NotAllowed
         }
-        StoreError::Poisoned(_) | StoreError::Region(_) | StoreError::Lock(_) | StoreError::NotClosed(_) => ErrorKind::Unavailable,
+        StoreError::Poisoned(_) | StoreError::CatalogIo { .. } | StoreError::Region(_) | StoreError::Lock(_) | StoreError::NotClosed(_) => {
+            ErrorKind::Unavailable
+        }
         StoreError::NotAStore { .. }
         | StoreError::NewerFormat { .. }
         | StoreError::NewerVersion { .. }
         | StoreError::Io { .. }
         | StoreError::Catalog { .. }
+        | StoreError::UnknownCommit { .. }
         | StoreError::Mapping(_) => ErrorKind::Internal,
     }
 }

@@ -205,14 +205,14 @@ impl Store {
     pub fn change_access<T, E: From<StoreError>>(&self, change: impl FnOnce(&mut Access) -> Result<T, E>) -> Result<T, E> {
         let core = &self.core;
         core.check_writable()?;
-        let _commits = core.commits.lock();
+        let _commits = core.lock_commits()?;
         let old = core.access();
         let mut new = old.as_ref().clone();
         let done = change(&mut new)?;
         if new != *old {
             let mut writer = CatalogWriter::begin(&core.database)?;
             new.persist(&mut writer, &old)?;
-            core.commit_unversioned(writer, "a change of users and grants")?;
+            writer.commit_unversioned("a change of users and grants")?;
             core.set_access(new);
         }
         Ok(done)
@@ -230,14 +230,14 @@ impl Store {
             return Ok(key);
         }
         core.check_writable()?;
-        let _commits = core.commits.lock();
+        let _commits = core.lock_commits()?;
         if let Some(key) = known()? {
             return Ok(key);
         }
         let key = fresh()?;
         let writer = CatalogWriter::begin(&core.database)?;
         writer.put_token_key(&key)?;
-        core.commit_unversioned(writer, "the key of tokens")?;
+        writer.commit_unversioned("the key of tokens")?;
         Ok(key)
     }
 }
@@ -245,16 +245,6 @@ impl Store {
 impl StoreCore {
     pub fn access(&self) -> Arc<Access> {
         Arc::clone(&self.access.read())
-    }
-
-    /// Of what makes no version. After a failure nobody knows which of the two is in the file, and so nothing more is written before the store was
-    /// opened again and knows.
-    pub(crate) fn commit_unversioned(&self, writer: CatalogWriter, what: &str) -> Result<()> {
-        let committed = writer.commit_unversioned();
-        if let Err(error) = &committed {
-            self.poison.poison(format!("the commit of {what} failed: {error}"));
-        }
-        committed
     }
 
     /// The commits are locked.

@@ -70,9 +70,16 @@ pub enum StoreError {
     NamespaceNotEmpty(String),
     #[error("the catalog of \"{}\" cannot be read: {what}", path.display())]
     Catalog { path: PathBuf, what: String },
+    #[error("the catalog \"{}\" could not be read or written ({what}); nothing more is written, check the disk and open the store again", path.display())]
+    CatalogIo { path: PathBuf, what: String },
+    #[error(
+        "\"{}\" could not be written ({what}), so it is not known whether this was committed; nothing more is written, check the disk and open the store again, which shows it",
+        path.display()
+    )]
+    UnknownCommit { path: PathBuf, what: String },
     #[error("{0} cannot be stored")]
     UnsupportedType(String),
-    #[error("a write to this store failed before, so it takes no more until it is opened again: {0}")]
+    #[error("nothing is written any more since a write or flush failed: {0}; check the disk and open the store again")]
     Poisoned(String),
     #[error(transparent)]
     Backup(#[from] BackupError),

@@ -11,6 +11,7 @@ use arrow_ipc::reader::FileReader;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 
 use crate::error::{Result, StoreError};
+use crate::region::PoisonFlag;
 use crate::segment::ALIGNMENT;
 
 pub const CATALOG_FILE: &str = "catalog.redb";
@@ -98,6 +99,13 @@ pub fn remove(path: &Path) {
 pub fn sync_dir(path: &Path) -> Result<()> {
     let dir = File::open(path).map_err(|error| StoreError::io("open", path, error))?;
     dir.sync_all().map_err(|error| StoreError::io("sync", path, error))
+}
+
+/// As [`sync_dir`], of a store. Where the sync fails nobody knows what is durable, also after another that does not: nothing
+/// is written any more.
+pub fn sync_store_dir(path: &Path, poison: &PoisonFlag) -> Result<()> {
+    let dir = File::open(path).map_err(|error| StoreError::io("open", path, error))?;
+    dir.sync_all().map_err(|error| StoreError::io("sync", path, error)).inspect_err(|error| poison.poison(error.to_string()))
 }
 
 /// Writes a small Arrow table as a file, fsynced; returns its bytes' checksum.

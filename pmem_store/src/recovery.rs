@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use crate::catalog::{CatalogReader, Database};
 use crate::error::{Result, StoreError};
 use crate::files::{self, SEGMENTS_DIR};
+use crate::region::PoisonFlag;
 use crate::segment::remove_segment_files;
 
 #[derive(Debug)]
@@ -28,11 +29,11 @@ impl DirtyMark {
     }
 
     /// Durable before the first file it stands for.
-    pub fn set(&self) -> Result<()> {
+    pub fn set(&self, poison: &PoisonFlag) -> Result<()> {
         let mut set = self.set.lock();
         if !*set {
             File::create(&self.path).map_err(|error| StoreError::io("create", &self.path, error))?;
-            self.path.parent().map_or(Ok(()), files::sync_dir)?;
+            self.path.parent().map_or(Ok(()), |store| files::sync_store_dir(store, poison))?;
             *set = true;
         }
         Ok(())

@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::files;
 use crate::lock::StoreLock;
 use crate::logs::OpenLogs;
+use crate::region::PoisonFlag;
 use crate::segment::{SealedSegment, Segment, remove_segment_files};
 use crate::transaction::Moves;
 
@@ -45,13 +46,15 @@ pub(crate) struct Shared {
     handles: Mutex<HashMap<(TableId, u64), Arc<SegmentHandle>>>,
     pub logs: Arc<OpenLogs>,
     pub moves: Moves,
+    poison: Arc<PoisonFlag>,
     /// Released with the last reader or appender, which may outlive the store.
     _lock: StoreLock,
 }
 
 impl Shared {
-    pub fn new(store: PathBuf, lock: StoreLock) -> Self {
-        Shared { store, graveyard: Mutex::default(), handles: Mutex::default(), logs: Arc::default(), moves: Moves::default(), _lock: lock }
+    pub fn new(store: PathBuf, lock: StoreLock, poison: &Arc<PoisonFlag>) -> Self {
+        let (graveyard, handles, poison) = (Mutex::default(), Mutex::default(), Arc::clone(poison));
+        Shared { store, graveyard, handles, logs: Arc::default(), moves: Moves::default(), poison, _lock: lock }
     }
 
     /// The files of segments, and of logs, that `version` and later ones do not name.
@@ -69,8 +72,11 @@ impl Shared {
         self.graveyard.lock().live.keys().copied().collect()
     }
 
-    /// Removes the files of segments nobody can read any more.
+    /// Removes the files of segments nobody can read any more; none of a store that something has failed for.
     pub fn purge(&self) {
+        if self.poison.is_set() {
+            return;
+        }
         let files = self.graveyard.lock().exhume();
         if files.is_empty() {
             return;

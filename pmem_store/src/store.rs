@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::datatypes::SchemaRef;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::DEFAULT_NAMESPACE;
 use crate::access;
@@ -66,7 +66,7 @@ pub(crate) struct StoreCore {
     pub poison: Arc<PoisonFlag>,
     pub next_segment: Arc<AtomicU64>,
     pub next_table: AtomicU64,
-    /// Held from the check for conflicts to the publish.
+    /// See [`StoreCore::lock_commits`].
     pub commits: Mutex<()>,
     /// Held while logs become segments: two of one id would be written over each other.
     pub sealing: Mutex<()>,
@@ -109,8 +109,8 @@ impl Store {
                 database = Arc::new(Database::open(&catalog, access)?);
             }
         }
-        let shared = Arc::new(Shared::new(path.to_path_buf(), lock));
-        let poison = PoisonFlag::new();
+        let poison = Arc::clone(database.poison());
+        let shared = Arc::new(Shared::new(path.to_path_buf(), lock, &poison));
         let reader = CatalogReader::begin(&database)?;
         let version = shared.logs.open_all(path, &reader, options.region, &poison, options.read_only)?;
         let users = access::Access::load(&reader)?;
@@ -167,7 +167,7 @@ impl Store {
     pub fn appender(&self, table: TableId, schema: SchemaRef) -> Result<Appender> {
         let core = &self.core;
         core.check_writable()?;
-        core.dirty.set()?;
+        core.mark_dirty()?;
         let dir = files::table_dir(&core.path, table);
         let next = Arc::clone(&core.next_segment);
         let locked = Arc::clone(&core.shared);
@@ -198,7 +198,7 @@ impl Store {
     /// A transaction on an older version: for changes found by reading that one.
     pub fn begin_at(&self, base: Arc<Snapshot>) -> Result<Transaction> {
         self.core.check_writable()?;
-        self.core.dirty.set()?;
+        self.core.mark_dirty()?;
         Ok(Transaction::new(Arc::clone(&self.core), base))
     }
 }
@@ -218,7 +218,7 @@ impl StoreCore {
 
     /// Files may be left that nobody names, from here on.
     pub fn mark_dirty(&self) -> Result<()> {
-        self.dirty.set()
+        self.dirty.set(&self.poison)
     }
 
     pub fn check_writable(&self) -> Result<()> {
@@ -228,10 +228,19 @@ impl StoreCore {
         self.poison.check().map_err(StoreError::from)
     }
 
+    /// Held from the check for conflicts to the publish. What another commit left open stops this one too.
+    pub fn lock_commits(&self) -> Result<MutexGuard<'_, ()>> {
+        let commits = self.commits.lock();
+        self.poison.check()?;
+        Ok(commits)
+    }
+
     pub fn discard(&self, table: TableId, segments: &[SealedSegment]) {
         for segment in segments {
             self.shared.forget(table, segment.id);
-            remove_segment_files(&files::segment_path(&self.path, table, segment.id));
+            if !self.poison.is_set() {
+                remove_segment_files(&files::segment_path(&self.path, table, segment.id));
+            }
         }
     }
 }
@@ -244,9 +253,10 @@ impl Drop for StoreCore {
         }
         self.publisher.close();
         self.shared.purge();
-        // While a reader or an appender lives, so do its files: the mark stays for the next open.
+        // While a reader or an appender lives, so do its files: the mark stays for the next open. So it does where something
+        // failed, perhaps a commit that is in the file all the same: only who opens it anew sees what it names.
         let is_last = Arc::strong_count(&self.shared) == 1;
-        if !self.options.read_only && is_last {
+        if !self.options.read_only && is_last && !self.poison.is_set() {
             self.dirty.clear(&self.path, &self.database);
         }
     }
@@ -292,7 +302,7 @@ fn give_id(database: &Arc<Database>) -> Result<()> {
     }
     let writer = CatalogWriter::begin(database)?;
     writer.put_store_id(&new_store_id())?;
-    writer.commit_unversioned()
+    writer.commit_unversioned("the store's id")
 }
 
 fn not_a_store(path: &Path, reason: &str) -> StoreError {

@@ -170,7 +170,7 @@ impl Store {
         let core = &self.core;
         core.check_writable()?;
         core.mark_dirty()?;
-        let one_at_a_time = core.commits.lock();
+        let one_at_a_time = core.lock_commits()?;
         let current = core.snapshot();
         let mut writer = CatalogWriter::begin(&core.database)?;
         let oldest = oldest(&writer)?.min(current.version());
@@ -179,7 +179,7 @@ impl Store {
         if let Some(retention_ms) = retention_ms {
             writer.store.retention_ms = retention_ms;
         }
-        core.commit_unversioned(writer, "an expiry of versions")?;
+        writer.commit_unversioned("an expiry of versions")?;
         core.shared.bury(current.version(), &segments, &[]);
         drop((one_at_a_time, current));
         core.shared.purge();

@@ -122,7 +122,7 @@ impl Job<'_> {
         copy(catalog, &new, &mut Meter::new(self.head.catalog.size_bytes, &mut |_| ControlFlow::Continue(())))?;
         let writer = CatalogWriter::begin(&Arc::new(Database::open(&new, Access::Write)?))?;
         writer.put_store_id(&new_store_id())?;
-        writer.commit_unversioned()?;
+        writer.commit_unversioned("the restored catalog")?;
         let file = fs::File::open(&new).map_err(|error| StoreError::io("open", &new, error))?;
         file.sync_all().map_err(|error| StoreError::io("sync", &new, error))?;
         files::sync_dir(self.to)?;

@@ -3,14 +3,18 @@
 use std::any::Any;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use redb::{Builder, CommitError, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, StorageError, TableDefinition};
 use redb::{TableError, TransactionError, WriteTransaction};
 
 use super::identity::new_store_id;
 use super::records::{NamespaceRecord, StoreRecord};
+use super::simulated::SimulatedFile;
 use crate::error::{Result, StoreError, is_full};
 use crate::files;
+use crate::region::simulated::Disk;
+use crate::region::{PoisonFlag, Unknown};
 
 /// `"store"` → [`StoreRecord`]; `"id"` → the store's id, as text; `"token_key"` → bytes
 pub const STORE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("store");
@@ -62,6 +66,8 @@ enum Handle {
 pub struct Database {
     handle: Handle,
     path: PathBuf,
+    /// Of the store whose catalog this is. redb takes no more work after a failure either.
+    poison: Arc<PoisonFlag>,
 }
 
 impl std::fmt::Debug for Database {
@@ -76,19 +82,28 @@ impl Database {
         let mut builder = Builder::new();
         // The catalog is small; redb's default cache is a gigabyte.
         builder.set_cache_size(32 << 20);
-        let handle = match access {
-            Access::Create => {
-                let file = files::open_private(path).map_err(|error| failed(StorageError::Io(error).into()))?;
+        let io_failed = |error| failed(StorageError::Io(error).into());
+        let handle = match (access, Disk::of_this_thread()) {
+            (Access::Create | Access::Write, Some(disk)) => {
+                let file = files::open_private(path).and_then(|file| SimulatedFile::new(path, file, &disk)).map_err(io_failed)?;
+                Handle::Write(builder.create_with_backend(file).map_err(failed)?)
+            }
+            (Access::Create, None) => {
+                let file = files::open_private(path).map_err(io_failed)?;
                 Handle::Write(builder.create_file(file).map_err(failed)?)
             }
-            Access::Write => Handle::Write(builder.open(path).map_err(failed)?),
-            Access::Read => Handle::Read(builder.open_read_only(path).map_err(failed)?),
+            (Access::Write, None) => Handle::Write(builder.open(path).map_err(failed)?),
+            (Access::Read, _) => Handle::Read(builder.open_read_only(path).map_err(failed)?),
         };
-        Ok(Database { handle, path: path.to_path_buf() })
+        Ok(Database { handle, path: path.to_path_buf(), poison: PoisonFlag::new() })
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub fn poison(&self) -> &Arc<PoisonFlag> {
+        &self.poison
     }
 
     pub fn begin_read(&self) -> Result<ReadTransaction> {
@@ -111,11 +126,41 @@ impl Database {
         Ok(transaction)
     }
 
+    /// Of anything but a commit: what was to be changed is not.
     pub fn error(&self, error: impl Display + 'static) -> StoreError {
+        let path = self.path.clone();
         match storage_error(&error) {
-            Some(StorageError::Io(error)) if is_full(error) => StoreError::NoSpaceForCatalog(self.path.clone()),
-            Some(StorageError::PreviousIo) => StoreError::Poisoned(format!("\"{}\" could not be written", self.path.display())),
-            _ => StoreError::Catalog { path: self.path.clone(), what: error.to_string() },
+            Some(StorageError::Io(source)) => {
+                self.poison.poison(format!("\"{}\" could not be read or written ({source})", path.display()));
+                match is_full(source) {
+                    true => StoreError::NoSpaceForCatalog(path),
+                    false => StoreError::CatalogIo { path, what: source.to_string() },
+                }
+            }
+            Some(StorageError::PreviousIo) => match self.poison.reason() {
+                Some(reason) => StoreError::Poisoned(reason.to_string()),
+                None => StoreError::CatalogIo { path, what: "it could not be before".into() },
+            },
+            _ => StoreError::Catalog { path, what: error.to_string() },
+        }
+    }
+
+    /// Commits what `begin_write` began. After an error, or a panic, the change may be in the file, as a whole, or may not be:
+    /// the next one who opens it sees which. Until then nothing is written, and nothing that either of the two needs is removed.
+    pub fn commit(&self, transaction: WriteTransaction, unknown: Unknown) -> Result<()> {
+        let Err(error) = transaction.commit() else {
+            unknown.succeeded();
+            return Ok(());
+        };
+        let path = self.path.clone();
+        let (what, is_full) = match &error {
+            CommitError::Storage(StorageError::Io(source)) => (source.to_string(), is_full(source)),
+            other => (other.to_string(), false),
+        };
+        unknown.failed(&format!("\"{}\" could not be written ({what})", path.display()));
+        match is_full {
+            true => Err(StoreError::NoSpaceForCatalog(path)),
+            false => Err(StoreError::UnknownCommit { path, what }),
         }
     }
 
@@ -137,7 +182,7 @@ impl Database {
             transaction.open_table(VIEWS).map_err(fail)?;
             transaction.open_table(VERSIONS).map_err(fail)?;
         }
-        transaction.commit().map_err(|error| self.error(error))
+        self.commit(transaction, self.poison.until_known("the making of the catalog".into()))
     }
 }
 

@@ -8,6 +8,7 @@ mod identity;
 mod image;
 mod read;
 mod records;
+mod simulated;
 #[cfg(test)]
 mod tests;
 mod write;

@@ -18,6 +18,7 @@ use super::records::{
 };
 use crate::deletions::Deletions;
 use crate::error::{Result, StoreError};
+use crate::region::Unknown;
 
 pub struct CatalogWriter {
     pub(super) transaction: WriteTransaction,
@@ -171,22 +172,28 @@ impl CatalogWriter {
         }
     }
 
-    /// The publish: durable when this returns.
+    /// The publish: durable when this returns. After any error it may be so too; see [`Database::commit`].
     pub fn commit(mut self, version: u64, operation: &str, tables: Vec<TableId>) -> Result<()> {
+        let unknown = self.database.poison().until_known(format!("the commit of version {version}"));
         self.store.version = version;
         self.store.reader_features |= READER_FEATURES;
         let record = VersionRecord { committed_at_ms: crate::store::now_ms(), operation: operation.to_string(), tables };
         let record = self.encode(&record)?;
         on_table!(self, VERSIONS, |versions| versions.insert(version, record.as_slice()).map(|_| ()))?;
-        self.commit_unversioned()
+        self.commit_with(unknown)
     }
 
-    /// Durable when this returns; what anybody can see has not changed.
-    pub fn commit_unversioned(self) -> Result<()> {
+    /// As [`CatalogWriter::commit`], of `what`, which makes no version.
+    pub fn commit_unversioned(self, what: &str) -> Result<()> {
+        let unknown = self.database.poison().until_known(format!("the commit of {what}"));
+        self.commit_with(unknown)
+    }
+
+    fn commit_with(self, unknown: Unknown) -> Result<()> {
         let store = self.encode(&self.store)?;
         on_table!(self, STORE, |table| table.insert(STORE_KEY, store.as_slice()).map(|_| ()))?;
         let CatalogWriter { transaction, database, .. } = self;
-        transaction.commit().map_err(|error| database.error(error))
+        database.commit(transaction, unknown)
     }
 
     pub(super) fn encode<T: Serialize>(&self, record: &T) -> Result<Vec<u8>> {

@@ -74,7 +74,7 @@ impl TailLog {
         let mapping = Mapping::open(path, Some(capacity_bytes))?;
         region.keep()?;
         // The table's directory may be new too.
-        path.ancestors().skip(1).take(2).try_for_each(files::sync_dir)?;
+        path.ancestors().skip(1).take(2).try_for_each(|dir| files::sync_store_dir(dir, poison))?;
         let index = Index::new(first_record);
         let writer = Writer::new(region, encoders, &index, epoch);
         Ok(TailLog { data: LogData::new(path, identity, physical_schema, mapping, index), writer: Some(writer) })

@@ -194,10 +194,7 @@ impl LogRegion {
                 Ok(())
             }
             Medium::File(file) => file.write_all_at(bytes, offset),
-            Medium::Simulated { file, trace } => {
-                trace.store(start, bytes);
-                file.write_all_at(bytes, offset)
-            }
+            Medium::Simulated { file, trace } => trace.write(file, offset, bytes),
         };
         written.map_err(|source| {
             let len = bytes.len() as u64;
@@ -280,7 +277,7 @@ fn create_medium(path: &Path, len: usize, kind: RegionKind) -> Result<Medium, Cr
     if matches!(kind, RegionKind::Simulated | RegionKind::SimulatedDax) {
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
         file.set_len(len as u64)?;
-        let trace = Trace::new(vec![0; len].into());
+        let trace = Trace::of_log(path, vec![0; len].into())?;
         return Ok(Medium::Simulated { file, trace });
     }
     Ok(Medium::File(plain::create_file(path, len)?))
@@ -292,7 +289,7 @@ fn open_medium(path: &Path, kind: RegionKind) -> Result<Medium, CreateError> {
     }
     let file = open_file(path)?;
     if matches!(kind, RegionKind::Simulated | RegionKind::SimulatedDax) {
-        let trace = Trace::new(std::fs::read(path)?.into());
+        let trace = Trace::of_old(path, || std::fs::read(path))?;
         return Ok(Medium::Simulated { file, trace });
     }
     Ok(Medium::File(file))

@@ -193,9 +193,8 @@ impl Appender {
         }
         self.seal_current()?;
         if !self.sealed.is_empty() {
-            files::sync_dir(&self.dir)?;
             // The table's directory may be new too.
-            self.dir.parent().map_or(Ok(()), files::sync_dir)?;
+            self.dir.ancestors().take(2).try_for_each(|dir| files::sync_store_dir(dir, &self.poison))?;
         }
         self.finished = true;
         Ok(std::mem::take(&mut self.sealed))
@@ -271,7 +270,7 @@ impl Appender {
 impl Drop for Appender {
     /// Not finished: nothing of it was committed, so nothing of it stays.
     fn drop(&mut self) {
-        if !self.finished {
+        if !self.finished && !self.poison.is_set() {
             for segment in &self.sealed {
                 remove_segment_files(&self.dir.join(format!("{}.arrow", segment.id)));
             }

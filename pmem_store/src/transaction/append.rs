@@ -74,7 +74,7 @@ impl Store {
             return Ok(Some(staged));
         }
         let Some((log, mut record)) = table.prepare(&core.publisher.state(), rows)? else { return Ok(None) };
-        let _commits = core.commits.lock();
+        let _commits = core.lock_commits()?;
         // What the table is may have changed, and the log with it, while the rows were encoded.
         let current = core.publisher.state();
         let Some(known) = table.find(&current) else { return Ok(None) };
@@ -107,7 +107,7 @@ impl Store {
         if durability == Some(Durability::Sync) {
             return Ok(None);
         }
-        let _commits = core.commits.lock();
+        let _commits = core.lock_commits()?;
         let is_async = |state: &CatalogState| {
             durability.is_some() || table.find(state).is_some_and(|found| durability_of(&found.record) == Durability::Async)
         };

@@ -30,7 +30,7 @@ impl Transaction {
         let core = Arc::clone(&self.core);
         core.check_writable()?;
         let prepared = self.prepare()?;
-        let commits = core.commits.lock();
+        let commits = core.lock_commits()?;
         if let Some((log, mut record)) = prepared
             && let Some(appended) = self.append(&core, &log, &mut record)?
         {
@@ -133,15 +133,11 @@ impl Transaction {
         writer.store.next_table = core.next_table.load(Ordering::Relaxed);
         appended.flush()?;
         persisted.unnamed.extend(self.changes.iter().flat_map(|change| change.left_out(&state)));
-        // From here on the files and records may be the catalog's, also if an error says that nobody knows: then
+        // From here on the files and records may be the catalog's, also if an error, or a panic, leaves it open: then
         // nothing is taken back, and nothing more is written before the store was opened again and knows.
         self.changes.clear();
-        let committed = writer.commit(version, operation, std::mem::take(&mut persisted.changed));
         appended.keep(core);
-        if let Err(error) = committed {
-            core.poison.poison(format!("the commit of version {version} failed: {error}"));
-            return Err(error);
-        }
+        writer.commit(version, operation, std::mem::take(&mut persisted.changed))?;
         // Before anybody can see what was made: it has an owner then.
         if let Some(access) = access {
             core.set_access(access);

@@ -14,13 +14,13 @@ use crate::logs::{LOG_BYTES_FIRST, LOG_BYTES_MAX, OpenLog};
 use crate::state::{CatalogState, PendingRows, TableData, TableLog, TableState};
 use crate::store::StoreCore;
 
-/// Records written for a commit that is not one yet. Dropped before [`Appended::keep`], they are
+/// Records written for a commit that is none yet. Dropped before [`Appended::keep`], they are
 /// taken back.
 #[derive(Debug)]
 pub struct Appended {
     version: u64,
     logs: Vec<(TableId, OpenLog)>,
-    /// Made for this commit: known to others only after it.
+    /// Made for this commit.
     new: Vec<(TableId, OpenLog)>,
     kept: bool,
 }
@@ -30,7 +30,7 @@ impl Appended {
         self.logs.iter().try_for_each(|(_, open)| open.log.flush(u64::MAX))
     }
 
-    /// The commit is one.
+    /// The commit is one, or may become one: nothing is taken back any more.
     pub fn keep(mut self, core: &StoreCore) {
         self.kept = true;
         for (table, open) in self.new.drain(..) {

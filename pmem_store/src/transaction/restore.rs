@@ -159,7 +159,7 @@ fn relink(store: &Store, restoration: &mut Restoration, now: &TableData) -> Resu
     }
     match restoration.added.is_empty() {
         true => Ok(()),
-        false => files::sync_dir(&files::table_dir(core.path(), table)),
+        false => files::sync_store_dir(&files::table_dir(core.path(), table), &core.poison),
     }
 }
 

@@ -4,6 +4,7 @@ mod access;
 mod backup;
 mod check;
 mod evolution;
+mod failed_calls;
 mod child;
 mod cut;
 mod fault;

@@ -39,8 +39,17 @@ impl Default for CrashLimits {
 pub struct CrashImage {
     /// Fences completed: so many flushes of the region had returned.
     pub fences: usize,
-    /// As long as the region's capacity.
+    /// As long as the file.
     pub bytes: Vec<u8>,
+}
+
+/// What of the stores that were not flushed survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    Nothing,
+    Everything,
+    /// Of each place any of its values; another seed picks others.
+    Any { seed: u64 },
 }
 
 /// Values a granule had since it was last durable, oldest first; never empty.
@@ -49,6 +58,8 @@ struct Pending {
     values: Vec<[u8; GRANULE]>,
     /// How many of the values were there when it was last flushed.
     flushed: usize,
+    /// How many of them a flush has failed for.
+    lost: usize,
 }
 
 /// A crash point: the next image of it, how many there are, and whether these are all that are
@@ -62,7 +73,9 @@ struct Point {
 
 /// Iterator over [`CrashImage`]s, see [`super::Trace::crash_images_within`].
 pub struct CrashImages {
-    capacity: usize,
+    /// Of the file: durable, and as the program sees it.
+    durable_len: usize,
+    len: usize,
     events: std::vec::IntoIter<Event>,
     /// What surely survives, and what the program sees; both padded to whole granules.
     durable: Vec<u8>,
@@ -90,7 +103,8 @@ impl CrashImages {
         let mut durable = initial.to_vec();
         durable.resize(initial.len().next_multiple_of(GRANULE), 0);
         CrashImages {
-            capacity: initial.len(),
+            durable_len: initial.len(),
+            len: initial.len(),
             events: events.into_iter(),
             current: durable.clone(),
             durable,
@@ -104,12 +118,28 @@ impl CrashImages {
         }
     }
 
+    /// One of the images at the end of the trace.
+    pub(super) fn last(initial: &[u8], events: Vec<Event>, kept: Kept) -> Vec<u8> {
+        let (index, seed) = match kept {
+            Kept::Nothing => (0, 0),
+            Kept::Everything => (1, 0),
+            Kept::Any { seed } => (2, seed),
+        };
+        let mut images = CrashImages::new(initial, events, CrashLimits { seed, images_max: 1 });
+        while !images.ended {
+            images.advance();
+        }
+        images.image(Point { index, count: 3, exhaustive: false }).bytes
+    }
+
     /// Goes on to the next crash point that is looked at. False after the last.
     fn advance(&mut self) -> bool {
         while !self.ended {
             match self.events.next() {
                 Some(Event::Store { offset, bytes }) => self.store(offset, &bytes),
                 Some(Event::Flush { offset, len }) => self.flush(offset, len),
+                Some(Event::Lost { offset, len }) => self.lose(offset, len),
+                Some(Event::Length { len }) => self.set_len(len),
                 // The last point is the end of the trace, so this one may be left out.
                 Some(Event::Fence) if (self.fences + 1).is_multiple_of(self.stride) => {
                     self.point = Some(self.point_here());
@@ -127,6 +157,8 @@ impl CrashImages {
     }
 
     fn store(&mut self, offset: usize, bytes: &[u8]) {
+        self.make_room(offset + bytes.len());
+        self.len = self.len.max(offset + bytes.len());
         self.current[offset..offset + bytes.len()].copy_from_slice(bytes);
         for granule in granules(offset, bytes.len()) {
             let value = granule_of(&self.current, granule);
@@ -136,18 +168,41 @@ impl CrashImages {
 
     fn flush(&mut self, offset: usize, len: usize) {
         for (_, pending) in self.pending.range_mut(granules(offset, len)) {
-            pending.flushed = pending.values.len();
+            if pending.values.len() > pending.lost {
+                pending.flushed = pending.values.len();
+            }
         }
+    }
+
+    fn lose(&mut self, offset: usize, len: usize) {
+        for (_, pending) in self.pending.range_mut(granules(offset, len)) {
+            pending.lost = pending.values.len();
+        }
+    }
+
+    fn set_len(&mut self, len: usize) {
+        self.len = len;
+        self.make_room(len);
+        // What comes back when it grows again is zeros.
+        self.current[len..].fill(0);
+    }
+
+    fn make_room(&mut self, len: usize) {
+        let len = len.next_multiple_of(GRANULE).max(self.current.len());
+        self.current.resize(len, 0);
+        self.durable.resize(len, 0);
     }
 
     fn fence(&mut self) {
         self.fences += 1;
+        self.durable_len = self.len;
         let durable = &mut self.durable;
         self.pending.retain(|&granule, pending| {
             if let Some(last) = pending.flushed.checked_sub(1) {
                 durable[granule * GRANULE..][..GRANULE].copy_from_slice(&pending.values[last]);
                 pending.values.drain(..=last);
                 pending.flushed = 0;
+                pending.lost = 0;
             }
             !pending.values.is_empty()
         });
@@ -191,7 +246,10 @@ impl CrashImages {
                 bytes[granule * GRANULE..][..GRANULE].copy_from_slice(&pending.values[value]);
             }
         }
-        bytes.truncate(self.capacity);
+        bytes.truncate(match (point.index, random.next() % 2) {
+            (0, _) | (2.., 0) => self.durable_len,
+            _ => self.len,
+        });
         CrashImage {
             fences: self.fences,
             bytes,
@@ -230,7 +288,7 @@ fn granules(offset: usize, len: usize) -> std::ops::Range<usize> {
     if len == 0 {
         start..start
     } else {
-        start..(offset + len).div_ceil(GRANULE)
+        start..offset.saturating_add(len).div_ceil(GRANULE)
     }
 }
 

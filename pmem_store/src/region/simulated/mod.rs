@@ -3,16 +3,19 @@
 //! msync and persistent memory.
 
 mod crash;
+mod disk;
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::mapped::{Backing, CreateError};
-pub use crash::{CrashImage, CrashImages, CrashLimits};
+pub use crash::{CrashImage, CrashImages, CrashLimits, Kept};
+pub use disk::{Disk, Failure};
 
 /// One thing a region asked of the medium.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +26,10 @@ pub enum Event {
     Flush { offset: usize, len: usize },
     /// Everything flushed before has arrived.
     Fence,
+    /// A flush failed: what was stored before in the range arrives only by chance, whatever is flushed later.
+    Lost { offset: usize, len: usize },
+    /// The file has this length, durable after the next fence. What is added is zeros.
+    Length { len: usize },
 }
 
 /// The record of one simulated region: a handle that can be cloned and outlives the region.
@@ -31,6 +38,8 @@ pub struct Trace {
     /// What was on the medium when the region was opened.
     initial: Arc<[u8]>,
     record: Arc<Mutex<Record>>,
+    /// Counts the calls, and has one fail.
+    disk: Option<Disk>,
 }
 
 #[derive(Debug, Default)]
@@ -40,11 +49,56 @@ struct Record {
 }
 
 impl Trace {
-    pub(super) fn new(initial: Arc<[u8]>) -> Trace {
+    fn new(initial: Arc<[u8]>, disk: Option<Disk>) -> Trace {
         Trace {
             initial,
             record: Arc::default(),
+            disk,
         }
+    }
+
+    /// Of a file that is made now, on the disk of this thread if there is one.
+    fn of_new(initial: Arc<[u8]>) -> io::Result<Trace> {
+        let trace = Trace::new(initial, Disk::of_this_thread());
+        trace.call()?;
+        Ok(trace)
+    }
+
+    /// The same of a file that is written to as long as it is there.
+    pub(super) fn of_log(path: &Path, initial: Arc<[u8]>) -> io::Result<Trace> {
+        let trace = Trace::of_new(initial)?;
+        if let Some(disk) = &trace.disk {
+            disk.put(path, &trace);
+        }
+        Ok(trace)
+    }
+
+    /// Of a file that is opened, as [`Trace::of_log`]; `read` gives its bytes, which are durable if the disk does not know it.
+    pub(super) fn of_old(path: &Path, read: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<Trace> {
+        match Disk::of_this_thread() {
+            Some(disk) => Trace::on(&disk, path, read),
+            None => Ok(Trace::new(read()?.into(), None)),
+        }
+    }
+
+    pub(crate) fn on(disk: &Disk, path: &Path, read: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<Trace> {
+        let known = disk.find(path);
+        let trace = match known {
+            Some(trace) => trace,
+            None => Trace::new(read()?.into(), Some(disk.clone())),
+        };
+        trace.call()?;
+        disk.put(path, &trace);
+        Ok(trace)
+    }
+
+    /// Something that the disk counts and that leaves no trace.
+    pub(crate) fn call(&self) -> io::Result<()> {
+        self.counted().map_err(|failure| failure.error())
+    }
+
+    fn counted(&self) -> Result<(), Failure> {
+        self.disk.as_ref().map_or(Ok(()), Disk::call)
     }
 
     /// All events so far, in order.
@@ -71,6 +125,31 @@ impl Trace {
         CrashImages::new(&self.initial, self.events(), limits)
     }
 
+    /// What the file could hold after a loss of power, now.
+    pub fn after_power_cut(&self, kept: Kept) -> Vec<u8> {
+        CrashImages::last(&self.initial, self.events(), kept)
+    }
+
+    /// Writes to the file too, which others may read.
+    pub(crate) fn write(&self, file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let failure = self.counted().err();
+        let percent = failure.map_or(100, |failure| failure.written_percent);
+        let written = &bytes[..bytes.len() * percent / 100];
+        self.store(offset as usize, written);
+        file.write_all_at(written, offset)?;
+        failure.map_or(Ok(()), |failure| Err(failure.error()))
+    }
+
+    pub(crate) fn set_len(&self, len: usize) -> io::Result<()> {
+        self.call()?;
+        self.record.lock().events.push(Event::Length { len });
+        Ok(())
+    }
+
+    pub(crate) fn sync_all(&self) -> io::Result<()> {
+        self.sync(0, usize::MAX)
+    }
+
     pub(super) fn store(&self, offset: usize, bytes: &[u8]) {
         let bytes = bytes.into();
         self.record.lock().events.push(Event::Store { offset, bytes });
@@ -78,9 +157,12 @@ impl Trace {
 
     /// Everything flushed in this range is on the medium, unless the test wants a failure.
     pub(super) fn sync(&self, offset: usize, len: usize) -> io::Result<()> {
+        let called = self.call();
         let mut record = self.record.lock();
-        if std::mem::take(&mut record.fail_next_flush) {
-            return Err(io::Error::from_raw_os_error(libc::EIO));
+        let failed = called.err().or_else(|| std::mem::take(&mut record.fail_next_flush).then(|| io::Error::from_raw_os_error(libc::EIO)));
+        if let Some(error) = failed {
+            record.events.push(Event::Lost { offset, len });
+            return Err(error);
         }
         record.events.push(Event::Flush { offset, len });
         record.events.push(Event::Fence);
@@ -105,7 +187,7 @@ impl Backing for Memory {
             .try_reserve_exact(capacity)
             .map_err(|_| io::Error::from_raw_os_error(libc::ENOSPC))?;
         bytes.resize(capacity, 0);
-        let trace = Trace::new(bytes.as_slice().into());
+        let trace = Trace::of_new(bytes.as_slice().into())?;
         Ok(Memory { bytes, trace })
     }
 
@@ -135,6 +217,7 @@ impl Backing for Memory {
     }
 
     fn close(self, path: &Path) -> io::Result<()> {
+        self.trace.call()?;
         OpenOptions::new()
             .write(true)
             .open(path)?

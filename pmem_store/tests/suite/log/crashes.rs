@@ -117,6 +117,7 @@ fn images(trace: &Trace, initial: &[u8], every: usize) -> Vec<(usize, Vec<u8>)> 
                 }
                 fences += 1;
             }
+            Event::Lost { .. } | Event::Length { .. } => panic!("{event:?} in a log where nothing fails"),
         }
     }
     partial_images(&durable, &pending, every, &mut |image| images.push((fences, image)));
