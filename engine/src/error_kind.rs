@@ -105,9 +105,12 @@ fn of_store(error: &StoreError) -> ErrorKind {
         StoreError::KeptBySnapshot { .. } | StoreError::Refused(_) | StoreError::NamespaceNotEmpty(_) | StoreError::Backup(_) => {
             ErrorKind::NotAllowed
         }
-        StoreError::Poisoned(_) | StoreError::CatalogIo { .. } | StoreError::Region(_) | StoreError::Lock(_) | StoreError::NotClosed(_) => {
-            ErrorKind::Unavailable
-        }
+        StoreError::Poisoned(_)
+        | StoreError::CatalogIo { .. }
+        | StoreError::Sync { .. }
+        | StoreError::Region(_)
+        | StoreError::Lock(_)
+        | StoreError::NotClosed(_) => ErrorKind::Unavailable,
         StoreError::NotAStore { .. }
         | StoreError::NewerFormat { .. }
         | StoreError::NewerVersion { .. }

@@ -70,6 +70,8 @@ pub enum StoreError {
     NamespaceNotEmpty(String),
     #[error("the catalog of \"{}\" cannot be read: {what}", path.display())]
     Catalog { path: PathBuf, what: String },
+    #[error("\"{}\" could not be made durable ({source}); nothing more is written, check the disk and open the store again", path.display())]
+    Sync { path: PathBuf, source: std::io::Error },
     #[error("the catalog \"{}\" could not be read or written ({what}); nothing more is written, check the disk and open the store again", path.display())]
     CatalogIo { path: PathBuf, what: String },
     #[error(
@@ -128,7 +130,7 @@ impl StoreError {
     pub(crate) fn is_no_space(&self) -> bool {
         match self {
             StoreError::NoSpace(_) | StoreError::NoSpaceForCatalog(_) | StoreError::Region(RegionError::NoSpace { .. }) => true,
-            StoreError::Io { source, .. } => is_full(source),
+            StoreError::Io { source, .. } | StoreError::Sync { source, .. } => is_full(source),
             StoreError::Region(RegionError::Write { source, .. } | RegionError::Flush { source, .. }) => is_full(source),
             _ => false,
         }

@@ -105,11 +105,18 @@ pub fn sync_dir(path: &Path) -> Result<()> {
 /// is written any more.
 pub fn sync_store_dir(path: &Path, poison: &PoisonFlag) -> Result<()> {
     let dir = File::open(path).map_err(|error| StoreError::io("open", path, error))?;
-    dir.sync_all().map_err(|error| StoreError::io("sync", path, error)).inspect_err(|error| poison.poison(error.to_string()))
+    sync(&dir, path, poison)
+}
+
+fn sync(file: &File, path: &Path, poison: &PoisonFlag) -> Result<()> {
+    file.sync_all().map_err(|source| {
+        poison.poison(format!("\"{}\" could not be made durable ({source})", path.display()));
+        StoreError::Sync { path: path.to_path_buf(), source }
+    })
 }
 
 /// Writes a small Arrow table as a file, fsynced; returns its bytes' checksum.
-pub fn write_table(path: &Path, batch: &RecordBatch) -> Result<u64> {
+pub fn write_table(path: &Path, batch: &RecordBatch, poison: &PoisonFlag) -> Result<u64> {
     let options = IpcWriteOptions::try_new(ALIGNMENT, false, arrow_ipc::MetadataVersion::V5)?;
     let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options)?;
     writer.write(batch)?;
@@ -117,7 +124,7 @@ pub fn write_table(path: &Path, batch: &RecordBatch) -> Result<u64> {
     let io = |action| move |error| StoreError::io(action, path, error);
     let mut file = File::create_new(path).map_err(io("create"))?;
     file.write_all(&bytes).map_err(io("write"))?;
-    file.sync_all().map_err(io("sync"))?;
+    sync(&file, path, poison)?;
     Ok(crate::segment::xxh3(&bytes))
 }
 

@@ -103,7 +103,11 @@ impl TailLog {
             let len = (region.capacity() - index.end()).min(RECORD_HEADER_BYTES as u64);
             region.write(index.end(), &[0; RECORD_HEADER_BYTES][..len as usize])?;
         }
-        // Records that the last process wrote and did not live to flush count from here on as durable.
+        // Records that the last process wrote and did not live to flush count from here on as durable. Where a flush of them
+        // failed they are in the page cache, and the kernel takes the pages for clean: no flush writes them, unless they are
+        // written again.
+        let first = header.first_record;
+        region.write(first, mapping.slice(first as usize, (index.end() - first) as usize)?)?;
         region.flush()?;
         let encoders = Encoders::new(Arc::clone(&physical_schema));
         let writer = Writer::new(region, encoders, &index, last_checksum);

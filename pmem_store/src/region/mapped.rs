@@ -293,7 +293,7 @@ impl<B: Backing> Region for MappedRegion<B> {
             .map_err(|source| seal_error("trim", &file.path, source))?;
         on_disk.sync_all().map_err(|source| {
             // As with msync: the kernel reports a failed write once and then calls the pages clean.
-            let error = seal_error("sync", &file.path, source);
+            let error = RegionError::Flush { path: file.path.clone(), offset: 0, len, source };
             poison.poison(error.to_string());
             error
         })?;

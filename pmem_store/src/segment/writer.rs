@@ -33,6 +33,7 @@ pub struct SegmentWriter {
     capacity_bytes: u64,
     schema_bytes: u64,
     statistics: StatisticsBuilder,
+    poison: Arc<PoisonFlag>,
     row_count: u64,
     batch_count: u64,
 }
@@ -59,6 +60,7 @@ impl SegmentWriter {
             capacity_bytes,
             schema_bytes: schema_bytes(&schema),
             statistics: StatisticsBuilder::new(schema),
+            poison: Arc::clone(poison),
             row_count: 0,
             batch_count: 0,
         })
@@ -129,9 +131,9 @@ impl SegmentWriter {
             row_count: self.row_count,
             batch_count: self.batch_count,
             size_bytes,
-            checksums_xxh3: files::write_table(&side.checksums, &checksums.to_batch()?)?,
-            statistics_xxh3: files::write_table(&side.statistics, &statistics.zones_batch(&schema)?)?,
-            columns_xxh3: files::write_table(&side.columns, &statistics.columns_batch(&schema)?)?,
+            checksums_xxh3: files::write_table(&side.checksums, &checksums.to_batch()?, &self.poison)?,
+            statistics_xxh3: files::write_table(&side.statistics, &statistics.zones_batch(&schema)?, &self.poison)?,
+            columns_xxh3: files::write_table(&side.columns, &statistics.columns_batch(&schema)?, &self.poison)?,
             side_size_bytes: side.all().iter().map(|path| path.metadata().map_or(0, |metadata| metadata.len())).sum(),
         };
         // Sealed: the files are the caller's now.
