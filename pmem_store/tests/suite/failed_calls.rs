@@ -3,6 +3,7 @@
 
 mod script;
 
+use std::fs::{self, File};
 use std::path::Path;
 
 use pmem_store::region::simulated::{Disk, Failure, Kept};
@@ -99,12 +100,19 @@ impl Run {
 
 /// A copy of the store as a loss of power leaves it.
 fn after_power_cut(disk: &Disk, store: &Path, kept: Kept) -> tempfile::TempDir {
-    let copy = copy_of(store);
-    for (path, bytes) in disk.after_power_cut(kept) {
-        let target = copy.path().join(path.strip_prefix(store).unwrap());
-        if target.exists() {
-            std::fs::write(target, bytes).unwrap();
-        }
+    let copy = tempfile::tempdir().unwrap();
+    let images = disk.after_power_cut(kept);
+    for file in files_below(store) {
+        let (source, target) = (store.join(&file), copy.path().join(&file));
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        let Some(bytes) = images.get(&source) else {
+            fs::copy(source, target).unwrap();
+            continue;
+        };
+        // Most of a log is zeros, which need not be written.
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        fs::write(&target, &bytes[..used]).unwrap();
+        File::options().write(true).open(&target).unwrap().set_len(bytes.len() as u64).unwrap();
     }
     copy
 }
