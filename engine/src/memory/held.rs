@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayData, RecordBatch};
 use arrow::buffer::Buffer;
 use pmem_store::Segment;
+use pmem_store::mapping::Mapping;
 
 use crate::report::ReportCollector;
 
@@ -19,7 +20,7 @@ pub const COLUMN_BYTES: usize = 192;
 #[derive(Default)]
 pub struct Held {
     /// Those that the query has read so far, by their first address.
-    segments: BTreeMap<usize, Arc<Segment>>,
+    segments: BTreeMap<usize, (Arc<Mapping>, Arc<Segment>)>,
     /// How many of the query's list are among them.
     seen: usize,
     /// First addresses of those that some buffer lies in.
@@ -37,7 +38,9 @@ impl Held {
     pub fn look_at(&mut self, collector: &ReportCollector) {
         let new = collector.segments_from(self.seen);
         self.seen += new.len();
-        self.segments.extend(new.into_iter().map(|segment| (segment.mapping().as_ptr().addr(), segment)));
+        // What cannot be mapped has no buffer here.
+        let mapped = new.into_iter().filter_map(|segment| Some((segment.mapping().ok()?, segment)));
+        self.segments.extend(mapped.map(|(mapping, segment)| (mapping.as_ptr().addr(), (mapping, segment))));
     }
 
     /// The same, and of the rows of volatile tables that it has begun to read: they count already, for longer than the query runs.
@@ -80,7 +83,7 @@ impl Held {
     /// The first address of the segment that the buffer lies in.
     fn segment_of(&self, buffer: &Buffer) -> Option<usize> {
         let before = self.segments.range(..=buffer.as_ptr().addr()).next_back();
-        before.filter(|(_, segment)| segment.mapping().contains(buffer.as_ptr(), buffer.len())).map(|(first, _)| *first)
+        before.filter(|(_, (mapping, _))| mapping.contains(buffer.as_ptr(), buffer.len())).map(|(first, _)| *first)
     }
 
     /// Whether the buffer takes memory of its own.
@@ -96,7 +99,7 @@ impl Held {
     /// Those that the batches need.
     pub fn into_segments(self) -> Vec<Arc<Segment>> {
         let used = self.used;
-        self.segments.into_iter().filter(|(first, _)| used.contains(first)).map(|(_, segment)| segment).collect()
+        self.segments.into_iter().filter(|(first, _)| used.contains(first)).map(|(_, (_, segment))| segment).collect()
     }
 }
 

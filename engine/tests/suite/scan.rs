@@ -42,7 +42,7 @@ fn in_place() -> Vec<(&'static str, ArrayRef)> {
 }
 
 fn addresses(db: &Db, table: &str) -> Vec<Range<usize>> {
-    let whole = db.segments(table).into_iter().map(|segment| segment.mapping().whole());
+    let whole = db.segments(table).into_iter().map(|segment| segment.mapping().unwrap().whole());
     whole.map(|bytes| bytes.as_ptr() as usize..bytes.as_ptr() as usize + bytes.len()).collect()
 }
 

@@ -8,6 +8,7 @@ mod compact;
 mod exact;
 mod footer;
 mod in_place;
+mod mapping_budget;
 mod reader;
 mod seal;
 mod sketch;

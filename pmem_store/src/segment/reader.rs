@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use super::checksum::BufferChecksums;
 use super::exact::exact;
 use super::footer::{Layout, block_ranges};
+use super::mapping_budget::{MappingBudget, ReadMark, Releasable};
 use super::seal::{SealedSegment, SidePaths};
 use super::statistics::ZoneStatistics;
 use crate::ZONE_ROWS;
@@ -24,16 +25,56 @@ use crate::mapping::Mapping;
 /// handed out stays valid for as long as it (and with it the mapping) is held.
 #[derive(Debug)]
 pub struct Segment {
-    mapping: Arc<Mapping>,
-    bytes: Buffer,
+    data: Arc<SegmentData>,
+    size_bytes: u64,
     layout: Layout,
     /// First row of each batch, and after the last one the number of rows.
     batch_starts: Vec<usize>,
     checksums: BufferChecksums,
     statistics: Arc<ZoneStatistics>,
     path: PathBuf,
+}
+
+/// The bytes of a segment. Invariant: while an array of them is held, their mapping is the one that the array lies in.
+#[derive(Debug)]
+struct SegmentData {
+    /// Absent after it was given back, until the segment is read again.
+    mapped: Mutex<Option<Mapped>>,
+    read: ReadMark,
+}
+
+#[derive(Debug, Clone)]
+struct Mapped {
+    mapping: Arc<Mapping>,
+    bytes: Buffer,
     /// By batch, shared: of 10,000 columns a copy takes longer than adding up one of them.
-    decoded: Mutex<HashMap<usize, Arc<RecordBatch>>>,
+    decoded: Arc<Mutex<HashMap<usize, Arc<RecordBatch>>>>,
+}
+
+impl Mapped {
+    fn open(path: &Path, size_bytes: u64) -> Result<Mapped> {
+        let mapping = Mapping::open(path, Some(size_bytes))?;
+        Ok(Mapped { bytes: mapping.whole(), mapping, decoded: Arc::default() })
+    }
+}
+
+impl Releasable for SegmentData {
+    fn was_read(&self) -> bool {
+        self.read.take()
+    }
+
+    fn release(&self) -> bool {
+        // Whoever has the lock reads.
+        let Some(mut mapped) = self.mapped.try_lock() else { return false };
+        let Some(Mapped { mapping, bytes, decoded }) = mapped.take() else { return true };
+        drop(bytes);
+        decoded.lock().clear();
+        let idle = Arc::strong_count(&mapping) == 1;
+        if !idle {
+            *mapped = Some(Mapped { bytes: mapping.whole(), mapping, decoded });
+        }
+        idle
+    }
 }
 
 /// Where a record batch lies in the file, in bytes: its message, and behind it the buffers.
@@ -47,8 +88,8 @@ pub struct BatchPlace {
 impl Segment {
     /// Maps the segment, verifies its metadata and reads its statistics; reads none of its data.
     pub fn open(path: &Path, sealed: &SealedSegment) -> Result<Segment> {
-        let mapping = Mapping::open(path, Some(sealed.size_bytes))?;
-        let bytes = mapping.whole();
+        let mapped = Mapped::open(path, sealed.size_bytes)?;
+        let bytes = mapped.bytes.clone();
         let side = SidePaths::of(path);
         let sums = files::read_table(&side.checksums, sealed.checksums_xxh3)?;
         let checksums = BufferChecksums::from_batch(&side.checksums, &sums)?;
@@ -60,8 +101,36 @@ impl Segment {
         if statistics.zone_count() != rows.div_ceil(ZONE_ROWS) {
             return Err(StoreError::damaged(&side.statistics, 0, "it describes another number of zones"));
         }
-        let path = path.to_path_buf();
-        Ok(Segment { mapping, bytes, layout, batch_starts, checksums, statistics, path, decoded: Mutex::default() })
+        drop(bytes);
+        let data = Arc::new(SegmentData { mapped: Mutex::new(Some(mapped)), read: ReadMark::default() });
+        let segment =
+            Segment { data, size_bytes: sealed.size_bytes, layout, batch_starts, checksums, statistics, path: path.to_path_buf() };
+        segment.count_mapping();
+        Ok(segment)
+    }
+
+    fn count_mapping(&self) {
+        let data: Arc<dyn Releasable> = Arc::clone(&self.data) as _;
+        MappingBudget::of_process().add(Arc::downgrade(&data));
+    }
+
+    /// The bytes, mapped again where the mapping was given back.
+    fn mapped(&self) -> Result<Mapped> {
+        self.data.read.set();
+        let mut slot = self.data.mapped.lock();
+        if let Some(mapped) = &*slot {
+            return Ok(mapped.clone());
+        }
+        let mapped = Mapped::open(&self.path, self.size_bytes)?;
+        *slot = Some(mapped.clone());
+        drop(slot);
+        self.count_mapping();
+        Ok(mapped)
+    }
+
+    /// Gives the mapping back unless somebody reads it; whether it did. The next to read maps the file again.
+    pub fn release_mapping(&self) -> bool {
+        self.data.release()
     }
 
     /// The physical schema of the file.
@@ -92,37 +161,41 @@ impl Segment {
     }
 
     pub fn size_bytes(&self) -> u64 {
-        self.bytes.len() as u64
+        self.size_bytes
     }
 
     pub fn statistics(&self) -> &Arc<ZoneStatistics> {
         &self.statistics
     }
 
-    pub fn mapping(&self) -> &Arc<Mapping> {
-        &self.mapping
+    /// Where the bytes lie now, and for as long as it is held.
+    pub fn mapping(&self) -> Result<Arc<Mapping>> {
+        Ok(self.mapped()?.mapping)
     }
 
     /// Batch `index` with the columns `projection`, every buffer in the mapping; a buffer touched
     /// for the first time is verified against its checksum.
     pub fn batch(&self, index: usize, projection: &[usize]) -> Result<RecordBatch> {
-        let batch = self.verified_batch(index, projection);
-        if batch.is_err() || self.mapping.damaged() {
+        let mapped = self.mapped()?;
+        let batch = self.verified_batch(&mapped, index, projection);
+        if batch.is_err() || mapped.mapping.damaged() {
             // What was cut off reads as zeros and so looks like any damage: say what it is.
             self.check_length()?;
         }
         batch
     }
 
-    fn verified_batch(&self, index: usize, projection: &[usize]) -> Result<RecordBatch> {
-        let batch = self.decode(index)?.project(projection)?;
-        batch.columns().iter().try_for_each(|column| self.verify_buffers(&column.to_data()))?;
+    fn verified_batch(&self, mapped: &Mapped, index: usize, projection: &[usize]) -> Result<RecordBatch> {
+        let batch = self.decode(mapped, index)?.project(projection)?;
+        batch.columns().iter().try_for_each(|column| self.verify_buffers(&mapped.bytes, &column.to_data()))?;
         Ok(batch)
     }
 
     /// The bytes that `rows` rows of a column lie in, of all its buffers; an even share of the batch.
     pub fn touched_bytes(&self, batch: usize, column: usize, rows: usize) -> usize {
-        let Some(decoded) = self.decoded.lock().get(&batch).cloned() else { return 0 };
+        let mapped = self.data.mapped.lock().clone();
+        let decoded = mapped.and_then(|mapped| mapped.decoded.lock().get(&batch).cloned());
+        let Some(decoded) = decoded else { return 0 };
         let total = buffer_bytes(&decoded.column(column).to_data());
         (total as u128 * rows as u128 / decoded.num_rows().max(1) as u128) as usize
     }
@@ -131,14 +204,16 @@ impl Segment {
     /// and, to those who count memory, no larger than what it shows.
     pub fn zone(&self, columns: &RecordBatch, start: usize, rows: usize) -> Result<RecordBatch> {
         let slice = columns.slice(start, rows);
-        let arrays = slice.columns().iter().map(|array| exact(array, &self.mapping)).collect();
+        let mapping = self.mapping()?;
+        let arrays = slice.columns().iter().map(|array| exact(array, &mapping)).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(slice.schema(), arrays, &options)?)
     }
 
     /// An error when the file was cut short while it was being read.
     pub fn check_intact(&self) -> Result<()> {
-        if self.mapping.damaged() { Err(self.cut_short()) } else { Ok(()) }
+        let damaged = self.data.mapped.lock().as_ref().is_some_and(|mapped| mapped.mapping.damaged());
+        if damaged { Err(self.cut_short()) } else { Ok(()) }
     }
 
     /// The same, also before anybody has touched what is missing. A file that was removed is whole
@@ -146,7 +221,7 @@ impl Segment {
     pub fn check_length(&self) -> Result<()> {
         self.check_intact()?;
         match std::fs::metadata(&self.path) {
-            Ok(metadata) if metadata.len() < self.size_bytes() => Err(self.cut_short()),
+            Ok(metadata) if metadata.len() < self.size_bytes => Err(self.cut_short()),
             _ => Ok(()),
         }
     }
@@ -155,48 +230,55 @@ impl Segment {
         StoreError::damaged(&self.path, 0, "it was cut short, or its medium failed, while it was being read")
     }
 
-    fn decode(&self, index: usize) -> Result<Arc<RecordBatch>> {
-        if let Some(batch) = self.decoded.lock().get(&index) {
+    fn decode(&self, mapped: &Mapped, index: usize) -> Result<Arc<RecordBatch>> {
+        if let Some(batch) = mapped.decoded.lock().get(&index) {
             return Ok(Arc::clone(batch));
         }
         let block = &self.layout.blocks[index];
         let (message, body) = block_ranges(block);
         // Verified on open, but that may be long ago, and wrong lengths here mean reads out of bounds.
-        self.checksums.verify_at(&self.path, &self.bytes, message.start as u64)?;
+        self.checksums.verify_at(&self.path, &mapped.bytes, message.start as u64)?;
         let decoder = FileDecoder::new(Arc::clone(&self.layout.schema), self.layout.version).with_require_alignment(true);
         // SAFETY: the bytes of a sealed segment were written by this program from valid arrays; the
         // message is verified above and each buffer by `batch` before anybody reads it. Held by
         // `a_flipped_byte_in_a_buffer_is_an_error_for_the_query_that_touches_it` and
         // `a_segment_cut_short_anywhere_while_it_is_read_is_an_error_that_says_so`.
         let decoder = unsafe { decoder.with_skip_validation(true) };
-        let bytes = self.bytes.slice_with_length(message.start, body.end - message.start);
+        let bytes = mapped.bytes.slice_with_length(message.start, body.end - message.start);
         let batch = decoder
             .read_record_batch(block, &bytes)?
             .ok_or_else(|| StoreError::damaged(&self.path, message.start as u64, "a block is not a record batch"))?;
         let batch = Arc::new(batch);
-        self.decoded.lock().insert(index, Arc::clone(&batch));
+        mapped.decoded.lock().insert(index, Arc::clone(&batch));
         Ok(batch)
     }
 
-    fn verify_buffers(&self, data: &ArrayData) -> Result<()> {
-        let base = self.bytes.as_ptr() as usize;
-        let end = base + self.bytes.len();
+    fn verify_buffers(&self, bytes: &Buffer, data: &ArrayData) -> Result<()> {
+        let base = bytes.as_ptr() as usize;
+        let end = base + bytes.len();
         let validity = data.nulls().map(|nulls| nulls.buffer());
         for buffer in data.buffers().iter().chain(validity).filter(|buffer| !buffer.is_empty()) {
             let at = buffer.as_ptr() as usize;
             // Arrow makes empty offset buffers of its own; nothing of ours lies outside the mapping.
             if (base..end).contains(&at) {
-                self.checksums.verify_at(&self.path, &self.bytes, (at - base) as u64)?;
+                self.checksums.verify_at(&self.path, bytes, (at - base) as u64)?;
             }
         }
-        data.child_data().iter().try_for_each(|child| self.verify_buffers(child))
+        data.child_data().iter().try_for_each(|child| self.verify_buffers(bytes, child))
     }
 
     /// Verifies every byte of the segment; returns how many buffers and bytes were read.
     pub fn verify_all(&self, problems: &mut Vec<String>) -> (u64, u64) {
         let mut bytes = 0;
+        let mapped = match self.mapped() {
+            Ok(mapped) => mapped,
+            Err(error) => {
+                problems.push(error.to_string());
+                return (0, 0);
+            }
+        };
         for entry in self.checksums.entries() {
-            if let Err(error) = self.checksums.verify_entry(&self.path, &self.bytes, entry) {
+            if let Err(error) = self.checksums.verify_entry(&self.path, &mapped.bytes, entry) {
                 problems.push(error.to_string());
             }
             bytes += entry.length;

@@ -117,7 +117,7 @@ fn buffers_of(data: &ArrayData, segment: &Segment) -> Vec<(u64, u64)> {
         .filter(|buffer| !buffer.is_empty());
     let own = own.map(|buffer| {
         (
-            (buffer.as_ptr().addr() - segment.mapping().as_ptr().addr()) as u64,
+            (buffer.as_ptr().addr() - segment.mapping().unwrap().as_ptr().addr()) as u64,
             buffer.len() as u64,
         )
     });

@@ -232,9 +232,9 @@ fn a_zone_has_buffers_of_its_own_size_and_the_same_rows() {
     assert_eq!(zone, whole.slice(ZONE_ROWS, ZONE_ROWS));
     let numbers = zone.column(0).to_data();
     assert_eq!(numbers.buffers()[0].capacity(), ZONE_ROWS * 8);
-    let base = segment.mapping().as_ptr() as usize;
+    let base = segment.mapping().unwrap().as_ptr() as usize;
     let at = numbers.buffers()[0].as_ptr() as usize;
-    assert!((base..base + segment.mapping().len()).contains(&at));
+    assert!((base..base + segment.mapping().unwrap().len()).contains(&at));
 }
 
 #[test]
@@ -311,4 +311,29 @@ fn after_rows_were_refused_none_of_a_write_can_be_finished() {
     assert!(again.contains("write all of them again"), "{again}");
     appender.finish().unwrap_err();
     assert_eq!(segment_files(dir.path()).len(), 0);
+}
+
+#[test]
+fn a_mapping_that_nobody_reads_is_given_back_and_the_rows_are_read_again() {
+    let (_dir, store) = store_with(&[ints(0..1_000)]);
+    let segment = segment(&store);
+    let before = segment.batch(0, &[0]).unwrap();
+    assert!(!segment.release_mapping(), "an array of it is held");
+    let copy: Vec<i64> = before.column(0).as_primitive::<Int64Type>().values().to_vec();
+    drop(before);
+    assert!(segment.release_mapping());
+    assert!(segment.release_mapping(), "there is nothing to give back");
+    let after = segment.batch(0, &[0]).unwrap();
+    assert_eq!(after.column(0).as_primitive::<Int64Type>().values().to_vec(), copy);
+    assert!(segment.mapping().unwrap().contains(after.column(0).to_data().buffers()[0].as_ptr(), 8_000));
+}
+
+#[test]
+fn a_file_that_was_exchanged_while_it_was_not_mapped_is_refused_by_its_length() {
+    let (_dir, store) = store_with(&[ints(0..1_000)]);
+    let segment = segment(&store);
+    assert!(segment.release_mapping());
+    std::fs::write(segment.path(), b"another").unwrap();
+    let error = segment.batch(0, &[0]).unwrap_err().to_string();
+    assert!(error.contains("has 7 bytes where the catalog says"), "{error}");
 }

@@ -210,7 +210,7 @@ fn assert_in_place(data: &ArrayData, segment: &Segment) {
         .chain(validity)
         .filter(|buffer| !buffer.is_empty())
     {
-        let mapping = segment.mapping();
+        let mapping = segment.mapping().unwrap();
         assert!(
             mapping.contains(buffer.as_ptr(), buffer.len()),
             "a buffer of {} was copied",

@@ -65,12 +65,12 @@ fn rows_too_wide_for_a_zone_become_segments_as_they_come() {
     for segment in table(&store, "t").segments() {
         let segment = segment.open().unwrap();
         let batch = segment.batch(0, &[0, 1]).unwrap();
-        let base = segment.mapping().as_ptr().addr();
+        let base = segment.mapping().unwrap().as_ptr().addr();
         for row in 0..batch.num_rows() {
             check_row(&batch, row, number);
             let block = batch.column(1).as_fixed_size_list().value(row);
             let at = block.as_primitive::<Float64Type>().values().as_ptr().addr();
-            assert!((base..base + segment.mapping().len()).contains(&at));
+            assert!((base..base + segment.mapping().unwrap().len()).contains(&at));
             number += 1;
         }
         // As a scan hands it out: the same bytes.

@@ -59,7 +59,7 @@ fn rows_in_a_segment_stay_there_and_take_no_memory() {
     let found = db.run("SELECT r, s FROM c");
     for batch in &found.batches {
         let buffer = batch.column(0).to_data().buffers()[0].clone();
-        assert!(segments.iter().any(|segment| segment.mapping().contains(buffer.as_ptr(), buffer.len())));
+        assert!(segments.iter().any(|segment| segment.mapping().unwrap().contains(buffer.as_ptr(), buffer.len())));
     }
     db.run("SELECT * INTO VOLATILE d FROM c WHERE k < 20");
     assert_eq!(db.rows("SELECT count(*), sum(id) FROM d"), db.rows("SELECT count(*), sum(id) FROM t"));
