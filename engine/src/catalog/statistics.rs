@@ -11,8 +11,9 @@ use crate::scan::{TableStatistics, table_statistics};
 #[derive(Debug, Default)]
 pub struct StatisticsCache {
     /// By table: a state of it, and what was found. A state is known by its address, which it keeps
-    /// while it is held here: a transaction's own state has no version yet.
-    known: Mutex<HashMap<TableId, Known>>,
+    /// while it is held here: a transaction's own state has no version yet. Each table has a lock of its own: whoever comes
+    /// while another computes waits for what that one finds.
+    known: Mutex<HashMap<TableId, Arc<Mutex<Option<Known>>>>>,
 }
 
 #[derive(Debug)]
@@ -24,22 +25,29 @@ struct Known {
 
 impl StatisticsCache {
     pub fn get(&self, table: &TableSnapshot) -> Result<Arc<TableStatistics>, StoreError> {
-        let id = table.record().id;
-        if let Some(known) = self.known.lock().get(&id)
+        let of_table = Arc::clone(self.known.lock().entry(table.record().id).or_default());
+        let mut known = of_table.lock();
+        if let Some(known) = &*known
             && Arc::ptr_eq(&known.state, table.data())
         {
             return with_tails(&known.statistics, table);
         }
         let statistics = Arc::new(table_statistics(table)?);
         let (state, changed_version) = (Arc::clone(table.data()), table.record().changed_version);
-        self.known.lock().insert(id, Known { state, changed_version, statistics: Arc::clone(&statistics) });
+        *known = Some(Known { state, changed_version, statistics: Arc::clone(&statistics) });
+        drop(known);
         with_tails(&statistics, table)
     }
 
     /// Mappings of segments that a table has not any more are not kept for it: the disk would have the
     /// removed files as long.
     pub fn forget_all_but(&self, alive: impl Fn(TableId, u64) -> bool) {
-        self.known.lock().retain(|id, known| alive(*id, known.changed_version));
+        // One that is computed at this moment is of a table that somebody reads.
+        let is_alive = |id: TableId, known: &Mutex<Option<Known>>| match known.try_lock() {
+            Some(known) => known.as_ref().is_some_and(|known| alive(id, known.changed_version)),
+            None => true,
+        };
+        self.known.lock().retain(|id, known| is_alive(*id, known));
     }
 }
 

@@ -15,6 +15,9 @@ use super::row_id;
 use super::selection::Selection;
 use crate::error::store_error;
 
+/// Choices of columns whose schema a part keeps.
+const SCHEMAS_MAX: usize = 64;
+
 #[derive(Debug)]
 pub struct Part {
     id: u64,
@@ -224,6 +227,10 @@ impl Part {
         // What is added or widened may have NULLs whatever the columns say.
         let fields = columns.iter().map(|column| self.physical.field(*column).clone().with_nullable(true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        // Statements come with ever other choices, and the part outlives them.
+        if known.len() == SCHEMAS_MAX {
+            known.clear();
+        }
         known.push((columns.to_vec(), Arc::clone(&schema)));
         schema
     }

@@ -2,9 +2,11 @@
 //!
 //! A chunk that lies in one record is handed out in place and not kept. Others are copied; the copies
 //! hold no more than the rows of the log, and go with it. The chunk at the end grows with the log:
-//! what was put together is the beginning of what the next reader gets.
+//! what was put together is the beginning of what the next reader gets. All logs of the process together keep
+//! [`KEPT_BYTES_MAX`]; beyond it chunks are copied for each reader, who counts them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::concat;
@@ -16,10 +18,33 @@ use super::tail_log::LogData;
 use crate::error::{Result, StoreError};
 use crate::segment::{compact, exact};
 
-/// Invariant: a kept chunk holds the first rows of its chunk, and all of them are of several records.
+/// Four full logs. No query counts these bytes.
+const KEPT_BYTES_MAX: usize = 256 << 20;
+
+static KEPT_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Invariant: a kept chunk holds the first rows of its chunk, and all of them are of several records; [`KEPT_BYTES`] has its
+/// bytes.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     kept: Mutex<Vec<Option<RecordBatch>>>,
+}
+
+impl Drop for Chunks {
+    fn drop(&mut self) {
+        let kept: usize = self.kept.get_mut().iter().map(bytes_of).sum();
+        KEPT_BYTES.fetch_sub(kept, Ordering::Relaxed);
+    }
+}
+
+fn bytes_of(chunk: &Option<RecordBatch>) -> usize {
+    chunk.as_ref().map_or(0, RecordBatch::get_array_memory_size)
+}
+
+/// Takes `added` bytes for a chunk in place of `removed` ones, if there is room.
+fn reserve(added: usize, removed: usize, bytes_max: usize, kept: &AtomicUsize) -> bool {
+    let new = |before: usize| Some(before - removed + added).filter(|after| *after <= bytes_max);
+    kept.fetch_update(Ordering::Relaxed, Ordering::Relaxed, new).is_ok()
 }
 
 impl Chunks {
@@ -58,8 +83,10 @@ impl Chunks {
             kept.resize(chunk + 1, None);
         }
         // Another reader may have come further meanwhile.
-        if kept[chunk].as_ref().is_none_or(|there| there.num_rows() < batch.num_rows()) {
-            kept[chunk] = Some(batch.clone());
+        let further = kept[chunk].as_ref().is_none_or(|there| there.num_rows() < batch.num_rows());
+        let batch = Some(batch.clone());
+        if further && reserve(bytes_of(&batch), bytes_of(&kept[chunk]), KEPT_BYTES_MAX, &KEPT_BYTES) {
+            kept[chunk] = batch;
         }
     }
 }
@@ -84,4 +111,18 @@ fn put_together(data: &LogData, parts: &[RecordBatch]) -> Result<RecordBatch> {
     let rows = parts.iter().map(RecordBatch::num_rows).sum();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(Arc::clone(&data.schema), columns, &options)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_kept_up_to_the_limit_and_one_that_grows_counts_once() {
+        let kept = AtomicUsize::new(0);
+        assert!(reserve(60, 0, 100, &kept));
+        assert!(reserve(80, 60, 100, &kept), "it takes the place of the first");
+        assert!(!reserve(30, 0, 100, &kept));
+        assert_eq!(kept.load(Ordering::Relaxed), 80);
+    }
 }

@@ -20,9 +20,9 @@ use crate::state::TableData;
 
 /// So many rows are followed, with four bytes for each, while only readers are as old.
 const ROWS_MAX: usize = 32 << 20;
-/// So many while a transaction is open that may need to know. One that began before the replacement of
-/// still more meets a conflict.
-const ROWS_NEEDED_MAX: usize = 256 << 20;
+/// So many, 256 MiB that no query counts, while a transaction is open that may need to know. One that began before the
+/// replacement of still more meets a conflict.
+const ROWS_NEEDED_MAX: usize = 64 << 20;
 
 #[derive(Debug, Default)]
 pub struct Moves {
