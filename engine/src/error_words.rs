@@ -148,15 +148,14 @@ fn unit(message: &str) -> Words {
 }
 
 fn unsupported(feature: String) -> EngineError {
-    let hint = match feature.as_str() {
-        "TOP" => "write LIMIT 5 at the end of the query",
-        "FETCH clause" => "write LIMIT 5",
-        _ => match limit(&feature).or_else(|| unit(&feature)) {
-            Some((message, hint)) => return EngineError::Sql { message, position: None, hint: hint.map(str::to_string) },
-            None => return EngineError::Unsupported { feature, hint: None },
-        },
-    };
-    EngineError::Unsupported { feature, hint: Some(hint.to_string()) }
+    if feature.starts_with("Physical plan does not support logical expression ") && feature.contains("<subquery>") {
+        let hint = Some("join what it selects from, or select it in a subquery of FROM".to_string());
+        return EngineError::Unsupported { feature: "a subquery in this place".to_string(), hint };
+    }
+    match limit(&feature).or_else(|| unit(&feature)) {
+        Some((message, hint)) => EngineError::Sql { message, position: None, hint: hint.map(str::to_string) },
+        None => EngineError::Unsupported { feature, hint: None },
+    }
 }
 
 #[cfg(test)]

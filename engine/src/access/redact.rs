@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
+use crate::sql::QuiverDialect;
 use crate::sql::is_word;
 
 /// Stands where a password stood.
@@ -16,7 +16,7 @@ pub fn redacted(sql: &str) -> Cow<'_, str> {
     if !mentions(sql, &["password", "user", "role", "identified"]) {
         return Cow::Borrowed(sql);
     }
-    let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else { return Cow::Owned(beginning(sql)) };
+    let Ok(tokens) = Tokenizer::new(&QuiverDialect, sql).tokenize() else { return Cow::Owned(beginning(sql)) };
     let words: Vec<usize> = (0..tokens.len()).filter(|at| !matches!(tokens[*at], Token::Whitespace(_))).collect();
     let mut hidden = vec![false; tokens.len()];
     hide_literals(&tokens, &words, &mut hidden);

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use datafusion::common::TableReference;
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use crate::sql::QuiverDialect;
 
 /// Whether one of these names is anywhere in the text: also as that of a column, or in a text, as table functions have them. A view
 /// that is hidden for nothing is of less harm than a name that is told.
@@ -12,7 +13,7 @@ pub fn names_unseen(sql: &str, unseen: &HashSet<&str>) -> bool {
     if unseen.is_empty() {
         return false;
     }
-    let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else { return true };
+    let Ok(tokens) = Tokenizer::new(&QuiverDialect, sql).tokenize() else { return true };
     let is_unseen = |text: &str| {
         unseen.contains(text) || unseen.contains(text.to_lowercase().as_str()) || unseen.contains(TableReference::parse_str(text).table())
     };

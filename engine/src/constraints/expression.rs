@@ -13,12 +13,12 @@ use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, LogicalPlanBuil
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{self, ExprWithAlias, Ident, Visit, Visitor, visit_expressions_mut};
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::declare::identifier;
 use crate::engine::EngineShared;
 use crate::error::EngineError;
+use crate::sql::QuiverDialect;
 use crate::sql::{SqlTypes, quoted, rewrite_part};
 use crate::{functions, optimizer, session};
 
@@ -131,7 +131,7 @@ impl Visitor for Queries {
 }
 
 pub fn parsed(text: &str) -> Result<ast::Expr, EngineError> {
-    let mut parser = Parser::new(&GenericDialect {}).with_recursion_limit(DEPTH_MAX).try_with_sql(text);
+    let mut parser = Parser::new(&QuiverDialect).with_recursion_limit(DEPTH_MAX).try_with_sql(text);
     let parsed = parser.as_mut().map(|parser| parser.parse_expr());
     match parsed {
         Ok(Ok(expr)) => Ok(expr),

@@ -3,12 +3,12 @@
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, With,
 };
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use super::names::{PREFIX, SCHEMA, TARGET};
 use super::target::Target;
 use crate::error::EngineError;
+use crate::sql::QuiverDialect;
 
 /// An expression among the query's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ pub fn quoted(name: &str) -> String {
 }
 
 pub fn query_of(sql: &str) -> Result<Box<Query>, EngineError> {
-    let parsed = Parser::parse_sql(&GenericDialect {}, sql).ok().and_then(|mut parsed| parsed.pop());
+    let parsed = Parser::parse_sql(&QuiverDialect, sql).ok().and_then(|mut parsed| parsed.pop());
     match parsed {
         Some(Statement::Query(query)) => Ok(query),
         _ => Err(EngineError::internal(format!("cannot be read again: {sql}"))),

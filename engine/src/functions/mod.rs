@@ -15,6 +15,7 @@ mod rule;
 mod sliding;
 mod sum;
 mod sum_state;
+mod version;
 
 use arrow::datatypes::FieldRef;
 use datafusion::logical_expr::ScalarUDF;
@@ -30,6 +31,7 @@ pub(crate) use nearest_floats::{
 pub(crate) use rule::CheckedArithmetic;
 pub(crate) use sliding::sliding_accumulator;
 pub(crate) use sum::checked_sum;
+pub(crate) use version::version;
 
 /// What a call of a function that stands in the place of a cast is as that: the field that is wanted, and whether what does
 /// not fit is NULL.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::RecordBatch;
-use datafusion::common::config::Dialect;
 use pmem_store::{Acknowledgement, DEFAULT_NAMESPACE, Durability, KnownTable, StoreError};
 
 use super::statement::{InsertValues, insert_values};
@@ -79,9 +78,7 @@ impl Session {
         let state = self.context.state_ref();
         let state = state.read();
         let options = state.config().options();
-        options.catalog.default_schema == DEFAULT_NAMESPACE
-            && options.sql_parser.dialect == Dialect::default()
-            && options.sql_parser.enable_ident_normalization
+        options.catalog.default_schema == DEFAULT_NAMESPACE && options.sql_parser.enable_ident_normalization
     }
 
     /// The table as the next statement sees it.

@@ -7,6 +7,8 @@ use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{DdlStatement, Deallocate, Execute, Expr, LogicalPlan, Prepare, Statement as PlanStatement};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast;
 use pmem_store::StoreError;
 
 use super::function_parameters::Taken;
@@ -91,8 +93,8 @@ impl Session {
         running.query(frame.logical_plan()).await
     }
 
-    /// Tables are as of now in an EXECUTE, not as they were when it was prepared. The plan with its values, where table functions have
-    /// taken some; all others get theirs from DataFusion.
+    /// Tables are as of now in an EXECUTE, not as they were when it was prepared. The plan with its values; DataFusion casts them to the
+    /// types of a PREPARE that says them, and to those it guesses for one that does not.
     async fn prepare_again(
         &self,
         running: &Running,
@@ -103,11 +105,12 @@ impl Session {
         let Some(Parsed::Statement(statement)) = text.map(|text| sql::parse(&running.state, &text)).transpose()? else {
             return Ok(None);
         };
+        let says_types = says_types(&statement);
         running.function_parameters.fill(values.clone());
         let plan = running.plan(*statement).await?;
         let taken = running.function_parameters.taken();
         if let LogicalPlan::Statement(PlanStatement::Prepare(prepare)) = &plan
-            && !taken.is_empty()
+            && (!taken.is_empty() || !says_types)
         {
             return Ok(Some(filled(prepare.clone(), values, &taken)?));
         }
@@ -150,6 +153,11 @@ impl Running {
         };
         parameters.iter().enumerate().map(constant).collect()
     }
+}
+
+fn says_types(statement: &Statement) -> bool {
+    let Statement::Statement(statement) = statement else { return false };
+    matches!(statement.as_ref(), ast::Statement::Prepare { data_types, .. } if !data_types.is_empty())
 }
 
 /// What goes wrong in an EXECUTE has its place in the text of the PREPARE, which is not the one that is shown.

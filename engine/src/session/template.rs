@@ -37,6 +37,7 @@ fn made(engine: &EngineShared) -> SessionState {
         .with_physical_optimizer_rules(asking_physical(physical_optimizer_rules()));
     let context = SessionContext::new_with_state(state.build());
     context.register_udaf(functions::checked_sum());
+    context.register_udf(functions::version());
     kernels::register(&context);
     context.state()
 }

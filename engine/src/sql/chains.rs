@@ -138,10 +138,10 @@ fn kind(token: &Token) -> Kind {
 mod tests {
     use super::super::tokens::tokenize;
     use super::*;
-    use datafusion::sql::sqlparser::dialect::GenericDialect;
+    use crate::sql::QuiverDialect;
 
     fn passes(sql: &str) -> bool {
-        check_chains(&tokenize(sql, &GenericDialect {}).unwrap()).is_ok()
+        check_chains(&tokenize(sql, &QuiverDialect).unwrap()).is_ok()
     }
 
     #[test]

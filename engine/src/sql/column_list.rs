@@ -60,10 +60,10 @@ fn name(token: &Token) -> Option<String> {
 mod tests {
     use super::super::tokens::tokenize;
     use super::*;
-    use datafusion::sql::sqlparser::dialect::GenericDialect;
+    use crate::sql::QuiverDialect;
 
     fn cut(sql: &str) -> (String, Vec<String>) {
-        let mut tokens = tokenize(sql, &GenericDialect {}).unwrap();
+        let mut tokens = tokenize(sql, &QuiverDialect).unwrap();
         let names = take_column_list(&mut tokens);
         let rest: String = tokens.iter().map(|token| token.token.to_string()).collect();
         (rest.replace("EOF", ""), names)

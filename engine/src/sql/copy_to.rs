@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use futures::StreamExt;
 
 use super::copy_options::{ExportOptions, export_options};
+use super::from_first::select_all_of;
 use super::refuse::refuse;
 use super::tokens::{is_word, significant};
 use crate::cancel::on_a_task;
@@ -58,8 +59,9 @@ pub fn parse(dialect: &dyn Dialect, recursion_limit: usize, tokens: Vec<TokenWit
     let mut parser = parser.with_tokens_with_locations(tokens);
     parser.expect_keyword(Keyword::COPY)?;
     let query = if parser.consume_token(&Token::LParen) {
-        let query = parser.parse_query()?;
+        let mut query = parser.parse_query()?;
         parser.expect_token(&Token::RParen)?;
+        select_all_of(&mut query);
         query
     } else {
         let table = parser.parse_object_name(false)?;

@@ -78,8 +78,9 @@ pub fn check_new_view(running: &Running, view: &ViewRecord, or_replace: bool) ->
 
 /// The query of a CREATE VIEW statement, with the view's column names in it.
 fn view_query(definition: &str) -> Result<String, EngineError> {
-    use datafusion::sql::sqlparser::{ast, dialect::GenericDialect, parser::Parser};
-    let dialect = GenericDialect {};
+    use datafusion::sql::sqlparser::{ast, parser::Parser};
+    use super::dialect::QuiverDialect;
+    let dialect = QuiverDialect;
     let mut parsed = tokenize(definition, &dialect)
         .and_then(|tokens| Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements())
         .map_err(|error| EngineError::internal(format!("a view's text cannot be read again: {error}")))?;

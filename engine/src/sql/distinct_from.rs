@@ -149,10 +149,10 @@ fn is_operator(token: &Token) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::tokens::tokenize;
-    use datafusion::sql::sqlparser::dialect::GenericDialect;
+    use crate::sql::QuiverDialect;
 
     fn bounded(sql: &str) -> String {
-        let tokens = tokenize(sql, &GenericDialect {}).unwrap();
+        let tokens = tokenize(sql, &QuiverDialect).unwrap();
         let text: String = tokens.iter().map(|token| token.token.to_string()).collect();
         text.replace("EOF", "")
     }

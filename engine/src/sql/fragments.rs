@@ -1,9 +1,10 @@
 //! Pieces of SQL that are ours, parsed without places: they would be taken for places in the statement.
 
 use datafusion::sql::sqlparser::ast::{DataType, Expr, Query, Statement};
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
+use crate::sql::QuiverDialect;
 
 pub fn query_of(sql: &str) -> Result<Query, ParserError> {
     match parser_of(sql)?.parse_statement()? {
@@ -25,6 +26,6 @@ pub fn type_of(sql: &str) -> Result<DataType, ParserError> {
 }
 
 fn parser_of(sql: &str) -> Result<Parser<'static>, ParserError> {
-    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize()?;
-    Ok(Parser::new(&GenericDialect {}).with_tokens(tokens))
+    let tokens = Tokenizer::new(&QuiverDialect, sql).tokenize()?;
+    Ok(Parser::new(&QuiverDialect).with_tokens(tokens))
 }

@@ -85,10 +85,10 @@ fn first_select(mut body: &mut SetExpr) -> Option<&mut Select> {
 mod tests {
     use super::super::tokens::tokenize;
     use super::*;
-    use datafusion::sql::sqlparser::dialect::GenericDialect;
+    use crate::sql::QuiverDialect;
 
     fn said(sql: &str) -> String {
-        let mut tokens = tokenize(sql, &GenericDialect {}).unwrap();
+        let mut tokens = tokenize(sql, &QuiverDialect).unwrap();
         volatile_words(&mut tokens);
         tokens.iter().map(|token| token.token.to_string()).collect::<String>().replace("EOF", "")
     }

@@ -1,10 +1,10 @@
 //! Places in SQL text: lines and columns, as the parser counts them, to bytes.
 
 use datafusion::common::{DataFusionError, SchemaError};
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::tokens::significant;
+use crate::sql::QuiverDialect;
 
 /// Lines and columns count from 1, columns in characters. It reads the text up to there: for more than one place take [`Places`].
 pub fn offset_of(sql: &str, line: u64, column: u64) -> usize {
@@ -79,7 +79,7 @@ pub fn place_of_text(sql: &str, value: &str) -> Option<usize> {
 
 /// The text `value`, if it is once a pattern behind `~`, or an argument of a function whose name begins with one of `functions`.
 pub fn place_of_argument(sql: &str, value: &str, functions: &[&str]) -> Option<usize> {
-    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location().ok()?;
+    let tokens = Tokenizer::new(&QuiverDialect, sql).tokenize_with_location().ok()?;
     let mut before: Option<&Token> = None;
     let (mut calls, mut found) = (Vec::new(), Vec::new());
     for (_, TokenWithSpan { token, span }) in significant(&tokens) {
@@ -119,7 +119,7 @@ pub fn place_of_number(sql: &str, keyword: &str, digits: &str) -> Option<usize> 
 }
 
 fn places(sql: &str, is_meant: impl Fn(&Token) -> bool) -> Option<impl Iterator<Item = usize>> {
-    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location().ok()?;
+    let tokens = Tokenizer::new(&QuiverDialect, sql).tokenize_with_location().ok()?;
     let found = tokens.into_iter().filter(move |token| is_meant(&token.token));
     let mut places = Places::of(sql);
     Some(found.map(move |token| places.offset(token.span.start.line, token.span.start.column)))

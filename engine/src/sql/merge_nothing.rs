@@ -1,9 +1,9 @@
 //! `WHEN … THEN DO NOTHING` of MERGE, which the parser does not know: put into words that it does.
 
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::tokens::{is_word, significant};
+use crate::sql::QuiverDialect;
 
 /// A column that is assigned where nothing is to be done.
 pub const NOTHING: &str = "__quiver_nothing";
@@ -16,7 +16,7 @@ pub fn name_nothing(tokens: &mut Vec<TokenWithSpan>) {
             false => format!("UPDATE SET \"{NOTHING}\" = NULL"),
         };
         let span = tokens[from].span;
-        let Ok(words) = Tokenizer::new(&GenericDialect {}, &words).tokenize() else { return };
+        let Ok(words) = Tokenizer::new(&QuiverDialect, &words).tokenize() else { return };
         tokens.splice(from..=to, words.into_iter().map(|token| TokenWithSpan::new(token, span)));
     }
 }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     fn named(sql: &str) -> String {
-        let mut tokens = tokenize(sql, &GenericDialect {}).unwrap();
+        let mut tokens = tokenize(sql, &QuiverDialect).unwrap();
         name_nothing(&mut tokens);
         let text: String = tokens.iter().map(|token| token.token.to_string()).collect();
         text.replace("EOF", "")

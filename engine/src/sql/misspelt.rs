@@ -1,13 +1,13 @@
 //! What was perhaps meant where the parser does not go on: it reads a misspelt WHERE as the alias of the table before it, and stops
 //! at the word behind.
 
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::locate::Places;
 use super::tokens::{is_word, significant};
 use crate::error::nearest;
+use crate::sql::QuiverDialect;
 
 const WORDS: [&str; 30] = [
     "SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "JOIN", "LEFT", "INNER", "UNION", "DISTINCT", "BETWEEN", "DESC",
@@ -23,7 +23,7 @@ pub fn syntax_hint(sql: &str, message: &str, position: Option<usize>) -> Option<
         return Some("a quote within a text is written twice: 'it''s'".to_string());
     }
     let position = position.filter(|_| sql.len() <= HINT_BYTES_MAX)?;
-    let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location().ok()?;
+    let tokens = Tokenizer::new(&QuiverDialect, sql).tokenize_with_location().ok()?;
     let words: Vec<_> = significant(&tokens).map(|(_, token)| token).collect();
     let mut places = Places::of(sql);
     let at = words.iter().position(|token| places.offset(token.span.start.line, token.span.start.column) == position)?;

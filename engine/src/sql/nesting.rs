@@ -174,14 +174,14 @@ fn check_pieces(dialect: &dyn Dialect, limit: usize, tokens: &[TokenWithSpan], p
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::dialect::GenericDialect;
+    use crate::sql::QuiverDialect;
 
     use super::super::tokens::tokenize;
     use super::*;
 
     fn checked(sql: &str) -> Result<(), String> {
-        let tokens = tokenize(sql, &GenericDialect {}).unwrap();
-        check_nesting(sql, &GenericDialect {}, 50, &tokens).map(|_| ()).map_err(|error| error.to_string())
+        let tokens = tokenize(sql, &QuiverDialect).unwrap();
+        check_nesting(sql, &QuiverDialect, 50, &tokens).map(|_| ()).map_err(|error| error.to_string())
     }
 
     fn nested(open: &str, within: &str, close: &str, levels: usize) -> String {

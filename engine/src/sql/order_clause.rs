@@ -176,10 +176,10 @@ fn key_column(sql: &str, tokens: &[&TokenWithSpan]) -> Result<KeyColumn, EngineE
 mod tests {
     use super::super::tokens::tokenize;
     use super::*;
-    use datafusion::sql::sqlparser::dialect::GenericDialect;
+    use crate::sql::QuiverDialect;
 
     fn cut(sql: &str) -> (String, Vec<String>) {
-        let mut tokens = tokenize(sql, &GenericDialect {}).unwrap();
+        let mut tokens = tokenize(sql, &QuiverDialect).unwrap();
         let key = take_order_clause(sql, &mut tokens).unwrap();
         let rest: String = tokens.iter().map(|token| token.token.to_string()).collect();
         let key = key.into_iter().map(|column| {
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn the_order_of_an_altered_table_is_cut_out_of_its_actions() {
         let cut = |sql: &str| {
-            let mut tokens = tokenize(sql, &GenericDialect {}).unwrap();
+            let mut tokens = tokenize(sql, &QuiverDialect).unwrap();
             let key = take_alter_key(sql, &mut tokens).unwrap();
             let rest: String = significant(&tokens).map(|(_, token)| format!("{} ", token.token)).collect();
             (rest.trim().to_string(), key.map(|key| key.into_iter().map(|column| column.name).collect::<Vec<_>>()))

@@ -4,15 +4,17 @@ use datafusion::common::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::{DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::ast;
-use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, dialect_from_str};
+use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use super::access::{AccessStatement, parse_access};
 use super::copy_to::{self, CopyTo};
+use super::dialect::QuiverDialect;
 use super::into::{placed, volatile_words};
 use super::chains::check_chains;
 use super::column_list::{TableClauses, take_column_list};
+use super::from_first::{select_all, select_all_to_insert};
 use super::from_forgotten::check_from;
 use super::locate::locate;
 use super::maintenance::{MaintenanceStatement, parse_maintenance};
@@ -47,8 +49,8 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
         return Err(refused(format!("the statement has {} bytes, more than {SQL_BYTES_MAX}", sql.len())));
     }
     let options = &state.config().options().sql_parser;
-    let dialect = dialect_from_str(options.dialect.to_string()).unwrap_or_else(|| Box::new(GenericDialect {}));
-    let mut tokens = tokenize(sql, dialect.as_ref()).map_err(|error| parse_error(sql, error.into()))?;
+    let dialect: &dyn Dialect = &QuiverDialect;
+    let mut tokens = tokenize(sql, dialect).map_err(|error| parse_error(sql, error.into()))?;
     // First: what goes wrong with other statements is said with parts of their text.
     if let Some(statement) = parse_access(&tokens)? {
         return Ok(Parsed::Access(statement));
@@ -57,27 +59,28 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     number_parameters(&mut tokens)?;
     volatile_words(&mut tokens);
     check_chains(&tokens)?;
-    let limit = check_nesting(sql, dialect.as_ref(), options.recursion_limit.get(), &tokens)?;
+    let limit = check_nesting(sql, dialect, options.recursion_limit.get(), &tokens)?;
     double_literals(sql, &mut tokens)?;
-    let has_versions = versions::name_versions(sql, dialect.as_ref(), &mut tokens)?;
-    if let Some(statement) = versions::parse_versions(sql, dialect.as_ref(), &tokens)? {
+    let has_versions = versions::name_versions(sql, dialect, &mut tokens)?;
+    if let Some(statement) = versions::parse_versions(sql, dialect, &tokens)? {
         return Ok(Parsed::Versions(statement));
     }
-    if let Some(statement) = parse_maintenance(sql, dialect.as_ref(), &tokens)? {
+    if let Some(statement) = parse_maintenance(sql, dialect, &tokens)? {
         return Ok(Parsed::Maintenance(statement));
     }
     name_nothing(&mut tokens);
+    select_all_to_insert(&mut tokens);
     if significant(&tokens).next().is_some_and(|(_, token)| is_word(&token.token, "COPY")) {
         return match copy_to::is_copy_from(&tokens) {
             true => copy_to::parse_from(sql).map(Parsed::CopyFrom),
-            false => copy_to::parse(dialect.as_ref(), limit, tokens).map(|copy| Parsed::CopyTo(Box::new(copy))),
+            false => copy_to::parse(dialect, limit, tokens).map(|copy| Parsed::CopyTo(Box::new(copy))),
         }
         .map_err(|error| parse_error(sql, error));
     }
     let key = take_order_clause(sql, &mut tokens)?;
     let altered_key = take_alter_key(sql, &mut tokens)?;
     let names = take_column_list(&mut tokens);
-    let mut statement = one_statement(dialect.as_ref(), limit, tokens).map_err(|error| parse_error(sql, error))?;
+    let mut statement = one_statement(dialect, limit, tokens).map_err(|error| parse_error(sql, error))?;
     if let Statement::Statement(inner) = statement {
         statement = Statement::Statement(Box::new(placed(*inner)?));
     }
@@ -98,7 +101,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
 
 /// A statement that the store keeps as text: that of a view, or of an external table.
 pub fn kept_statement(state: &SessionState, sql: &str) -> Result<Statement, EngineError> {
-    let dialect = GenericDialect {};
+    let dialect = QuiverDialect;
     let limit = most_levels(state.config().options().sql_parser.recursion_limit.get());
     let mut tokens = tokenize(sql, &dialect).map_err(|error| parse_error(sql, error.into()))?;
     let has_versions = versions::name_versions(sql, &dialect, &mut tokens)?;
@@ -113,7 +116,10 @@ fn one_statement(dialect: &dyn Dialect, limit: usize, tokens: Vec<TokenWithSpan>
     let mut parser = DFParserBuilder::new(tokens).with_dialect(dialect).with_recursion_limit(limit).build()?;
     let mut statements = parser.parse_statements()?;
     match (statements.pop_front(), statements.is_empty()) {
-        (Some(statement), true) => Ok(statement),
+        (Some(mut statement), true) => {
+            select_all(&mut statement);
+            Ok(statement)
+        }
         (None, _) => Err(DataFusionError::Plan("there is no statement".into())),
         (_, false) => Err(DataFusionError::Plan("there are several statements where one is expected".into())),
     }

@@ -14,12 +14,15 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use futures::FutureExt;
 
+use super::function_clauses::check_clauses;
 use super::headers::Headers;
 use super::insert_width::{WRONG_WIDTH, wrong_width};
 use super::insert_source::{put_placeholder, take_source, with_source};
 use super::parse::kept_statement;
 use super::rewrite::rewrite;
+use super::same_tables::tell_tables_apart;
 use super::unique_names::name_columns;
+use super::wildcards::spell_wildcards;
 use crate::catalog;
 use crate::error::EngineError;
 use crate::optimizer::with_choice_shapes;
@@ -98,9 +101,17 @@ async fn describe(state: &SessionState, query: Statement) -> Result<LogicalPlan>
 
 /// The plan of a statement, or of the text of a view.
 pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
+    tell_tables_apart(&mut statement)?;
+    spell_wildcards(state, &mut statement, rewritten).await?;
     rewrite(&mut statement)?;
+    check_clauses(state, &mut statement)?;
     let plan = catalog::by_names(statement, |statement| with_unique_names(state, statement)).await?;
     with_choice_shapes(plan)
+}
+
+async fn rewritten(state: SessionState, mut statement: Statement) -> Result<LogicalPlan> {
+    rewrite(&mut statement)?;
+    with_unique_names(&state, Arc::new(statement)).await
 }
 
 async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> Result<LogicalPlan> {

@@ -5,10 +5,11 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Ident, Query, SelectItem, SetExpr, Value, Visit, Visitor};
 
-use super::fragments::query_of;
+use super::fragments::{expr_of, query_of};
 use super::headers::text;
+use crate::error::EngineError;
 
 const COLUMN: &str = "quantified_value";
 const TABLE: &str = "quantified_rows";
@@ -21,6 +22,22 @@ pub fn name_quantified(expr: &mut Expr) {
     {
         **query = named;
     }
+}
+
+/// `x = ANY (list)`: NULL where nothing in the list makes it true, and something is NULL. DataFusion says FALSE.
+pub fn keep_unknown(expr: &mut Expr) -> Result<(), EngineError> {
+    let Expr::AnyOp { right, .. } = &*expr else { return Ok(()) };
+    let has_no_null = |elements: &[Expr]| elements.iter().all(|element| matches!(element, Expr::Value(value) if value.value != Value::Null));
+    match right.as_ref() {
+        Expr::Subquery(_) => return Ok(()),
+        Expr::Array(list) if has_no_null(&list.elem) => return Ok(()),
+        _ => {}
+    }
+    let unknown = format!("CASE WHEN array_position({right}, NULL) IS NOT NULL THEN NULL ELSE false END");
+    let unknown = expr_of(&unknown).map_err(|error| EngineError::internal(error.to_string()))?;
+    let known = Box::new(Expr::Nested(Box::new(std::mem::replace(expr, Expr::value(Value::Null)))));
+    *expr = Expr::Nested(Box::new(Expr::BinaryOp { left: known, op: BinaryOperator::Or, right: Box::new(unknown) }));
+    Ok(())
 }
 
 /// In a SELECT list it needs a name: DataFusion changes the one it would have while it plans.

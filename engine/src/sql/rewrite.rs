@@ -5,9 +5,15 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Expr, OrderBy, Query, Select, SetExpr, TableFactor, VisitMut, VisitorMut};
 
+use super::distinct_on::find_places;
+use super::fetch::limit_by_fetch;
+use super::grouping::spread_columns;
 use super::merged_columns::merge_columns;
 use super::named_arguments::pack_named_arguments;
-use super::quantified::{name_quantified, name_quantified_item};
+use super::named_windows::spell_windows;
+use super::power::raise_to_power;
+use super::quantified::{keep_unknown, name_quantified, name_quantified_item};
+use super::recursive_ctes::keep_clauses;
 use super::set_copies::count_copies;
 use super::similar::replace_similar;
 use super::widths::check_width;
@@ -38,8 +44,16 @@ impl VisitorMut for Rewriting {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<EngineError> {
         let checked = check_width(select);
+        let placed = find_places(select);
+        spread_columns(&mut select.group_by);
         select.projection.iter_mut().for_each(name_quantified_item);
-        flow(checked)
+        flow(checked.and(placed))
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
+        let spelt = spell_in(&mut query.body, query.order_by.as_mut());
+        let limited = spelt.and_then(|()| limit_by_fetch(query));
+        flow(limited.and_then(|()| query.with.as_mut().map_or(Ok(()), keep_clauses)))
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
@@ -53,7 +67,18 @@ impl VisitorMut for Rewriting {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
         name_quantified(expr);
-        flow(replace_similar(expr))
+        flow(keep_unknown(expr).and_then(|()| replace_similar(expr)).and_then(|()| raise_to_power(expr)))
+    }
+}
+
+fn spell_in(body: &mut SetExpr, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
+    match body {
+        SetExpr::Select(select) => spell_windows(select, order_by),
+        SetExpr::SetOperation { left, right, .. } => {
+            spell_in(left, None)?;
+            spell_in(right, None)
+        }
+        _ => Ok(()),
     }
 }
 

@@ -21,6 +21,9 @@ const NAMES: [(&str, &str); 7] = [
     ("statement_timeout", switches::STATEMENT_TIMEOUT),
 ];
 
+/// Statements are parsed in one dialect, which the words that are changed before belong to.
+const DIALECT: &str = "datafusion.sql_parser.dialect";
+
 const TIME_ZONE: &str = "datafusion.execution.time_zone";
 
 /// The names of ours.
@@ -53,6 +56,10 @@ pub fn set_variable(mut set: SetVariable, known: &ConfigOptions, defaults: &Conf
     }
     if set.variable == switches::PRECOPY {
         set.value = set.value.parse::<Precopy>()?.to_string();
+    }
+    if set.variable == DIALECT && !set.value.eq_ignore_ascii_case("generic") {
+        let hint = "leave the setting as it is: words of other dialects that Quiver knows are known without it";
+        return Err(EngineError::unsupported(format!("the dialect {}", set.value), Some(hint)));
     }
     if set.variable == TIME_ZONE && set.value.parse::<Tz>().is_err() {
         let message = format!("there is no time zone \"{}\"", set.value);

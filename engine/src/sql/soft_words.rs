@@ -163,12 +163,12 @@ fn is_one(token: Option<&Token>, words: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::sql::sqlparser::dialect::GenericDialect;
+    use crate::sql::QuiverDialect;
     use datafusion::sql::sqlparser::tokenizer::Tokenizer;
 
     /// The soft words of the statement that are names.
     fn names(sql: &str) -> Vec<String> {
-        let mut tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location().unwrap();
+        let mut tokens = Tokenizer::new(&QuiverDialect, sql).tokenize_with_location().unwrap();
         name_soft_words(&mut tokens);
         let word = |token: &TokenWithSpan| match &token.token {
             Token::Word(word) if word.keyword == Keyword::NoKeyword && clause_of(&token.token).is_some() => Some(word.value.clone()),

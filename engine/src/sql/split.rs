@@ -1,9 +1,9 @@
 //! A script as its statements.
 
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::locate::Places;
+use crate::sql::QuiverDialect;
 
 /// One statement of a script, without its semicolon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct StatementText<'a> {
 /// Quotes, comments and dollar quotes are respected. What cannot be split, because a quote is
 /// never closed, is one incomplete statement. A piece with comments alone is none.
 pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
-    let dialect = GenericDialect {};
+    let dialect = QuiverDialect;
     let mut tokens = Vec::new();
     // An error leaves the tokens before it.
     let failed = Tokenizer::new(&dialect, sql).tokenize_with_location_into_buf(&mut tokens).is_err();

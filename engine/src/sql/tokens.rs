@@ -7,11 +7,13 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::distinct_from::bound_distinct_from;
 use super::locate::offset_of;
+use super::numbers::plain_numbers;
 use super::soft_words::name_soft_words;
 use crate::error::EngineError;
 
 pub fn tokenize(sql: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, ParserError> {
     let mut tokens = Tokenizer::new(dialect, sql).tokenize_with_location()?;
+    plain_numbers(&mut tokens)?;
     bound_distinct_from(&mut tokens);
     name_soft_words(&mut tokens);
     Ok(tokens)
@@ -162,10 +164,10 @@ pub fn is_word(token: &Token, keyword: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::sql::sqlparser::dialect::GenericDialect;
+    use crate::sql::QuiverDialect;
 
     fn changed(sql: &str) -> String {
-        let mut tokens = tokenize(sql, &GenericDialect {}).unwrap();
+        let mut tokens = tokenize(sql, &QuiverDialect).unwrap();
         struct_types(&mut tokens);
         tokens.iter().map(|token| token.token.to_string()).collect::<String>().replace("EOF", "")
     }

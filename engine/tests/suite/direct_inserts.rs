@@ -294,7 +294,6 @@ fn names_and_texts_mean_what_they_mean_when_planned() {
     db.run("INSERT INTO Ä VALUES ('big')");
     assert_eq!(db.rows("SELECT * FROM \"Ä\""), ["big"]);
     assert_eq!(db.value("SELECT count(*) FROM \"ä\""), "0");
-    db.run("SET datafusion.sql_parser.dialect = 'MySQL'");
     check_same(&db, "INSERT INTO t VALUES ('a\\nb')");
 }
 

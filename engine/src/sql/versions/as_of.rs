@@ -174,11 +174,11 @@ mod tests {
     use super::super::super::tokens::tokenize;
     use super::*;
     use datafusion::sql::sqlparser::ast;
-    use datafusion::sql::sqlparser::dialect::GenericDialect;
+    use crate::sql::QuiverDialect;
 
     fn renamed(sql: &str) -> Result<String, EngineError> {
-        let mut tokens = tokenize(sql, &GenericDialect {}).unwrap();
-        name_versions(sql, &GenericDialect {}, &mut tokens)?;
+        let mut tokens = tokenize(sql, &QuiverDialect).unwrap();
+        name_versions(sql, &QuiverDialect, &mut tokens)?;
         let text: String = tokens.iter().map(|token| token.token.to_string()).collect();
         Ok(text.replace("EOF", "").replace('\u{a0}', "~"))
     }
@@ -217,9 +217,9 @@ mod tests {
     #[test]
     fn a_view_keeps_what_was_written() {
         let sql = "SELECT * FROM s.t FOR VERSION AS OF 3 AS x, \"T\" FOR SYSTEM_TIME AS OF '2026-01-01'";
-        let mut tokens = tokenize(sql, &GenericDialect {}).unwrap();
-        name_versions(sql, &GenericDialect {}, &mut tokens).unwrap();
-        let mut statements = Parser::new(&GenericDialect {}).with_tokens_with_locations(tokens).parse_statements().unwrap();
+        let mut tokens = tokenize(sql, &QuiverDialect).unwrap();
+        name_versions(sql, &QuiverDialect, &mut tokens).unwrap();
+        let mut statements = Parser::new(&QuiverDialect).with_tokens_with_locations(tokens).parse_statements().unwrap();
         let ast::Statement::Query(query) = &mut statements[0] else { panic!("a query") };
         spell_out(query);
         assert_eq!(query.to_string(), sql);

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use datafusion::execution::SessionState;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use pmem_store::{Snapshot, Store, StoreError, TableRecord, TableSnapshot};
 
 use super::evaluate::{time_ms, time_text};
 use crate::error::{EngineError, nearest};
+use crate::sql::QuiverDialect;
 use crate::write::now_ms;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Point {
             return Ok(Point::Time(time.to_string()));
         }
         let version = clause.strip_prefix("VERSION AS OF ").ok_or_else(wrong)?;
-        let tokens = Tokenizer::new(&GenericDialect {}, version).tokenize().map_err(|_| wrong())?;
+        let tokens = Tokenizer::new(&QuiverDialect, version).tokenize().map_err(|_| wrong())?;
         tokens.first().and_then(Point::of_token).ok_or_else(wrong)
     }
 

@@ -1,0 +1,127 @@
+//! What is said in a call and a function of its kind has no use for: DataFusion drops FILTER, OVER, DISTINCT and ORDER BY of a scalar
+//! function, DISTINCT and FILTER of a window function, and ORDER BY of an aggregate that does not look at it.
+
+use std::ops::ControlFlow;
+
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArguments, Ident, NullTreatment, ObjectName, VisitMut, VisitorMut,
+};
+
+use super::merged_names::normalized;
+use crate::error::EngineError;
+
+/// Aggregates whose result is the same in any order, to the last digit.
+const IN_ANY_ORDER: [&str; 10] = ["min", "max", "count", "bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor", "approx_distinct"];
+
+/// Refuses such clauses. `any_value(a ORDER BY b)` becomes the first of the values.
+pub fn check_clauses(state: &SessionState, statement: &mut Statement) -> Result<(), EngineError> {
+    let mut calls = Calls { state };
+    let done = match statement {
+        Statement::Statement(statement) => statement.visit(&mut calls),
+        Statement::Explain(explain) => return check_clauses(state, &mut explain.statement),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => return Ok(()),
+    };
+    match done {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Calls<'a> {
+    state: &'a SessionState,
+}
+
+impl VisitorMut for Calls<'_> {
+    type Break = EngineError;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        match self.check(function) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+impl Calls<'_> {
+    fn check(&self, function: &mut Function) -> Result<(), EngineError> {
+        let said = Said::of(function);
+        if !said.is_more() {
+            return Ok(());
+        }
+        let [part] = function.name.0.as_slice() else { return Ok(()) };
+        let Some(name) = part.as_ident().map(normalized) else { return Ok(()) };
+        let is_scalar = self.state.scalar_functions().contains_key(&name) || self.state.higher_order_functions().contains_key(&name);
+        if is_scalar {
+            return Err(refused(said.first(), &name, "it is computed of each row by itself"));
+        }
+        let aggregate = self.state.aggregate_functions().get(&name);
+        // These are functions of windows where they stand OVER one.
+        let is_both = matches!(name.as_str(), "first_value" | "last_value" | "nth_value");
+        let is_window = said.over && (aggregate.is_none() || is_both);
+        if is_window && (said.distinct || said.filter) {
+            return Err(refused(if said.distinct { "DISTINCT" } else { "FILTER" }, &name, "filter or make the rows distinct in a subquery"));
+        }
+        let Some(aggregate) = aggregate.filter(|_| said.order_by) else { return Ok(()) };
+        if aggregate.name() == "any_value" {
+            function.name = ObjectName::from(vec![Ident::new("first_value")]);
+            function.null_treatment.get_or_insert(NullTreatment::IgnoreNulls);
+            return Ok(());
+        }
+        let is_ignored = aggregate.order_sensitivity() == AggregateOrderSensitivity::Insensitive;
+        match is_ignored && !IN_ANY_ORDER.contains(&aggregate.name()) {
+            true => Err(refused("ORDER BY", &name, "leave it out: the order of rows changes no more than the last digits")),
+            false => Ok(()),
+        }
+    }
+}
+
+fn refused(clause: &str, function: &str, hint: &str) -> EngineError {
+    EngineError::unsupported(format!("{clause} of {function}()"), Some(hint))
+}
+
+/// The clauses of a call.
+struct Said {
+    distinct: bool,
+    order_by: bool,
+    filter: bool,
+    nulls: bool,
+    within_group: bool,
+    over: bool,
+}
+
+impl Said {
+    fn of(function: &Function) -> Said {
+        let list = match &function.args {
+            FunctionArguments::List(list) => Some(list),
+            FunctionArguments::None | FunctionArguments::Subquery(_) => None,
+        };
+        let has = |is_one: fn(&FunctionArgumentClause) -> bool| list.is_some_and(|list| list.clauses.iter().any(is_one));
+        Said {
+            distinct: list.is_some_and(|list| list.duplicate_treatment == Some(DuplicateTreatment::Distinct)),
+            order_by: has(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_))),
+            filter: function.filter.is_some(),
+            nulls: function.null_treatment.is_some() || has(|clause| matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_))),
+            within_group: !function.within_group.is_empty(),
+            over: function.over.is_some(),
+        }
+    }
+
+    fn is_more(&self) -> bool {
+        self.distinct || self.order_by || self.filter || self.nulls || self.within_group || self.over
+    }
+
+    fn first(&self) -> &'static str {
+        match self {
+            Said { distinct: true, .. } => "DISTINCT",
+            Said { order_by: true, .. } => "ORDER BY",
+            Said { filter: true, .. } => "FILTER",
+            Said { nulls: true, .. } => "IGNORE NULLS and RESPECT NULLS",
+            Said { within_group: true, .. } => "WITHIN GROUP",
+            Said { .. } => "OVER",
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! FROM with marks, by which its plan is found while DataFusion plans the statement.
+
+use std::collections::HashMap;
+
+use datafusion::common::Result;
+use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
+use datafusion::sql::sqlparser::ast::{Ident, Select, TableAlias, TableFactor, TableWithJoins};
+use parking_lot::Mutex;
+
+use super::columns::Columns;
+use super::concerned::is_concerned;
+
+const MARK: &str = "quiver from ";
+
+/// An element of the FROM of a SELECT, by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Places {
+    pub select: usize,
+    pub table: usize,
+}
+
+/// Marks what a SELECT reads, if it is one that DataFusion might read otherwise. Whether it is.
+pub fn mark(number: usize, select: &mut Select) -> bool {
+    let is_marked = !select.from.is_empty() && is_concerned(select);
+    if is_marked {
+        for (table, from) in select.from.iter_mut().enumerate() {
+            let inner = TableWithJoins { relation: from.relation.clone(), joins: std::mem::take(&mut from.joins) };
+            let name = Ident::with_quote('"', format!("{MARK}{number} {table}"));
+            let alias = Some(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
+            from.relation = TableFactor::NestedJoin { table_with_joins: Box::new(inner), alias };
+        }
+    }
+    is_marked
+}
+
+fn place_of(alias: &TableAlias) -> Option<Places> {
+    let (select, table) = alias.name.value.strip_prefix(MARK)?.split_once(' ')?;
+    Some(Places { select: select.parse().ok()?, table: table.parse().ok()? })
+}
+
+/// Sees the plans of what is marked.
+#[derive(Debug, Default)]
+pub struct Recorder(Mutex<HashMap<Places, Columns>>);
+
+impl Recorder {
+    pub fn take(&self) -> HashMap<Places, Columns> {
+        std::mem::take(&mut self.0.lock())
+    }
+}
+
+impl RelationPlanner for Recorder {
+    fn plan_relation(&self, relation: TableFactor, context: &mut dyn RelationPlannerContext) -> Result<RelationPlanning> {
+        let TableFactor::NestedJoin { table_with_joins, alias: Some(alias) } = relation else {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        };
+        let Some(place) = place_of(&alias) else {
+            return Ok(RelationPlanning::Original(Box::new(TableFactor::NestedJoin { table_with_joins, alias: Some(alias) })));
+        };
+        let plan = context.plan(TableFactor::NestedJoin { table_with_joins: table_with_joins.clone(), alias: None })?;
+        if let Some(columns) = Columns::of(&plan, &table_with_joins) {
+            self.0.lock().insert(place, columns);
+        }
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
+    }
+}
