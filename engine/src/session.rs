@@ -26,7 +26,7 @@ use crate::engine::EngineShared;
 use crate::error::EngineError;
 use crate::functions;
 use crate::insert::Targets;
-use crate::memory::QueryPool;
+use crate::memory::{QueryPool, StatementMemory};
 use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
 use crate::queries::{Entry, Gate, Placed, Query, reads_system_alone};
 use crate::report::ReportCollector;
@@ -86,6 +86,7 @@ pub struct Running {
     started: Instant,
     collector: Arc<ReportCollector>,
     pool: Arc<QueryPool>,
+    memory: StatementMemory,
     runtime: Arc<RuntimeEnv>,
     planning_ms: Mutex<Option<f64>>,
     physical: Mutex<Option<Arc<dyn ExecutionPlan>>>,
@@ -172,6 +173,8 @@ impl Session {
         runtime.memory_pool = Arc::<QueryPool>::clone(&pool);
         let mut state = self.context.state();
         state.config_mut().set_extension(Arc::clone(&collector));
+        let memory = StatementMemory::new(Arc::<QueryPool>::clone(&pool));
+        state.config_mut().options_mut().extensions.insert(memory.clone());
         let function_parameters = Arc::<FunctionParameters>::default();
         state.register_relation_planner(Arc::<FunctionParameters>::clone(&function_parameters))?;
         Ok(Running {
@@ -185,6 +188,7 @@ impl Session {
             started: Instant::now(),
             collector,
             pool,
+            memory,
             runtime: Arc::new(runtime),
             planning_ms: Mutex::new(None),
             physical: Mutex::new(None),
@@ -281,7 +285,8 @@ impl Running {
         plan: &LogicalPlan,
         physical: Arc<dyn ExecutionPlan>,
     ) -> Result<SendableRecordBatchStream, EngineError> {
-        let (physical, reader) = cancel::interruptible(physical)?;
+        self.memory.run();
+        let (physical, reader) = cancel::interruptible(physical, Some(self.memory.pool()))?;
         self.planning_ms.lock().get_or_insert(self.started.elapsed().as_secs_f64() * 1e3);
         *self.physical.lock() = Some(Arc::clone(&physical));
         self.query.runs(&physical);

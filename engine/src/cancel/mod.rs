@@ -10,20 +10,23 @@
 //!   slices (`pace`) and stops between two of them (`expression`).
 //!
 //! A third kind, the rows of a window in one step, ask by themselves (`windows`). `plan` and `operators` put all that where
-//! it is needed, when the plan is otherwise finished.
+//! it is needed, when the plan is otherwise finished. Where expressions make far more of a row than there is in it, their operator is
+//! given few rows at once (`pieces`), and what they make counts against the limit of the query.
 
 mod dear;
+mod elements;
 mod expression;
 mod operators;
 mod pace;
 mod paced;
+mod pieces;
 mod plan;
 mod task;
 mod turn;
 mod windows;
 
 pub(crate) use dear::{may_be_dear, may_be_dear_in_plan};
-pub(crate) use expression::StoppableExpr;
+pub(crate) use expression::{StoppableExpr, is_out_of_memory};
 pub(crate) use pace::Pace;
 pub(crate) use plan::interruptible;
 pub(crate) use task::{on_a_task, on_a_task_of};

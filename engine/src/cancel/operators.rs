@@ -4,10 +4,11 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
+use arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
+use datafusion::physical_expr::expressions::{DynamicFilterPhysicalExpr, LambdaExpr, Literal};
 use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode, PhysicalGroupBy};
@@ -18,12 +19,14 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
-use datafusion::physical_plan::windows::WindowAggExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
 use super::dear::may_be_dear;
 use super::expression::{StoppableExpr, Watch};
-use super::windows::window;
+use super::paced::PacedExec;
+use super::pieces::{Pieces, grows};
+use super::windows::{bounded_window, window};
 
 type Plan = Arc<dyn ExecutionPlan>;
 type Expr = Arc<dyn PhysicalExpr>;
@@ -49,43 +52,86 @@ pub fn with_stoppable_expressions(plan: Plan, watch: &Watch) -> Result<Plan> {
         nested_loop_join(node, watch)?
     } else if let Some(node) = plan.downcast_ref::<WindowAggExec>() {
         window(node, watch)?
+    } else if let Some(node) = plan.downcast_ref::<BoundedWindowAggExec>() {
+        bounded_window(node, watch)?
     } else {
         None
     };
     Ok(new.unwrap_or(plan))
 }
 
-fn stoppable(expr: &Expr, schema: &Schema, watch: &Watch) -> Option<Expr> {
-    may_be_dear(expr, schema).then(|| Arc::new(StoppableExpr::new(Arc::clone(expr), watch)) as Expr)
+/// The input of an operator whose expressions are made stoppable, and what else that needs to know.
+struct Input<'a> {
+    plan: &'a Plan,
+    schema: SchemaRef,
+    /// None where the expressions make about as much as they are given.
+    pieces: Option<Arc<Pieces>>,
+    watch: &'a Watch,
 }
 
-/// All of the expressions, the dear ones stoppable; None if none is dear.
-fn any_stoppable<'a>(exprs: impl IntoIterator<Item = &'a Expr>, schema: &Schema, watch: &Watch) -> Option<Vec<Expr>> {
-    let mut any = false;
-    let exprs = exprs.into_iter().map(|expr| match stoppable(expr, schema, watch) {
-        Some(stoppable) => {
-            any = true;
-            stoppable
+impl<'a> Input<'a> {
+    fn of<'b>(plan: &'a Plan, exprs: impl IntoIterator<Item = &'b Expr>, watch: &'a Watch) -> Input<'a> {
+        let schema = plan.schema();
+        let pieces = Pieces::of(exprs, &schema);
+        Input { plan, schema, pieces, watch }
+    }
+
+    /// In pieces, where expressions make far more of a row than there is in it.
+    fn plan(&self) -> Plan {
+        match &self.pieces {
+            Some(pieces) => Arc::new(PacedExec::in_pieces_of(Arc::clone(self.plan), pieces)),
+            None => Arc::clone(self.plan),
         }
-        None => Arc::clone(expr),
+    }
+
+    fn stoppable(&self, expr: &Expr) -> Option<Expr> {
+        let is_any = may_be_dear(expr, &self.schema) || grows(expr, &self.schema).is_some();
+        is_any.then(|| {
+            let expr = with_stoppable_lambdas(expr, self.watch);
+            Arc::new(StoppableExpr::in_pieces(expr, self.watch, self.pieces.as_ref())) as Expr
+        })
+    }
+
+    /// All of the expressions, the dear ones stoppable; None if none is dear.
+    fn any_stoppable<'b>(&self, exprs: impl IntoIterator<Item = &'b Expr>) -> Option<Vec<Expr>> {
+        let mut any = false;
+        let exprs = exprs.into_iter().map(|expr| match self.stoppable(expr) {
+            Some(stoppable) => {
+                any = true;
+                stoppable
+            }
+            None => Arc::clone(expr),
+        });
+        let exprs = exprs.collect();
+        any.then_some(exprs)
+    }
+}
+
+/// A lambda is evaluated on all elements of the lists of a slice at once.
+fn with_stoppable_lambdas(expr: &Expr, watch: &Watch) -> Expr {
+    let stoppable = Arc::clone(expr).transform_up(|node| match node.downcast_ref::<LambdaExpr>() {
+        Some(lambda) => {
+            let body: Expr = Arc::new(StoppableExpr::new(Arc::clone(lambda.body()), watch));
+            Ok(Transformed::yes(Arc::clone(&node).with_new_children(vec![body])?))
+        }
+        None => Ok(Transformed::no(node)),
     });
-    let exprs = exprs.collect();
-    any.then_some(exprs)
+    stoppable.data().unwrap_or_else(|_| Arc::clone(expr))
 }
 
 fn projection(node: &ProjectionExec, watch: &Watch) -> Result<Option<Plan>> {
-    let input = node.input().schema();
-    let Some(exprs) = any_stoppable(node.expr().iter().map(|projected| &projected.expr), &input, watch) else {
-        return Ok(None);
-    };
+    let exprs = || node.expr().iter().map(|projected| &projected.expr);
+    let input = Input::of(node.input(), exprs(), watch);
+    let Some(exprs) = input.any_stoppable(exprs()) else { return Ok(None) };
     let exprs = exprs.into_iter().zip(node.expr()).map(|(expr, old)| ProjectionExpr::new(expr, old.alias.clone()));
-    let new = ProjectionExec::try_new_with_schema_metadata(exprs, Arc::clone(node.input()), &node.schema())?;
+    let new = ProjectionExec::try_new_with_schema_metadata(exprs, input.plan(), &node.schema())?;
     Ok(Some(Arc::new(new)))
 }
 
 fn filter(node: &FilterExec, watch: &Watch) -> Result<Option<Plan>> {
-    let Some(predicate) = stoppable(node.predicate(), &node.input().schema(), watch) else { return Ok(None) };
-    Ok(Some(Arc::new(FilterExecBuilder::from(node).with_predicate(predicate).build()?)))
+    let input = Input::of(node.input(), [node.predicate()], watch);
+    let Some(predicate) = input.stoppable(node.predicate()) else { return Ok(None) };
+    Ok(Some(Arc::new(FilterExecBuilder::from(node).with_predicate(predicate).with_input(input.plan()).build()?)))
 }
 
 fn aggregate(node: &AggregateExec, watch: &Watch) -> Result<Option<Plan>> {
@@ -93,9 +139,12 @@ fn aggregate(node: &AggregateExec, watch: &Watch) -> Result<Option<Plan>> {
     if node.mode().input_mode() != AggregateInputMode::Raw {
         return Ok(None);
     }
-    let input = node.input().schema();
+    let arguments: Vec<Expr> = node.aggr_expr().iter().flat_map(|function| function.expressions()).collect();
+    let keys = node.group_expr().expr().iter().map(|(expr, _)| expr);
+    let filters = node.filter_expr().iter().flatten();
+    let input = Input::of(node.input(), arguments.iter().chain(keys).chain(filters), watch);
     let mut any = false;
-    let functions: Vec<_> = node.aggr_expr().iter().map(|function| match function_with(function, &input, watch) {
+    let functions: Vec<_> = node.aggr_expr().iter().map(|function| match function_with(function, &input) {
         Some(new) => {
             any = true;
             Arc::new(new)
@@ -103,9 +152,9 @@ fn aggregate(node: &AggregateExec, watch: &Watch) -> Result<Option<Plan>> {
         None => Arc::clone(function),
     }).collect();
     let old = node.group_expr();
-    let keys = any_stoppable(old.expr().iter().map(|(expr, _)| expr), &input, watch);
-    let filters: Vec<_> = node.filter_expr().iter().map(|filter| stoppable(filter.as_ref()?, &input, watch)).collect();
-    if keys.is_none() && filters.iter().all(Option::is_none) {
+    let keys = input.any_stoppable(old.expr().iter().map(|(expr, _)| expr));
+    let filters: Vec<_> = node.filter_expr().iter().map(|filter| input.stoppable(filter.as_ref()?)).collect();
+    if keys.is_none() && filters.iter().all(Option::is_none) && input.pieces.is_none() {
         return Ok(any.then(|| Arc::new(node.with_new_aggr_exprs(functions)) as Plan));
     }
     let keys = keys.unwrap_or_else(|| old.expr().iter().map(|(expr, _)| Arc::clone(expr)).collect());
@@ -113,7 +162,7 @@ fn aggregate(node: &AggregateExec, watch: &Watch) -> Result<Option<Plan>> {
     let group_by = PhysicalGroupBy::new(keys, old.null_expr().to_vec(), old.groups().to_vec(), old.has_grouping_set());
     let filters = filters.into_iter().zip(node.filter_expr()).map(|(new, old)| new.or_else(|| old.clone())).collect();
     let new =
-        AggregateExec::try_new(*node.mode(), group_by, functions, filters, Arc::clone(node.input()), node.input_schema())?;
+        AggregateExec::try_new(*node.mode(), group_by, functions, filters, input.plan(), node.input_schema())?;
     let mut new = new.with_limit_options(node.limit_options());
     for shared in shared_with_scans(node) {
         new = new.with_dynamic_filter_expr(shared)?;
@@ -121,17 +170,21 @@ fn aggregate(node: &AggregateExec, watch: &Watch) -> Result<Option<Plan>> {
     Ok(Some(Arc::new(new)))
 }
 
-fn function_with(function: &AggregateFunctionExpr, input: &Schema, watch: &Watch) -> Option<AggregateFunctionExpr> {
+fn function_with(function: &AggregateFunctionExpr, input: &Input<'_>) -> Option<AggregateFunctionExpr> {
     // New expressions make it forget that it is reversed.
     if function.is_reversed() {
         return None;
     }
     let order = function.order_bys().iter().map(|sort| Arc::clone(&sort.expr)).collect();
-    function.with_new_expressions(any_stoppable(&function.expressions(), input, watch)?, order)
+    let old = function.expressions();
+    let new = input.any_stoppable(&old)?;
+    // Some look for a constant in the arguments that say how.
+    let arguments = new.into_iter().zip(&old).enumerate().map(|(place, (new, old))| if place > 0 && old.is::<Literal>() { Arc::clone(old) } else { new });
+    function.with_new_expressions(arguments.collect(), order)
 }
 
-fn ordering(old: &LexOrdering, input: &Schema, watch: &Watch) -> Option<LexOrdering> {
-    let keys = any_stoppable(old.iter().map(|key| &key.expr), input, watch)?;
+fn ordering(old: &LexOrdering, input: &Input<'_>) -> Option<LexOrdering> {
+    let keys = input.any_stoppable(old.iter().map(|key| &key.expr))?;
     LexOrdering::new(keys.into_iter().zip(old).map(|(key, old)| PhysicalSortExpr::new(key, old.options)))
 }
 
@@ -144,12 +197,13 @@ fn asking(old: &LexOrdering, watch: &Watch) -> Option<LexOrdering> {
 }
 
 fn sort(node: &SortExec, watch: &Watch) -> Result<Option<Plan>> {
-    let dear = ordering(node.expr(), &node.input().schema(), watch);
+    let input = Input::of(node.input(), node.expr().iter().map(|key| &key.expr), watch);
+    let dear = ordering(node.expr(), &input);
     // Where all rows are sorted, all batches are one after the other before the first one comes out. A sort
     // with a limit works batch by batch, and its keys become filters of scans.
     let cheap = || node.fetch().is_none().then(|| asking(node.expr(), watch)).flatten();
     let Some(keys) = dear.or_else(cheap) else { return Ok(None) };
-    let new = SortExec::new(keys, Arc::clone(node.input()));
+    let new = SortExec::new(keys, input.plan());
     let mut new = new.with_preserve_partitioning(node.preserve_partitioning()).with_fetch(node.fetch());
     for shared in shared_with_scans(node) {
         new = new.with_dynamic_filter_expr(shared)?;
@@ -165,14 +219,16 @@ fn shared_with_scans(node: &dyn ExecutionPlan) -> Vec<Arc<DynamicFilterPhysicalE
 }
 
 fn merge(node: &SortPreservingMergeExec, watch: &Watch) -> Option<Plan> {
-    let keys = ordering(node.expr(), &node.input().schema(), watch)?;
-    Some(Arc::new(SortPreservingMergeExec::new(keys, Arc::clone(node.input())).with_fetch(node.fetch())))
+    let input = Input::of(node.input(), node.expr().iter().map(|key| &key.expr), watch);
+    let keys = ordering(node.expr(), &input)?;
+    Some(Arc::new(SortPreservingMergeExec::new(keys, input.plan()).with_fetch(node.fetch())))
 }
 
 fn repartition(node: &RepartitionExec, watch: &Watch) -> Result<Option<Plan>> {
     let Partitioning::Hash(keys, partitions) = node.partitioning() else { return Ok(None) };
-    let Some(keys) = any_stoppable(keys, &node.input().schema(), watch) else { return Ok(None) };
-    let new = RepartitionExec::try_new(Arc::clone(node.input()), Partitioning::Hash(keys, *partitions))?;
+    let input = Input::of(node.input(), keys, watch);
+    let Some(keys) = input.any_stoppable(keys) else { return Ok(None) };
+    let new = RepartitionExec::try_new(input.plan(), Partitioning::Hash(keys, *partitions))?;
     Ok(Some(Arc::new(if node.preserve_order() { new.with_preserve_order() } else { new })))
 }
 

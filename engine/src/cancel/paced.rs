@@ -22,6 +22,8 @@ use datafusion::physical_plan::{
 };
 use futures::{Stream, StreamExt};
 
+use super::elements::Elements;
+use super::pieces::Pieces;
 use super::turn::give_way;
 
 const YIELD_AFTER: Duration = Duration::from_millis(10);
@@ -34,7 +36,19 @@ const PIECE_ROWS_MAX: usize = 1 << 20;
 pub struct PacedExec {
     operator: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
-    in_pieces: bool,
+    cut: Cut,
+}
+
+/// How batches are handed on.
+#[derive(Debug, Clone)]
+enum Cut {
+    Whole,
+    /// In pieces that the reader needs some milliseconds for.
+    ByTime,
+    /// In pieces of which the reader makes some megabytes.
+    BySize(Arc<Pieces>),
+    /// The same, where it makes rows of the elements of lists.
+    ByElements(Arc<Elements>),
 }
 
 impl PacedExec {
@@ -42,16 +56,26 @@ impl PacedExec {
     /// object tells the operators above that nothing has changed, and they keep what they know, and
     /// the dynamic filters they share with scans.
     pub fn in_place_of(old: &Arc<dyn ExecutionPlan>, new: Arc<dyn ExecutionPlan>) -> Self {
-        PacedExec { operator: new, properties: Arc::clone(old.properties()), in_pieces: false }
+        PacedExec { operator: new, properties: Arc::clone(old.properties()), cut: Cut::Whole }
     }
 
     /// Batches in pieces that the reader needs some milliseconds for.
     pub fn in_pieces(operator: Arc<dyn ExecutionPlan>) -> Self {
-        PacedExec { properties: Arc::clone(operator.properties()), operator, in_pieces: true }
+        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::ByTime }
+    }
+
+    /// Batches in pieces as large as the reader's expressions allow.
+    pub fn in_pieces_of(operator: Arc<dyn ExecutionPlan>, pieces: &Arc<Pieces>) -> Self {
+        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::BySize(Arc::clone(pieces)) }
+    }
+
+    /// Batches in pieces of so many elements that the reader, which makes a row of each, makes some megabytes.
+    pub fn in_pieces_of_lists(operator: Arc<dyn ExecutionPlan>, elements: Elements) -> Self {
+        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::ByElements(Arc::new(elements)) }
     }
 
     fn standing_for(&self, operator: Arc<dyn ExecutionPlan>, properties: Arc<PlanProperties>) -> Arc<dyn ExecutionPlan> {
-        Arc::new(PacedExec { operator, properties, in_pieces: self.in_pieces })
+        Arc::new(PacedExec { operator, properties, cut: self.cut.clone() })
     }
 }
 
@@ -115,7 +139,7 @@ impl ExecutionPlan for PacedExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = self.operator.execute(partition, context)?;
-        Ok(Box::pin(Paced::new(input, self.in_pieces)))
+        Ok(Box::pin(Paced::new(input, self.cut.clone())))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -143,9 +167,11 @@ impl DisplayAs for PacedExec {
 
 struct Paced {
     input: SendableRecordBatchStream,
-    /// Rows of a piece; None: batches as they are.
-    piece_rows: Option<usize>,
-    rest: Option<RecordBatch>,
+    cut: Cut,
+    /// Rows of a piece that is cut by time. One may already be much work: nobody knows how many rows the other side has.
+    piece_rows: usize,
+    /// The next part last.
+    rest: Vec<RecordBatch>,
     /// When the reader got the last piece.
     handed_out: Option<Instant>,
     /// When the task last yielded, here or below.
@@ -153,26 +179,44 @@ struct Paced {
 }
 
 impl Paced {
-    fn new(input: SendableRecordBatchStream, in_pieces: bool) -> Paced {
-        // One row may already be much work: nobody knows how many rows the other side has.
-        let piece_rows = in_pieces.then_some(1);
-        Paced { input, piece_rows, rest: None, handed_out: None, yielded: Instant::now() }
+    fn new(input: SendableRecordBatchStream, cut: Cut) -> Paced {
+        Paced { input, cut, piece_rows: 1, rest: Vec::new(), handed_out: None, yielded: Instant::now() }
     }
 
-    /// The next piece of `batch`, and by how long the reader took for the last one, its size.
-    fn cut(&mut self, batch: RecordBatch) -> RecordBatch {
-        let Some(rows) = &mut self.piece_rows else { return batch };
+    /// The next piece of `batch`.
+    fn cut(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+        let rows = match &self.cut {
+            Cut::Whole => return Ok(batch),
+            Cut::ByElements(elements) => {
+                let mut parts = elements.cut(&batch)?;
+                parts.reverse();
+                let piece = parts.pop();
+                self.rest.append(&mut parts);
+                return Ok(piece.unwrap_or(batch));
+            }
+            Cut::ByTime => self.rows_by_time(),
+            Cut::BySize(pieces) => {
+                let rows = pieces.next().min(batch.num_rows());
+                pieces.hand_out(rows);
+                rows
+            }
+        };
+        if batch.num_rows() <= rows {
+            return Ok(batch);
+        }
+        self.rest.push(batch.slice(rows, batch.num_rows() - rows));
+        Ok(batch.slice(0, rows))
+    }
+
+    /// By how long the reader took for the last piece.
+    fn rows_by_time(&mut self) -> usize {
         match self.handed_out.take().map(|at| at.elapsed()) {
-            Some(took) if took > YIELD_AFTER => *rows = (*rows / 2).max(1),
-            Some(took) if took < PIECE_SHORT => *rows = (*rows * 2).min(PIECE_ROWS_MAX),
+            Some(took) if took > YIELD_AFTER => self.piece_rows = (self.piece_rows / 2).max(1),
+            Some(took) if took < PIECE_SHORT => self.piece_rows = (self.piece_rows * 2).min(PIECE_ROWS_MAX),
             _ => {}
         }
         self.handed_out = Some(Instant::now());
-        if batch.num_rows() <= *rows {
-            return batch;
-        }
-        self.rest = Some(batch.slice(*rows, batch.num_rows() - *rows));
-        batch.slice(0, *rows)
+        self.piece_rows
     }
 }
 
@@ -184,11 +228,11 @@ impl Stream for Paced {
             self.yielded = Instant::now();
             return give_way(context);
         }
-        if let Some(rest) = self.rest.take() {
-            return Poll::Ready(Some(Ok(self.cut(rest))));
+        if let Some(rest) = self.rest.pop() {
+            return Poll::Ready(Some(self.cut(rest)));
         }
         match self.input.poll_next_unpin(context) {
-            Poll::Ready(Some(Ok(batch))) => Poll::Ready(Some(Ok(self.cut(batch)))),
+            Poll::Ready(Some(Ok(batch))) => Poll::Ready(Some(self.cut(batch))),
             Poll::Pending => {
                 self.yielded = Instant::now();
                 Poll::Pending

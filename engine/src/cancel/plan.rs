@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
@@ -12,22 +13,24 @@ use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::unnest::UnnestExec;
 
+use super::elements::Elements;
 use super::expression::{Reader, Watch};
 use super::operators::with_stoppable_expressions;
 use super::paced::PacedExec;
 
 /// The plan with operators that give their thread back every few milliseconds, and expressions that
-/// fail when the reader is dropped.
-pub fn interruptible(plan: Arc<dyn ExecutionPlan>) -> Result<(Arc<dyn ExecutionPlan>, Reader)> {
+/// fail when the reader is dropped. What the expressions make counts in `pool`.
+pub fn interruptible(plan: Arc<dyn ExecutionPlan>, pool: Option<&Arc<dyn MemoryPool>>) -> Result<(Arc<dyn ExecutionPlan>, Reader)> {
     let reader = Reader::default();
-    let watch = reader.watched();
+    let watch = reader.watched(pool);
     let plan = plan.transform_up(|plan| interruptible_operator(plan, &watch)).data()?;
     Ok((plan, reader))
 }
 
 fn interruptible_operator(plan: Arc<dyn ExecutionPlan>, watch: &Watch) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
-    let new = with_paced_probe(Arc::clone(&plan))?;
+    let new = with_pieces_of_lists(with_paced_probe(Arc::clone(&plan))?)?;
     let new = with_stoppable_expressions(new, watch)?;
     if Arc::ptr_eq(&new, &plan) && only_passes_on(&plan) {
         return Ok(Transformed::no(plan));
@@ -63,4 +66,10 @@ fn with_paced_probe(join: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPla
         }
         _ => Ok(join),
     }
+}
+
+fn with_pieces_of_lists(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let Some(node) = plan.downcast_ref::<UnnestExec>() else { return Ok(plan) };
+    let pieces: Arc<dyn ExecutionPlan> = Arc::new(PacedExec::in_pieces_of_lists(Arc::clone(node.input()), Elements::of(node)));
+    replace_children_if_necessary(Arc::clone(&plan), vec![pieces])
 }

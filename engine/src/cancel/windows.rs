@@ -19,6 +19,7 @@ use arrow::datatypes::{FieldRef, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, ScalarValue};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::window_state::WindowAggState;
@@ -32,11 +33,16 @@ use datafusion::physical_expr::window::{
 };
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::windows::WindowAggExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use parking_lot::Mutex;
 
 use super::expression::Watch;
-use crate::functions::{described_by_inner, sliding_accumulator};
+use super::paced::PacedExec;
+use super::pieces::Pieces;
+use crate::functions::{described_by_inner, scalar_bytes, sliding_accumulator};
+
+/// Results of so many bytes are made without being counted.
+const UNCOUNTED_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
 pub struct WatchedWindows;
@@ -69,7 +75,7 @@ fn watched_function(mut expr: Expr) -> Transformed<Expr> {
         Some(watched) => Arc::clone(&watched.inner),
         None => Arc::clone(function),
     };
-    *function = Arc::new(AggregateUDF::from(WatchedAggregate { inner, watch: Mutex::new(None) }));
+    *function = Arc::new(AggregateUDF::from(WatchedAggregate { inner, watching: Mutex::new(None) }));
     Transformed::yes(expr)
 }
 
@@ -78,15 +84,23 @@ pub fn is_watched(function: &AggregateUDF) -> bool {
     function.inner().downcast_ref::<WatchedAggregate>().is_some()
 }
 
+/// What a finished plan tells its aggregates.
+#[derive(Debug, Clone)]
+struct Watching {
+    watch: Watch,
+    /// Of a window that puts out results as its rows come; None where it makes those of all rows of a partition at once.
+    pieces: Option<Arc<Pieces>>,
+}
+
 #[derive(Debug)]
 struct WatchedAggregate {
     inner: Arc<AggregateUDF>,
-    watch: Mutex<Option<Watch>>,
+    watching: Mutex<Option<Watching>>,
 }
 
 impl WatchedAggregate {
     fn watched(&self, inner: Box<dyn Accumulator>) -> Box<dyn Accumulator> {
-        Box::new(WatchedAccumulator { inner, watch: self.watch.lock().clone() })
+        Box::new(WatchedAccumulator { inner, watching: self.watching.lock().clone(), results: Results::default() })
     }
 }
 
@@ -122,8 +136,8 @@ impl AggregateUDFImpl for WatchedAggregate {
     fn reverse_expr(&self) -> ReversedUDAF {
         match self.inner.reverse_udf() {
             ReversedUDAF::Reversed(inner) => {
-                let watch = Mutex::new(self.watch.lock().clone());
-                ReversedUDAF::Reversed(Arc::new(AggregateUDF::from(WatchedAggregate { inner, watch })))
+                let watching = Mutex::new(self.watching.lock().clone());
+                ReversedUDAF::Reversed(Arc::new(AggregateUDF::from(WatchedAggregate { inner, watching })))
             }
             same => same,
         }
@@ -133,7 +147,27 @@ impl AggregateUDFImpl for WatchedAggregate {
 #[derive(Debug)]
 struct WatchedAccumulator {
     inner: Box<dyn Accumulator>,
-    watch: Option<Watch>,
+    watching: Option<Watching>,
+    results: Results,
+}
+
+/// Those of a partition, which are all made before one of them is put out.
+#[derive(Debug, Default)]
+struct Results {
+    bytes: usize,
+    reservation: Option<MemoryReservation>,
+}
+
+impl Results {
+    fn add(&mut self, bytes: usize, watch: &Watch) -> Result<()> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        let Some(pool) = watch.pool().filter(|_| self.bytes > UNCOUNTED_BYTES) else { return Ok(()) };
+        let results = self.reservation.get_or_insert_with(|| MemoryConsumer::new("the results of a window").register(pool));
+        match self.bytes.checked_sub(results.size()) {
+            Some(more) if more > UNCOUNTED_BYTES => results.try_grow(more),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Accumulator for WatchedAccumulator {
@@ -142,8 +176,15 @@ impl Accumulator for WatchedAccumulator {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        self.watch.as_ref().map_or(Ok(()), Watch::check)?;
-        self.inner.evaluate()
+        let Some(Watching { watch, pieces }) = &self.watching else { return self.inner.evaluate() };
+        watch.check()?;
+        let result = self.inner.evaluate()?;
+        let bytes = scalar_bytes(&result);
+        match pieces {
+            Some(pieces) => pieces.made(bytes),
+            None => self.results.add(bytes, watch)?,
+        }
+        Ok(result)
     }
 
     fn size(&self) -> usize {
@@ -172,7 +213,7 @@ pub fn window(node: &WindowAggExec, watch: &Watch) -> Result<Option<Arc<dyn Exec
     let mut any = false;
     let exprs = node.window_expr().iter().map(|expr| {
         if let Some(aggregate) = aggregate_of(expr).and_then(|function| function.inner().downcast_ref::<WatchedAggregate>()) {
-            *aggregate.watch.lock() = Some(watch.clone());
+            *aggregate.watching.lock() = Some(Watching { watch: watch.clone(), pieces: None });
         }
         let Some(standard) = expr.as_any().downcast_ref::<StandardWindowExpr>() else { return Arc::clone(expr) };
         any = true;
@@ -186,6 +227,24 @@ pub fn window(node: &WindowAggExec, watch: &Watch) -> Result<Option<Arc<dyn Exec
     }
     let can_repartition = !node.partition_keys().is_empty();
     Ok(Some(Arc::new(WindowAggExec::try_new(exprs, Arc::clone(node.input()), can_repartition)?)))
+}
+
+/// The same of a window that puts out results as its rows come: few at once where they are long.
+pub fn bounded_window(node: &BoundedWindowAggExec, watch: &Watch) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let is_long = |expr: &&Arc<dyn WindowExpr>| expr.field().is_ok_and(|field| !field.data_type().is_primitive());
+    let aggregates = node.window_expr().iter().filter(is_long).filter_map(aggregate_of);
+    let watched: Vec<&WatchedAggregate> = aggregates.filter_map(|function| function.inner().downcast_ref()).collect();
+    if watched.is_empty() {
+        return Ok(None);
+    }
+    let pieces = Arc::<Pieces>::default();
+    for aggregate in watched {
+        *aggregate.watching.lock() = Some(Watching { watch: watch.clone(), pieces: Some(Arc::clone(&pieces)) });
+    }
+    let input = Arc::new(PacedExec::in_pieces_of(Arc::clone(node.input()), &pieces));
+    let can_repartition = !node.partition_keys().is_empty();
+    let window = BoundedWindowAggExec::try_new(node.window_expr().to_vec(), input, node.input_order_mode.clone(), can_repartition)?;
+    Ok(Some(Arc::new(window)))
 }
 
 fn aggregate_of(expr: &Arc<dyn WindowExpr>) -> Option<&AggregateUDF> {
@@ -314,7 +373,8 @@ mod tests {
     #[test]
     fn a_window_has_no_results_for_rows_that_nobody_wants() {
         let reader = Reader::default();
-        let mut accumulator = WatchedAccumulator { inner: Box::new(Seven), watch: Some(reader.watched()) };
+        let watching = Some(Watching { watch: reader.watched(None), pieces: None });
+        let mut accumulator = WatchedAccumulator { inner: Box::new(Seven), watching, results: Results::default() };
         assert_eq!(accumulator.evaluate().unwrap(), ScalarValue::from(7));
         drop(reader);
         assert!(accumulator.evaluate().unwrap_err().to_string().contains("cancelled"));

@@ -102,7 +102,7 @@ impl ReadPlan {
             let sort = SortExec::new(order.clone(), scan(&self.table, self.sorted, Some(partitions))?);
             inputs.push(Arc::new(sort.with_preserve_partitioning(true)));
         }
-        let (plan, reader) = cancel::interruptible(UnionExec::try_new(inputs)?)?;
+        let (plan, reader) = cancel::interruptible(UnionExec::try_new(inputs)?, None)?;
         let task = Arc::new(task(memory, partitions, zone_bytes_max));
         let order = self.order;
         Ok(cancel::on_a_task_of(reader, plan.schema(), move || merged(&plan, order, &task, partitions > 1)))

@@ -2,6 +2,7 @@
 //! processors know many. And casts that Arrow does wrongly.
 
 mod arithmetic;
+mod bounded;
 mod current_user;
 mod date_text;
 mod delegate;
@@ -16,10 +17,14 @@ mod sliding;
 mod sum;
 mod sum_state;
 mod version;
+mod whole_results;
 
 use arrow::datatypes::FieldRef;
 use datafusion::logical_expr::ScalarUDF;
 
+pub(crate) use bounded::{
+    bounded_functions, bounded_higher_order_functions, is_bounded, scalar_bytes, values_bytes, with_computed_values,
+};
 pub(crate) use current_user::current_user;
 pub(crate) use delegate::described_by_inner;
 pub(crate) use fixed_list::{FixedLists, deeper_scalar, flat_scalar, lists_as};
@@ -32,6 +37,7 @@ pub(crate) use rule::CheckedArithmetic;
 pub(crate) use sliding::sliding_accumulator;
 pub(crate) use sum::checked_sum;
 pub(crate) use version::version;
+pub(crate) use whole_results::whole_results;
 
 /// What a call of a function that stands in the place of a cast is as that: the field that is wanted, and whether what does
 /// not fit is NULL.

@@ -17,6 +17,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 use datafusion::optimizer::AnalyzerRule;
 
 use super::arithmetic::{checked_negation, checked_operator, is_checked};
+use super::bounded::{concatenated, with_bounded};
 use super::date_text::date_of_text;
 use super::extreme::float_extreme;
 use super::fixed_list::fixed_list_cast;
@@ -54,6 +55,7 @@ fn in_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
+        expr if let Some(text) = concatenated(&expr, schema) => Ok(Transformed::yes(text)),
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let function = checked_operator(op).filter(|_| is_integer(&left, schema) && is_integer(&right, schema));
             Ok(match function {
@@ -91,7 +93,7 @@ fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::Negative(inner) if is_integer(&inner, schema) => {
             Ok(Transformed::yes(call(checked_negation(), vec![*inner])))
         }
-        other => Ok(Transformed::no(other)),
+        other => Ok(with_bounded(other)),
     }
 }
 

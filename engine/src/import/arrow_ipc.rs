@@ -14,9 +14,12 @@ use super::guard::guarded;
 use super::ipc_bounds::{check_file, check_stream};
 use super::progress::{CountingReader, ImportProgress};
 use super::source::Source;
+use crate::functions::values_bytes;
 
-/// More rows than this are handed out in slices.
+/// More rows than this are handed out in slices,
 const BATCH_ROWS_MAX: usize = 65_536;
+/// and so are rows that are more than this once dictionaries and runs are values.
+const BATCH_BYTES_MAX: usize = 64 << 20;
 
 pub(crate) struct ArrowBatches {
     source: Source,
@@ -102,11 +105,20 @@ impl ArrowBatches {
                 }
             }
         };
-        if batch.num_rows() <= BATCH_ROWS_MAX {
+        let rows = rows_at_once(&batch);
+        if batch.num_rows() <= rows {
             return Ok(Some(batch));
         }
-        let rows_left = batch.num_rows() - BATCH_ROWS_MAX;
-        self.rest = Some(batch.slice(BATCH_ROWS_MAX, rows_left));
-        Ok(Some(batch.slice(0, BATCH_ROWS_MAX)))
+        self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
+        Ok(Some(batch.slice(0, rows)))
     }
+}
+
+fn rows_at_once(batch: &RecordBatch) -> usize {
+    let mut rows = batch.num_rows().min(BATCH_ROWS_MAX);
+    let bytes = |rows: usize| batch.columns().iter().map(|column| values_bytes(column, 0, rows)).fold(0, usize::saturating_add);
+    while rows > 1 && bytes(rows) > BATCH_BYTES_MAX {
+        rows /= 2;
+    }
+    rows
 }

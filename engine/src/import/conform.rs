@@ -79,7 +79,7 @@ pub(crate) fn conform(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfi
     match (array.data_type(), to) {
         (from, _) if from == to => valid(array),
         (DataType::Null, _) => Ok(new_null_array(to, array.len())),
-        (DataType::Dictionary(_, value), _) => conform(&cast(array, value).map_err(whole)?, to),
+        (DataType::Dictionary(_, value), _) => conform(&cast(array, &shared(value)).map_err(whole)?, to),
         (DataType::RunEndEncoded(_, values), _) => {
             conform(&cast(array, values.data_type()).map_err(whole)?, to)
         }
@@ -89,6 +89,15 @@ pub(crate) fn conform(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfi
         }
         (from, _) if is_list(from) && is_list(to) => nested::conform_list(array, to),
         _ => conform_leaf(&valid(array)?, to),
+    }
+}
+
+/// The type in which a long value of a dictionary lies once, for all rows that have it.
+fn shared(value: &DataType) -> DataType {
+    match value {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        value => value.clone(),
     }
 }
 

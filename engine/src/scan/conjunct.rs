@@ -13,7 +13,8 @@ use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 
 use super::integer_set::IntegerSet;
 use super::selection::{Selection, true_bits};
-use crate::cancel::{Pace, may_be_dear};
+use crate::cancel::{Pace, is_out_of_memory, may_be_dear};
+use crate::memory::Evaluating;
 
 #[derive(Debug)]
 pub struct Conjunct {
@@ -128,9 +129,14 @@ impl Part {
     /// Tests one slice.
     fn go_on(mut self, expr: &Arc<dyn PhysicalExpr>, pace: &Pace) -> Result<Progress> {
         let (done, total) = (self.passed.len(), self.rows.num_rows());
-        let rows = pace.slice(total - done);
-        let slice = self.rows.slice(done, rows);
-        let result = pace.timed(rows, || boolean(expr, &slice))?;
+        let mut rows = pace.slice(total - done);
+        let result = loop {
+            let slice = self.rows.slice(done, rows);
+            match pace.timed(rows, || boolean(expr, &slice)) {
+                Err(error) if rows > 1 && is_out_of_memory(&error) => rows /= 2,
+                result => break result?,
+            }
+        };
         if rows == total {
             return Ok(Progress::Done(result));
         }
@@ -143,6 +149,7 @@ impl Part {
 }
 
 fn boolean(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<BooleanArray> {
+    let _evaluating = Evaluating::begin();
     let array = expr.evaluate(batch)?.into_array(batch.num_rows())?;
     match as_boolean_array(&array) {
         Ok(array) => Ok(array.clone()),

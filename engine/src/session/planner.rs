@@ -11,6 +11,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
 use crate::dml::RowChangePlanner;
+use crate::functions::with_computed_values;
 use crate::kernels::matrix::{ProductPlanner, with_products};
 use crate::optimizer::with_null_safe_keys;
 
@@ -24,6 +25,8 @@ impl QueryPlanner for StatementPlanner {
         let multiplied = with_products(plan, session.config_options())?;
         let plan = multiplied.as_ref().unwrap_or(plan);
         let keyed = with_null_safe_keys(plan)?;
-        planner.create_physical_plan(keyed.as_ref().unwrap_or(plan), session).await
+        let plan = keyed.as_ref().unwrap_or(plan);
+        let computed = with_computed_values(plan)?;
+        planner.create_physical_plan(computed.as_ref().unwrap_or(plan), session).await
     }
 }

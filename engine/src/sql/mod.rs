@@ -42,6 +42,7 @@ mod numbers;
 mod order_clause;
 mod parse;
 mod plan;
+mod planning_bytes;
 mod power;
 mod quantified;
 mod recursive_ctes;

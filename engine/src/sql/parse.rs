@@ -22,11 +22,13 @@ use super::merge_nothing::name_nothing;
 use super::misspelt::syntax_hint;
 use super::nesting::{check_nesting, most_levels, too_deep};
 use super::order_clause::{KeyColumn, take_alter_key, take_order_clause};
+use super::planning_bytes::reserve_planning;
 use super::refuse::refuse_ignored;
 use super::tokens::{double_literals, number_parameters, is_word, significant, struct_types, tokenize};
 use super::versions::{self, VersionStatement};
 use crate::error::EngineError;
 use crate::error_text::clean;
+use crate::memory::StatementMemory;
 
 /// Statements longer than this are refused before they are parsed.
 const SQL_BYTES_MAX: usize = 64 << 20;
@@ -48,6 +50,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     if sql.len() > SQL_BYTES_MAX {
         return Err(refused(format!("the statement has {} bytes, more than {SQL_BYTES_MAX}", sql.len())));
     }
+    reserve_planning(sql, StatementMemory::of(state.config_options()))?;
     let options = &state.config().options().sql_parser;
     let dialect: &dyn Dialect = &QuiverDialect;
     let mut tokens = tokenize(sql, dialect).map_err(|error| parse_error(sql, error.into()))?;

@@ -35,6 +35,7 @@ mod insert;
 mod insert_speed;
 mod isolation;
 mod kernels;
+mod large_values;
 mod memory;
 mod model;
 mod offset;

@@ -111,8 +111,18 @@ impl Appender {
             let what = format!("a batch of {found} columns was given for a table of {expected}");
             return Err(ArrowError::SchemaError(what).into());
         }
-        if batch.num_rows() == 0 {
+        self.write_in_pieces(batch)
+    }
+
+    /// Rows that share long texts are far more bytes once each of them has its own: so many wait at once as may.
+    fn write_in_pieces(&mut self, batch: RecordBatch) -> Result<()> {
+        let rows = batch.num_rows();
+        if rows == 0 {
             return Ok(());
+        }
+        if rows > 1 && !self.one_segment && bound_bytes(&batch) as usize > WIDE_PENDING_BYTES_MAX {
+            self.write_in_pieces(batch.slice(0, rows / 2))?;
+            return self.write_in_pieces(batch.slice(rows / 2, rows - rows / 2));
         }
         self.pending_rows += batch.num_rows();
         self.pending_bytes += bound_bytes(&batch) as usize;

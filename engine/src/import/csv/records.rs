@@ -9,6 +9,8 @@ use crate::import::window::Window;
 
 /// A quote that is never closed must not draw a whole file into memory.
 const RECORD_BYTES_MAX: usize = 64 << 20;
+/// Nor must a line of delimiters make as many columns.
+const FIELDS_MAX: usize = 100_000;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Syntax {
@@ -84,6 +86,7 @@ enum Parsed {
     },
     NeedMore,
     Unclosed,
+    TooMany,
     End,
 }
 
@@ -106,6 +109,10 @@ impl<R: Read> Records<R> {
                 }
                 Parsed::End => return Ok(None),
                 Parsed::Unclosed => return Err(RecordError::Unclosed { line: self.line }),
+                Parsed::TooMany => {
+                    let problem = format!("line {} has more than {FIELDS_MAX} fields; if that is not what it says, give the delimiter", self.line);
+                    return Err(RecordError::Io(io::Error::new(io::ErrorKind::InvalidData, problem)));
+                }
                 Parsed::NeedMore if self.window.data().len() >= RECORD_BYTES_MAX => {
                     return Err(RecordError::Unclosed { line: self.line });
                 }
@@ -180,6 +187,9 @@ impl<R: Read> Records<R> {
                 has_stray_text |= !data[plain..at].iter().all(|byte| *byte == b' ');
             } else {
                 field.end = at;
+            }
+            if self.fields.len() == FIELDS_MAX {
+                return Parsed::TooMany;
             }
             self.fields.push(field);
             match data.get(at) {

@@ -13,6 +13,7 @@ use super::super::functions::standard::{self, Output};
 use super::super::refusal::Refusal;
 use super::super::registry::Function;
 use super::super::writer::Writer;
+use super::text::JOINED;
 use super::types_of;
 use crate::proto::Expression;
 use crate::proto::expression::cast::FailureBehavior;
@@ -30,6 +31,7 @@ impl Writer {
             ("checked_add", [_, _]) => return self.checked("add", args, whole, schema),
             ("checked_sub", [_, _]) => return self.checked("subtract", args, whole, schema),
             ("checked_mul", [_, _]) => return self.checked("multiply", args, whole, schema),
+            (JOINED, [left, right]) => return self.joined_text(left, right, schema),
             ("checked_neg", [operand]) => return self.negative(operand, whole, true, schema),
             _ => check_always_the_same(call)?,
         }

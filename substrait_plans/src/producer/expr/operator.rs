@@ -19,7 +19,7 @@ impl Writer {
         let BinaryExpr { left, op, right } = binary;
         let comparison = match op {
             Operator::And | Operator::Or => return self.chain(binary, schema),
-            Operator::StringConcat => return self.joined_text(binary, schema),
+            Operator::StringConcat => return self.joined_text(left, right, schema),
             Operator::RegexMatch => return self.pattern("regex_match", false, left, right, schema),
             Operator::RegexIMatch => return self.pattern("regex_imatch", false, left, right, schema),
             Operator::RegexNotMatch => return self.pattern("regex_match", true, left, right, schema),

@@ -2,7 +2,7 @@
 
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Like};
+use datafusion::logical_expr::{Expr, ExprSchemable, Like, Operator};
 
 use super::super::functions::kinds::{is_text, kinds_of};
 use super::super::functions::own::OWN;
@@ -10,9 +10,11 @@ use super::super::functions::standard::STRING;
 use super::super::refusal::Refusal;
 use super::super::registry::Function;
 use super::super::writer::Writer;
-use super::boolean::terms;
 use super::may_be_null;
 use crate::proto::Expression;
+
+/// Of the engine, which stands where `||` was.
+pub(super) const JOINED: &str = "text_concatenation";
 
 impl Writer {
     /// The standard knows no escape: what has one, or may have one, is ours.
@@ -60,8 +62,8 @@ impl Writer {
     }
 
     /// `||`, which is NULL where a part is; the function `concat` leaves NULLs out.
-    pub(super) fn joined_text(&mut self, chain: &BinaryExpr, schema: &DFSchema) -> Result<Expression, Refusal> {
-        let parts = terms(chain);
+    pub(super) fn joined_text(&mut self, left: &Expr, right: &Expr, schema: &DFSchema) -> Result<Expression, Refusal> {
+        let parts = joined_parts(left, right);
         let written = parts.iter().map(|part| self.expr(part, schema)).collect::<Result<_, _>>()?;
         for part in &parts {
             let data_type = part.get_type(schema)?;
@@ -72,6 +74,19 @@ impl Writer {
         let concat = Function::new(STRING, "concat", &["str"]).with("null_handling", "ACCEPT_NULLS");
         self.call(&concat, written, &DataType::Utf8View, parts.iter().any(|part| may_be_null(part, schema)))
     }
+}
+
+/// In their order. The engine has a function of its own where the operator was.
+fn joined_parts<'a>(left: &'a Expr, right: &'a Expr) -> Vec<&'a Expr> {
+    let (mut parts, mut open) = (Vec::new(), vec![right, left]);
+    while let Some(expr) = open.pop() {
+        match expr {
+            Expr::BinaryExpr(inner) if inner.op == Operator::StringConcat => open.extend([inner.right.as_ref(), inner.left.as_ref()]),
+            Expr::ScalarFunction(call) if call.name() == JOINED && call.args.len() == 2 => open.extend(call.args.iter().rev()),
+            part => parts.push(part),
+        }
+    }
+    parts
 }
 
 fn is_plain_pattern(pattern: &Expr) -> bool {

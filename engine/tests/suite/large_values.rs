@@ -1,0 +1,132 @@
+//! Values far larger than what they are made of: counted before they are made, refused where there is no room, and never made while
+//! a statement is planned.
+
+use engine::EngineError;
+
+use super::helpers::{Db, small_memory};
+
+const ROWS: i64 = 20_000;
+
+fn filled(mib: u64) -> Db {
+    let db = Db::with(small_memory(mib));
+    db.run(&format!("CREATE TABLE t AS SELECT value AS a, 'text ' || value AS s FROM generate_series(1, {ROWS}) AS g(value)"));
+    db
+}
+
+fn refused(db: &Db, sql: &str) -> String {
+    match db.error(sql) {
+        EngineError::Memory { message } => message,
+        other => other.to_string(),
+    }
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_refused_before_it_is_made() {
+    let db = filled(64);
+    for (sql, maker) in [
+        ("SELECT length(repeat('x', 100000000))", "repeat()"),
+        ("SELECT lpad('x', 1000000000)", "lpad()"),
+        ("SELECT range(1, 20000000)[1]", "range()"),
+        ("SELECT array_length(array_repeat('abc', 10000000))", "array_repeat()"),
+        ("SELECT max(length(lpad(s, 100000000))) FROM t", "lpad()"),
+        ("SELECT count(*) FROM t WHERE length(rpad(s, 100000000)) > 5", "rpad()"),
+        ("SELECT length(replace(repeat('a', 100000), 'a', repeat('b', 10000)))", "replace()"),
+        ("SELECT repeat('x', 60000000) || s FROM t", "repeat()"),
+    ] {
+        let said = refused(&db, sql);
+        assert!(said.contains(&format!("what {maker} makes")) && said.contains("limit of 67.1 MB"), "{sql}: {said}");
+    }
+    assert_eq!(db.value("SELECT count(*) FROM t"), ROWS.to_string());
+}
+
+#[test]
+fn a_value_of_more_than_a_gibibyte_is_none() {
+    let db = filled(64);
+    for sql in ["SELECT repeat('x', 2000000000)", "SELECT generate_series(1, 100000000000)", "SELECT max(lpad(s, 2000000000)) FROM t"] {
+        let said = refused(&db, sql);
+        assert!(said.contains("a value may have at most 1.07 GB"), "{sql}: {said}");
+    }
+}
+
+#[test]
+fn rows_with_large_values_go_through_operators_a_few_at_a_time() {
+    let db = filled(128);
+    // 20,000 times 1 MB, which is never there at once.
+    let ran = db.run("SELECT max(length(repeat(s, 100000))) FROM t");
+    assert_eq!(ran.rows(), ["1000000"]);
+    assert!(ran.report.peak_memory_bytes < 128 << 20, "{:?}", ran.report);
+    assert_eq!(db.value("SELECT count(*) FROM t WHERE length(repeat(s, 10000)) = 60000"), "9");
+    assert_eq!(db.value("SELECT count(*) FROM (SELECT unnest(range(0, 2000)) AS n FROM t WHERE a <= 1000) WHERE n = 7"), "1000");
+    let text = "y".repeat(100_000);
+    assert_eq!(db.value(&format!("SELECT sum(length(CASE WHEN a % 2 = 0 THEN '{text}' ELSE s END)) FROM t")), "1000108890");
+    assert_eq!(db.value("SELECT max(length(array_to_string(array_repeat(s, 10000), ','))) FROM t WHERE a < 1000"), "89999");
+}
+
+#[test]
+fn nothing_large_is_made_while_a_statement_is_planned() {
+    let db = filled(64);
+    let plan = |sql: &str| db.rows(&format!("EXPLAIN {sql}")).join("\n");
+    let large = plan("SELECT repeat('xyz', 100000)");
+    assert!(large.contains("repeat(") && large.len() < 10_000, "{large}");
+    assert!(plan("SELECT a FROM t WHERE s = repeat('xyz', 4)").contains("xyzxyzxyzxyz"));
+    // Each level is twice as long as the one below, in whatever way it is written.
+    let levels = 60;
+    let doubled = |first: &str| format!("SELECT length(x) FROM {}({first}){}", "(SELECT x || x AS x FROM ".repeat(levels), ")".repeat(levels));
+    for first in ["SELECT 'x' AS x", "SELECT s AS x FROM t"] {
+        let said = refused(&db, &doubled(first));
+        assert!(said.contains("makes") && said.contains("value may have") || said.contains("limit"), "{said}");
+    }
+}
+
+#[test]
+fn calls_that_are_not_constants_of_a_plan_may_stand_where_constants_do() {
+    let db = filled(64);
+    assert_eq!(db.rows("SELECT length(column1), column2 FROM (VALUES (repeat('x', 1000000), 1), ('yz', 2))"), ["1000000|1", "2|2"]);
+    assert_eq!(db.rows("VALUES (length(repeat('x', 1000000))), (array_length(array_transform([1, 2], n -> n + 1)))"), ["1000000", "2"]);
+    db.run("CREATE TABLE u(s VARCHAR DEFAULT repeat('z', 300000), n BIGINT)");
+    db.run("INSERT INTO u VALUES (repeat('x', 500000), 1), (DEFAULT, 2)");
+    db.run("INSERT INTO u(n) VALUES (3)");
+    assert_eq!(db.rows("SELECT n, length(s) FROM u ORDER BY n"), ["1|500000", "2|300000", "3|300000"]);
+}
+
+#[test]
+fn what_an_aggregate_makes_of_all_rows_counts_with_what_it_holds() {
+    let db = filled(64);
+    for sql in [
+        "SELECT length(string_agg(repeat('x', 10000), ',')) FROM t",
+        "SELECT length(string_agg(repeat(s, 1000), ',')) FROM t",
+        "SELECT array_length(array_agg(generate_series(1, 1000))) FROM t",
+        "SELECT a % 3, length(string_agg(repeat(s, 1000), ',')) FROM t GROUP BY 1",
+        "SELECT a % 3, array_length(array_agg(repeat(s, 1000))) FROM t GROUP BY 1",
+    ] {
+        let said = refused(&db, sql);
+        assert!(said.contains("limit of 67.1 MB"), "{sql}: {said}");
+    }
+    assert_eq!(db.value("SELECT length(string_agg(s, ',')) FROM t"), "228893");
+    assert_eq!(db.value("SELECT array_length(array_agg(a ORDER BY s DESC)) FROM t"), ROWS.to_string());
+}
+
+#[test]
+fn distinct_lists_take_memory_as_their_bytes() {
+    let db = filled(64);
+    assert_eq!(db.value("SELECT array_length(array_agg(DISTINCT [a, a + 1])) FROM t"), ROWS.to_string());
+    assert_eq!(db.value("SELECT array_length(array_agg(DISTINCT {'n': a, 's': s})) FROM t"), ROWS.to_string());
+    assert_eq!(db.rows("SELECT g, array_length(array_agg(DISTINCT [a % 10])) FROM (SELECT a % 2 AS g, a FROM t) GROUP BY g ORDER BY g"), ["0|5", "1|5"]);
+    assert_eq!(db.value("SELECT array_agg(DISTINCT [a % 3] ORDER BY [a % 3] DESC) FROM t"), "[[2], [1], [0]]");
+}
+
+#[test]
+fn statements_of_millions_of_constants_are_refused_with_what_to_do_instead() {
+    let db = filled(64);
+    let numbers = (0..200_000).map(|number| number.to_string()).collect::<Vec<_>>();
+    for sql in [
+        format!("SELECT count(*) FROM t WHERE a IN ({})", numbers.join(",")),
+        format!("SELECT count(*) FROM (VALUES ({})) v", numbers.join("), (")),
+        format!("INSERT INTO t VALUES ({}, 'x')", numbers.join(", 'x'), (")),
+    ] {
+        let said = refused(&db, &sql);
+        assert!(said.contains("words, values and signs") && said.contains("COPY"), "{said}");
+    }
+    let some = numbers[..10_000].join(",");
+    assert_eq!(db.value(&format!("SELECT count(*) FROM t WHERE a IN ({some})")), "9999");
+}
