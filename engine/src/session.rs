@@ -175,6 +175,9 @@ impl Session {
         state.config_mut().set_extension(Arc::clone(&collector));
         let memory = StatementMemory::new(Arc::<QueryPool>::clone(&pool));
         state.config_mut().options_mut().extensions.insert(memory.clone());
+        // Functions are called with these.
+        let options = Arc::clone(state.config_options());
+        state.execution_props_mut().config_options = Some(options);
         let function_parameters = Arc::<FunctionParameters>::default();
         state.register_relation_planner(Arc::<FunctionParameters>::clone(&function_parameters))?;
         Ok(Running {

@@ -68,7 +68,7 @@ impl Elements {
         if at >= all || self.lists.iter().any(|list| !matches!(row.column(*list).data_type(), DataType::List(_) | DataType::LargeList(_))) {
             return Ok(vec![row.clone()]);
         }
-        let part = |from: usize, to: usize| {
+        let part = |from: usize, to: usize| -> Result<RecordBatch> {
             let mut columns = row.columns().to_vec();
             for list in &self.lists {
                 columns[*list] = match row.column(*list).data_type() {
@@ -113,7 +113,8 @@ mod tests {
     #[test]
     fn the_parts_of_a_batch_have_all_elements_in_their_order() {
         let long: Vec<Option<i64>> = (0..3_000_000).map(Some).collect();
-        let lists = ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(-1)]), None, Some(long), Some(vec![]), Some(vec![Some(-2), None])]);
+        let lists = [Some(vec![Some(-1)]), None, Some(long), Some(vec![]), Some(vec![Some(-2), None])];
+        let lists = ListArray::from_iter_primitive::<Int64Type, _, _>(lists);
         let numbers = Int64Array::from_iter_values(0..5);
         let whole = RecordBatch::try_from_iter([("l", Arc::new(lists) as ArrayRef), ("n", Arc::new(numbers) as ArrayRef)]).unwrap();
         let (elements, mut rest, mut seen) = (Elements { lists: vec![0] }, vec![whole], Vec::new());
@@ -124,7 +125,7 @@ mod tests {
             rest.extend(parts.into_iter().rev());
             pieces += 1;
             for row in 0..piece.num_rows() {
-                let number = piece.column(1).as_primitive::<arrow::datatypes::Int64Type>().value(row);
+                let number = piece.column(1).as_primitive::<Int64Type>().value(row);
                 let list = piece.column(0).as_list::<i32>();
                 seen.push((number, list.is_null(row)));
                 seen.extend(list.value(row).as_primitive::<Int64Type>().iter().map(|element| (element.unwrap_or(7), true)));
@@ -132,8 +133,10 @@ mod tests {
         }
         assert!((5..40).contains(&pieces), "{pieces} pieces");
         let others: Vec<_> = seen.iter().filter(|(number, is_element)| !is_element || *number < 0 || *number == 7).copied().collect();
-        assert!(others.starts_with(&[(0, false), (-1, true)]) && others.ends_with(&[(3, false), (4, false), (-2, true), (7, true)]), "{others:?}");
-        let long: Vec<i64> = seen.iter().skip(3).filter(|(number, is_element)| *is_element && *number >= 0).map(|(number, _)| *number).collect();
+        assert!(others.starts_with(&[(0, false), (-1, true)]), "{others:?}");
+        assert!(others.ends_with(&[(3, false), (4, false), (-2, true), (7, true)]), "{others:?}");
+        let long = seen.iter().skip(3).filter(|(number, is_element)| *is_element && *number >= 0);
+        let long: Vec<i64> = long.map(|(number, _)| *number).collect();
         assert!(long[..3_000_000].iter().copied().eq(0..3_000_000));
     }
 }

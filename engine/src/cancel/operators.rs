@@ -179,7 +179,9 @@ fn function_with(function: &AggregateFunctionExpr, input: &Input<'_>) -> Option<
     let old = function.expressions();
     let new = input.any_stoppable(&old)?;
     // Some look for a constant in the arguments that say how.
-    let arguments = new.into_iter().zip(&old).enumerate().map(|(place, (new, old))| if place > 0 && old.is::<Literal>() { Arc::clone(old) } else { new });
+    let says_how = |place: usize, old: &Expr| place > 0 && old.is::<Literal>();
+    let arguments = new.into_iter().zip(&old).enumerate();
+    let arguments = arguments.map(|(place, (new, old))| if says_how(place, old) { Arc::clone(old) } else { new });
     function.with_new_expressions(arguments.collect(), order)
 }
 

@@ -24,6 +24,7 @@ use super::fixed_list::fixed_list_cast;
 use super::float::{is_one_nan, one_nan};
 use super::float_results::{computes, float_result};
 use super::nearest_floats::{is_nearest_floats, with_nearest_floats};
+use super::whole_results::holding_values;
 use crate::cancel::is_watched;
 
 #[derive(Debug)]
@@ -69,6 +70,15 @@ fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::Negative(inner) if is_float(&inner, schema) => {
             Ok(Transformed::yes(call(one_nan(), vec![Expr::Negative(Box::new(bare(*inner)))])))
+        }
+        Expr::AggregateFunction(mut aggregate)
+            if aggregate.params.distinct
+                && aggregate.func.name() == "count"
+                && aggregate.params.args.iter().any(|arg| is_nested(arg, schema))
+                && let Some(function) = holding_values(&aggregate.func) =>
+        {
+            aggregate.func = function;
+            Ok(Transformed::yes(Expr::AggregateFunction(aggregate)))
         }
         Expr::AggregateFunction(mut aggregate) => {
             let is_float = |expr: &Expr| is_float(expr, schema);
@@ -148,6 +158,10 @@ fn bare(expr: Expr) -> Expr {
 
 fn makes_nan(operator: Operator) -> bool {
     matches!(operator, Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo)
+}
+
+fn is_nested(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.get_type(schema).is_ok_and(|data_type| data_type.is_nested())
 }
 
 fn is_float(expr: &Expr, schema: &DFSchema) -> bool {

@@ -1,43 +1,62 @@
 //! Aggregates whose result is all that they were given, in one value. When it is made it lies beside what they hold, so that is
 //! counted from the start: DataFusion counts what an aggregate holds, and not what it makes of that in the end.
+//!
+//! Values of lists and structs that they hold are slices of the batches that came, and DataFusion counts all of the batch for each: 57 GB
+//! for `array_agg(l ORDER BY a)` of 100,000 short lists, and the same for `count(DISTINCT l)`. They hold no more than they were given.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF};
 
+use super::bounded::values_bytes;
 use super::described_by_inner;
 
 /// What it holds, the value that is made of it, and the column of that value.
 const COPIES: usize = 3;
+/// Of a value that is held by itself, beside its own bytes: an array with its buffers, where it is a list.
+const VALUE_BYTES: usize = 512;
 
 pub fn whole_results() -> [AggregateUDF; 2] {
-    [string_agg_udaf(), array_agg_udaf()].map(|inner| AggregateUDF::from(WholeResult { inner }))
+    [string_agg_udaf(), array_agg_udaf()].map(|inner| AggregateUDF::from(WholeResult { inner, copies: COPIES }))
+}
+
+/// What takes the place of an aggregate that holds each of its values, and gives a number.
+pub fn holding_values(inner: &Arc<AggregateUDF>) -> Option<Arc<AggregateUDF>> {
+    let is_such = inner.inner().downcast_ref::<WholeResult>().is_some();
+    (!is_such).then(|| Arc::new(AggregateUDF::from(WholeResult { inner: Arc::clone(inner), copies: 1 })))
 }
 
 /// All but the counting is the aggregate's own.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct WholeResult {
     inner: Arc<AggregateUDF>,
+    copies: usize,
+}
+
+impl WholeResult {
+    fn counted(&self, inner: Box<dyn Accumulator>) -> Box<dyn Accumulator> {
+        Box::new(Counted { inner, copies: self.copies, given_bytes: 0 })
+    }
 }
 
 impl AggregateUDFImpl for WholeResult {
     described_by_inner!();
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Counted(self.inner.accumulator(args)?)))
+        Ok(self.counted(self.inner.accumulator(args)?))
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Counted(self.inner.create_sliding_accumulator(args)?)))
+        Ok(self.counted(self.inner.create_sliding_accumulator(args)?))
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(CountedGroups(self.inner.create_groups_accumulator(args)?)))
+        Ok(Box::new(CountedGroups { inner: self.inner.create_groups_accumulator(args)?, copies: self.copies }))
     }
 
     fn supports_null_handling_clause(&self) -> bool {
@@ -46,51 +65,81 @@ impl AggregateUDFImpl for WholeResult {
 
     fn with_beneficial_ordering(self: Arc<Self>, is_ordered: bool) -> Result<Option<Arc<dyn AggregateUDFImpl>>> {
         let inner = Arc::clone(self.inner.inner()).with_beneficial_ordering(is_ordered)?;
-        Ok(inner.map(|inner| Arc::new(WholeResult { inner: Arc::new(AggregateUDF::new_from_shared_impl(inner)) }) as _))
+        let copies = self.copies;
+        Ok(inner.map(|inner| Arc::new(WholeResult { inner: Arc::new(AggregateUDF::new_from_shared_impl(inner)), copies }) as _))
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
         match self.inner.reverse_udf() {
-            ReversedUDAF::Reversed(inner) => ReversedUDAF::Reversed(Arc::new(AggregateUDF::from(WholeResult { inner }))),
+            ReversedUDAF::Reversed(inner) => {
+                ReversedUDAF::Reversed(Arc::new(AggregateUDF::from(WholeResult { inner, copies: self.copies })))
+            }
             same => same,
         }
     }
 }
 
 #[derive(Debug)]
-struct Counted(Box<dyn Accumulator>);
+struct Counted {
+    inner: Box<dyn Accumulator>,
+    copies: usize,
+    /// With what each value takes by itself.
+    given_bytes: usize,
+}
 
-impl Accumulator for Counted {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.0.update_batch(values)
+impl Counted {
+    fn give(&mut self, columns: &[ArrayRef]) {
+        let bytes = columns.iter().map(|column| values_bytes(column, 0, column.len()).saturating_add(column.len() * VALUE_BYTES));
+        self.given_bytes = bytes.fold(self.given_bytes, usize::saturating_add);
     }
 
-    fn evaluate(&mut self) -> Result<ScalarValue> {
-        self.0.evaluate()
-    }
-
-    fn size(&self) -> usize {
-        self.0.size().saturating_mul(COPIES)
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.0.state()
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.0.merge_batch(states)
-    }
-
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.0.retract_batch(values)
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        self.0.supports_retract_batch()
+    /// Of all partitions so far: the lists of values that they hold.
+    fn give_states(&mut self, states: &[ArrayRef]) {
+        for state in states {
+            match state.as_list_opt::<i32>() {
+                Some(lists) => lists.iter().flatten().for_each(|values| self.give(&[values])),
+                None => self.give(std::slice::from_ref(state)),
+            }
+        }
     }
 }
 
-struct CountedGroups(Box<dyn GroupsAccumulator>);
+impl Accumulator for Counted {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.give(values);
+        self.inner.update_batch(values)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        self.inner.evaluate()
+    }
+
+    fn size(&self) -> usize {
+        self.inner.size().min(size_of_val(self).saturating_add(self.given_bytes)).saturating_mul(self.copies)
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.inner.state()
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.give_states(states);
+        self.inner.merge_batch(states)
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.inner.retract_batch(values)
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        self.inner.supports_retract_batch()
+    }
+}
+
+struct CountedGroups {
+    inner: Box<dyn GroupsAccumulator>,
+    copies: usize,
+}
 
 impl GroupsAccumulator for CountedGroups {
     fn update_batch(
@@ -100,26 +149,26 @@ impl GroupsAccumulator for CountedGroups {
         filter: Option<&BooleanArray>,
         total_num_groups: usize,
     ) -> Result<()> {
-        self.0.update_batch(values, group_indices, filter, total_num_groups)
+        self.inner.update_batch(values, group_indices, filter, total_num_groups)
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        self.0.evaluate(emit_to)
+        self.inner.evaluate(emit_to)
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        self.0.state(emit_to)
+        self.inner.state(emit_to)
     }
 
     fn merge_batch(&mut self, values: &[ArrayRef], group_indices: &[usize], total_num_groups: usize) -> Result<()> {
-        self.0.merge_batch(values, group_indices, total_num_groups)
+        self.inner.merge_batch(values, group_indices, total_num_groups)
     }
 
     fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        self.0.convert_to_state(values, filter)
+        self.inner.convert_to_state(values, filter)
     }
 
     fn size(&self) -> usize {
-        self.0.size().saturating_mul(COPIES)
+        self.inner.size().saturating_mul(self.copies)
     }
 }

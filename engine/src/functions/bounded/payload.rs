@@ -139,13 +139,6 @@ impl Argument<'_> {
             ColumnarValue::Scalar(_) => 0,
         }
     }
-
-    pub fn is_null_at(&self, row: usize) -> bool {
-        match self.0 {
-            ColumnarValue::Array(array) => array.is_null(row),
-            ColumnarValue::Scalar(value) => value.is_null(),
-        }
-    }
 }
 
 #[cfg(test)]

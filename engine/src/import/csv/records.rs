@@ -110,7 +110,7 @@ impl<R: Read> Records<R> {
                 Parsed::End => return Ok(None),
                 Parsed::Unclosed => return Err(RecordError::Unclosed { line: self.line }),
                 Parsed::TooMany => {
-                    let problem = format!("line {} has more than {FIELDS_MAX} fields; if that is not what it says, give the delimiter", self.line);
+                    let problem = format!("line {} has more than {FIELDS_MAX} fields", self.line);
                     return Err(RecordError::Io(io::Error::new(io::ErrorKind::InvalidData, problem)));
                 }
                 Parsed::NeedMore if self.window.data().len() >= RECORD_BYTES_MAX => {
