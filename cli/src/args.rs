@@ -99,7 +99,7 @@ pub enum Command {
     /// Show the mode, size, tables and segments of a store
     Info,
     /// Verify every checksum and catalog reference; exit status 1 when something is wrong
-    Check,
+    Check(CheckArgs),
     /// Make or renew a backup of a store, also while another process writes to it; takes only what is new
     Backup(BackupArgs),
     /// Verify a backup and make a store of it
@@ -108,6 +108,13 @@ pub enum Command {
     Serve(ServeArgs),
     /// Who may log in to a server of the store: add, list and remove users, make tokens
     User(UserArgs),
+}
+
+#[derive(Args)]
+pub struct CheckArgs {
+    /// Go on without the rows that damage has taken from logs, instead of an error for who reads their table
+    #[arg(long)]
+    pub accept_loss: bool,
 }
 
 #[derive(Args)]

@@ -69,7 +69,7 @@ fn run(cli: Cli, sources: Vec<Source>, runtime: &Handle) -> Result<()> {
         Some(Command::Plan(plan)) => commands::plan::run(runtime, cli.store, cli.connect, plan),
         Some(Command::RunPlan(plan)) => commands::run_plan::run(runtime, cli.store, cli.connect, plan, quiet),
         Some(Command::Info) => commands::info::run(runtime, cli.store),
-        Some(Command::Check) => commands::check::run(cli.store, quiet),
+        Some(Command::Check(check)) => commands::check::run(cli.store, check, quiet),
         Some(Command::Backup(backup)) => commands::backup::run(runtime, cli.store, backup, quiet),
         Some(Command::Restore(restore)) => commands::restore::run(runtime, cli.store, restore, quiet),
         Some(Command::User(user)) => commands::user::run(runtime, cli.store, user.action, quiet),

@@ -32,6 +32,14 @@ pub fn open_to_read(args: &StoreArgs, command: &str) -> Result<Engine> {
     Engine::open(&absolute(&path)?, options(args, true)).map_err(CliError::engine)
 }
 
+/// The store without what damage has taken, for good.
+pub fn open_to_accept_loss(args: &StoreArgs, command: &str) -> Result<Engine> {
+    let path = absolute(&named(args, command)?)?;
+    let maintenance = MaintenanceOptions { enabled: false, ..MaintenanceOptions::default() };
+    let options = EngineOptions { accept_loss: true, maintenance, ..options(args, false) };
+    Engine::open(&path, options).map_err(CliError::engine)
+}
+
 /// The directory a subcommand works on, which has no use for a temporary store.
 pub fn named(args: &StoreArgs, command: &str) -> Result<PathBuf> {
     args.store.clone().ok_or_else(|| {

@@ -98,7 +98,10 @@ fn of_store(error: &StoreError) -> ErrorKind {
         StoreError::Conflict { .. } | StoreError::TableGone => ErrorKind::Conflict,
         StoreError::ReadOnly(_) | StoreError::Permission { .. } => ErrorKind::ReadOnly,
         StoreError::NoSpace(_) | StoreError::NoSpaceForCatalog(_) => ErrorKind::Exhausted,
-        StoreError::Damaged { .. } => ErrorKind::Damaged,
+        StoreError::Damaged { .. }
+        | StoreError::LogDamaged { .. }
+        | StoreError::CatalogDamaged { .. }
+        | StoreError::ClosedDamaged { .. } => ErrorKind::Damaged,
         StoreError::UnsupportedType(_) => ErrorKind::Unsupported,
         StoreError::Denied(_) => ErrorKind::Denied,
         StoreError::Arrow(_) | StoreError::NoName { .. } => ErrorKind::Invalid,

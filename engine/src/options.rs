@@ -9,6 +9,8 @@ use crate::catalog::RemoteTables;
 pub struct EngineOptions {
     /// Only reads: shares the store with other readers.
     pub read_only: bool,
+    /// Goes on without what damage has taken: [`pmem_store::StoreOptions::accept_loss`].
+    pub accept_loss: bool,
     /// What all queries together may hold in memory; 70 % of the machine's if not given.
     pub memory_limit_bytes: Option<u64>,
     /// What one query may hold; as much as all together if not given.

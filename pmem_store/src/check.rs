@@ -1,5 +1,6 @@
 //! Verifies every checksum and every reference of the catalog.
 
+use crate::closed::Closed;
 use crate::error::Result;
 use crate::segment::Segment;
 use crate::shared::SegmentHandle;
@@ -23,10 +24,16 @@ pub struct CheckProgress {
 }
 
 impl Store {
-    /// Reads everything the last version names; what is wrong is in the report, not an error.
+    /// Reads the catalog and everything the last version names; what is wrong is in the report, not an error.
     pub fn check(&self, mut progress: impl FnMut(CheckProgress)) -> Result<CheckReport> {
         let snapshot = self.snapshot()?;
         let mut report = CheckReport::default();
+        if let Err(error) = self.core.database.verify() {
+            report.problems.push(error.to_string());
+        }
+        if let Err(error) = Closed::read(self.path()) {
+            report.problems.push(error.to_string());
+        }
         let mut tables = Vec::new();
         for record in snapshot.tables()? {
             match snapshot.table(&record.namespace, &record.name) {

@@ -79,6 +79,16 @@ pub enum StoreError {
         path.display()
     )]
     UnknownCommit { path: PathBuf, what: String },
+    #[error(
+        "log \"{}\" is damaged at byte {offset}: {rows} of its rows ({bytes} bytes) are lost; restore the store from a backup, or run `quiver check \
+         --accept-loss` to go on without them",
+        path.display()
+    )]
+    LogDamaged { path: PathBuf, offset: u64, rows: u64, bytes: u64 },
+    #[error("\"{}\", which says how the store was closed, {what}; it is written anew when the store is closed", path.display())]
+    ClosedDamaged { path: PathBuf, what: String },
+    #[error("the catalog \"{}\" is damaged: {what}; restore the store from a backup", path.display())]
+    CatalogDamaged { path: PathBuf, what: String },
     #[error("{0} cannot be stored")]
     UnsupportedType(String),
     #[error("nothing is written any more since a write or flush failed: {0}; check the disk and open the store again")]

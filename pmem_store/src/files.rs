@@ -95,6 +95,29 @@ pub fn remove(path: &Path) {
     }
 }
 
+/// One line and, as a second one, its checksum.
+pub fn with_sum(line: &str) -> String {
+    format!("{line}\n{:016x}\n", crate::segment::xxh3(line.as_bytes()))
+}
+
+/// The line, if it has the checksum that stands behind it; or what is wrong.
+pub fn without_sum(bytes: &[u8]) -> Result<&[u8], &'static str> {
+    let split = bytes.iter().position(|byte| *byte == b'\n').ok_or("is cut short")?;
+    let (line, rest) = (&bytes[..split], &bytes[split + 1..]);
+    match rest == format!("{:016x}\n", crate::segment::xxh3(line)).as_bytes() {
+        true => Ok(line),
+        false => Err("has another checksum than it says"),
+    }
+}
+
+/// Writes a file and makes it durable, but for its name.
+pub fn write_durably(path: &Path, bytes: &[u8]) -> Result<()> {
+    let io = |action| move |error| StoreError::io(action, path, error);
+    let mut file = File::create(path).map_err(io("create"))?;
+    file.write_all(bytes).map_err(io("write"))?;
+    file.sync_all().map_err(io("sync"))
+}
+
 /// Makes the names in a directory durable.
 pub fn sync_dir(path: &Path) -> Result<()> {
     let dir = File::open(path).map_err(|error| StoreError::io("open", path, error))?;

@@ -7,6 +7,7 @@ mod access;
 mod backup;
 pub mod catalog;
 mod check;
+mod closed;
 pub mod deletions;
 mod error;
 pub mod fault;

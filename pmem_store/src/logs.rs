@@ -11,6 +11,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use crate::catalog::{CatalogReader, LogRecord, TableId};
+use crate::closed::{Closed, LogEnd};
 use crate::error::Result;
 use crate::files;
 use crate::log::{LogIdentity, TailLog};
@@ -67,6 +68,7 @@ impl OpenLogs {
         kind: RegionKind,
         poison: &Arc<PoisonFlag>,
         read_only: bool,
+        closed: &Closed,
     ) -> Result<u64> {
         let committed = reader.store()?.version;
         let mut last = committed;
@@ -75,7 +77,10 @@ impl OpenLogs {
             let identity = LogIdentity { table, log: record.id, schema_version: record.schema_version };
             // Versions are given one after the other, and the catalog's only when all before are done.
             let is_committed = |version| version <= committed;
-            let log = TailLog::open_stored(&path, identity, kind, poison, read_only, &is_committed)?;
+            let log = TailLog::open_stored(&path, identity, kind, poison, read_only, closed.of_log(table, record.id), &is_committed)?;
+            if let Err(error) = log.check_whole() {
+                tracing::error!(%error, "a log is damaged");
+            }
             last = last.max(log.last_version().unwrap_or(0));
             self.put(table, OpenLog { record, log: Arc::new(log) });
         }
@@ -93,6 +98,11 @@ impl OpenLogs {
             LogInfo { table, id, row_count: log.rows_at(u64::MAX), size_bytes: log.size_bytes() }
         };
         open.into_iter().map(info).collect()
+    }
+
+    /// Where logs end, for [`Closed`]; those of before for damaged ones.
+    pub fn ends(&self) -> Vec<LogEnd> {
+        self.open.lock().values().filter_map(|open| open.log.end_to_note()).collect()
     }
 
     pub fn put(&self, table: TableId, log: OpenLog) {

@@ -16,6 +16,7 @@ use crate::catalog::{
     Access, CatalogReader, CatalogWriter, DEFAULT_RETENTION_MS, Database, FORMAT_VERSION, READER_FEATURES, StoreRecord, TableId, WRITER_FEATURES,
     new_store_id,
 };
+use crate::closed::Closed;
 use crate::error::{Result, StoreError};
 use crate::files::{self, CATALOG_FILE, SEGMENTS_DIR};
 use crate::lock::{LOCK_FILE, LockKind, StoreLock};
@@ -39,13 +40,16 @@ pub struct StoreOptions {
     /// Makes a store where there is none; the directory must be absent or empty.
     pub create: bool,
     pub region: RegionKind,
+    /// Goes on without what damage has taken from logs, or from the catalog's last versions; without this they are
+    /// errors for who reads, and nothing is written over them.
+    pub accept_loss: bool,
     /// Tests only: runs although `PMEM_IS_PMEM_FORCE` is set, which loses acknowledged data.
     pub allow_forced_pmem: bool,
 }
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        StoreOptions { read_only: false, create: true, region: RegionKind::Auto, allow_forced_pmem: false }
+        StoreOptions { read_only: false, create: true, region: RegionKind::Auto, accept_loss: false, allow_forced_pmem: false }
     }
 }
 
@@ -74,6 +78,9 @@ pub(crate) struct StoreCore {
     /// Written while the commits are locked.
     pub access: RwLock<Arc<access::Access>>,
     dirty: DirtyMark,
+    /// What it was when it was closed before.
+    closed: Closed,
+    given_up: Vec<String>,
 }
 
 impl Store {
@@ -97,6 +104,13 @@ impl Store {
             reason: error.to_string(),
         })?;
         check_features(path, &record, options.read_only)?;
+        let closed = Closed::read(path).unwrap_or_else(|error| {
+            tracing::warn!(%error, "nothing is known of how the store was closed");
+            Closed::default()
+        });
+        let expected = if options.accept_loss { Closed::default() } else { closed.clone() };
+        // Before anything is removed because the catalog does not name it.
+        expected.check_version(&catalog, record.version)?;
         let dirty = DirtyMark::new(path);
         if !options.read_only {
             requests::begin_anew(path);
@@ -112,10 +126,11 @@ impl Store {
         let poison = Arc::clone(database.poison());
         let shared = Arc::new(Shared::new(path.to_path_buf(), lock, &poison));
         let reader = CatalogReader::begin(&database)?;
-        let version = shared.logs.open_all(path, &reader, options.region, &poison, options.read_only)?;
+        let version = shared.logs.open_all(path, &reader, options.region, &poison, options.read_only, &expected)?;
         let users = access::Access::load(&reader)?;
         drop(reader);
         let (state, _) = CatalogState::load(&database, &shared)?;
+        let given_up = if options.accept_loss { closed.missing(record.version, &shared.logs.infos()) } else { Vec::new() };
         let core = StoreCore {
             path: path.to_path_buf(),
             mode: region::detect_mode(path, options.region)?,
@@ -129,6 +144,8 @@ impl Store {
             sealing: Mutex::new(()),
             access: RwLock::new(Arc::new(users)),
             dirty,
+            closed,
+            given_up,
             options,
         };
         Ok(Store { core: Arc::new(core) })
@@ -150,6 +167,11 @@ impl Store {
     /// What failed, if a write to the disk has: from then on nothing is written until the store is opened again.
     pub fn poisoned(&self) -> Option<String> {
         self.core.poison.reason().map(str::to_string)
+    }
+
+    /// What it goes on without, a sentence each; see [`StoreOptions::accept_loss`].
+    pub fn given_up(&self) -> &[String] {
+        &self.core.given_up
     }
 
     /// The last committed version. Cheap: readers of one version share a snapshot.
@@ -235,6 +257,20 @@ impl StoreCore {
         Ok(commits)
     }
 
+    /// On close, when all is durable.
+    fn note_end(&self) {
+        if self.check_writable().is_err() {
+            return;
+        }
+        let version = CatalogReader::begin(&self.database).and_then(|reader| reader.store()).map(|record| record.version);
+        let noted = version.map(|version| Closed { version, logs: self.shared.logs.ends() });
+        let written = noted.and_then(|closed| if closed == self.closed { Ok(()) } else { closed.write(&self.path) });
+        if let Err(error) = written {
+            // What was noted before holds.
+            tracing::warn!(%error, "could not note how the store was closed");
+        }
+    }
+
     pub fn discard(&self, table: TableId, segments: &[SealedSegment]) {
         for segment in segments {
             self.shared.forget(table, segment.id);
@@ -248,8 +284,9 @@ impl StoreCore {
 impl Drop for StoreCore {
     fn drop(&mut self) {
         self.shared.logs.close();
-        if let Err(error) = self.shared.logs.flush() {
-            tracing::error!(%error, "rows appended last could not be made durable");
+        match self.shared.logs.flush() {
+            Ok(()) => self.note_end(),
+            Err(error) => tracing::error!(%error, "rows appended last could not be made durable"),
         }
         self.publisher.close();
         self.shared.purge();

@@ -5,12 +5,15 @@ use std::io::{self, IsTerminal, Write};
 use engine::Bytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::args::StoreArgs;
+use crate::args::{CheckArgs, StoreArgs};
 use crate::errors::{CliError, Result};
 use crate::{store, units};
 
-pub fn run(store: StoreArgs, quiet: bool) -> Result<()> {
-    let engine = store::open_to_read(&store, "check")?;
+pub fn run(store: StoreArgs, check: CheckArgs, quiet: bool) -> Result<()> {
+    let engine = match check.accept_loss {
+        true => store::open_to_accept_loss(&store, "check")?,
+        false => store::open_to_read(&store, "check")?,
+    };
     let bar = progress_bar(quiet);
     let report = engine.store().check(|progress| {
         bar.set_length(progress.bytes_total);
@@ -19,6 +22,9 @@ pub fn run(store: StoreArgs, quiet: bool) -> Result<()> {
     bar.finish_and_clear();
     let report = report.map_err(CliError::message)?;
     let mut out = io::stdout().lock();
+    for loss in engine.store().given_up() {
+        writeln!(out, "accepted: {loss}")?;
+    }
     for problem in &report.problems {
         writeln!(out, "{problem}")?;
     }

@@ -20,7 +20,7 @@ pub fn refuse_remote(command: &Command) -> Result<()> {
     let (name, instead) = match command {
         Command::Export(_) | Command::Import(_) | Command::Plan(_) | Command::RunPlan(_) => return Ok(()),
         Command::Info => ("info", "ask the server: quiver --connect URI -c '\\conninfo' -c '\\dt'"),
-        Command::Check => ("check", "run it with --store DIR on the server's machine, when no server has the store open"),
+        Command::Check(_) => ("check", "run it with --store DIR on the server's machine, when no server has the store open"),
         Command::Backup(_) => ("backup", "BACKUP TO 'directory' makes one on the server's machine"),
         Command::Restore(_) => ("restore", "run it with --store DIR on the server's machine"),
         Command::User(_) => ("user", "CREATE USER, ALTER USER and DROP USER do the same in SQL"),

@@ -2,7 +2,7 @@
 //! lines: JSON, and the checksum of the first line.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::layout::{HEAD_FILE, HEAD_FILE_NEW};
 use crate::catalog::TableId;
 use crate::error::{Result, StoreError};
 use crate::files;
-use crate::segment::{Xxh3, xxh3};
+use crate::segment::Xxh3;
 
 const FORMAT: u32 = 1;
 const CHUNK_BYTES: usize = 1 << 20;
@@ -60,11 +60,7 @@ impl Head {
             Err(error) => return Err(StoreError::io("read", &path, error)),
         };
         let damaged = |what: &str| BackupError::Damaged { path: path.clone(), what: what.to_string() };
-        let split = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| damaged("is cut short"))?;
-        let (line, rest) = (&bytes[..split], &bytes[split + 1..]);
-        if rest != format!("{:016x}\n", xxh3(line)).as_bytes() {
-            return Err(damaged("has another checksum than it says").into());
-        }
+        let line = files::without_sum(&bytes).map_err(damaged)?;
         // Only what is read here is expected of a later format.
         #[derive(Deserialize)]
         struct Format {
@@ -96,9 +92,8 @@ impl Head {
             path: backup.join(HEAD_FILE),
             source: error.into(),
         })?;
-        let text = format!("{line}\n{:016x}\n", xxh3(line.as_bytes()));
         let (new, path) = (backup.join(HEAD_FILE_NEW), backup.join(HEAD_FILE));
-        write_durably(&new, text.as_bytes())?;
+        files::write_durably(&new, files::with_sum(&line).as_bytes())?;
         // The directories that it names have their names before it has its own.
         files::sync_dir(backup)?;
         fs::rename(&new, &path).map_err(|error| StoreError::io("rename", &new, error))?;
@@ -108,16 +103,8 @@ impl Head {
 
 /// Says that a directory is being made a backup, before anything else of one is in it.
 pub fn mark_begun(backup: &Path) -> Result<()> {
-    write_durably(&backup.join(HEAD_FILE_NEW), b"")?;
+    files::write_durably(&backup.join(HEAD_FILE_NEW), b"")?;
     files::sync_dir(backup)
-}
-
-/// Its name is the caller's to sync.
-pub fn write_durably(path: &Path, bytes: &[u8]) -> Result<()> {
-    let io = |action| move |error| StoreError::io(action, path, error);
-    let mut file = File::create(path).map_err(io("create"))?;
-    file.write_all(bytes).map_err(io("write"))?;
-    file.sync_all().map_err(io("sync"))
 }
 
 impl OwnFile {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::error::BackupError;
-use super::head::{LogFile, OwnFile, write_durably};
+use super::head::{LogFile, OwnFile};
 use super::layout::{CATALOG_FILE, log_file};
 use super::verify::found;
 use crate::catalog::{CatalogReader, StoreRecord, WRITER_FEATURES};
@@ -71,7 +71,7 @@ impl Image {
             let (identity, path) = (view.identity(), view.mapping().path());
             let damaged = |error| BackupError::DamagedSource { path: path.to_path_buf(), what: found(&error) };
             let bytes = view.verified_bytes().map_err(damaged)?;
-            write_durably(&dir.join(log_file(identity.table, identity.log)), &bytes)?;
+            files::write_durably(&dir.join(log_file(identity.table, identity.log)), &bytes)?;
             let file = OwnFile { size_bytes: bytes.len() as u64, xxh3: xxh3(&bytes) };
             logs.push(LogFile { table: identity.table, id: identity.log, schema_version: identity.schema_version, file });
         }

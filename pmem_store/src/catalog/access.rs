@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use redb::{Key, ReadableTable, TableDefinition, TableError};
 use serde::{Deserialize, Serialize};
 
 use super::FEATURE_ACCESS;
@@ -75,17 +74,6 @@ impl CatalogReader {
         self.all(GRANTS)
     }
 
-    /// Every row of a table that the first commit that needs it makes.
-    fn all<K: Key + 'static, T: serde::de::DeserializeOwned>(&self, definition: TableDefinition<'_, K, &'static [u8]>) -> Result<Vec<T>> {
-        let table = match self.transaction.open_table(definition) {
-            Ok(table) => table,
-            Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
-            Err(error) => return Err(self.error(error)),
-        };
-        let rows = table.iter().map_err(|error| self.error(error))?;
-        rows.map(|row| self.decode(row.map_err(|error| self.error(error))?.1.value())).collect()
-    }
-
     /// The key that whoever stands above the store signs with.
     pub fn token_key(&self) -> Result<Option<Vec<u8>>> {
         let table = self.transaction.open_table(STORE).map_err(|error| self.error(error))?;
@@ -94,10 +82,11 @@ impl CatalogReader {
     }
 }
 
+/// A writer that does not know these rows would leave those of what it drops, so they set a flag.
 impl CatalogWriter {
     pub fn put_principal(&mut self, record: &PrincipalRecord) -> Result<()> {
-        let bytes = self.encode(record)?;
-        self.put(PRINCIPALS, record.name.as_str(), &bytes)
+        self.store.writer_features |= FEATURE_ACCESS;
+        self.put(PRINCIPALS, record.name.as_str(), record)
     }
 
     pub fn remove_principal(&self, name: &str) -> Result<()> {
@@ -106,8 +95,9 @@ impl CatalogWriter {
     }
 
     pub fn put_grant(&mut self, record: &GrantRecord) -> Result<()> {
-        let (object, bytes) = (self.object_key(&record.object)?, self.encode(record)?);
-        self.put(GRANTS, (record.grantee.as_str(), object.as_str()), &bytes)
+        let object = self.object_key(&record.object)?;
+        self.store.writer_features |= FEATURE_ACCESS;
+        self.put(GRANTS, (record.grantee.as_str(), object.as_str()), record)
     }
 
     pub fn remove_grant(&self, grantee: &str, object: &GrantObject) -> Result<()> {
@@ -120,13 +110,6 @@ impl CatalogWriter {
     pub fn put_token_key(&self, key: &[u8]) -> Result<()> {
         let mut table = self.transaction.open_table(STORE).map_err(|error| self.database.error(error))?;
         table.insert(TOKEN_KEY, key).map(|_| ()).map_err(|error| self.database.error(error))
-    }
-
-    /// A writer that does not know these rows would leave those of what it drops.
-    fn put<K: Key + 'static>(&mut self, definition: TableDefinition<'_, K, &'static [u8]>, key: K::SelfType<'_>, bytes: &[u8]) -> Result<()> {
-        self.store.writer_features |= FEATURE_ACCESS;
-        let mut table = self.transaction.open_table(definition).map_err(|error| self.database.error(error))?;
-        table.insert(key, bytes).map(|_| ()).map_err(|error| self.database.error(error))
     }
 
     fn object_key(&self, object: &GrantObject) -> Result<String> {

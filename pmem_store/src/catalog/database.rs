@@ -5,12 +5,16 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use redb::{Builder, CommitError, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, StorageError, TableDefinition};
+use redb::{Builder, CommitError, Key, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, StorageError, TableDefinition};
 use redb::{TableError, TransactionError, WriteTransaction};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::identity::new_store_id;
+use super::integrity::{self, Flaw, VERIFIED_AT_OPEN_BYTES};
 use super::records::{NamespaceRecord, StoreRecord};
 use super::simulated::SimulatedFile;
+use super::sum::{self, Records};
 use crate::error::{Result, StoreError, is_full};
 use crate::files;
 use crate::region::simulated::Disk;
@@ -82,24 +86,34 @@ impl Database {
         let mut builder = Builder::new();
         // The catalog is small; redb's default cache is a gigabyte.
         builder.set_cache_size(32 << 20);
+        if access != Access::Create && path.metadata().is_ok_and(|file| VERIFIED_AT_OPEN_BYTES.contains(&file.len())) {
+            integrity::verify(path).map_err(|flaw| flaw_error(path, flaw))?;
+        }
         let io_failed = |error| failed(StorageError::Io(error).into());
-        let handle = match (access, Disk::of_this_thread()) {
+        let open = || match (access, Disk::of_this_thread()) {
             (Access::Create | Access::Write, Some(disk)) => {
                 let file = files::open_private(path).and_then(|file| SimulatedFile::new(path, file, &disk)).map_err(io_failed)?;
-                Handle::Write(builder.create_with_backend(file).map_err(failed)?)
+                Ok(Handle::Write(builder.create_with_backend(file).map_err(failed)?))
             }
             (Access::Create, None) => {
                 let file = files::open_private(path).map_err(io_failed)?;
-                Handle::Write(builder.create_file(file).map_err(failed)?)
+                Ok(Handle::Write(builder.create_file(file).map_err(failed)?))
             }
-            (Access::Write, None) => Handle::Write(builder.open(path).map_err(failed)?),
-            (Access::Read, _) => Handle::Read(builder.open_read_only(path).map_err(failed)?),
+            (Access::Write, None) => Ok(Handle::Write(builder.open(path).map_err(failed)?)),
+            (Access::Read, _) => Ok(Handle::Read(builder.open_read_only(path).map_err(failed)?)),
         };
+        let handle = integrity::without_panic(open).unwrap_or_else(|what| Err(flaw_error(path, Flaw::Damage(what))))?;
         Ok(Database { handle, path: path.to_path_buf(), poison: PoisonFlag::new() })
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Verifies the file, as it is on the disk now; commits wait meanwhile. An error says what is wrong with it.
+    pub fn verify(&self) -> Result<()> {
+        // Never committed: it keeps others from writing.
+        let _kept_still = match &self.handle {
+            Handle::Write(database) => database.begin_write().ok(),
+            Handle::Read(_) => None,
+        };
+        integrity::verify(&self.path).map_err(|flaw| flaw_error(&self.path, flaw))
     }
 
     pub fn poison(&self) -> &Arc<PoisonFlag> {
@@ -164,17 +178,33 @@ impl Database {
         }
     }
 
+    pub fn damaged(&self, what: String) -> StoreError {
+        flaw_error(&self.path, Flaw::Damage(what))
+    }
+
+    /// A record as it is stored, in JSON, with its checksum.
+    pub fn encode<K: Key + 'static, T: Serialize>(&self, records: Records<'_, K>, key: &K::SelfType<'_>, record: &T) -> Result<Vec<u8>> {
+        let json = serde_json::to_vec(record).map_err(|error| self.error(error))?;
+        Ok(sum::sum_json(records, key, json))
+    }
+
+    /// The record in JSON that is stored as `bytes`.
+    pub fn decode<K: Key + 'static, T: DeserializeOwned>(&self, records: Records<'_, K>, key: &K::SelfType<'_>, bytes: &[u8]) -> Result<T> {
+        sum::verify_json(records, key, bytes).map_err(|what| self.damaged(what))?;
+        serde_json::from_slice(bytes).map_err(|error| self.error(error))
+    }
+
     /// Creates every table and the store's own record.
     pub fn initialise(&self, record: &StoreRecord, namespace: &str) -> Result<()> {
         let transaction = self.begin_write()?;
         let fail = |error: redb::TableError| self.error(error);
         {
             let mut store = transaction.open_table(STORE).map_err(fail)?;
-            let bytes = serde_json::to_vec(record).map_err(|error| self.error(error))?;
+            let bytes = self.encode(STORE, &STORE_KEY, record)?;
             store.insert(STORE_KEY, bytes.as_slice()).map_err(|error| self.error(error))?;
             store.insert(STORE_ID_KEY, new_store_id().as_bytes()).map_err(|error| self.error(error))?;
             let mut namespaces = transaction.open_table(NAMESPACES).map_err(fail)?;
-            let bytes = serde_json::to_vec(&NamespaceRecord { created_version: 0 }).map_err(|error| self.error(error))?;
+            let bytes = self.encode(NAMESPACES, &namespace, &NamespaceRecord { created_version: 0 })?;
             namespaces.insert(namespace, bytes.as_slice()).map_err(|error| self.error(error))?;
             transaction.open_table(TABLES).map_err(fail)?;
             transaction.open_table(SCHEMAS).map_err(fail)?;
@@ -198,6 +228,13 @@ fn storage_error(error: &dyn Any) -> Option<&StorageError> {
         return Some(error);
     }
     error.downcast_ref()
+}
+
+fn flaw_error(path: &Path, flaw: Flaw) -> StoreError {
+    match flaw {
+        Flaw::Damage(what) => StoreError::CatalogDamaged { path: path.to_path_buf(), what },
+        Flaw::Refused(error) => open_error(path, error),
+    }
 }
 
 fn open_error(path: &Path, error: redb::DatabaseError) -> StoreError {

@@ -13,13 +13,12 @@ use crate::error::Result;
 impl CatalogWriter {
     /// From version `until` on nobody needs this.
     pub fn add_garbage(&mut self, until: u64, garbage: &Garbage) -> Result<()> {
-        let bytes = self.encode(garbage)?;
         let fail = |error: redb::StorageError| self.database.error(error);
-        let mut table = self.transaction.open_table(GARBAGE).map_err(|error| self.database.error(error))?;
+        let table = self.transaction.open_table(GARBAGE).map_err(|error| self.database.error(error))?;
         let last = table.range((until, 0)..=(until, u64::MAX)).map_err(fail)?.next_back().transpose().map_err(fail)?;
         let number = last.map_or(0, |(key, _)| key.value().1 + 1);
-        table.insert((until, number), bytes.as_slice()).map_err(fail)?;
-        Ok(())
+        drop(table);
+        self.put(GARBAGE, (until, number), garbage)
     }
 
     /// The last version that was already there at `time_ms`; versions before it are older than that.
@@ -29,7 +28,7 @@ impl CatalogWriter {
         let mut found = self.store.oldest_version;
         for row in table.range(self.store.oldest_version..).map_err(fail)? {
             let (version, record) = row.map_err(fail)?;
-            let record: VersionRecord = self.decode(record.value())?;
+            let record: VersionRecord = self.database.decode(VERSIONS, &version.value(), record.value())?;
             if record.committed_at_ms > time_ms {
                 break;
             }
@@ -69,7 +68,7 @@ impl CatalogWriter {
         for row in table.range(..=(oldest, u64::MAX)).map_err(fail)? {
             let (key, value) = row.map_err(fail)?;
             let (until, number) = key.value();
-            let garbage: Garbage = self.decode(value.value())?;
+            let garbage: Garbage = self.database.decode(GARBAGE, &key.value(), value.value())?;
             if !named.iter().any(|version| (garbage.from..until).contains(version)) {
                 taken.push(((until, number), garbage));
             }

@@ -1,9 +1,10 @@
 //! Reading what older versions were.
 
-use redb::{ReadableTable, TableDefinition, TableError};
+use redb::ReadableTable;
 
 use super::database::{DELETIONS, HISTORY, LOGS, SNAPSHOTS, VERSIONS};
 use super::read::CatalogReader;
+use super::sum;
 use super::records::{LogRecord, NamedSnapshot, TableId, TableRecord, VersionRecord};
 use crate::deletions::Deletions;
 use crate::error::Result;
@@ -14,7 +15,7 @@ impl CatalogReader {
         let Some(history) = self.open_new(HISTORY)? else { return Ok(None) };
         let rows = history.range((table, 0)..=(table, version)).map_err(|error| self.error(error))?;
         let last = { rows }.next_back().transpose().map_err(|error| self.error(error))?;
-        last.map(|(_, record)| self.decode(record.value())).transpose()
+        last.map(|row| self.record(HISTORY, Ok(row))).transpose()
     }
 
     /// The deleted rows of a segment at a version.
@@ -22,7 +23,9 @@ impl CatalogReader {
         let Some(deletions) = self.open_new(DELETIONS)? else { return Ok(None) };
         let rows = deletions.range((table, segment, 0)..=(table, segment, version)).map_err(|error| self.error(error))?;
         let last = { rows }.next_back().transpose().map_err(|error| self.error(error))?;
-        last.map(|(_, bytes)| Deletions::from_bytes(bytes.value()).map_err(|error| self.error(error))).transpose()
+        let Some((key, bytes)) = last else { return Ok(None) };
+        let bytes = sum::verified_bytes(DELETIONS, &key.value(), bytes.value()).map_err(|what| self.damaged(what))?;
+        Deletions::from_bytes(bytes).map(Some).map_err(|error| self.error(error))
     }
 
     /// Every version there is a record of, oldest first.
@@ -31,7 +34,7 @@ impl CatalogReader {
         let rows = versions.iter().map_err(|error| self.error(error))?;
         rows.map(|row| {
             let (version, record) = row.map_err(|error| self.error(error))?;
-            Ok((version.value(), self.decode(record.value())?))
+            Ok((version.value(), self.decode(VERSIONS, &version.value(), record.value())?))
         })
         .collect()
     }
@@ -42,7 +45,7 @@ impl CatalogReader {
         let rows = logs.iter().map_err(|error| self.error(error))?;
         rows.map(|row| {
             let (key, record) = row.map_err(|error| self.error(error))?;
-            Ok((key.value().0, self.decode(record.value())?))
+            Ok((key.value().0, self.decode(LOGS, &key.value(), record.value())?))
         })
         .collect()
     }
@@ -53,20 +56,6 @@ impl CatalogReader {
     }
 
     pub fn named_snapshots(&self) -> Result<Vec<NamedSnapshot>> {
-        let Some(snapshots) = self.open_new(SNAPSHOTS)? else { return Ok(Vec::new()) };
-        let rows = snapshots.iter().map_err(|error| self.error(error))?;
-        rows.map(|row| self.decode(row.map_err(|error| self.error(error))?.1.value())).collect()
-    }
-
-    /// A table that stores of the first format have not got before they are first written to.
-    fn open_new<K: redb::Key, V: redb::Value>(
-        &self,
-        definition: TableDefinition<'_, K, V>,
-    ) -> Result<Option<redb::ReadOnlyTable<K, V>>> {
-        match self.transaction.open_table(definition) {
-            Ok(table) => Ok(Some(table)),
-            Err(TableError::TableDoesNotExist(_)) => Ok(None),
-            Err(error) => Err(self.error(error)),
-        }
+        self.all(SNAPSHOTS)
     }
 }

@@ -58,7 +58,7 @@ impl CatalogReader {
         let rows = segments.iter().map_err(|error| self.error(error))?;
         rows.map(|row| {
             let (key, record) = row.map_err(|error| self.error(error))?;
-            let record: SegmentRecord = self.decode(record.value())?;
+            let record: SegmentRecord = self.decode(SEGMENTS, &key.value(), record.value())?;
             Ok((key.value().0, record.sealed))
         })
         .collect()

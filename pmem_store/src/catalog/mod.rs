@@ -6,9 +6,11 @@ mod garbage;
 mod history;
 mod identity;
 mod image;
+mod integrity;
 mod read;
 mod records;
 mod simulated;
+mod sum;
 #[cfg(test)]
 mod tests;
 mod write;

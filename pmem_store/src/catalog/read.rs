@@ -4,12 +4,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
-use redb::{ReadTransaction, ReadableTable};
+use redb::{AccessGuard, Key, ReadOnlyTable, ReadTransaction, ReadableTable, TableDefinition, TableError, Value};
 use serde::de::DeserializeOwned;
 
 use super::database::{Database, NAMESPACES, SCHEMAS, SEGMENTS, STORE, STORE_KEY, TABLES, VIEWS};
-use super::records::{SegmentRecord, StoreRecord, TableId, TableRecord, ViewRecord};
+use super::records::{NamespaceRecord, SegmentRecord, StoreRecord, TableId, TableRecord, ViewRecord};
+use super::sum::{self, Records};
 use crate::error::{Result, StoreError};
+
+type Row<'a, K> = (AccessGuard<'a, K>, AccessGuard<'a, &'static [u8]>);
 
 pub struct CatalogReader {
     pub(super) transaction: ReadTransaction,
@@ -31,33 +34,37 @@ impl CatalogReader {
         let table = self.transaction.open_table(STORE).map_err(|error| self.error(error))?;
         let value = table.get(STORE_KEY).map_err(|error| self.error(error))?;
         let value = value.ok_or_else(|| self.error("it has no record of the store"))?;
-        self.decode(value.value())
+        self.decode(STORE, &STORE_KEY, value.value())
     }
 
     pub fn namespaces(&self) -> Result<Vec<String>> {
         let table = self.transaction.open_table(NAMESPACES).map_err(|error| self.error(error))?;
         let rows = table.iter().map_err(|error| self.error(error))?;
-        rows.map(|row| row.map(|(key, _)| key.value().to_string()).map_err(|error| self.error(error))).collect()
+        rows.map(|row| {
+            let (key, record) = row.map_err(|error| self.error(error))?;
+            self.decode::<_, NamespaceRecord>(NAMESPACES, &key.value(), record.value())?;
+            Ok(key.value().to_string())
+        })
+        .collect()
     }
 
     pub fn tables(&self) -> Result<Vec<TableRecord>> {
-        let table = self.transaction.open_table(TABLES).map_err(|error| self.error(error))?;
-        let rows = table.iter().map_err(|error| self.error(error))?;
-        rows.map(|row| self.decode(row.map_err(|error| self.error(error))?.1.value())).collect()
+        self.all(TABLES)
     }
 
     pub fn schema(&self, table: TableId, version: u32) -> Result<SchemaRef> {
         let schemas = self.transaction.open_table(SCHEMAS).map_err(|error| self.error(error))?;
         let value = schemas.get((table, version)).map_err(|error| self.error(error))?;
         let value = value.ok_or_else(|| self.error(format!("table {table} has no schema of version {version}")))?;
-        decode_schema(value.value()).map(Arc::new).map_err(|error| self.error(error))
+        let bytes = sum::verified_bytes(SCHEMAS, &(table, version), value.value()).map_err(|what| self.damaged(what))?;
+        decode_schema(bytes).map(Arc::new).map_err(|error| self.error(error))
     }
 
     /// Also those that are kept for older versions.
     pub fn segments(&self, table: TableId) -> Result<Vec<SegmentRecord>> {
         let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
         let rows = segments.range((table, 0)..=(table, u64::MAX)).map_err(|error| self.error(error))?;
-        rows.map(|row| self.decode(row.map_err(|error| self.error(error))?.1.value())).collect()
+        rows.map(|row| self.record(SEGMENTS, row)).collect()
     }
 
     /// Of a table, also those kept for older versions.
@@ -68,13 +75,41 @@ impl CatalogReader {
     }
 
     pub fn views(&self) -> Result<Vec<ViewRecord>> {
-        let views = self.transaction.open_table(VIEWS).map_err(|error| self.error(error))?;
-        let rows = views.iter().map_err(|error| self.error(error))?;
-        rows.map(|row| self.decode(row.map_err(|error| self.error(error))?.1.value())).collect()
+        self.all(VIEWS)
     }
 
-    pub(super) fn decode<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T> {
-        serde_json::from_slice(bytes).map_err(|error| self.error(error))
+    /// Every record of a table; none where the first commit that needs it will make it.
+    pub(super) fn all<K: Key + 'static, T: DeserializeOwned>(&self, records: Records<'_, K>) -> Result<Vec<T>> {
+        let Some(table) = self.open_new(records)? else { return Ok(Vec::new()) };
+        let rows = table.iter().map_err(|error| self.error(error))?;
+        rows.map(|row| self.record(records, row)).collect()
+    }
+
+    /// A table that stores of the first format have not got before they are first written to.
+    pub(super) fn open_new<K: Key, V: Value>(&self, definition: TableDefinition<'_, K, V>) -> Result<Option<ReadOnlyTable<K, V>>> {
+        match self.transaction.open_table(definition) {
+            Ok(table) => Ok(Some(table)),
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(error) => Err(self.error(error)),
+        }
+    }
+
+    pub(super) fn record<K: Key + 'static, T: DeserializeOwned>(&self, records: Records<'_, K>, row: redb::Result<Row<'_, K>>) -> Result<T> {
+        let (key, record) = row.map_err(|error| self.error(error))?;
+        self.decode(records, &key.value(), record.value())
+    }
+
+    pub(super) fn decode<K: Key + 'static, T: DeserializeOwned>(
+        &self,
+        records: Records<'_, K>,
+        key: &K::SelfType<'_>,
+        bytes: &[u8],
+    ) -> Result<T> {
+        self.database.decode(records, key, bytes)
+    }
+
+    pub(super) fn damaged(&self, what: String) -> StoreError {
+        self.database.damaged(what)
     }
 
     pub(super) fn error(&self, error: impl std::fmt::Display + 'static) -> StoreError {

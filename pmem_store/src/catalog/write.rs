@@ -5,19 +5,19 @@ use std::sync::Arc;
 use arrow::datatypes::Schema;
 use arrow_ipc::convert::IpcSchemaEncoder;
 use arrow_ipc::writer::DictionaryTracker;
-use redb::{ReadableTable, WriteTransaction};
+use redb::{Key, ReadableTable, WriteTransaction};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use super::READER_FEATURES;
 use super::database::{
     DELETIONS, Database, HISTORY, LOGS, NAMESPACES, SCHEMAS, SEGMENTS, SNAPSHOTS, STORE, STORE_KEY, TABLES, VERSIONS, VIEWS,
 };
+use super::sum::{self, Records};
 use super::records::{
     LogRecord, NamedSnapshot, NamespaceRecord, SegmentRecord, StoreRecord, TableId, TableRecord, VersionRecord, ViewRecord,
 };
 use crate::deletions::Deletions;
-use crate::error::{Result, StoreError};
+use crate::error::Result;
 use crate::region::Unknown;
 
 pub struct CatalogWriter {
@@ -42,14 +42,13 @@ impl CatalogWriter {
             let table = transaction.open_table(STORE).map_err(|error| database.error(error))?;
             let value = table.get(STORE_KEY).map_err(|error| database.error(error))?;
             let value = value.ok_or_else(|| database.error("it has no record of the store"))?;
-            serde_json::from_slice(value.value()).map_err(|error| database.error(error))?
+            database.decode(STORE, &STORE_KEY, value.value())?
         };
         Ok(CatalogWriter { transaction, database: Arc::clone(database), store })
     }
 
     pub fn put_namespace(&self, name: &str, record: &NamespaceRecord) -> Result<()> {
-        let bytes = self.encode(record)?;
-        on_table!(self, NAMESPACES, |table| table.insert(name, bytes.as_slice()).map(|_| ()))
+        self.put(NAMESPACES, name, record)
     }
 
     pub fn remove_namespace(&self, name: &str) -> Result<()> {
@@ -57,10 +56,7 @@ impl CatalogWriter {
     }
 
     pub fn put_table(&self, record: &TableRecord) -> Result<()> {
-        let bytes = self.encode(record)?;
-        on_table!(self, TABLES, |table| table
-            .insert((record.namespace.as_str(), record.name.as_str()), bytes.as_slice())
-            .map(|_| ()))
+        self.put(TABLES, (record.namespace.as_str(), record.name.as_str()), record)
     }
 
     pub fn remove_table_name(&self, namespace: &str, name: &str) -> Result<()> {
@@ -87,12 +83,12 @@ impl CatalogWriter {
         let mut dictionaries = DictionaryTracker::new(false);
         let mut encoder = IpcSchemaEncoder::new().with_dictionary_tracker(&mut dictionaries);
         let message = encoder.schema_to_fb(schema);
-        on_table!(self, SCHEMAS, |schemas| schemas.insert((table, version), message.finished_data()).map(|_| ()))
+        let bytes = sum::sum_bytes(SCHEMAS, &(table, version), message.finished_data());
+        on_table!(self, SCHEMAS, |schemas| schemas.insert((table, version), bytes.as_slice()).map(|_| ()))
     }
 
     pub fn put_history(&self, record: &TableRecord, version: u64) -> Result<()> {
-        let bytes = self.encode(record)?;
-        on_table!(self, HISTORY, |table| table.insert((record.id, version), bytes.as_slice()).map(|_| ()))
+        self.put(HISTORY, (record.id, version), record)
     }
 
     pub fn remove_history(&self, table: TableId, version: u64) -> Result<()> {
@@ -100,8 +96,7 @@ impl CatalogWriter {
     }
 
     pub fn put_segment(&self, table: TableId, record: &SegmentRecord) -> Result<()> {
-        let bytes = self.encode(record)?;
-        on_table!(self, SEGMENTS, |segments| segments.insert((table, record.sealed.id), bytes.as_slice()).map(|_| ()))
+        self.put(SEGMENTS, (table, record.sealed.id), record)
     }
 
     /// The segment and all its deletion vectors.
@@ -111,8 +106,7 @@ impl CatalogWriter {
     }
 
     pub fn put_log(&self, table: TableId, record: &LogRecord) -> Result<()> {
-        let bytes = self.encode(record)?;
-        on_table!(self, LOGS, |logs| logs.insert((table, record.id), bytes.as_slice()).map(|_| ()))
+        self.put(LOGS, (table, record.id), record)
     }
 
     pub fn remove_log(&self, table: TableId, log: u64) -> Result<()> {
@@ -121,6 +115,7 @@ impl CatalogWriter {
 
     pub fn put_deletions(&self, table: TableId, segment: u64, version: u64, deletions: &Deletions) -> Result<()> {
         let bytes = deletions.to_bytes().map_err(|error| self.database.error(error))?;
+        let bytes = sum::sum_bytes(DELETIONS, &(table, segment, version), &bytes);
         on_table!(self, DELETIONS, |rows| rows.insert((table, segment, version), bytes.as_slice()).map(|_| ()))
     }
 
@@ -143,10 +138,7 @@ impl CatalogWriter {
     }
 
     pub fn put_view(&self, record: &ViewRecord) -> Result<()> {
-        let bytes = self.encode(record)?;
-        on_table!(self, VIEWS, |table| table
-            .insert((record.namespace.as_str(), record.name.as_str()), bytes.as_slice())
-            .map(|_| ()))
+        self.put(VIEWS, (record.namespace.as_str(), record.name.as_str()), record)
     }
 
     pub fn remove_view(&self, namespace: &str, name: &str) -> Result<()> {
@@ -154,8 +146,7 @@ impl CatalogWriter {
     }
 
     pub fn put_snapshot(&self, record: &NamedSnapshot) -> Result<()> {
-        let bytes = self.encode(record)?;
-        on_table!(self, SNAPSHOTS, |table| table.insert(record.name.as_str(), bytes.as_slice()).map(|_| ()))
+        self.put(SNAPSHOTS, record.name.as_str(), record)
     }
 
     pub fn remove_snapshot(&self, name: &str) -> Result<()> {
@@ -164,11 +155,10 @@ impl CatalogWriter {
 
     /// Remembers a version that is none of the catalog's own, if it is not known yet.
     pub fn note_version(&self, version: u64, record: &VersionRecord) -> Result<()> {
-        let bytes = self.encode(record)?;
         let known = on_table!(self, VERSIONS, |versions| versions.get(version).map(|known| known.is_some()))?;
         match known {
             true => Ok(()),
-            false => on_table!(self, VERSIONS, |versions| versions.insert(version, bytes.as_slice()).map(|_| ())),
+            false => self.put(VERSIONS, version, record),
         }
     }
 
@@ -178,8 +168,7 @@ impl CatalogWriter {
         self.store.version = version;
         self.store.reader_features |= READER_FEATURES;
         let record = VersionRecord { committed_at_ms: crate::store::now_ms(), operation: operation.to_string(), tables };
-        let record = self.encode(&record)?;
-        on_table!(self, VERSIONS, |versions| versions.insert(version, record.as_slice()).map(|_| ()))?;
+        self.put(VERSIONS, version, &record)?;
         self.commit_with(unknown)
     }
 
@@ -190,20 +179,13 @@ impl CatalogWriter {
     }
 
     fn commit_with(self, unknown: Unknown) -> Result<()> {
-        let store = self.encode(&self.store)?;
-        on_table!(self, STORE, |table| table.insert(STORE_KEY, store.as_slice()).map(|_| ()))?;
+        self.put(STORE, STORE_KEY, &self.store)?;
         let CatalogWriter { transaction, database, .. } = self;
         database.commit(transaction, unknown)
     }
 
-    pub(super) fn encode<T: Serialize>(&self, record: &T) -> Result<Vec<u8>> {
-        serde_json::to_vec(record).map_err(|error| self.database.error(error))
-    }
-
-    pub(super) fn decode<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T> {
-        serde_json::from_slice(bytes).map_err(|error| StoreError::Catalog {
-            path: self.database.path().to_path_buf(),
-            what: error.to_string(),
-        })
+    pub(super) fn put<K: Key + 'static, T: Serialize>(&self, records: Records<'_, K>, key: K::SelfType<'_>, record: &T) -> Result<()> {
+        let bytes = self.database.encode(records, &key, record)?;
+        on_table!(self, records, |table| table.insert(key, bytes.as_slice()).map(|_| ()))
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn place_log(path: &Path, bytes: &[u8], identity: LogIdentity) -> Res
     region.flush()?;
     region.keep()?;
     drop(region);
-    let log = TailLog::open_stored(path, identity, RegionKind::Auto, &poison, true, &|_| true)?;
+    let log = TailLog::open_stored(path, identity, RegionKind::Auto, &poison, true, None, &|_| true)?;
     match log.size_bytes() == bytes.len() as u64 {
         true => Ok(()),
         false => Err(StoreError::damaged(path, log.size_bytes(), "a record is not whole")),

@@ -8,25 +8,30 @@ use arrow::datatypes::SchemaRef;
 
 use super::decode::cut_short;
 use super::format::{LogIdentity, parse_header};
-use super::tail_log::TailLog;
+use super::tail_log::{LogLoss, TailLog, read};
+use crate::closed::LogEnd;
 use crate::error::Result;
 use crate::mapping::Mapping;
 use crate::region::{PoisonFlag, RegionKind};
 
 impl TailLog {
-    /// As [`TailLog::open`], or [`TailLog::open_read_only`].
+    /// As [`TailLog::open`], or [`TailLog::open_read_only`]. A log that does not reach the end that it had when the
+    /// store was closed is opened as it is: nothing is written to it, and asking for its rows is an error.
     pub(crate) fn open_stored(
         path: &Path,
         identity: LogIdentity,
         kind: RegionKind,
         poison: &Arc<PoisonFlag>,
         read_only: bool,
+        noted: Option<&LogEnd>,
         is_committed: &dyn Fn(u64) -> bool,
     ) -> Result<TailLog> {
         let schema = stored_schema(path)?;
-        match read_only {
-            true => TailLog::open_read_only(path, identity, schema, is_committed),
-            false => TailLog::open(path, identity, schema, kind, poison, is_committed),
+        let found = read(path, identity, &schema, is_committed)?;
+        let loss = noted.and_then(|noted| LogLoss::between(&found.recovered.index, noted));
+        match read_only || loss.is_some() {
+            true => Ok(TailLog::to_read(path, identity, schema, found, loss)),
+            false => TailLog::to_write(path, identity, schema, found, kind, poison),
         }
     }
 }

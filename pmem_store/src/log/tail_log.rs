@@ -18,6 +18,7 @@ use super::format::{
 use super::index::{Index, LogCommit};
 use super::recover::{Recovered, recover};
 use super::view::LogView;
+use crate::closed::LogEnd;
 use crate::error::{Result, StoreError};
 use crate::files;
 use crate::mapping::Mapping;
@@ -30,6 +31,29 @@ pub struct TailLog {
     data: Arc<LogData>,
     /// None where the log was opened to be read only.
     writer: Option<Writer>,
+    loss: Option<LogLoss>,
+}
+
+/// What of a log is missing that it had when the store was closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LogLoss {
+    offset: u64,
+    rows: u64,
+    bytes: u64,
+}
+
+impl LogLoss {
+    pub fn between(found: &Index, noted: &LogEnd) -> Option<LogLoss> {
+        let (offset, rows) = (found.end(), found.until(u64::MAX).rows);
+        (offset < noted.end).then(|| LogLoss { offset, rows: noted.rows.saturating_sub(rows), bytes: noted.end - offset })
+    }
+}
+
+/// A log as it lies there.
+pub(super) struct Found {
+    mapping: Arc<Mapping>,
+    header: FileHeader,
+    pub recovered: Recovered,
 }
 
 /// What views share with the log, and keep after it.
@@ -77,7 +101,7 @@ impl TailLog {
         path.ancestors().skip(1).take(2).try_for_each(|dir| files::sync_store_dir(dir, poison))?;
         let index = Index::new(first_record);
         let writer = Writer::new(region, encoders, &index, epoch);
-        Ok(TailLog { data: LogData::new(path, identity, physical_schema, mapping, index), writer: Some(writer) })
+        Ok(TailLog { data: LogData::new(path, identity, physical_schema, mapping, index), writer: Some(writer), loss: None })
     }
 
     /// Opens a log to be written on. `is_committed` says whether the catalog has a version; it is
@@ -94,7 +118,18 @@ impl TailLog {
         poison: &Arc<PoisonFlag>,
         is_committed: &dyn Fn(u64) -> bool,
     ) -> Result<TailLog> {
-        let (mapping, header, recovered) = read(path, identity, &physical_schema, is_committed)?;
+        let found = read(path, identity, &physical_schema, is_committed)?;
+        TailLog::to_write(path, identity, physical_schema, found, kind, poison)
+    }
+
+    pub(super) fn to_write(
+        path: &Path,
+        identity: LogIdentity,
+        physical_schema: SchemaRef,
+        Found { mapping, header, recovered }: Found,
+        kind: RegionKind,
+        poison: &Arc<PoisonFlag>,
+    ) -> Result<TailLog> {
         let region = LogRegion::open(path, header.capacity_bytes, kind, Arc::clone(poison))?;
         let Recovered { index, last_checksum, has_rest } = recovered;
         if has_rest {
@@ -111,7 +146,7 @@ impl TailLog {
         region.flush()?;
         let encoders = Encoders::new(Arc::clone(&physical_schema));
         let writer = Writer::new(region, encoders, &index, last_checksum);
-        Ok(TailLog { data: LogData::new(path, identity, physical_schema, mapping, index), writer: Some(writer) })
+        Ok(TailLog { data: LogData::new(path, identity, physical_schema, mapping, index), writer: Some(writer), loss: None })
     }
 
     /// Opens a log for a store that is only read: the same rows as [`TailLog::open`], and nothing is
@@ -122,8 +157,31 @@ impl TailLog {
         physical_schema: SchemaRef,
         is_committed: &dyn Fn(u64) -> bool,
     ) -> Result<TailLog> {
-        let (mapping, _, recovered) = read(path, identity, &physical_schema, is_committed)?;
-        Ok(TailLog { data: LogData::new(path, identity, physical_schema, mapping, recovered.index), writer: None })
+        let found = read(path, identity, &physical_schema, is_committed)?;
+        Ok(TailLog::to_read(path, identity, physical_schema, found, None))
+    }
+
+    pub(super) fn to_read(path: &Path, identity: LogIdentity, schema: SchemaRef, found: Found, loss: Option<LogLoss>) -> TailLog {
+        let Found { mapping, recovered, .. } = found;
+        TailLog { data: LogData::new(path, identity, schema, mapping, recovered.index), writer: None, loss }
+    }
+
+    /// An error if rows are missing that the log had when the store was closed.
+    pub(crate) fn check_whole(&self) -> Result<()> {
+        match self.loss {
+            None => Ok(()),
+            Some(LogLoss { offset, rows, bytes }) => Err(StoreError::LogDamaged { path: self.data.path.clone(), offset, rows, bytes }),
+        }
+    }
+
+    /// What it has, or had before it was damaged; None for an empty one.
+    pub(crate) fn end_to_note(&self) -> Option<LogEnd> {
+        let LogIdentity { table, log: id, .. } = self.data.identity;
+        let (mut end, mut rows) = (self.size_bytes(), self.rows_at(u64::MAX));
+        if let Some(loss) = self.loss {
+            (end, rows) = (end + loss.bytes, rows + loss.rows);
+        }
+        (rows > 0).then_some(LogEnd { table, id, end, rows })
     }
 
     /// Encodes rows for [`TailLog::append_prepared`]; needs no lock, so it can be done before the
@@ -196,6 +254,7 @@ impl TailLog {
 
     /// The rows of records with a version of at most `version_max`; stays as it is.
     pub fn view(&self, version_max: u64) -> Result<LogView> {
+        self.check_whole()?;
         let Some(writer) = &self.writer else {
             let extent = self.data.index.read().until(version_max);
             return Ok(LogView::new(Arc::clone(&self.data), extent));
@@ -219,6 +278,7 @@ impl TailLog {
     /// Each version of the log with its time, oldest first. An error where one is missing that was acknowledged: who
     /// looks for the version of a time must not find the one before.
     pub(crate) fn commits(&self) -> Result<Vec<LogCommit>> {
+        self.check_whole()?;
         if let Some(writer) = &self.writer {
             writer.settle(&self.data.index, u64::MAX)?;
         }
@@ -276,6 +336,7 @@ impl TailLog {
     }
 
     fn writer(&self) -> Result<&Writer> {
+        self.check_whole()?;
         self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly(self.data.path.clone()))
     }
 }
@@ -294,12 +355,12 @@ impl LogData {
 }
 
 /// Maps the file and finds its records.
-fn read(
+pub(super) fn read(
     path: &Path,
     identity: LogIdentity,
     schema: &SchemaRef,
     is_committed: &dyn Fn(u64) -> bool,
-) -> Result<(Arc<Mapping>, FileHeader, Recovered)> {
+) -> Result<Found> {
     let mapping = Mapping::open(path, None)?;
     let bytes = mapping.slice(0, mapping.len())?;
     let header = parse_header(path, bytes)?;
@@ -314,5 +375,5 @@ fn read(
     if mapping.damaged() {
         return Err(cut_short(path, 0));
     }
-    Ok((mapping, header, recovered))
+    Ok(Found { mapping, header, recovered })
 }

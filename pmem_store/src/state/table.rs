@@ -211,6 +211,7 @@ pub(crate) fn read_table(
     for log in logs {
         let deletions = reader.deletions_at(record.id, log.record.id, version)?;
         if log.record.created_version <= version && !sealed.contains(&log.record.id) {
+            log.log.check_whole()?;
             open.insert(log.record.id, TableLog {
                 deletions: deletions.filter(|deletions| !deletions.is_empty()).map(Arc::new),
                 columns: column_places(&columns, &column_ids(log.record.schema_version)?),

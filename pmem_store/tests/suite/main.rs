@@ -2,10 +2,12 @@
 
 mod access;
 mod backup;
+mod catalog_damage;
 mod check;
 mod evolution;
 mod failed_calls;
 mod child;
+mod closed;
 mod cut;
 mod fault;
 mod forged;

@@ -1,0 +1,210 @@
+//! What is known of a store that was closed properly: where its logs ended. Less than that is damage.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pmem_store::{Store, StoreError, StoreOptions};
+use tempfile::TempDir;
+
+use crate::helpers::*;
+
+const COMMITS: i64 = 20;
+const ROWS: i64 = 10;
+
+/// A closed store with a table `t` of 200 rows in a log, and a table `u` with another.
+fn sample() -> TempDir {
+    let (dir, store) = fresh();
+    for name in ["t", "u"] {
+        create_table(&store, name, &ints(0..1).schema());
+        (0..COMMITS).for_each(|commit| append_rows(&store, name, commit * ROWS..(commit + 1) * ROWS));
+    }
+    drop(store);
+    dir
+}
+
+fn append_rows(store: &Store, name: &str, values: std::ops::Range<i64>) {
+    let mut transaction = store.begin().unwrap();
+    transaction.append_rows(table(store, name).record().id, ints(values)).unwrap();
+    transaction.commit("INSERT").unwrap();
+}
+
+fn log_of(store: &Path, table: u64) -> PathBuf {
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
+    let dir = store.join("segments").join(table.to_string());
+    fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).find(is_log).unwrap()
+}
+
+/// Flips a bit in the middle of what the log of the first table has.
+fn damage(store: &Path) {
+    let path = log_of(store, 1);
+    let mut bytes = fs::read(&path).unwrap();
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    bytes[4096 + (used - 4096) / 2] ^= 4;
+    fs::write(&path, bytes).unwrap();
+}
+
+fn rows(store: &Store, name: &str) -> Result<u64, StoreError> {
+    Ok(store.snapshot()?.table("main", name)?.unwrap().row_count())
+}
+
+fn accepting() -> StoreOptions {
+    StoreOptions { accept_loss: true, ..StoreOptions::default() }
+}
+
+#[track_caller]
+fn is_reported(error: &StoreError) {
+    let text = error.to_string();
+    let StoreError::LogDamaged { rows, bytes, .. } = error else { panic!("{text}") };
+    assert!(*rows > 0 && *rows < 200 && rows % 10 == 0 && *bytes > 0, "{text}");
+    assert!(text.contains(&format!("{rows} of its rows ({bytes} bytes) are lost")), "{text}");
+}
+
+#[test]
+fn a_log_that_is_damaged_before_its_end_is_an_error_for_who_reads_or_writes_its_table() {
+    let dir = sample();
+    damage(dir.path());
+    is_reported(&rows(&open_read_only(dir.path()).unwrap(), "t").unwrap_err());
+    let store = open(dir.path());
+    is_reported(&rows(&store, "t").unwrap_err());
+    is_reported(&store.seal_logs(1).unwrap_err());
+    let mut transaction = store.begin().unwrap();
+    is_reported(&transaction.append_rows(1, ints(0..1)).and_then(|()| transaction.commit("INSERT")).unwrap_err());
+    let mut transaction = store.begin().unwrap();
+    is_reported(&transaction.clear_table("main", "t").and_then(|()| transaction.commit("TRUNCATE")).unwrap_err());
+    // The others are what they were.
+    append_rows(&store, "u", 0..5);
+    assert_eq!((store.seal_logs(2).unwrap(), rows(&store, "u").unwrap()), (1, 205));
+}
+
+#[test]
+fn a_check_reports_a_damaged_log() {
+    let dir = sample();
+    assert_eq!(open_read_only(dir.path()).unwrap().check(|_| {}).unwrap().problems, Vec::<String>::new());
+    damage(dir.path());
+    let problems = open_read_only(dir.path()).unwrap().check(|_| {}).unwrap().problems;
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].starts_with("table main.t: log "), "{problems:?}");
+}
+
+#[test]
+fn a_damaged_log_stays_as_it_is_however_often_the_store_is_opened() {
+    let dir = sample();
+    damage(dir.path());
+    let damaged = fs::read(log_of(dir.path(), 1)).unwrap();
+    for round in 0..3 {
+        let store = open(dir.path());
+        append_rows(&store, "u", 0..1);
+        drop(store);
+        assert!(fs::read(log_of(dir.path(), 1)).unwrap() == damaged, "round {round}");
+        is_reported(&rows(&open(dir.path()), "t").unwrap_err());
+    }
+}
+
+#[test]
+fn whoever_accepts_a_loss_goes_on_with_the_rows_before_it() {
+    let dir = sample();
+    damage(dir.path());
+    let store = Store::open(dir.path(), accepting()).unwrap();
+    let left = rows(&store, "t").unwrap();
+    let [given_up] = store.given_up() else { panic!("{:?}", store.given_up()) };
+    assert!(given_up.contains(&format!("of table 1 is without {} rows", 200 - left)), "{given_up}");
+    assert!(left > 0 && left < 200 && left % 10 == 0, "{left}");
+    append_rows(&store, "t", 0..10);
+    drop(store);
+    let store = open(dir.path());
+    assert_eq!((rows(&store, "t").unwrap(), store.given_up().len()), (left + 10, 0));
+    assert_eq!(store.check(|_| {}).unwrap().problems, Vec::<String>::new());
+}
+
+#[test]
+fn any_bit_that_changes_in_a_log_of_a_closed_store_is_found_or_changes_nothing() {
+    let dir = sample();
+    let path = log_of(dir.path(), 1);
+    let sound = fs::read(&path).unwrap();
+    let used = sound.iter().rposition(|byte| *byte != 0).unwrap();
+    let mut random = Random(5);
+    for _ in 0..200 {
+        let at = 4096 + random.below(used - 4096);
+        let mut bytes = sound.clone();
+        bytes[at] ^= 1 << random.below(8);
+        fs::write(&path, &bytes).unwrap();
+        is_reported_or_whole(at, rows(&open_read_only(dir.path()).unwrap(), "t"));
+    }
+}
+
+#[track_caller]
+fn is_reported_or_whole(at: usize, found: Result<u64, StoreError>) {
+    match found {
+        Ok(rows) => assert_eq!(rows, 200, "byte {at}"),
+        Err(error) => assert!(matches!(error, StoreError::LogDamaged { .. }), "byte {at}: {error}"),
+    }
+}
+
+#[test]
+fn what_is_appended_after_a_close_and_not_closed_is_no_damage_when_a_crash_takes_it() {
+    let dir = sample();
+    let store = open(dir.path());
+    append_rows(&store, "t", 0..10);
+    let crashed = copy_of(dir.path());
+    // The last record only half arrived.
+    let path = log_of(crashed.path(), 1);
+    let mut bytes = fs::read(&path).unwrap();
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    bytes[used - 8..].fill(0);
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(rows(&open(crashed.path()), "t").unwrap(), 200);
+    // And damage to what was closed is found also then.
+    let crashed = copy_of(dir.path());
+    damage(crashed.path());
+    is_reported(&rows(&open(crashed.path()), "t").unwrap_err());
+}
+
+#[test]
+fn a_log_that_was_sealed_or_dropped_since_is_not_missed() {
+    let dir = sample();
+    let store = open(dir.path());
+    store.seal_logs(1).unwrap();
+    drop_table(&store, "u");
+    let crashed = copy_of(dir.path());
+    drop(store);
+    for store in [crashed.path(), dir.path()] {
+        let store = open(store);
+        assert_eq!(rows(&store, "t").unwrap(), 200);
+        assert_eq!(store.check(|_| {}).unwrap().problems, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_catalog_that_is_older_than_the_store_was_is_refused() {
+    let (dir, store) = fresh();
+    create_table(&store, "t", &ints(0..1).schema());
+    drop(store);
+    let old = fs::read(dir.path().join("catalog.redb")).unwrap();
+    let store = open(dir.path());
+    append(&store, "t", &[ints(0..10)]);
+    drop(store);
+    let files = segment_files(dir.path());
+    fs::write(dir.path().join("catalog.redb"), old).unwrap();
+    fs::write(dir.path().join("dirty"), "").unwrap();
+    let error = Store::open(dir.path(), StoreOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("its last version is 1, and it was 2 when the store was closed"), "{error}");
+    assert_eq!(segment_files(dir.path()), files, "nothing is removed");
+    assert_eq!(rows(&Store::open(dir.path(), accepting()).unwrap(), "t").unwrap(), 0);
+}
+
+#[test]
+fn a_note_that_is_damaged_or_missing_is_a_problem_of_the_check_at_most() {
+    let dir = sample();
+    let path = dir.path().join("closed");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[12] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let store = open(dir.path());
+    assert_eq!(rows(&store, "t").unwrap(), 200);
+    let problems = store.check(|_| {}).unwrap().problems;
+    assert!(problems.len() == 1 && problems[0].contains("has another checksum than it says"), "{problems:?}");
+    drop(store);
+    assert_eq!(open(dir.path()).check(|_| {}).unwrap().problems, Vec::<String>::new());
+    fs::remove_file(&path).unwrap();
+    assert_eq!(open(dir.path()).check(|_| {}).unwrap().problems, Vec::<String>::new());
+}
