@@ -34,6 +34,7 @@ use tokio::runtime::Handle;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    engine::import::silence_guarded_panics();
     let (cli, sources) = args::parse();
     match start(cli, sources) {
         Ok(()) => ExitCode::SUCCESS,

@@ -30,6 +30,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The engine of Quiver, for the modules beside this one: use `quiver.open`.
 #[pymodule(name = "_quiver")]
 mod extension {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::database::Database;
     #[pymodule_export]
@@ -42,4 +44,11 @@ mod extension {
     use crate::session::EngineSession;
     #[pymodule_export]
     use crate::session::split_statements;
+
+    /// The hook for panics is the one of this library alone: others in the process have theirs.
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        engine::import::silence_guarded_panics();
+        Ok(())
+    }
 }

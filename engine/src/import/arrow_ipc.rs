@@ -44,9 +44,12 @@ pub(crate) fn schema(source: &Source) -> Result<SchemaRef, ImportError> {
 fn open(source: &Source, progress: Option<Arc<ImportProgress>>) -> Result<Reader, ImportError> {
     let mut file = source.open_file()?;
     let opened = guarded(|| {
-        match source.is_stream {
+        let foreign = match source.is_stream {
             true => check_stream(&mut file)?,
             false => check_file(&mut file)?,
+        };
+        if let Some(foreign) = foreign {
+            return Ok(Err(foreign));
         }
         match source.is_stream {
             true => {
@@ -55,9 +58,13 @@ fn open(source: &Source, progress: Option<Arc<ImportProgress>>) -> Result<Reader
             }
             false => FileReader::try_new(file, None).map(Reader::File),
         }
-        .map_err(|error| error.to_string())
+        .map_or_else(|error| Err(error.to_string()), |reader| Ok(Ok(reader)))
     });
-    opened.map_err(|reason| source.damaged(reason))
+    match opened {
+        Ok(Ok(reader)) => Ok(reader),
+        Ok(Err(reason)) => Err(ImportError::Form { file: source.label(), reason }),
+        Err(reason) => Err(source.damaged(reason)),
+    }
 }
 
 impl Reader {

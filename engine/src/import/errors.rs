@@ -36,6 +36,8 @@ pub enum ImportError {
     Unsupported { file: String, what: String },
     #[error("{file} is damaged or cut short and cannot be read as {format}: {reason}")]
     Damaged { file: String, format: FileFormat, reason: String },
+    #[error("{file} cannot be read: {reason}")]
+    Form { file: String, reason: String },
     #[error("cannot read {file}: {source}")]
     Io { file: String, source: io::Error },
     #[error("{0}")]

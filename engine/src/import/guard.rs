@@ -15,7 +15,6 @@ thread_local! {
 pub fn guarded<T, E: std::fmt::Display>(
     read: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, String> {
-    silence_guarded_panics();
     let was_guarded = IS_GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(read));
     IS_GUARDED.set(was_guarded);
@@ -34,7 +33,10 @@ pub fn guarded<T, E: std::fmt::Display>(
 
 /// The user shall see the error and not also "thread panicked at …": panics that are about to
 /// become an error are kept from the hook the process has; all others reach it.
-fn silence_guarded_panics() {
+///
+/// For programs, which are asked by nobody what their process does. A library has no say in it: without this call the
+/// hook of whoever embeds it stays, and hears of guarded panics too.
+pub fn silence_guarded_panics() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let hook = std::panic::take_hook();
@@ -49,6 +51,25 @@ fn silence_guarded_panics() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_hook_of_the_process_stays_until_it_is_asked_to_be_silent() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        static HEARD: AtomicUsize = AtomicUsize::new(0);
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            match panic.payload_as_str() {
+                Some("of the hook's test") => drop(HEARD.fetch_add(1, Ordering::Relaxed)),
+                _ => before(panic),
+            };
+        }));
+        let panics = || guarded(|| -> Result<(), String> { panic!("of the hook's test") }).unwrap_err();
+        panics();
+        assert_eq!(HEARD.load(Ordering::Relaxed), 1);
+        silence_guarded_panics();
+        panics();
+        assert_eq!(HEARD.load(Ordering::Relaxed), 1);
+    }
 
     #[test]
     fn a_panic_becomes_an_error() {

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
-use arrow_ipc::{Block, Message, MessageHeader, RecordBatch, root_as_footer, root_as_message};
+use arrow_ipc::{Block, Endianness, Message, MessageHeader, MetadataVersion, RecordBatch, Schema, root_as_footer, root_as_message};
 
 const MAGIC: &[u8] = b"ARROW1";
 /// Footer length and magic at the end of a file.
@@ -15,7 +15,24 @@ const TAIL_BYTES: u64 = 10;
 /// What one compressed buffer may claim to unpack to.
 const UNPACKED_BYTES_MAX: i64 = 4 << 30;
 
-pub(super) fn check_file(file: &mut File) -> Result<(), String> {
+/// Arrow data of a form that is not read here: why, and what to do.
+///
+/// `arrow-ipc` would read numbers the wrong way round and metadata of any version, and say nothing.
+pub fn foreign_form(message: &Message<'_>) -> Option<String> {
+    form_of(message.version(), message.header_as_schema())
+}
+
+fn form_of(version: MetadataVersion, schema: Option<Schema<'_>>) -> Option<String> {
+    if version < MetadataVersion::V4 || version > MetadataVersion::V5 {
+        let number = version.0 + 1;
+        return Some(format!("its metadata has version {number}, and versions 4 and 5 are read; write it again with one of those"));
+    }
+    let is_little = schema.is_none_or(|schema| schema.endianness() == Endianness::Little);
+    (!is_little).then(|| "its numbers are big-endian, and only little-endian ones are read; write it again on a machine that has those".to_string())
+}
+
+/// An error for damaged bytes; or why a form that makes sense is not read.
+pub(super) fn check_file(file: &mut File) -> Result<Option<String>, String> {
     let size = file.seek(SeekFrom::End(0)).map_err(text)?;
     let tail_at = size.checked_sub(TAIL_BYTES).filter(|at| *at >= 8);
     let tail = read_at(file, tail_at.ok_or("it is too short")?, TAIL_BYTES)?;
@@ -29,11 +46,14 @@ pub(super) fn check_file(file: &mut File) -> Result<(), String> {
     if footer.schema().is_none() {
         return Err("its footer has no schema".to_owned());
     }
+    if let Some(foreign) = form_of(footer.version(), footer.schema()) {
+        return Ok(Some(foreign));
+    }
     let dictionaries = footer.dictionaries().into_iter().flatten();
     for block in dictionaries.chain(footer.recordBatches().into_iter().flatten()) {
         check_block(file, block, footer_at)?;
     }
-    rewind(file)
+    rewind(file).map(|()| None)
 }
 
 fn check_block(file: &mut File, block: &Block, limit: u64) -> Result<(), String> {
@@ -51,7 +71,8 @@ fn check_block(file: &mut File, block: &Block, limit: u64) -> Result<(), String>
     check_message(file, &message, body_at, body_bytes)
 }
 
-pub(super) fn check_stream(file: &mut File) -> Result<(), String> {
+/// As [`check_file`].
+pub(super) fn check_stream(file: &mut File) -> Result<Option<String>, String> {
     let size = file.seek(SeekFrom::End(0)).map_err(text)?;
     let cut = || "it ends in the middle of a message; fetch or write it again".to_owned();
     let mut at = 0;
@@ -76,6 +97,9 @@ pub(super) fn check_stream(file: &mut File) -> Result<(), String> {
         let metadata = read_at(file, at, metadata_bytes)?;
         at += metadata_bytes;
         let message = root_as_message(&metadata).map_err(text)?;
+        if let Some(foreign) = foreign_form(&message) {
+            return Ok(Some(foreign));
+        }
         let body_bytes = u64::try_from(message.bodyLength()).map_err(|_| cut())?;
         if body_bytes > size - at {
             return Err(cut());
@@ -83,7 +107,7 @@ pub(super) fn check_stream(file: &mut File) -> Result<(), String> {
         check_message(file, &message, at, body_bytes)?;
         at += body_bytes;
     }
-    rewind(file)
+    rewind(file).map(|()| None)
 }
 
 fn check_message(

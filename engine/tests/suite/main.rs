@@ -25,6 +25,7 @@ mod fault;
 mod filters;
 mod filters_by_name;
 mod floats;
+mod foreign_forms;
 mod foreign_plans;
 mod function_parameters;
 mod helpers;

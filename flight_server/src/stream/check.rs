@@ -15,6 +15,9 @@ pub fn check(message: &FlightData, unpacked_bytes_max: u64) -> Result<(), Status
         return Err(refused("it has bytes and no header that says what they are"));
     }
     let header = root_as_message(&message.data_header).map_err(|_| refused("its header is damaged"))?;
+    if let Some(foreign) = engine::import::foreign_form(&header) {
+        return Err(Status::invalid_argument(format!("the Arrow data of a message cannot be read: {foreign}")));
+    }
     let batch = match header.header_type() {
         MessageHeader::RecordBatch => header.header_as_record_batch(),
         MessageHeader::DictionaryBatch => header.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()),

@@ -19,6 +19,7 @@ use tonic::codegen::http::uri::PathAndQuery;
 use tonic::{Code, Status};
 use tonic_prost::ProstCodec;
 
+use crate::foreign_forms::{big_endian, with_version};
 use crate::helpers::{Served, batch, numbers, options, wait};
 
 /// The same numbers every time.
@@ -241,6 +242,24 @@ fn bytes_without_a_header_are_refused() {
     let mut messages = messages(None);
     messages[1].data_header = Bytes::new();
     assert_eq!(put(&served, messages).unwrap_err().code(), Code::InvalidArgument);
+    assert!(served.try_rows("SELECT * FROM t").is_err());
+}
+
+#[test]
+fn rows_of_a_foreign_form_are_refused_and_not_stored_as_other_values() {
+    let served = Served::new();
+    let forms: [(fn(&[u8]) -> Vec<u8>, &str); 2] =
+        [(big_endian, "its numbers are big-endian"), (|message| with_version(message, 5), "its metadata has version 6")];
+    for (change, expected) in forms {
+        let commands = [messages(None)[0].flight_descriptor.clone(), Some(FlightDescriptor::new_cmd(r#"{"table": "t", "mode": "create"}"#))];
+        for command in commands {
+            let mut messages = messages(None);
+            messages[0].data_header = change(&messages[0].data_header).into();
+            messages[0].flight_descriptor = command;
+            let refused = put(&served, messages).unwrap_err();
+            assert!(refused.code() == Code::InvalidArgument && refused.message().contains(expected), "{refused}");
+        }
+    }
     assert!(served.try_rows("SELECT * FROM t").is_err());
 }
 

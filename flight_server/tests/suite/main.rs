@@ -8,6 +8,8 @@ mod client;
 mod config;
 mod connections;
 mod errors;
+#[path = "../../../engine/tests/suite/foreign_forms.rs"]
+mod foreign_forms;
 mod hand_off;
 mod helpers;
 mod http;

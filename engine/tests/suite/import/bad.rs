@@ -11,6 +11,7 @@ use engine::export::open_export;
 
 use engine::import::FileScan;
 
+use crate::foreign_forms::{big_endian, big_endian_below, with_version};
 use super::{Files, error_of, open, read, skipping};
 
 #[test]
@@ -86,6 +87,40 @@ fn flipped_and_missing_bytes_of_binary_files_never_panic() {
                 assert!(!error_of(&[cut]).is_empty());
             }
         }
+    }
+}
+
+#[test]
+fn arrow_data_of_a_foreign_form_is_refused_and_not_read_as_other_values() {
+    let files = Files::new();
+    let batch = RecordBatch::try_from_iter([("n", Arc::new(Int32Array::from(vec![1, 2, 3])) as Arc<dyn Array>)]).unwrap();
+    let mut stream = arrow::ipc::writer::StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    stream.write(&batch).unwrap();
+    let stream = stream.into_inner().unwrap();
+    assert_eq!(read(open(&[files.add("good.arrows", &stream)]).unwrap()).unwrap().num_rows(), 3);
+    let length = u32::from_le_bytes(stream[4..8].try_into().unwrap()) as usize;
+    let changed = |change: fn(&[u8]) -> Vec<u8>| {
+        let mut message = change(&stream[8..8 + length]);
+        message.resize(message.len().next_multiple_of(8), 0);
+        [[0xff_u8; 4].as_slice(), &(message.len() as u32).to_le_bytes(), &message, &stream[8 + length..]].concat()
+    };
+    let with_version_6 = changed(|message| with_version(message, 5));
+    let forms = [(changed(big_endian), "its numbers are big-endian"), (with_version_6, "its metadata has version 6"), (changed(|message| with_version(message, 2)), "version 3")];
+    for (bytes, expected) in forms {
+        let error = error_of(&[files.add("foreign.arrows", &bytes)]);
+        assert!(error.contains("cannot be read: its") && error.contains(expected) && error.contains("write it again"), "{error}");
+    }
+    let mut file = arrow::ipc::writer::FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    file.write(&batch).unwrap();
+    let file = file.into_inner().unwrap();
+    let (length_at, end) = (file.len() - 10, file.len() - 6);
+    let footer_bytes = u32::from_le_bytes(file[length_at..end].try_into().unwrap()) as usize;
+    // The version is the first field of a footer, too, and the schema the second one.
+    let footer = &file[length_at - footer_bytes..length_at];
+    for (footer, expected) in [(with_version(footer, 5), "version 6"), (big_endian_below(footer, 1), "big-endian")] {
+        let bytes = [&file[..length_at - footer_bytes], &footer, &(footer.len() as u32).to_le_bytes(), b"ARROW1"].concat();
+        let error = error_of(&[files.add("foreign.arrow", &bytes)]);
+        assert!(error.contains("cannot be read: its") && error.contains(expected), "{error}");
     }
 }
 
