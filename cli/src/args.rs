@@ -112,6 +112,9 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct CheckArgs {
+    /// Also hold every value against its type, which checksums do not show: for a store that somebody else has made
+    #[arg(long)]
+    pub validate: bool,
     /// Go on without the rows that damage has taken from logs, instead of an error for who reads their table
     #[arg(long)]
     pub accept_loss: bool,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use datafusion::execution::SessionState;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryLimit, MemoryPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use pmem_store::{RegionKind, Store, StoreOptions};
@@ -16,6 +16,7 @@ use crate::catalog::{RemoteTables, StatisticsCache};
 use crate::compaction::Maintenance;
 use crate::constraints::KeyFilters;
 use crate::error::EngineError;
+use crate::memory::SpillDir;
 use crate::options::EngineOptions;
 use crate::planning::Planning;
 use crate::queries::{Limits, Queries, StatementCounts, StatementEnd};
@@ -138,11 +139,11 @@ fn runtime(store: &Path, options: &EngineOptions, memory_limit_bytes: usize) -> 
         // Left by a process that was killed: the lock says that nobody else has the store open.
         let _ = std::fs::remove_dir_all(&spill_dir);
     }
-    if !options.read_only || options.spill_dir.is_some() {
+    if options.spill_dir.is_some() {
         std::fs::create_dir_all(&spill_dir).map_err(|source| EngineError::SpillDir { path: spill_dir.clone(), source })?;
     }
     let pool: Arc<dyn MemoryPool> = Arc::new(FairSpillPool::new(memory_limit_bytes));
-    let disk = DiskManagerBuilder::default().with_mode(DiskManagerMode::Directories(vec![spill_dir]));
+    let disk = DiskManagerBuilder::default().with_temp_file_factory(Arc::new(SpillDir::new(spill_dir)));
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).with_disk_manager_builder(disk);
     // Directories of external tables are listed anew: files come and go.
     let runtime = runtime.with_object_list_cache_limit(0).build_arc();

@@ -7,7 +7,8 @@ use datafusion::common::{Column, DataFusionError, SchemaError};
 use pmem_store::StoreError;
 
 use crate::error_kind::ErrorKind;
-use crate::error_text::{clean, feature, first_line, without_tree, wrong_width};
+use crate::error_text::{clean, feature, first_line, regular_expression, without_tree, wrong_width};
+use crate::memory::is_spill_full;
 use crate::error_words::worded;
 use crate::export::ExportError;
 use crate::import::ImportError;
@@ -63,6 +64,8 @@ pub enum EngineError {
     Unauthenticated { message: String },
     #[error("cannot use \"{}\" to spill to: {source}", path.display())]
     SpillDir { path: PathBuf, source: std::io::Error },
+    #[error("the disk is full: what a query needs beyond its memory could not be written to where queries spill")]
+    SpillFull,
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
@@ -106,6 +109,7 @@ impl EngineError {
             EngineError::Data { hint, .. } | EngineError::Plan { hint, .. } | EngineError::Unreachable { hint, .. } => hint.as_deref(),
             EngineError::Denied { hint, .. } | EngineError::NoPrincipal { hint, .. } => Some(hint),
             EngineError::Memory { .. } => Some("give it more with --memory-limit, or ask for less at once"),
+            EngineError::SpillFull => Some("free some space, name another directory with --spill-dir, or give the query more memory with --memory-limit"),
             EngineError::TimedOut { .. } => Some("SET quiver.statement_timeout_ms changes the limit for the session, 0 takes it away"),
             EngineError::QueueTimedOut { .. } => Some("try again later; system.queries lists what runs, and queries_max is how many may"),
             EngineError::NoSuchQuery { .. } => Some("system.queries lists those that run"),
@@ -137,6 +141,9 @@ impl From<ExportError> for EngineError {
 
 impl From<DataFusionError> for EngineError {
     fn from(error: DataFusionError) -> Self {
+        if is_spill_full(&error) {
+            return EngineError::SpillFull;
+        }
         let error = unwrapped(error);
         match FunctionError::of(&error) {
             Some(wrong) => wrong.said(None, None),
@@ -166,7 +173,10 @@ fn of_kind(error: DataFusionError) -> EngineError {
         DataFusionError::SchemaError(error, _) => schema_error(*error),
         DataFusionError::Plan(message) => plan_error(&message),
         DataFusionError::SQL(error, _) => EngineError::Sql { message: clean(&error.to_string()), position: None, hint: None },
-        DataFusionError::Internal(message) => EngineError::Internal(first_line(&message)),
+        DataFusionError::Internal(message) => match regular_expression(&message) {
+            Some(said) => EngineError::data(said, None),
+            None => EngineError::Internal(first_line(&message)),
+        },
         DataFusionError::ArrowError(error, _) if is_of_a_value(&error) => EngineError::data(clean(&error.to_string()), None),
         DataFusionError::Execution(message) if message.starts_with("Prepared statement '") => {
             EngineError::Sql { message: clean(&message), position: None, hint: None }

@@ -69,7 +69,7 @@ impl EngineError {
             EngineError::Import(_) | EngineError::Export(_) => ErrorKind::Invalid,
             EngineError::Unsupported { .. } => ErrorKind::Unsupported,
             EngineError::NotNull { .. } | EngineError::Constraint { .. } => ErrorKind::NotAllowed,
-            EngineError::Memory { .. } => ErrorKind::Exhausted,
+            EngineError::Memory { .. } | EngineError::SpillFull => ErrorKind::Exhausted,
             EngineError::Cancelled | EngineError::Killed => ErrorKind::Cancelled,
             EngineError::TimedOut { .. } => ErrorKind::TimedOut,
             EngineError::QueueTimedOut { .. } => ErrorKind::Exhausted,
@@ -87,6 +87,9 @@ impl EngineError {
 }
 
 fn of_store(error: &StoreError) -> ErrorKind {
+    if error.is_no_space() {
+        return ErrorKind::Exhausted;
+    }
     match error {
         StoreError::NotFound(_)
         | StoreError::DoesNotExist { .. }

@@ -75,7 +75,10 @@ pub fn clean(message: &str) -> String {
 }
 
 /// The library of regular expressions draws the pattern, a mark below it and the reason, each on a line.
-fn regular_expression(message: &str) -> Option<String> {
+pub fn regular_expression(message: &str) -> Option<String> {
+    if message.contains("Compiled regex exceeds size limit") {
+        return Some("the regular expression is too large".to_string());
+    }
     if let Some((_, drawn)) = message.split_once("regex parse error:") {
         let reason = drawn.lines().find_map(|line| line.trim_start().strip_prefix("error: "))?;
         let mut lines = drawn.lines().filter(|line| !line.trim().is_empty());
@@ -105,6 +108,8 @@ mod tests {
         assert_eq!(clean(drawn), "the regular expression 'a(' cannot be read: unclosed group");
         let printed = "Regular expression did not compile: Syntax(\n~~~~\nregex parse error:\n    [\n    ^\nerror: unclosed character class\n~~~~\n)";
         assert_eq!(clean(printed), "the regular expression '[' cannot be read: unclosed character class");
+        let large = "failed to call 'regex_match_dyn_scalar' External error: Compiled regex exceeds size limit of 10485760 bytes.";
+        assert_eq!(clean(large), "the regular expression is too large");
         assert_eq!(clean("Compute error: Regular expression did not compile: ("), "the regular expression '(' cannot be read");
     }
 

@@ -34,6 +34,7 @@ use crate::stack::deep;
 use crate::sql::{self, Parsed, StatementText};
 use crate::write::TransactionSlot;
 use function_parameters::FunctionParameters;
+use result_schema::as_planned;
 
 mod config;
 mod fitting;
@@ -47,6 +48,7 @@ mod parameters;
 mod planned;
 mod planner;
 mod plans;
+mod result_schema;
 mod rows;
 mod same;
 mod template;
@@ -298,7 +300,7 @@ impl Running {
             self.query.exempt();
         }
         let stream = cancel::on_a_task_of(reader, physical.schema(), move || execute_stream(physical, task));
-        Ok(Placed::new(&self.engine.queries, &self.query, stream))
+        Ok(Placed::new(&self.engine.queries, &self.query, as_planned(plan.schema().as_arrow(), stream)))
     }
 
     /// A query, or a write that runs as one.

@@ -176,6 +176,15 @@ pub(crate) fn check_author(author: &dyn Author, before: &CatalogState, after: &C
     Ok(())
 }
 
+/// Who may not drop a table is told that, and not what else keeps it.
+pub(crate) fn rights_first(author: Option<&Arc<dyn Author>>, error: StoreError) -> StoreError {
+    let (Some(author), StoreError::KeptBySnapshot { id, namespace, table, .. }) = (author, &error) else { return error };
+    match author.check_drop(&GrantObject::Table(*id), namespace, table) {
+        Ok(()) => error,
+        Err(why) => StoreError::Denied(why),
+    }
+}
+
 /// What `all` has and `known` has not.
 fn objects_missing_in(known: &CatalogState, all: &CatalogState) -> BTreeSet<GrantObject> {
     let is_missing = |table: &&Arc<TableState>| known.table_by_id(table.record.id).is_none();

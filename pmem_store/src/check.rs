@@ -25,7 +25,12 @@ pub struct CheckProgress {
 
 impl Store {
     /// Reads the catalog and everything the last version names; what is wrong is in the report, not an error.
-    pub fn check(&self, mut progress: impl FnMut(CheckProgress)) -> Result<CheckReport> {
+    pub fn check(&self, progress: impl FnMut(CheckProgress)) -> Result<CheckReport> {
+        self.check_with(false, progress)
+    }
+
+    /// The same, and perhaps holds every value against its type: for a store that somebody else has made.
+    pub fn check_with(&self, is_validated: bool, mut progress: impl FnMut(CheckProgress)) -> Result<CheckReport> {
         let snapshot = self.snapshot()?;
         let mut report = CheckReport::default();
         if let Err(error) = self.core.database.verify() {
@@ -48,16 +53,19 @@ impl Store {
             let name = format!("{}.{}", table.record().namespace, table.record().name);
             for handle in table.segments() {
                 let before = report.problems.len();
-                check_segment(handle.handle(), &mut report);
+                check_segment(handle.handle(), is_validated, &mut report);
                 report.problems[before..].iter_mut().for_each(|problem| *problem = format!("table {name}: {problem}"));
                 progress(CheckProgress { bytes_done: report.bytes, bytes_total });
             }
+            let tails = table.tails().iter().filter(|_| is_validated);
+            let wrong = tails.filter_map(|tail| tail.validate().err()).map(|error| format!("table {name}: {error}"));
+            report.problems.extend(wrong);
         }
         Ok(report)
     }
 }
 
-fn check_segment(handle: &SegmentHandle, report: &mut CheckReport) {
+fn check_segment(handle: &SegmentHandle, is_validated: bool, report: &mut CheckReport) {
     report.segments += 1;
     let sealed = handle.sealed();
     // Opened anew: a segment already mapped by a reader says nothing of its tables on disk.
@@ -68,6 +76,9 @@ fn check_segment(handle: &SegmentHandle, report: &mut CheckReport) {
     if segment.row_count() as u64 != sealed.row_count {
         let path = handle.path().display();
         report.problems.push(format!("\"{path}\" has {} rows, expected {}", segment.row_count(), sealed.row_count));
+    }
+    if is_validated && let Err(error) = segment.validate() {
+        report.problems.push(error.to_string());
     }
     let (ranges, bytes) = segment.verify_all(&mut report.problems);
     report.ranges += ranges;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::DEFAULT_NAMESPACE;
 use crate::backup::BackupError;
-use crate::catalog::NamedSnapshot;
+use crate::catalog::{NamedSnapshot, TableId};
 use crate::lock::LockError;
 use crate::mapping::MappingError;
 use crate::region::RegionError;
@@ -51,7 +51,7 @@ pub enum StoreError {
     #[error("the table was dropped while the statement ran")]
     TableGone,
     #[error("table \"{table}\" is kept by snapshot \"{snapshot}\"; drop the snapshot first")]
-    KeptBySnapshot { table: String, snapshot: String },
+    KeptBySnapshot { id: TableId, namespace: String, table: String, snapshot: String },
     #[error("{}", no_such_version(*.version, *.oldest, *.newest, .named))]
     NoSuchVersion { version: u64, oldest: u64, newest: u64, named: Vec<NamedSnapshot> },
     #[error("version {version} is not kept apart from the ones beside it: small appends are put together after a while; choose another one")]
@@ -137,7 +137,7 @@ impl StoreError {
     }
 
     /// A full disk, whoever met it.
-    pub(crate) fn is_no_space(&self) -> bool {
+    pub fn is_no_space(&self) -> bool {
         match self {
             StoreError::NoSpace(_) | StoreError::NoSpaceForCatalog(_) | StoreError::Region(RegionError::NoSpace { .. }) => true,
             StoreError::Io { source, .. } | StoreError::Sync { source, .. } => is_full(source),

@@ -15,7 +15,7 @@ pub fn run(store: StoreArgs, check: CheckArgs, quiet: bool) -> Result<()> {
         false => store::open_to_read(&store, "check")?,
     };
     let bar = progress_bar(quiet);
-    let report = engine.store().check(|progress| {
+    let report = engine.store().check_with(check.validate, |progress| {
         bar.set_length(progress.bytes_total);
         bar.set_position(progress.bytes_done);
     });

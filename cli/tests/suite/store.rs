@@ -69,12 +69,60 @@ fn a_flipped_byte_is_found_by_the_check() {
     );
 }
 
+#[test]
+fn a_damaged_log_is_an_error_until_its_loss_is_accepted() {
+    let place = Place::new();
+    place.quiver(&["-c", "CREATE TABLE t (a INT)"]).ok();
+    for value in 0..5 {
+        place.quiver(&["-c", &format!("INSERT INTO t VALUES ({value})")]).ok();
+    }
+    let mut logs = Vec::new();
+    find_files(&place.path("store"), "log", &mut logs);
+    let mut bytes = fs::read(&logs[0]).expect("the log");
+    let end = bytes.iter().rposition(|byte| *byte != 0).expect("records");
+    bytes[end - 64] ^= 1;
+    fs::write(&logs[0], bytes).expect("the log can be damaged");
+    for args in [["-c", "SELECT count(*) FROM t"], ["-c", "OPTIMIZE TABLE t"]] {
+        let said = place.quiver(&args);
+        assert!(said.status == 1 && said.err.contains("1 of its rows") && said.err.contains("--accept-loss"), "{}", said.err);
+    }
+    let said = place.quiver(&["check"]);
+    assert!(said.status == 1 && said.out.starts_with("table main.t: log "), "{}", said.out);
+    assert!(place.quiver(&["-c", "SELECT count(*) FROM system.tables"]).status == 0);
+    let said = place.quiver(&["check", "--accept-loss", "--validate"]).ok();
+    assert!(said.starts_with("accepted: log ") && said.contains("1 rows") && said.contains("no problems"), "{said}");
+    assert!(place.quiver(&["-c", "SELECT count(*) FROM t"]).ok().contains(" 4 "));
+    assert!(place.quiver(&["check", "--accept-loss"]).ok().contains("no problems"));
+}
+
+#[test]
+fn losses_are_accepted_only_of_a_store_that_there_is() {
+    let place = Place::new();
+    assert_eq!(place.quiver(&["check", "--accept-loss"]).status, 1);
+    assert!(!place.path("store").exists());
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_an_error_and_not_the_end_of_the_process() {
+    let place = with_table_of(10);
+    // Blocks are of 512 or 1024 bytes.
+    let script = "ulimit -f 20000; exec \"$0\" --store \"$1\" -c 'CREATE TABLE u AS SELECT value, repeat(value::VARCHAR, 100) AS s FROM generate_series(1, 100000) AS g(value)'";
+    let said = std::process::Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_quiver"), &place.store()]).output().expect("a shell");
+    let text = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.code() == Some(1) && text.contains("the disk is full: could not write"), "{:?}: {text}", said.status);
+    assert!(place.quiver(&["check"]).ok().contains("no problems"));
+}
+
 fn find_segments(directory: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+    find_files(directory, "arrow", found);
+}
+
+fn find_files(directory: &std::path::Path, suffix: &str, found: &mut Vec<std::path::PathBuf>) {
     for entry in fs::read_dir(directory).expect("a directory").flatten() {
         let path = entry.path();
         match path.is_dir() {
-            true => find_segments(&path, found),
-            false if path.extension().is_some_and(|suffix| suffix == "arrow") => found.push(path),
+            true => find_files(&path, suffix, found),
+            false if path.extension().is_some_and(|found| found == suffix) => found.push(path),
             false => {}
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use pmem_store::{Snapshot, TableSnapshot, ViewRecord};
+use pmem_store::{Snapshot, StoreError, TableRecord, TableSnapshot, ViewRecord};
 
 use crate::access::{Permit, Privilege};
 use crate::catalog::VolatileTables;
@@ -64,12 +64,25 @@ impl Source<'_> {
         Ok(tables)
     }
 
-    /// Every stored table that is seen, by schema and name.
+    /// Every stored table that is seen, by schema and name, but for [`Source::damaged`] ones.
     pub fn tables(&self) -> Result<Vec<TableSnapshot>> {
-        let mut tables = Vec::new();
+        Ok(self.tables_and_damaged()?.0)
+    }
+
+    /// Tables of which a log is damaged: whoever reads one is told, and the others are listed all the same.
+    pub fn damaged(&self) -> Result<Vec<TableRecord>> {
+        Ok(self.tables_and_damaged()?.1)
+    }
+
+    fn tables_and_damaged(&self) -> Result<(Vec<TableSnapshot>, Vec<TableRecord>)> {
+        let (mut tables, mut damaged) = (Vec::new(), Vec::new());
         for record in self.snapshot.tables().map_err(store_error)? {
-            tables.extend(self.snapshot.table(&record.namespace, &record.name).map_err(store_error)?);
+            match self.snapshot.table(&record.namespace, &record.name) {
+                Ok(table) => tables.extend(table),
+                Err(StoreError::LogDamaged { .. }) => damaged.push(record),
+                Err(error) => return Err(store_error(error)),
+            }
         }
-        Ok(tables)
+        Ok((tables, damaged))
     }
 }

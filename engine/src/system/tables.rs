@@ -2,7 +2,7 @@
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;
-use pmem_store::{TableSnapshot, ViewRecord};
+use pmem_store::{TableRecord, TableSnapshot, ViewRecord};
 
 use super::build::{OPTIONAL, REQUIRED, batch, numbers, texts};
 use super::source::Source;
@@ -30,6 +30,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     let mut rows = Vec::new();
     if let Some(source) = source {
         rows.extend(source.tables()?.iter().map(|table| of_table(table, source.reads(table))));
+        rows.extend(source.damaged()?.into_iter().map(of_damaged));
         let unseen = source.snapshot.unseen_names();
         rows.extend(source.snapshot.views().map_err(store_error)?.into_iter().map(|view| {
             let is_told = source.owns(&view) || !names_unseen(&view.sql, &unseen);
@@ -73,6 +74,12 @@ fn of_table(table: &TableSnapshot, is_read: bool) -> Row {
         changed_version: Some(record.changed_version),
         definition: Some(table_definition(table)),
     }
+}
+
+/// How many rows it has nobody knows, before the loss is accepted.
+fn of_damaged(record: TableRecord) -> Row {
+    let (table_id, created_version, changed_version) = (Some(record.id), Some(record.created_version), Some(record.changed_version));
+    Row { schema: record.namespace, name: record.name, kind: "table".to_string(), table_id, created_version, changed_version, ..Row::default() }
 }
 
 /// They are in no version of the store, and have no id there.

@@ -35,6 +35,15 @@ fn a_sort_larger_than_the_pool_spills_and_is_right() {
 }
 
 #[test]
+fn a_directory_to_spill_to_is_made_by_the_first_query_that_spills() {
+    let db = filled(one_thread(48));
+    let dir = db.store_path().join("spill");
+    assert!(!dir.exists());
+    let ran = db.run("SELECT r, s FROM t ORDER BY s DESC");
+    assert!(ran.report.spilled_bytes > 0 && dir.exists(), "{:?}", ran.report);
+}
+
+#[test]
 fn a_sort_of_narrow_rows_does_not_count_the_segment_it_reads_in_place() {
     let db = filled(small_memory(64));
     // 600,000 × 8 bytes: a thirteenth of the pool.

@@ -34,6 +34,25 @@ fn counts_and_bounds_of_a_table_are_answered_from_statistics() {
 }
 
 #[test]
+fn whether_a_bound_may_be_null_does_not_depend_on_where_the_rows_lie() {
+    let db = Db::new();
+    db.run("CREATE TABLE t (id BIGINT)");
+    let sql = "SELECT min(id), max(id) + 1, count(*), count(id) FROM t";
+    let nullable = || db.run(sql).batches[0].schema().fields().iter().map(|field| field.is_nullable()).collect::<Vec<_>>();
+    let mut found = vec![nullable()];
+    for statement in ["INSERT INTO t VALUES (3), (1)", "CHECKPOINT", "OPTIMIZE TABLE t", "DELETE FROM t WHERE id = 1", "TRUNCATE t"] {
+        db.run(statement);
+        found.push(nullable());
+    }
+    assert_eq!(found, vec![vec![true, true, false, false]; 6]);
+    db.run("INSERT INTO t VALUES (3)");
+    db.run("OPTIMIZE TABLE t");
+    db.run("CREATE TABLE u AS SELECT min(id) AS least FROM t");
+    db.run("INSERT INTO u VALUES (NULL)");
+    assert_eq!(db.rows("SELECT count(*) FROM u"), ["2"]);
+}
+
+#[test]
 fn bounds_of_every_kind_of_column_are_of_its_declared_type() {
     let db = Db::new();
     db.run(

@@ -74,6 +74,7 @@ fn no_tree_of_a_statement_and_no_name_of_a_layer_is_printed() {
         ("DROP DATABASE d", "DROP DATABASE is not supported"),
         ("LOCK TABLE t", "LOCK TABLE t is not supported"),
         ("SELECT regexp_match(b, '(') FROM t", "the regular expression '(' cannot be read: unclosed group"),
+        ("SELECT b ~ '(x{1000}){1000}' FROM t", "the regular expression is too large"),
         ("SELECT b ~ '[' FROM t", "the regular expression '[' cannot be read: unclosed character class"),
     ] {
         assert_eq!(db.error(sql).to_string(), message, "{sql}");

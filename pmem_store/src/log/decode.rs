@@ -19,8 +19,13 @@ pub(super) struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
+    /// One that holds every value against its type.
+    pub fn validating(mapping: &'a Arc<Mapping>, schema: &SchemaRef) -> Decoder<'a> {
+        Decoder { mapping, decoder: FileDecoder::new(Arc::clone(schema), MetadataVersion::V5).with_require_alignment(true) }
+    }
+
     pub fn new(mapping: &'a Arc<Mapping>, schema: &SchemaRef) -> Decoder<'a> {
-        let decoder = FileDecoder::new(Arc::clone(schema), MetadataVersion::V5).with_require_alignment(true);
+        let Decoder { mapping, decoder } = Decoder::validating(mapping, schema);
         // SAFETY: records before the end of a log were appended by this process, or verified against
         // their checksum when it was opened, and have the schema in the log's header, which was
         // compared with `schema` then. They never change. Held by

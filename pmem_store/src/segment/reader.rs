@@ -1,6 +1,7 @@
 //! A sealed segment, mapped: record batches whose buffers lie in the mapping.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -238,7 +239,7 @@ impl Segment {
         let (message, body) = block_ranges(block);
         // Verified on open, but that may be long ago, and wrong lengths here mean reads out of bounds.
         self.checksums.verify_at(&self.path, &mapped.bytes, message.start as u64)?;
-        let decoder = FileDecoder::new(Arc::clone(&self.layout.schema), self.layout.version).with_require_alignment(true);
+        let decoder = self.decoder();
         // SAFETY: the bytes of a sealed segment were written by this program from valid arrays; the
         // message is verified above and each buffer by `batch` before anybody reads it. Held by
         // `a_flipped_byte_in_a_buffer_is_an_error_for_the_query_that_touches_it` and
@@ -251,6 +252,29 @@ impl Segment {
         let batch = Arc::new(batch);
         mapped.decoded.lock().insert(index, Arc::clone(&batch));
         Ok(batch)
+    }
+
+    fn decoder(&self) -> FileDecoder {
+        FileDecoder::new(Arc::clone(&self.layout.schema), self.layout.version).with_require_alignment(true)
+    }
+
+    /// Holds every value against its type, whatever the checksums say: they find damage, and no malice.
+    pub fn validate(&self) -> Result<()> {
+        let mapped = self.mapped()?;
+        for block in &self.layout.blocks {
+            let (message, body) = block_ranges(block);
+            let bytes = mapped.bytes.slice_with_length(message.start, body.end - message.start);
+            // Arrow panics where a buffer lies outside of its batch.
+            let read = catch_unwind(AssertUnwindSafe(|| self.decoder().read_record_batch(block, &bytes)));
+            let what = match read {
+                Ok(Ok(Some(_))) => continue,
+                Ok(Ok(None)) => "a block is not a record batch".to_string(),
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "a buffer lies outside of its batch".to_string(),
+            };
+            return Err(StoreError::damaged(&self.path, message.start as u64, format!("its values are not of their types: {what}")));
+        }
+        Ok(())
     }
 
     fn verify_buffers(&self, bytes: &Buffer, data: &ArrayData) -> Result<()> {

@@ -114,6 +114,14 @@ impl Tail {
         }
     }
 
+    /// Holds every value against its type.
+    pub(crate) fn validate(&self) -> Result<()> {
+        match &self.rows {
+            TailRows::Log(view) => view.validate(),
+            TailRows::Memory(_) => Ok(()),
+        }
+    }
+
     /// Where buffers in place lie; None for rows that are in no file yet.
     pub fn mapping(&self) -> Option<&Arc<Mapping>> {
         match &self.rows {

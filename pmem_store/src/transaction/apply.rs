@@ -169,8 +169,8 @@ fn drop_table(state: &mut CatalogState, table: TableId, name: &str) -> Result<()
     known.data()?;
     let kept = state.snapshots.values().find(|snapshot| snapshot.version >= known.record.created_version);
     if let Some(snapshot) = kept {
-        let (table, snapshot) = (known.record.name.clone(), snapshot.name.clone());
-        return Err(StoreError::KeptBySnapshot { table, snapshot });
+        let (namespace, name) = (known.record.namespace.clone(), known.record.name.clone());
+        return Err(StoreError::KeptBySnapshot { id: table, namespace, table: name, snapshot: snapshot.name.clone() });
     }
     state.tables.remove(table);
     Ok(())

@@ -9,7 +9,7 @@ use super::change::Change;
 use super::materialize::{live, materialize, open_log};
 use super::persist::Persisted;
 use super::{Transaction, apply, persist};
-use crate::access::check_author;
+use crate::access::{check_author, rights_first};
 use crate::catalog::{CatalogWriter, TableId};
 use crate::error::{Result, StoreError};
 use crate::log::{PreparedRecord, TailLog};
@@ -43,7 +43,7 @@ impl Transaction {
         let version = current.version() + 1;
         let mut state = current.state.clone();
         for change in &self.changes {
-            apply::apply(change, &mut state, version, &core.shared)?;
+            apply::apply(change, &mut state, version, &core.shared).map_err(|error| rights_first(self.author.as_ref(), error))?;
         }
         self.check(&core, &state, version)?;
         if let Some(author) = &self.author {

@@ -11,7 +11,7 @@ use super::apply;
 use super::change::{Change, DeletedRows, KnownRows};
 use super::moved::Base;
 use super::parts::{NewTable, Replacement, TableAlteration};
-use crate::access::Author;
+use crate::access::{Author, rights_first};
 use crate::catalog::{TableId, ViewRecord};
 use crate::error::{Result, StoreError};
 use crate::logs::Durability;
@@ -245,7 +245,7 @@ impl Transaction {
             }
             Err(error) => {
                 change.discard(&self.core);
-                Err(error)
+                Err(rights_first(self.author.as_ref(), error))
             }
         }
     }

@@ -87,6 +87,14 @@ fn a_check_reports_a_damaged_log() {
 }
 
 #[test]
+fn a_validating_check_of_a_sound_store_finds_nothing() {
+    let dir = sample();
+    let store = open(dir.path());
+    store.seal_logs(2).unwrap();
+    assert_eq!(store.check_with(true, |_| {}).unwrap().problems, Vec::<String>::new());
+}
+
+#[test]
 fn a_damaged_log_stays_as_it_is_however_often_the_store_is_opened() {
     let dir = sample();
     damage(dir.path());

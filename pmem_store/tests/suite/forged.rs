@@ -100,9 +100,33 @@ fn foreign_bytes_in_the_metadata_never_panic() {
             forged[range.start + random.below(range.len())] =
                 [0, 1, 0x7f, 0x80, 0xff, random.next() as u8][random.below(6)];
         }
-        refused += usize::from(forger.open(&forged).is_err());
+        match forger.open(&forged) {
+            Err(_) => refused += 1,
+            Ok(segment) => drop(segment.validate()),
+        }
     }
     assert!(refused > 100, "{refused} of 500");
+}
+
+#[test]
+fn values_that_are_not_of_their_type_are_found_by_who_validates_also_under_checksums_that_fit() {
+    let texts: ArrayRef = strings(100, |row| format!("text {row}"));
+    let (_dir, store) = store_with(&[batch(vec![("s", texts)])]);
+    let table = table(&store, "t");
+    let handle = &table.segments()[0];
+    let mut forger = Forger::of(handle.path(), &handle.record().sealed);
+    forger.open(&forger.bytes).unwrap().validate().unwrap();
+    let ranges = covered(handle.path()).into_iter().enumerate();
+    let buffers: Vec<_> = ranges.filter(|(_, (is_metadata, _))| !is_metadata).map(|(row, (_, range))| (row, range.start as usize..range.end as usize)).collect();
+    // Offsets, and text.
+    assert_eq!(buffers.len(), 2);
+    forger.metadata.extend(buffers.clone());
+    for (_, range) in buffers {
+        let mut forged = forger.bytes.clone();
+        forged[range].fill(0xff);
+        let error = forger.open(&forged).unwrap().validate().unwrap_err().to_string();
+        assert!(error.contains("its values are not of their types"), "{error}");
+    }
 }
 
 #[test]

@@ -65,6 +65,10 @@ fn a_table_that_is_not_seen_is_not_replaced_either() {
     assert_eq!(ingest(&bob, "t", IfMissing::Create, IfExists::Replace).unwrap_err().kind(), ErrorKind::AlreadyExists);
     assert_eq!(bob.error("CREATE TABLE t (b INT)").kind(), ErrorKind::AlreadyExists);
     assert_eq!(db.rows("SELECT a, x FROM t, v"), ["7|7"]);
+    // And what keeps it is not said.
+    db.run("CREATE SNAPSHOT secret");
+    assert!(!bob.denied("CREATE OR REPLACE TABLE t (b INT)").contains("secret"));
+    assert!(db.error("CREATE OR REPLACE TABLE t (b INT)").to_string().contains("secret"));
 }
 
 #[test]

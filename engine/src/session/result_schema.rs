@@ -1,0 +1,31 @@
+//! The schema of a result follows from the statement, and not from where the rows lie: DataFusion answers `min` and
+//! `max` from statistics where it can, as constants, which are never NULL.
+//!
+//! Source: `datafusion-physical-optimizer/src/aggregate_statistics.rs`, whose `schema_check` is off for that.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::StreamExt;
+
+/// The stream of a plan, of which a column may be NULL where the statement says that it may.
+pub fn as_planned(planned: &Schema, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    let found = stream.schema();
+    let fields = found.fields();
+    if fields.len() != planned.fields().len() || fields.iter().zip(planned.fields()).all(|(field, planned)| field.is_nullable() || !planned.is_nullable()) {
+        return stream;
+    }
+    let fields = fields.iter().zip(planned.fields()).map(|(field, planned)| match planned.is_nullable() && !field.is_nullable() {
+        true => Arc::new(field.as_ref().clone().with_nullable(true)),
+        false => Arc::clone(field),
+    });
+    let schema: SchemaRef = Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), found.metadata().clone()));
+    let labelled = Arc::clone(&schema);
+    // A batch that has more to say of its columns than the stream keeps that.
+    let relabelled = move |batch: RecordBatch| batch.clone().with_schema(Arc::clone(&labelled)).unwrap_or(batch);
+    let batches = stream.map(move |batch| batch.map(&relabelled));
+    Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+}
