@@ -33,11 +33,13 @@ test: deps $(PYTHON_READY) ## every test; the last line says how many passed and
 test-long: deps build $(PYTHON_READY) ## random, concurrent and killed for minutes; MODEL_STEPS=, MODEL_SEED=, ACCOUNTS_SECONDS=, KILL_SECONDS=, MEMORY_SECONDS=, MEMORY_SEED=
 	@MODEL_STEPS=$(or $(MODEL_STEPS),100000) ACCOUNTS_SECONDS=$(or $(ACCOUNTS_SECONDS),60) \
 		scripts/with_target.sh cargo test --release --locked --workspace --test suite -- --nocapture model:: accounts::
-	@scripts/with_target.sh cargo test --release --locked --workspace --test suite -- --ignored a_thousand_clients
+	@scripts/with_target.sh cargo test --release --locked --workspace --test suite -- --ignored --nocapture \
+		a_thousand_clients no_call_that_fails_once_in_any_way
 	@PLAN_MUTATIONS=$(or $(PLAN_MUTATIONS),200000) scripts/with_target.sh cargo test --release --locked --workspace --test suite -- \
 		--nocapture mutated::
 	@cd scripts/tests && MODEL_STEPS=$(or $(MODEL_STEPS),20000) KILL_SECONDS=$(or $(KILL_SECONDS),300) \
-		MEMORY_SECONDS=$(or $(MEMORY_SECONDS),600) $(PYTHON) -m unittest -v test_model_duckdb test_kill test_memory
+		MEMORY_SECONDS=$(or $(MEMORY_SECONDS),600) FAILED_CALLS=all \
+		$(PYTHON) -m unittest -v test_model_duckdb test_kill test_memory test_failed_calls
 
 build: deps ## the binary, at bin/quiver, and the engine for Python, in python/quiver
 	@scripts/with_target.sh cargo build --release --locked --workspace --bins --lib

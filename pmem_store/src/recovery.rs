@@ -33,7 +33,11 @@ impl DirtyMark {
         let mut set = self.set.lock();
         if !*set {
             File::create(&self.path).map_err(|error| StoreError::io("create", &self.path, error))?;
-            self.path.parent().map_or(Ok(()), |store| files::sync_store_dir(store, poison))?;
+            if let Some(store) = self.path.parent() {
+                // Where the making of the store was cut short it is missing, or not durable.
+                files::create_dir(&store.join(SEGMENTS_DIR))?;
+                files::sync_store_dir(store, poison)?;
+            }
             *set = true;
         }
         Ok(())

@@ -19,8 +19,8 @@ class Failed(Exception):
 class Shell:
     """Ends with the first statement that fails, as scripts do; `open` begins another on the same store."""
 
-    def __init__(self, store: Path, *switches: str):
-        self.store, self.switches = store, switches
+    def __init__(self, store: Path, *switches: str, environment: dict[str, str] | None = None):
+        self.store, self.switches, self.environment = store, switches, environment
         self.errors = tempfile.TemporaryFile("w+")
         self.process = None
         self.open()
@@ -33,6 +33,7 @@ class Shell:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
+            env=self.environment,
             text=True,
         )
         self.answer()

@@ -10,6 +10,7 @@
 //! nothing newer arrived.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::Event;
 
@@ -162,7 +163,11 @@ impl CrashImages {
         self.current[offset..offset + bytes.len()].copy_from_slice(bytes);
         for granule in granules(offset, bytes.len()) {
             let value = granule_of(&self.current, granule);
-            self.pending.entry(granule).or_default().values.push(value);
+            match self.pending.entry(granule) {
+                // What is durable already, as the zeros ahead of a log are.
+                Entry::Vacant(_) if value == granule_of(&self.durable, granule) => {}
+                entry => entry.or_default().values.push(value),
+            }
         }
     }
 

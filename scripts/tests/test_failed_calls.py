@@ -1,0 +1,266 @@
+"""Every call that writes, syncs, maps, renames or removes fails once, wherever a script of all kinds of statements reaches it.
+
+Whatever fails, the store opens afterwards, has what was acknowledged and nothing half, and can be written to. The shell and the
+server run with a library before them (`failing_calls.c`) that counts the calls and has one of them fail.
+
+`FAILED_CALLS=all` tries each call with each error that it can have; without it, each sync fails with EIO and some of the others.
+"""
+
+import errno
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import adbc_driver_flightsql.dbapi
+
+from quiver_server import Server
+from quiver_shell import QUIVER, Failed, Shell
+
+LIBRARY = Path(__file__).with_name("failing_calls.c")
+ALL = os.environ.get("FAILED_CALLS") == "all"
+REPORT_BYTES, COUNT_BYTES = 4096, 16
+# No work by itself: the calls come in the same order in every run.
+SWITCHES = ["--no-maintenance", "--threads", "1"]
+
+# What each kind of call can fail with; "short" writes half and says so, "torn" writes half and fails.
+ERRORS = {
+    "sync": [errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EINTR],
+    "write": [errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EINTR, "short", "torn"],
+    "size": [errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EINTR],
+    "map": [errno.ENOMEM, errno.EIO],
+    "name": [errno.EIO, errno.ENOSPC, errno.EDQUOT],
+    "remove": [errno.EIO],
+}
+
+SETUP = [
+    "CREATE TABLE a (id BIGINT PRIMARY KEY, balance BIGINT)",
+    "CREATE TABLE b (id BIGINT PRIMARY KEY, balance BIGINT)",
+    "INSERT INTO a SELECT value, 100 FROM generate_series(1, 20) AS g(value)",
+    "INSERT INTO b SELECT value, 100 FROM generate_series(1, 20) AS g(value)",
+    "CREATE TABLE r (n BIGINT, s VARCHAR)",
+    "CREATE TABLE big (n BIGINT, s VARCHAR)",
+    "INSERT INTO big SELECT value, 'big ' || value FROM generate_series(1, 20000) AS g(value)",
+    "DELETE FROM big WHERE n % 3 = 0",
+]
+WORK = [
+    "INSERT INTO r VALUES (1, 'one')",
+    "INSERT INTO r VALUES (2, 'two')",
+    "BEGIN; UPDATE a SET balance = balance - 7 WHERE id = 3; UPDATE b SET balance = balance + 7 WHERE id = 4; INSERT INTO r VALUES (3, 'tx'); COMMIT",
+    "INSERT INTO big SELECT value, 'x' FROM generate_series(30001, 40000) AS g(value)",
+    "CHECKPOINT",
+    "INSERT INTO r VALUES (4, 'four')",
+    "UPDATE big SET s = 'u' WHERE n < 100",
+    "OPTIMIZE TABLE big FULL",
+    "ALTER TABLE r ADD COLUMN c BIGINT DEFAULT 5",
+    "CREATE TABLE n1 AS SELECT 1 AS a",
+    "CREATE VIEW v AS SELECT n FROM r",
+    "DROP TABLE n1",
+    "CREATE SNAPSHOT sn",
+    "INSERT INTO r (n, s) VALUES (5, 'five')",
+    "MERGE INTO a USING b ON a.id = b.id WHEN MATCHED AND a.id < 3 THEN DELETE",
+    "EXPIRE VERSIONS OLDER THAN INTERVAL '0 seconds'",
+    "TRUNCATE big",
+    "INSERT INTO r (n, s) VALUES (6, 'six')",
+]
+# What can be seen of all that.
+STATE = [
+    "SELECT n, s FROM r ORDER BY n",
+    "SELECT count(*), sum(balance) FROM a",
+    "SELECT count(*), sum(balance) FROM b",
+    "SELECT count(*), sum(n), count(*) FILTER (WHERE s = 'u') FROM big",
+    "SELECT table_name, column_name FROM system.columns WHERE table_name IN ('r', 'n1', 'v') ORDER BY 1, 2",
+    "SELECT count(*) FROM system.snapshots WHERE array_length(names) > 0",
+]
+AFTERWARDS = ["INSERT INTO r (n, s) VALUES (99, 'after')", "CHECKPOINT", "OPTIMIZE TABLE big FULL", "EXPIRE VERSIONS OLDER THAN INTERVAL '0 seconds'"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    kind: str
+    call: int
+    error: int | str
+
+    def environment(self, library: Path, store: Path, report: Path) -> dict[str, str]:
+        report.write_bytes(bytes(REPORT_BYTES))
+        named = {"BELOW": store, "KIND": self.kind, "CALL": self.call, "ERROR": self.error, "REPORT": report}
+        return os.environ | {"LD_PRELOAD": str(library)} | {f"FAIL_{name}": str(value) for name, value in named.items()}
+
+
+def count_in(report: Path) -> int:
+    return int(report.read_bytes()[:COUNT_BYTES].split(b"\n")[0] or 0)
+
+
+def failed_call_in(report: Path) -> str:
+    return report.read_bytes()[COUNT_BYTES:].split(b"\n")[0].decode()
+
+
+def state_of(store: Path, *switches: str) -> list:
+    shell = Shell(store, *SWITCHES, *switches)
+    try:
+        return [shell.run(query) for query in STATE]
+    finally:
+        shell.close()
+
+
+class Trial:
+    """A directory in which one run after the other is made."""
+
+    def __init__(self, directory: Path, template: Path):
+        self.directory, self.template = directory, template
+        self.store, self.report = directory / "store", directory / "report"
+        directory.mkdir()
+
+    def begin(self) -> None:
+        shutil.rmtree(self.store, ignore_errors=True)
+        if self.template:
+            shutil.copytree(self.template, self.store)
+
+    def run(self, library: Path, failure: Failure, statements: list[str]) -> tuple[int, str]:
+        """How many of the statements were acknowledged, -1 where the store did not open; and what was said of the next one."""
+        self.begin()
+        done = 0
+        shell = None
+        try:
+            shell = Shell(self.store, *SWITCHES, environment=failure.environment(library, self.store, self.report))
+            for statement in statements:
+                shell.run(statement)
+                done += 1
+            shell.close()
+            said = ""
+        except Failed as error:
+            said = str(error)
+        return (done if shell else -1), said
+
+    def check(self, failure: Failure, done: int, said: str, states: list) -> None:
+        """What is there when it is opened again. `states` are those after so many statements."""
+        what = f"{failure}, which is {failed_call_in(self.report)}, after {done} statements: {said}"
+        expect("panicked" not in said and "nothing" not in said.split(":")[0], what)
+        if done >= 0 and said and failure.kind == "sync" and failure.error == errno.EIO:
+            expect("open the store again" in said, f"it is not said what to do: {what}")
+        shell = Shell(self.store, *SWITCHES)
+        try:
+            found = [shell.run(query) for query in STATE]
+            possible = states[max(done, 0) : done + 2] if said else [states[done]]
+            expect(found in possible, f"{what}\nfound {found}\nnot one of {possible}")
+            for statement in AFTERWARDS:
+                shell.run(statement)
+            after = [shell.run(query) for query in STATE]
+        except Failed as error:
+            raise AssertionError(f"{what}\nand then: {error}") from error
+        finally:
+            shell.close()
+        expect(after[0][:-1] == found[0] and after[1:] == found[1:], f"{what}\nfound {found}, and after more work {after}")
+        checked = subprocess.run([QUIVER, "check", "--store", self.store], capture_output=True, text=True, timeout=120)
+        expect(checked.returncode == 0, f"{what}\n{checked.stdout}{checked.stderr}")
+
+
+def expect(is_so: bool, what: str) -> None:
+    if not is_so:
+        raise AssertionError(what)
+
+
+class FailedCalls(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory(prefix="quiver-failed-")
+        cls.addClassCleanup(directory.cleanup)
+        cls.root = Path(directory.name)
+        cls.library = cls.root / "failing_calls.so"
+        subprocess.run(["gcc", "-Wall", "-Werror", "-O1", "-shared", "-fPIC", "-o", cls.library, LIBRARY, "-ldl"], check=True)
+        cls.template = cls.root / "template"
+        shell = Shell(cls.template, *SWITCHES)
+        for statement in SETUP:
+            shell.run(statement)
+        shell.close()
+
+    def states_of(self, statements: list[str]) -> list:
+        store = Path(tempfile.mkdtemp(dir=self.root)) / "store"
+        shutil.copytree(self.template, store)
+        states = [state_of(store)]
+        for statement in statements:
+            shell = Shell(store, *SWITCHES)
+            shell.run(statement)
+            states.append([shell.run(query) for query in STATE])
+            shell.close()
+        return states
+
+    def calls_of(self, kind: str) -> int:
+        trial = Trial(self.root / f"count-{kind}", self.template)
+        done, said = trial.run(self.library, Failure(kind, 0, errno.EIO), WORK)
+        self.assertEqual((done, said), (len(WORK), ""))
+        return count_in(trial.report)
+
+    def test_no_call_that_fails_once_loses_what_was_acknowledged(self):
+        states = self.states_of(WORK)
+        failures = []
+        for kind, errors in ERRORS.items():
+            calls = self.calls_of(kind)
+            chosen = [Failure(kind, call, error) for error in errors for call in range(1, calls + 1)]
+            kept = chosen if ALL else chosen[:calls] if kind == "sync" else chosen[:: max(1, len(chosen) // 8)]
+            print(f"{calls} calls of kind {kind}: {len(kept)} failures of {len(chosen)} possible", flush=True)
+            failures += kept
+        workers = os.cpu_count() or 1
+        trials = [Trial(self.root / f"trial-{number}", self.template) for number in range(workers)]
+        problems = []
+
+        def work(number: int) -> int:
+            noticed = 0
+            for failure in failures[number::workers]:
+                try:
+                    done, said = trials[number].run(self.library, failure, WORK)
+                    noticed += bool(said)
+                    trials[number].check(failure, done, said, states)
+                except (AssertionError, Failed) as error:
+                    problems.append(f"{failure}: {error}")
+            return noticed
+
+        with ThreadPoolExecutor(workers) as pool:
+            noticed = sum(pool.map(work, range(workers)))
+        print(f"{len(failures)} calls failed, {noticed} statements with them, {len(problems)} stores are wrong", flush=True)
+        self.assertEqual(problems, [], "\n\n".join(problems[:5]))
+        self.assertGreater(noticed, len(failures) // 4)
+
+    def test_a_server_says_what_failed_and_loses_nothing(self):
+        statements = ["INSERT INTO r VALUES (1, 'one')", "CHECKPOINT", "INSERT INTO big SELECT * FROM big WHERE n < 10", "OPTIMIZE TABLE big FULL"]
+        states = self.states_of(statements)
+        trial = Trial(self.root / "server", self.template)
+        calls = self.serve(trial, Failure("sync", 0, errno.EIO), statements)[2]
+        step, noticed = (1 if ALL else max(1, calls // 12)), 0
+        for call in range(1, calls + 1, step):
+            failure = Failure("sync", call, errno.EIO)
+            done, said, _ = self.serve(trial, failure, statements)
+            noticed += bool(said)
+            trial.check(failure, done, said, states)
+        print(f"{calls} syncs of a server, {noticed} statements failed with them", flush=True)
+        self.assertGreater(noticed, 0)
+
+    def serve(self, trial: Trial, failure: Failure, statements: list[str]) -> tuple[int, str, int]:
+        """As [`Trial.run`], and how many calls there were."""
+        trial.begin()
+        environment = failure.environment(self.library, trial.store, trial.report)
+        try:
+            server = Server(trial.store, *SWITCHES, environment=environment)
+        except AssertionError as error:
+            return -1, str(error), count_in(trial.report)
+        done, said = 0, ""
+        try:
+            with adbc_driver_flightsql.dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+                    done += 1
+        except adbc_driver_flightsql.dbapi.Error as error:
+            said = str(error)
+            with adbc_driver_flightsql.dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:
+                cursor.execute("SELECT count(*) FROM a")
+                self.assertEqual(cursor.fetchall(), [(20,)], "what was there can be read on")
+        server.end()
+        return done, said, count_in(trial.report)
+
+
+if __name__ == "__main__":
+    unittest.main()
