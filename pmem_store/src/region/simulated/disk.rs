@@ -22,15 +22,15 @@ thread_local! {
 /// A handle: clones are the same disk.
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
-    state: Arc<Mutex<State>>,
+    pub(super) calls: Arc<Calls>,
+    /// Those that are written to as long as they are there. A sealed one is durable.
+    files: Arc<Mutex<BTreeMap<PathBuf, Trace>>>,
 }
 
+/// What the files of a disk share, and hold on to.
 #[derive(Debug, Default)]
-struct State {
-    calls: u64,
-    failure: Option<Failure>,
-    /// Those that are written to as long as they are there. A sealed one is durable.
-    files: BTreeMap<PathBuf, Trace>,
+pub(super) struct Calls {
+    state: Mutex<(u64, Option<Failure>)>,
 }
 
 /// The call that fails, counted from 1, and how.
@@ -61,38 +61,39 @@ impl Disk {
     }
 
     pub fn calls(&self) -> u64 {
-        self.state.lock().calls
+        self.calls.state.lock().0
     }
 
     pub fn fail(&self, failure: Failure) {
-        self.state.lock().failure = Some(failure);
+        self.calls.state.lock().1 = Some(failure);
     }
 
     /// What the files could hold after a loss of power, now.
     pub fn after_power_cut(&self, kept: Kept) -> BTreeMap<PathBuf, Vec<u8>> {
-        let files = self.state.lock().files.clone();
+        let files = self.files.lock().clone();
         files.into_iter().map(|(path, trace)| (path, trace.after_power_cut(kept))).collect()
-    }
-
-    /// Counts a call; the failure if it is the one that fails.
-    pub(super) fn call(&self) -> Result<(), Failure> {
-        let mut state = self.state.lock();
-        state.calls += 1;
-        let calls = state.calls;
-        match state.failure.filter(|failure| failure.call == calls) {
-            Some(failure) => Err(failure),
-            None => Ok(()),
-        }
     }
 
     /// Of a file that is made.
     pub(super) fn put(&self, path: &Path, trace: &Trace) {
-        self.state.lock().files.insert(path.to_owned(), trace.clone());
+        self.files.lock().insert(path.to_owned(), trace.clone());
     }
 
     /// Of a file that was made on this disk: what of it is durable stays known over an opening.
     pub(super) fn find(&self, path: &Path) -> Option<Trace> {
-        self.state.lock().files.get(path).cloned()
+        self.files.lock().get(path).cloned()
+    }
+}
+
+impl Calls {
+    /// Counts a call; the failure if it is the one that fails.
+    pub fn call(&self) -> Result<(), Failure> {
+        let (calls, failure) = &mut *self.state.lock();
+        *calls += 1;
+        match failure.filter(|failure| failure.call == *calls) {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
     }
 }
 

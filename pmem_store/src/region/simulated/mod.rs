@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use super::mapped::{Backing, CreateError};
 pub use crash::{CrashImage, CrashImages, CrashLimits, Kept};
+use disk::Calls;
 pub use disk::{Disk, Failure};
 
 /// One thing a region asked of the medium.
@@ -38,8 +39,8 @@ pub struct Trace {
     /// What was on the medium when the region was opened.
     initial: Arc<[u8]>,
     record: Arc<Mutex<Record>>,
-    /// Counts the calls, and has one fail.
-    disk: Option<Disk>,
+    /// Those to the disk: counts them, and has one fail.
+    calls: Option<Arc<Calls>>,
 }
 
 #[derive(Debug, Default)]
@@ -49,17 +50,17 @@ struct Record {
 }
 
 impl Trace {
-    fn new(initial: Arc<[u8]>, disk: Option<Disk>) -> Trace {
+    fn new(initial: Arc<[u8]>, disk: Option<&Disk>) -> Trace {
         Trace {
             initial,
             record: Arc::default(),
-            disk,
+            calls: disk.map(|disk| Arc::clone(&disk.calls)),
         }
     }
 
     /// Of a file that is made now, on the disk of this thread if there is one.
     fn of_new(initial: Arc<[u8]>) -> io::Result<Trace> {
-        let trace = Trace::new(initial, Disk::of_this_thread());
+        let trace = Trace::new(initial, Disk::of_this_thread().as_ref());
         trace.call()?;
         Ok(trace)
     }
@@ -67,7 +68,7 @@ impl Trace {
     /// The same of a file that is written to as long as it is there.
     pub(super) fn of_log(path: &Path, initial: Arc<[u8]>) -> io::Result<Trace> {
         let trace = Trace::of_new(initial)?;
-        if let Some(disk) = &trace.disk {
+        if let Some(disk) = Disk::of_this_thread() {
             disk.put(path, &trace);
         }
         Ok(trace)
@@ -85,7 +86,7 @@ impl Trace {
         let known = disk.find(path);
         let trace = match known {
             Some(trace) => trace,
-            None => Trace::new(read()?.into(), Some(disk.clone())),
+            None => Trace::new(read()?.into(), Some(disk)),
         };
         trace.call()?;
         disk.put(path, &trace);
@@ -98,7 +99,7 @@ impl Trace {
     }
 
     fn counted(&self) -> Result<(), Failure> {
-        self.disk.as_ref().map_or(Ok(()), Disk::call)
+        self.calls.as_ref().map_or(Ok(()), |calls| calls.call())
     }
 
     /// All events so far, in order.
