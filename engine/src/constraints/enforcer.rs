@@ -7,6 +7,7 @@ use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::CastOptions;
 use arrow::datatypes::Schema;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use parking_lot::Mutex;
 use pmem_store::{Snapshot, StoreError, TableId, TableSnapshot, Transaction};
 
 use super::exact::{Duplicate, duplicate};
@@ -120,11 +121,12 @@ fn watch(
 ) -> Result<(), StoreError> {
     // A table of this transaction's own is nobody else's.
     let Some(base) = transaction.base().table_by_id(table)? else { return Ok(()) };
-    let rules = Arc::clone(rules);
+    let (rules, seen) = (Arc::clone(rules), Mutex::new(base));
     transaction.check_on_commit(Box::new(move |becoming: &Arc<Snapshot>| {
         let checked = || -> Result<(), StoreError> {
             let Some(now) = becoming.table_by_id(table)? else { return Ok(()) };
-            let parts = others_parts(&base, &now, becoming.version())?;
+            let mut seen = seen.lock();
+            let parts = others_parts(&seen, &now, becoming.version())?;
             for (key, sought) in sought.iter().filter(|_| !parts.is_empty()) {
                 let found = haystack(&rules, &now, &parts).find(key, sought).map_err(refused)?;
                 if let Some(twice) = confirmed(&rules, becoming, table, key, &found.hashes)? {
@@ -133,6 +135,8 @@ fn watch(
                     return Err(StoreError::Refused(message));
                 }
             }
+            drop(parts);
+            *seen = now;
             Ok(())
         };
         checked().map_err(|error| error.to_string())

@@ -30,6 +30,7 @@ impl Transaction {
         let core = Arc::clone(&self.core);
         core.check_writable()?;
         let prepared = self.prepare()?;
+        self.check_ahead(&core)?;
         let commits = core.lock_commits()?;
         if let Some((log, mut record)) = prepared
             && let Some(appended) = self.append(&core, &log, &mut record)?
@@ -63,7 +64,18 @@ impl Transaction {
         Ok(version)
     }
 
-    /// Has the checks look at what the store is about to be. The commits are locked.
+    /// Has the checks look before anybody has to wait for them: with the commits locked they look again, at what others have committed since.
+    fn check_ahead(&self, core: &StoreCore) -> Result<()> {
+        if self.checks.is_empty() {
+            return Ok(());
+        }
+        let current = core.snapshot();
+        let (mut state, version) = (current.state.clone(), current.version() + 1);
+        self.changes.iter().try_for_each(|change| apply::apply(change, &mut state, version, &core.shared))?;
+        self.check(core, &state, version)
+    }
+
+    /// Has the checks look at what the store is about to be.
     fn check(&self, core: &StoreCore, state: &CatalogState, version: u64) -> Result<()> {
         if self.checks.is_empty() {
             return Ok(());

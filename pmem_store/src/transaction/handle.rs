@@ -20,8 +20,8 @@ use crate::snapshot::Snapshot;
 use crate::state::{CatalogState, ColumnInfo};
 use crate::store::StoreCore;
 
-/// A check of the state a transaction is about to become, made while nobody else can commit. It is
-/// given that state and returns the sentence of what is wrong.
+/// A check of the state a transaction is about to become. It is given that state and returns the sentence of what is wrong: once
+/// while others may commit, and once while nobody can, when it need look no more at what it has seen.
 pub type CommitCheck = Box<dyn Fn(&Arc<Snapshot>) -> Result<(), String> + Send>;
 
 /// Dropped without [`Transaction::commit`], it changes nothing, and segments given to it are removed.

@@ -310,3 +310,28 @@ fn writing_to_a_table_that_was_dropped_or_altered_meanwhile_is_refused() {
     assert_eq!(segment_files(dir.path()).len(), 0);
 
 }
+
+#[test]
+fn others_commit_while_a_check_still_looks() {
+    let (_dir, store) = store_with(&[ints(0..10)]);
+    let store = std::sync::Arc::new(store);
+    let mut transaction = store.begin().unwrap();
+    transaction.create_namespace("n").unwrap();
+    let (begin, begun) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    // The second time the sender is gone, and nothing is waited for.
+    transaction.check_on_commit(Box::new(move |_| {
+        let _ = begin.send(());
+        match ended.recv_timeout(std::time::Duration::from_secs(60)) {
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err("the others have waited".into()),
+            _ => Ok(()),
+        }
+    }));
+    let committing = std::thread::spawn(move || transaction.commit("CREATE SCHEMA"));
+    begun.recv().unwrap();
+    append(&store, "t", &[ints(10..12)]);
+    assert_eq!(table(&store, "t").row_count(), 12);
+    drop(end);
+    committing.join().unwrap().unwrap();
+    assert_eq!(store.snapshot().unwrap().namespaces().unwrap(), ["main", "n"]);
+}

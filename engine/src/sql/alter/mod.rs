@@ -6,6 +6,7 @@ mod widen;
 
 use datafusion::common::TableReference;
 use datafusion::sql::sqlparser::ast::{self, AlterTableOperation};
+use parking_lot::Mutex;
 use pmem_store::{Snapshot, StoreError, TableSnapshot, said_name};
 
 use super::ddl::resolve;
@@ -74,14 +75,16 @@ async fn commit(running: &Running, table: &TableSnapshot, draft: Draft) -> Resul
                 return Err(refused);
             }
             let Some(base) = transaction.base().table_by_id(record.id)? else { return Ok(()) };
+            let seen = Mutex::new(base);
             transaction.check_on_commit(Box::new(move |becoming: &std::sync::Arc<Snapshot>| {
                 let now = becoming.table_by_id(record.id).map_err(|error| error.to_string())?;
-                match now {
-                    Some(now) if others_have_written(&base, &now, becoming.version()) => {
-                        check_existing(&now, &rules, &not_null).map_err(|error| error.to_string())
-                    }
-                    _ => Ok(()),
+                let Some(now) = now else { return Ok(()) };
+                let mut seen = seen.lock();
+                if others_have_written(&seen, &now, becoming.version()) {
+                    check_existing(&now, &rules, &not_null).map_err(|error| error.to_string())?;
                 }
+                *seen = now;
+                Ok(())
             }));
             Ok(())
         });
