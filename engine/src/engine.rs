@@ -126,6 +126,11 @@ impl Engine {
         }
     }
 
+    /// That one query keeps busy.
+    pub fn threads(&self) -> usize {
+        self.shared.partitions
+    }
+
     pub fn store(&self) -> &Arc<Store> {
         &self.shared.store
     }

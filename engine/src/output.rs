@@ -54,8 +54,9 @@ pub(crate) struct Measures {
     pub pool: Arc<QueryPool>,
     /// What runs, for its metrics.
     pub plan: Option<Arc<dyn ExecutionPlan>>,
-    /// Has nothing left to do but to roll back when the statement fails.
     pub transaction: Arc<TransactionSlot>,
+    /// The transaction that the statement is a part of: it can only be rolled back when that fails. Another one may have begun since.
+    pub planned_in: Option<u64>,
     /// Of a user's statement.
     pub reads: Option<Reads>,
 }
@@ -159,7 +160,7 @@ impl QueryOutput {
             entry.note(error);
         }
         self.end(Outcome::of(error));
-        self.measures.transaction.fail();
+        self.measures.transaction.fail(self.measures.planned_in);
     }
 
     /// Whether its user may still read what it reads, to be asked where its first row is fetched some time after it was planned. If

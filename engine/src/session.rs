@@ -15,6 +15,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use parking_lot::Mutex;
+use tokio::sync::MutexGuard;
 use pmem_store::Author;
 use tracing::Instrument;
 
@@ -61,7 +62,8 @@ pub(crate) use config::config;
 pub(crate) use owner::Owner;
 pub use parameters::Description;
 
-/// Statements of a session run one after the other; streams already begun keep their snapshot.
+/// Statements of a session are planned and started one after the other, in the order in which they come; streams already begun keep
+/// their snapshot.
 pub struct Session {
     pub(crate) engine: Arc<EngineShared>,
     pub(crate) context: SessionContext,
@@ -73,6 +75,8 @@ pub struct Session {
     pub(crate) owner: Owner,
     /// None: it has all rights.
     access: Option<Arc<SessionAccess>>,
+    /// Of the statement that is planned and started: what names mean, and what may end it, is kept for one at a time.
+    turn: tokio::sync::Mutex<()>,
 }
 
 /// One statement while it is planned and started.
@@ -85,6 +89,8 @@ pub struct Running {
     function_parameters: Arc<FunctionParameters>,
     sql: String,
     query: Arc<Query>,
+    /// The session's transaction as the statement began.
+    planned_in: Option<u64>,
     started: Instant,
     collector: Arc<ReportCollector>,
     pool: Arc<QueryPool>,
@@ -106,7 +112,7 @@ impl Session {
         context.register_udf(functions::current_user(catalog.user()));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
         catalog.rest();
-        Ok(Session { engine, context, catalog, prepared: Mutex::default(), transaction, targets: Targets::default(), owner, access })
+        Ok(Session { engine, context, catalog, prepared: Mutex::default(), transaction, targets: Targets::default(), owner, access, turn: Default::default() })
     }
 
     pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
@@ -125,8 +131,31 @@ impl Session {
     }
 
     async fn execute_as(&self, entry: Entry, sql: &str) -> Result<QueryOutput, EngineError> {
-        let done = self.run_entered(&entry, sql).instrument(entry.query().span.clone()).await;
+        let run = async {
+            let _turn = self.turn(entry.query()).await?;
+            self.run_entered(&entry, sql).await
+        };
+        let done = run.instrument(entry.query().span.clone()).await;
         entry.hand_over(done)
+    }
+
+    /// As `execute`, of a part of the statement that has the session's turn.
+    async fn execute_part(&self, sql: &str) -> Result<(), EngineError> {
+        let entry = self.enter(sql);
+        let done = self.run_entered(&entry, sql).instrument(entry.query().span.clone()).await;
+        entry.hand_over(done).map(drop)
+    }
+
+    /// Until it is dropped, no other statement of the session is planned or started.
+    ///
+    /// **Invariant:** whoever has it asks for no second one.
+    pub(crate) async fn turn(&self, query: &Query) -> Result<MutexGuard<'_, ()>, EngineError> {
+        query.gate.until_stopped(async { Ok(self.turn.lock().await) }).await
+    }
+
+    /// A statement of the open transaction failed.
+    pub(crate) fn fail_transaction(&self) {
+        self.transaction.fail(self.transaction.open_id());
     }
 
     async fn run_entered(&self, entry: &Entry, sql: &str) -> Result<QueryOutput, EngineError> {
@@ -135,7 +164,7 @@ impl Session {
             Ok(None) => {}
             Ok(Some(done)) => return Ok(done),
             Err(error) => {
-                self.transaction.fail();
+                self.fail_transaction();
                 return Err(error);
             }
         }
@@ -158,7 +187,7 @@ impl Session {
     pub(crate) async fn is_tried_again(&self, query: &Query, retry: &mut Retry, error: &EngineError) -> Result<bool, EngineError> {
         let again = query.gate.until_stopped(async { Ok(retry.after(error).await) }).await;
         if !matches!(again, Ok(true)) {
-            self.transaction.fail();
+            self.fail_transaction();
         }
         again
     }
@@ -190,6 +219,7 @@ impl Session {
             function_parameters,
             sql: sql.to_string(),
             query: Arc::clone(query),
+            planned_in: self.transaction.open_id(),
             started: Instant::now(),
             collector,
             pool,
@@ -327,6 +357,7 @@ impl Running {
             pool: Arc::clone(&self.pool),
             plan: self.physical.lock().clone(),
             transaction: Arc::clone(self.catalog.transaction()),
+            planned_in: self.planned_in,
             reads: self.access.as_ref().zip(self.catalog.permit()).map(|(access, permit)| Reads::new(access, permit)),
         }
     }

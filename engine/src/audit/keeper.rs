@@ -11,6 +11,7 @@ use pmem_store::{Store, StoreError};
 use super::expiry::expire;
 use super::refused::RefusedLogins;
 use super::table::{AUDIT_TABLE, AuditRow, add};
+use crate::write::holding_up_nobody;
 
 /// Rows are not in the store for so long at most.
 const WAIT_MAX: Duration = Duration::from_secs(1);
@@ -94,7 +95,7 @@ impl Audit {
     pub fn flush_for(&self, sql: &str) {
         let is_empty = self.shared.inner.lock().rows.is_empty();
         if !is_empty && sql.as_bytes().windows(AUDIT_TABLE.len()).any(|word| word.eq_ignore_ascii_case(AUDIT_TABLE.as_bytes())) {
-            self.flush();
+            holding_up_nobody(|| self.flush());
         }
     }
 

@@ -55,17 +55,51 @@ pub struct StoreCatalog {
 
 /// What a statement sees, and what it may do with it.
 #[derive(Debug, Clone)]
-struct Held {
-    snapshot: Arc<Snapshot>,
+pub struct Held {
+    pub snapshot: Arc<Snapshot>,
     /// None: everything.
-    permit: Option<Arc<Permit>>,
+    pub permit: Option<Arc<Permit>>,
 }
 
 impl Held {
     fn new(snapshot: Arc<Snapshot>, permit: Option<Arc<Permit>>) -> Held {
         Held { snapshot: seen(snapshot, permit.as_ref()), permit }
     }
+
+    /// A table. Who may not read its rows does not see how many there are.
+    pub fn listed(&self, namespace: &str, name: &str) -> Result<Option<TableListing>, StoreError> {
+        let Some(table) = self.snapshot.table(namespace, name)? else { return Ok(None) };
+        let record = table.record();
+        let permit = self.permit.as_ref();
+        let is_read = permit.is_none_or(|permit| permit.on_table(record.id, &record.namespace).has(Privilege::Select));
+        Ok(Some(TableListing {
+            schema: record.namespace.clone(),
+            name: record.name.clone(),
+            kind: "table".into(),
+            rows: is_read.then(|| table.row_count()),
+            size_bytes: is_read.then(|| table.size_bytes()),
+        }))
+    }
+
+    /// Tables and views, by namespace and name.
+    pub fn listing(&self, volatile: &VolatileTables) -> Result<Vec<TableListing>, StoreError> {
+        let mut listing = Vec::new();
+        for record in self.snapshot.tables()? {
+            listing.extend(self.listed(&record.namespace, &record.name)?);
+        }
+        listing.extend(self.snapshot.views()?.into_iter().map(|view| TableListing {
+            schema: view.namespace,
+            name: view.name,
+            kind: view.kind,
+            rows: None,
+            size_bytes: None,
+        }));
+        listing.extend(volatile.all().iter().map(|table| listed_volatile(table)));
+        listing.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
+        Ok(listing)
+    }
 }
+
 
 impl StoreCatalog {
     pub fn new(
@@ -148,6 +182,12 @@ impl StoreCatalog {
         Held::new(snapshot, permit)
     }
 
+    /// What names mean as of now: for who looks at them beside a statement that is planned, which keeps its own.
+    pub fn now(&self) -> Result<Held, EngineError> {
+        let snapshot = self.transaction.snapshot().map_or_else(|| self.engine.store.snapshot(), Ok)?;
+        Ok(Held::new(snapshot, self.permit_now()?))
+    }
+
     /// The statement is planned, and has what it reads.
     pub fn rest(&self) {
         self.transaction.set_gate(None);
@@ -178,38 +218,9 @@ impl StoreCatalog {
         *self.state.write() = state;
     }
 
-    /// A table. Who may not read its rows does not see how many there are.
-    pub fn listed(&self, namespace: &str, name: &str) -> Result<Option<TableListing>, StoreError> {
-        let Held { snapshot, permit } = self.held();
-        let Some(table) = snapshot.table(namespace, name)? else { return Ok(None) };
-        let record = table.record();
-        let is_read = permit.is_none_or(|permit| permit.on_table(record.id, &record.namespace).has(Privilege::Select));
-        Ok(Some(TableListing {
-            schema: record.namespace.clone(),
-            name: record.name.clone(),
-            kind: "table".into(),
-            rows: is_read.then(|| table.row_count()),
-            size_bytes: is_read.then(|| table.size_bytes()),
-        }))
-    }
-
     /// Tables and views, by namespace and name.
     pub fn listing(&self) -> Result<Vec<TableListing>, StoreError> {
-        let snapshot = self.snapshot();
-        let mut listing = Vec::new();
-        for record in snapshot.tables()? {
-            listing.extend(self.listed(&record.namespace, &record.name)?);
-        }
-        listing.extend(snapshot.views()?.into_iter().map(|view| TableListing {
-            schema: view.namespace,
-            name: view.name,
-            kind: view.kind,
-            rows: None,
-            size_bytes: None,
-        }));
-        listing.extend(self.volatile().all().iter().map(|table| listed_volatile(table)));
-        listing.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
-        Ok(listing)
+        self.held().listing(&self.volatile())
     }
 }
 

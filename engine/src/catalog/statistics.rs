@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use pmem_store::{StoreError, TableData, TableId, TableSnapshot};
 
 use crate::scan::{TableStatistics, table_statistics};
+use crate::write::holding_up_nobody;
 
 #[derive(Debug, Default)]
 pub struct StatisticsCache {
@@ -32,7 +33,8 @@ impl StatisticsCache {
         {
             return with_tails(&known.statistics, table);
         }
-        let statistics = Arc::new(table_statistics(table)?);
+        // Opens all segments that nobody has opened yet.
+        let statistics = Arc::new(holding_up_nobody(|| table_statistics(table))?);
         let (state, changed_version) = (Arc::clone(table.data()), table.record().changed_version);
         *known = Some(Known { state, changed_version, statistics: Arc::clone(&statistics) });
         drop(known);
@@ -53,7 +55,7 @@ impl StatisticsCache {
 
 /// Of a table that is read as it was: nobody else is going to ask.
 pub fn statistics_of(table: &TableSnapshot) -> Result<Arc<TableStatistics>, StoreError> {
-    with_tails(&Arc::new(table_statistics(table)?), table)
+    with_tails(&Arc::new(holding_up_nobody(|| table_statistics(table))?), table)
 }
 
 /// A tail grows without a new state of its table.

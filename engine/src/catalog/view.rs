@@ -15,6 +15,7 @@ use super::provider::StoreCatalog;
 use super::remote::{is_remote, remote_provider};
 use crate::access::Privilege;
 use crate::engine::EngineShared;
+use crate::error_kind::ErrorKind;
 use crate::sql::{explained, external_definition, kept_statement, planned, qualified};
 use crate::switches::switches;
 
@@ -48,14 +49,20 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
     let Some(state) = state.map(|state| state.read().clone()) else {
         return plan_err!("view \"{}\" is used outside a session", record.name);
     };
-    let broken = |error| match explained("", &state, catalog, error).to_string() {
-        // Said once for the whole circle.
-        message if message.ends_with(TO_ITSELF) => DataFusionError::Plan(message),
-        message if names_no_table(&message) && !is_shown_to(catalog, record) => {
-            let (kind, name) = (&record.kind, &record.name);
-            DataFusionError::Plan(format!("{kind} \"{name}\" cannot be used: a table in it is gone, or is not there for you"))
+    let broken = |error| {
+        let error = explained("", &state, catalog, error);
+        // Says nothing of the view.
+        if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::TimedOut | ErrorKind::Exhausted) {
+            return error.into_datafusion();
         }
-        message => DataFusionError::Plan(format!("{} \"{}\" cannot be used any more: {message}", record.kind, record.name)),
+        let (kind, name) = (&record.kind, &record.name);
+        DataFusionError::Plan(match error.to_string() {
+            // Whatever else is wrong may name what only those may know of who may see the text.
+            _ if !is_shown_to(catalog, record) => format!("{kind} \"{name}\" cannot be used: something in it is gone, or is not there for you"),
+            // Said once for the whole circle.
+            message if message.ends_with(TO_ITSELF) => message,
+            message => format!("{kind} \"{name}\" cannot be used any more: {message}"),
+        })
     };
     let statement = kept_statement(&state, &record.sql).map_err(|error| broken(error.into_datafusion()))?;
     match statement {
@@ -68,11 +75,6 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
             Ok(Arc::new(ViewTable::new(plan, Some(format!("CREATE VIEW {name} AS {}", record.sql)))))
         }
     }
-}
-
-/// Of what a view names and is not there for its reader.
-fn names_no_table(message: &str) -> bool {
-    message.starts_with("table \"") && message.ends_with("\" does not exist")
 }
 
 /// Whether the session's user is told what is in the text of a view: not who was only let read it.

@@ -66,12 +66,16 @@ impl Session {
         // There may be a table of that name in another schema.
         let name = full_name(target.schema.as_deref().unwrap_or(DEFAULT_NAMESPACE), &target.table);
         let entry = self.enter(&format!("INGEST INTO {name}"));
-        let done = self.ingest_in(entry.query(), target, schema, batches).instrument(entry.query().span.clone()).await;
+        let ingest = async {
+            let _turn = self.turn(entry.query()).await?;
+            self.ingest_in(entry.query(), target, schema, batches).await
+        };
+        let done = ingest.instrument(entry.query().span.clone()).await;
         let rows = done.as_ref().copied().unwrap_or(0);
         entry.close(StatementKind::Write, rows, done)
     }
 
-    /// As a part of the statement that `query` stands for.
+    /// As a part of the statement that `query` stands for, which has the session's turn.
     pub(crate) async fn ingest_in(
         &self,
         query: &Arc<Query>,
@@ -93,7 +97,7 @@ impl Session {
         let done = query.gate.until_stopped(done).await;
         self.catalog.rest();
         if done.is_err() {
-            self.transaction.fail();
+            self.fail_transaction();
         }
         done
     }

@@ -52,6 +52,7 @@ impl Session {
             pool: Arc::new(QueryPool::new(process, self.engine.query_memory_limit_bytes)),
             plan: None,
             transaction: Arc::clone(&self.transaction),
+            planned_in: self.transaction.open_id(),
             reads: None,
         };
         Ok(Some(QueryOutput::written(count_batch(count)?, measures)))

@@ -100,7 +100,9 @@ impl Session {
         W: FnOnce(Arc<PlanContext>) -> F,
         F: Future<Output = Result<T, EngineError>>,
     {
-        let running = self.begin("", &Query::unlisted())?;
+        let query = Query::unlisted();
+        let _turn = self.turn(&query).await?;
+        let running = self.begin("", &query)?;
         let context = running.plan_context(binding);
         // SQL that cannot be planned is a fault of ours, in the words of one.
         let done = unbroken(async move { catalog::planning(work(context)).await }, || EngineError::internal(BROKE_OFF));
@@ -125,12 +127,13 @@ impl Session {
         let entry = self.enter(text);
         let query = entry.query();
         let run = async {
+            let _turn = self.turn(query).await?;
             let running = self.begin(text, query)?;
             let planned = guarded(self.planned_elsewhere(running, binding, build, values));
             let done = query.gate.until_stopped(deep(size_bytes, planned)).await;
             self.catalog.rest();
             if done.is_err() {
-                self.transaction.fail();
+                self.fail_transaction();
             }
             done
         };

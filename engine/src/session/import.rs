@@ -21,6 +21,7 @@ impl Session {
     }
 
     async fn import_in(&self, query: &Arc<Query>, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
+        let _turn = self.turn(query).await?;
         let running = self.begin("", query)?;
         let done = match self.catalog.check(|permit| permit.files("import files")) {
             Ok(()) => query.gate.until_stopped(Box::pin(import::load(&running, options, scan))).await,

@@ -90,18 +90,13 @@ impl Session {
 
     fn map(&self, schema: &str, table: &str, columns: Option<&[String]>, rows: Option<Range<u64>>) -> Result<MappedTable, EngineError> {
         self.check_not_failed()?;
-        self.catalog.refresh()?;
-        let snapshot = self.catalog.snapshot();
-        let found = snapshot.table(schema, table);
-        let version = snapshot.version();
-        let checked = match &found {
-            Ok(Some(stored)) => self.catalog.check(|permit| permit.table(Privilege::Select, stored.record())),
-            _ => Ok(()),
-        };
-        // Whatever is said of it, the session holds no files between two statements.
-        self.catalog.rest();
-        checked?;
-        let Some(stored) = found? else {
+        let now = self.catalog.now()?;
+        let version = now.snapshot.version();
+        let found = now.snapshot.table(schema, table)?;
+        if let (Some(stored), Some(permit)) = (&found, &now.permit) {
+            permit.table(Privilege::Select, stored.record())?;
+        }
+        let Some(stored) = found else {
             let hint = Some("views, external tables and system tables lie in no segments: read them by a query");
             return Err(EngineError::unsupported(format!("mapping \"{schema}.{table}\", which is no table of the store,"), hint));
         };

@@ -28,25 +28,17 @@ impl Session {
 
     /// Tables and views as of now, by schema and name.
     pub fn tables(&self) -> Result<Vec<TableListing>, EngineError> {
-        self.catalog.refresh()?;
-        let listing = self.catalog.listing();
-        self.catalog.rest();
-        Ok(listing?)
+        Ok(self.catalog.now()?.listing(&self.catalog.volatile())?)
     }
 
     /// A stored table as of now; None for a view, and where there is none of the name.
     pub fn table(&self, schema: &str, name: &str) -> Result<Option<TableListing>, EngineError> {
-        self.catalog.refresh()?;
-        let listed = self.catalog.listed(schema, name);
-        self.catalog.rest();
-        Ok(listed?)
+        Ok(self.catalog.now()?.listed(schema, name)?)
     }
 
     /// Whether the session's user has a table or view of this name, of any schema.
     pub fn has_table(&self, schema: &str, name: &str) -> Result<bool, EngineError> {
-        self.catalog.refresh()?;
         let schema = CatalogHandle(Arc::clone(&self.catalog)).schema(schema);
-        self.catalog.rest();
         Ok(schema.is_some_and(|schema| schema.table_exist(name)))
     }
 
@@ -56,10 +48,7 @@ impl Session {
     }
 
     pub fn schema_names(&self) -> Result<Vec<String>, EngineError> {
-        self.catalog.refresh()?;
-        let names = self.catalog.snapshot().namespaces();
-        self.catalog.rest();
-        let mut names = names?;
+        let mut names = self.catalog.now()?.snapshot.namespaces()?;
         if !self.catalog.volatile().is_empty() && !names.iter().any(|name| name == TEMP) {
             names.push(TEMP.to_string());
         }
@@ -72,13 +61,10 @@ impl Session {
         if let Some(volatile) = self.catalog.volatile().named(&TableReference::parse_str(table)) {
             return names(&volatile.schema);
         }
-        // With what was known before, if the store cannot be asked.
-        let _ = self.catalog.refresh();
+        let Ok(now) = self.catalog.now() else { return Vec::new() };
         let name = TableReference::parse_str(table);
         let namespace = name.schema().unwrap_or(pmem_store::DEFAULT_NAMESPACE);
-        let table = self.catalog.snapshot().table(namespace, name.table());
-        self.catalog.rest();
-        let Ok(Some(table)) = table else { return Vec::new() };
+        let Ok(Some(table)) = now.snapshot.table(namespace, name.table()) else { return Vec::new() };
         names(table.schema())
     }
 

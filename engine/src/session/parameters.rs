@@ -66,6 +66,7 @@ impl Session {
     }
 
     async fn described_as(&self, sql: &str, query: &Arc<Query>) -> Result<Description, EngineError> {
+        let _turn = self.turn(query).await?;
         let running = self.begin(sql, query)?;
         let described = self.in_time(deep(sql.len(), self.described(&running))).await;
         self.catalog.rest();
@@ -89,11 +90,15 @@ impl Session {
             return self.execute(sql).await;
         }
         let entry = self.enter(sql);
-        let done = self.execute_row(entry.query(), sql, parameters, row).instrument(entry.query().span.clone()).await;
+        let run = async {
+            let _turn = self.turn(entry.query()).await?;
+            self.execute_row(entry.query(), sql, parameters, row).await
+        };
+        let done = run.instrument(entry.query().span.clone()).await;
         entry.hand_over(done)
     }
 
-    /// As a part of the statement that `query` stands for.
+    /// As a part of the statement that `query` stands for, which has the session's turn.
     pub(super) async fn execute_row(
         &self,
         query: &Arc<Query>,

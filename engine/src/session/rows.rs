@@ -41,7 +41,8 @@ impl Session {
     }
 
     async fn run_rows(&self, query: &Arc<Query>, sql: &str, parameters: &RecordBatch) -> Result<u64, EngineError> {
-        let parameters = &valid_values(parameters, 1).inspect_err(|_| self.transaction.fail())?;
+        let _turn = self.turn(query).await?;
+        let parameters = &valid_values(parameters, 1).inspect_err(|_| self.fail_transaction())?;
         let running = self.begin(sql, query)?;
         let rows = query.gate.until_stopped(deep(sql.len(), self.plain_insert(&running, parameters))).await;
         self.catalog.rest();
@@ -51,7 +52,7 @@ impl Session {
                 return self.ingest_in(query, target, rows.schema(), futures::stream::iter([Ok(rows)])).await;
             }
             Err(error) => {
-                self.transaction.fail();
+                self.fail_transaction();
                 return Err(error);
             }
         }
@@ -64,12 +65,12 @@ impl Session {
         if parameters.num_rows() == 1 {
             return self.each_row(query, sql, parameters).await;
         }
-        self.execute("BEGIN").await?;
+        self.execute_part("BEGIN").await?;
         // Also where nobody waits for the end any more, and where somebody ends the COMMIT.
         let unfinished = Unfinished(self);
         let changed = self.each_row(query, sql, parameters).await?;
         query.gate.seal()?;
-        if let Err(error) = self.execute("COMMIT").await {
+        if let Err(error) = self.execute_part("COMMIT").await {
             query.gate.unseal();
             return Err(error);
         }
@@ -138,7 +139,7 @@ struct CutOff<'a>(&'a Session);
 
 impl Drop for CutOff<'_> {
     fn drop(&mut self) {
-        self.0.transaction.fail();
+        self.0.fail_transaction();
     }
 }
 

@@ -18,10 +18,8 @@ const MANY_COLUMNS: usize = 256;
 impl Session {
     /// Whether a stored table is one for [`Session::read_whole`].
     pub fn has_many_columns(&self, schema: &str, table: &str) -> Result<bool, EngineError> {
-        self.catalog.refresh()?;
-        let found = self.catalog.snapshot().table(schema, table);
-        self.catalog.rest();
-        Ok(found?.is_some_and(|table| table.schema().fields().len() >= MANY_COLUMNS))
+        let found = self.catalog.now()?.snapshot.table(schema, table)?;
+        Ok(found.is_some_and(|table| table.schema().fields().len() >= MANY_COLUMNS))
     }
 
     /// What `SELECT *` of a table gives, at a version of the store or as of now. `text` is what lists and the audit show of it.

@@ -8,7 +8,7 @@ mod sink;
 mod written;
 
 pub(crate) use open::{OpenTransaction, OpenTransactions, now_ms};
-pub(crate) use rows::{Declarations, RowWriter, Target, WriteTarget, blocking, blocking_here, check_not_null};
+pub(crate) use rows::{Declarations, RowWriter, Target, WriteTarget, blocking, blocking_here, check_not_null, holding_up_nobody};
 pub(crate) use scope::{TransactionSlot, WriteScope, state_error};
 pub(crate) use sink::{check_shape, check_shapes, insert_plan, nullable};
 pub(crate) use written::{FEW_BYTES, FEW_ROWS, Written, physical_rows};

@@ -167,10 +167,19 @@ pub(crate) async fn blocking<T: Send + 'static>(
 pub(crate) async fn blocking_here<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, EngineError> {
-    match Handle::current().runtime_flavor() {
-        RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
-        _ => blocking(work).await,
+    match has_other_threads() {
+        true => tokio::task::block_in_place(work),
+        false => blocking(work).await,
     }
+}
+
+/// Runs what blocks on this thread; the runtime, if there is one with other threads, goes on with those.
+pub(crate) fn holding_up_nobody<T>(work: impl FnOnce() -> T) -> T {
+    if has_other_threads() { tokio::task::block_in_place(work) } else { work() }
+}
+
+fn has_other_threads() -> bool {
+    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 pub fn check_not_null(batch: &RecordBatch, target: &WriteTarget, rows_before: u64) -> Result<(), EngineError> {

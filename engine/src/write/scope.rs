@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use pmem_store::{Author, Durability, Savepoint, Snapshot, Store, StoreError, Transaction};
 
 use super::open::{OpenTransaction, now_ms};
+use super::rows::holding_up_nobody;
 use crate::constraints::TableRules;
 use crate::engine::EngineShared;
 use crate::error::EngineError;
@@ -25,16 +26,29 @@ pub struct TransactionSlot {
     gate: Mutex<Option<Arc<Gate>>>,
 }
 
+/// What is asked of a transaction while a statement works in it, which may take long.
 #[derive(Debug)]
 struct Open {
     id: u64,
     started_at_ms: u64,
-    transaction: Transaction,
+    /// What it began with.
+    base: Arc<Snapshot>,
+    /// **Invariant:** whoever waits for it does not hold the slot.
+    work: Arc<Mutex<Work>>,
+    changes: u64,
     /// A statement failed: nothing but ROLLBACK makes sense now.
     failed: bool,
     read_only: bool,
-    /// Innermost last.
-    savepoints: Vec<(String, Savepoint)>,
+    /// Of savepoints, innermost last.
+    savepoints: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Work {
+    /// None once it has ended.
+    transaction: Option<Transaction>,
+    /// As in `Open::savepoints`.
+    savepoints: Vec<Savepoint>,
 }
 
 impl TransactionSlot {
@@ -47,11 +61,16 @@ impl TransactionSlot {
         self.open.lock().as_ref().map(|open| OpenTransaction {
             id: open.id,
             started_at_ms: open.started_at_ms,
-            base_version: open.transaction.base().version(),
-            changes: open.transaction.change_count() as u64,
+            base_version: open.base.version(),
+            changes: open.changes,
             read_only: open.read_only,
             failed: open.failed,
         })
+    }
+
+    /// Of the open transaction.
+    pub fn open_id(&self) -> Option<u64> {
+        self.open.lock().as_ref().map(|open| open.id)
     }
 
     /// How soon what the session commits is durable; None where the tables say.
@@ -77,12 +96,14 @@ impl TransactionSlot {
 
     /// What statements of the open transaction see.
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
-        self.open.lock().as_ref().map(|open| open.transaction.snapshot())
+        let work = Arc::clone(&self.open.lock().as_ref()?.work);
+        let work = work.lock();
+        work.transaction.as_ref().map(Transaction::snapshot)
     }
 
     /// What the open transaction began with.
     pub fn base(&self) -> Option<Arc<Snapshot>> {
-        self.open.lock().as_ref().map(|open| Arc::clone(open.transaction.base()))
+        self.open.lock().as_ref().map(|open| Arc::clone(&open.base))
     }
 
     fn sign(&self, transaction: &mut Transaction) {
@@ -99,7 +120,9 @@ impl TransactionSlot {
         let mut transaction = if read_only { store.begin_read_only() } else { store.begin()? };
         self.sign(&mut transaction);
         let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
-        *slot = Some(Open { id, started_at_ms: now_ms(), transaction, failed: false, read_only, savepoints: Vec::new() });
+        let base = Arc::clone(transaction.base());
+        let work = Arc::new(Mutex::new(Work { transaction: Some(transaction), savepoints: Vec::new() }));
+        *slot = Some(Open { id, started_at_ms: now_ms(), base, work, changes: 0, failed: false, read_only, savepoints: Vec::new() });
         Ok(())
     }
 
@@ -109,11 +132,12 @@ impl TransactionSlot {
             let message = "the transaction was rolled back, because a statement of it failed";
             return Err(state_error(message, "nothing of it was kept: begin another one, and run all of it again"));
         }
-        let mut transaction = open.transaction;
+        // A statement that still works in it comes before all of this.
+        let mut transaction = holding_up_nobody(|| open.work.lock().transaction.take()).ok_or_else(none_open)?;
         if let Some(durability) = self.durability() {
             transaction.set_durability(durability);
         }
-        transaction.commit("COMMIT")?;
+        holding_up_nobody(|| transaction.commit("COMMIT"))?;
         Ok(())
     }
 
@@ -128,29 +152,31 @@ impl TransactionSlot {
 
     /// **Invariant:** what can be gone back to is a state in which no statement had failed.
     pub fn savepoint(&self, name: &str) -> Result<(), EngineError> {
-        self.with_open(|open| {
+        self.with_open(|open, transaction, savepoints| {
             open.check_not_failed()?;
-            let savepoint = open.transaction.savepoint();
-            open.savepoints.push((name.to_string(), savepoint));
+            savepoints.push(transaction.savepoint());
+            open.savepoints.push(name.to_string());
             Ok(())
         })
     }
 
     pub fn rollback_to(&self, name: &str) -> Result<(), EngineError> {
-        self.with_open(|open| {
+        self.with_open(|open, transaction, savepoints| {
             let at = open.savepoint(name)?;
             open.savepoints.truncate(at + 1);
-            open.transaction.rollback_to(&open.savepoints[at].1);
+            savepoints.truncate(at + 1);
+            transaction.rollback_to(&savepoints[at]);
             open.failed = false;
             Ok(())
         })
     }
 
     pub fn release(&self, name: &str) -> Result<(), EngineError> {
-        self.with_open(|open| {
+        self.with_open(|open, _, savepoints| {
             open.check_not_failed()?;
             let at = open.savepoint(name)?;
             open.savepoints.truncate(at);
+            savepoints.truncate(at);
             Ok(())
         })
     }
@@ -159,15 +185,23 @@ impl TransactionSlot {
         self.open.lock().as_ref().is_some_and(|open| open.savepoint(name).is_ok())
     }
 
-    /// A statement failed; an open transaction can only be rolled back now.
-    pub fn fail(&self) {
-        if let Some(open) = self.open.lock().as_mut() {
+    /// A statement failed; its transaction, if it is still open, can only be rolled back now.
+    pub fn fail(&self, planned_in: Option<u64>) {
+        if let Some(open) = self.open.lock().as_mut().filter(|open| Some(open.id) == planned_in) {
             open.failed = true;
         }
     }
 
-    fn with_open(&self, act: impl FnOnce(&mut Open) -> Result<(), EngineError>) -> Result<(), EngineError> {
-        act(self.open.lock().as_mut().ok_or_else(none_open)?)
+    fn with_open(&self, act: impl FnOnce(&mut Open, &mut Transaction, &mut Vec<Savepoint>) -> Result<(), EngineError>) -> Result<(), EngineError> {
+        let work = Arc::clone(&self.open.lock().as_ref().ok_or_else(none_open)?.work);
+        let mut work = work.lock();
+        let Work { transaction, savepoints } = &mut *work;
+        let transaction = transaction.as_mut().ok_or_else(none_open)?;
+        let mut slot = self.open.lock();
+        let open = slot.as_mut().ok_or_else(none_open)?;
+        act(open, transaction, savepoints)?;
+        open.changes = transaction.change_count() as u64;
+        Ok(())
     }
 }
 
@@ -184,7 +218,7 @@ impl Open {
     }
 
     fn savepoint(&self, name: &str) -> Result<usize, EngineError> {
-        let found = self.savepoints.iter().rposition(|(known, _)| known == name);
+        let found = self.savepoints.iter().rposition(|known| known == name);
         found.ok_or_else(|| StoreError::DoesNotExist { kind: "savepoint", name: name.to_string() }.into())
     }
 }
@@ -195,6 +229,11 @@ fn none_open() -> EngineError {
 
 fn read_only() -> EngineError {
     state_error("the transaction is read-only", "begin it without READ ONLY")
+}
+
+fn not_its_transaction() -> EngineError {
+    let message = "the transaction that this statement belongs to has ended, or another one has begun since";
+    state_error(message, "take the results of a statement before the next one is run")
 }
 
 pub fn state_error(message: &str, hint: &str) -> EngineError {
@@ -216,7 +255,7 @@ pub struct WriteScope {
 
 impl WriteScope {
     pub fn new(engine: &Arc<EngineShared>, slot: &Arc<TransactionSlot>, base: Arc<Snapshot>) -> WriteScope {
-        let planned_in = slot.open.lock().as_ref().map(|open| open.id);
+        let planned_in = slot.open_id();
         let gate = slot.gate.lock().clone();
         WriteScope { engine: Arc::clone(engine), slot: Arc::clone(slot), base, planned_in, gate }
     }
@@ -260,13 +299,7 @@ impl WriteScope {
         operation: &str,
         change: impl FnOnce(&mut Transaction) -> Result<T, StoreError>,
     ) -> Result<T, EngineError> {
-        let mut slot = self.slot.open.lock();
-        if slot.as_ref().map(|open| open.id) != self.planned_in {
-            let message = "the transaction that this statement belongs to has ended, or another one has begun since";
-            return Err(state_error(message, "take the results of a statement before the next one is run"));
-        }
-        let Some(open) = slot.as_mut() else {
-            drop(slot);
+        let Some(work) = self.work()? else {
             let mut transaction = self.store().begin_at(Arc::clone(&self.base))?;
             self.slot.sign(&mut transaction);
             if let Some(durability) = self.slot.durability() {
@@ -277,18 +310,31 @@ impl WriteScope {
             self.engine.maintenance.wake();
             return Ok(done);
         };
-        if open.read_only {
-            return Err(read_only());
-        }
+        let mut work = work.lock();
+        let Some(transaction) = work.transaction.as_mut() else { return Err(not_its_transaction()) };
         if let Some(stop) = self.gate.as_ref().and_then(|gate| gate.stopped()) {
             return Err(stop.error());
         }
-        let before = open.transaction.savepoint();
-        let changed = change(&mut open.transaction);
+        let before = transaction.savepoint();
+        let changed = change(transaction);
         if changed.is_err() {
-            open.transaction.rollback_to(&before);
+            transaction.rollback_to(&before);
+        }
+        let changes = transaction.change_count() as u64;
+        if let Some(open) = self.slot.open.lock().as_mut().filter(|open| Some(open.id) == self.planned_in) {
+            open.changes = changes;
         }
         Ok(changed?)
+    }
+
+    /// That of the open transaction, which is the one that the statement was planned in; None where none is open, as then.
+    fn work(&self) -> Result<Option<Arc<Mutex<Work>>>, EngineError> {
+        let slot = self.slot.open.lock();
+        match slot.as_ref() {
+            open if open.map(|open| open.id) != self.planned_in => Err(not_its_transaction()),
+            Some(open) if open.read_only => Err(read_only()),
+            open => Ok(open.map(|open| Arc::clone(&open.work))),
+        }
     }
 
     /// For what a statement changes beside the store: from here on nothing ends the statement; an error if something has.
@@ -301,7 +347,7 @@ impl WriteScope {
         if let Some(gate) = &self.gate {
             gate.seal()?;
         }
-        let committed = transaction.commit(operation);
+        let committed = holding_up_nobody(|| transaction.commit(operation));
         if let Some(gate) = self.gate.as_ref().filter(|_| committed.is_err()) {
             gate.unseal();
         }
@@ -309,3 +355,6 @@ impl WriteScope {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,6 +41,7 @@ mod memory;
 mod model;
 mod offset;
 mod oracle;
+mod one_session;
 mod parameters;
 mod planning;
 mod plans;

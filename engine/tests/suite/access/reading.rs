@@ -80,7 +80,7 @@ fn a_view_is_read_with_the_rights_of_who_reads_it() {
     let db = house(&["bob"]);
     db.script("CREATE TABLE t AS SELECT 1 AS a; CREATE VIEW v AS SELECT a FROM t; GRANT SELECT ON v TO bob");
     let bob = db.as_user("bob");
-    let hidden = "view \"v\" cannot be used: a table in it is gone, or is not there for you";
+    let hidden = "view \"v\" cannot be used: something in it is gone, or is not there for you";
     assert_eq!(bob.error("SELECT * FROM v").to_string(), hidden);
     db.run("GRANT SELECT ON t TO bob");
     assert_eq!(bob.rows("SELECT * FROM v"), ["1"]);
@@ -94,6 +94,24 @@ fn a_view_is_read_with_the_rights_of_who_reads_it() {
     db.run("GRANT OWNERSHIP ON v TO bob");
     for who in [&bob, &db.as_user("root")] {
         assert_eq!(who.error("SELECT * FROM v").to_string(), "view \"v\" cannot be used any more: table \"t\" does not exist");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_view_is_told_to_its_owner_alone() {
+    let db = house(&["bob"]);
+    for (view, change, told) in [
+        ("SELECT salary FROM staff", "ALTER TABLE staff DROP COLUMN salary", "salary"),
+        ("SELECT upper(name) AS n FROM staff", "ALTER TABLE staff RENAME COLUMN name TO nick", "name"),
+        ("SELECT * FROM inner_view", "DROP VIEW inner_view", "inner_view"),
+    ] {
+        db.script("CREATE TABLE staff (id INT, name VARCHAR, salary INT); CREATE VIEW inner_view AS SELECT id FROM staff");
+        db.script(&format!("CREATE VIEW v AS {view}; GRANT SELECT ON v TO bob; {change}"));
+        let error = db.as_user("bob").error("SELECT * FROM v").to_string();
+        assert_eq!(error, "view \"v\" cannot be used: something in it is gone, or is not there for you", "{view}");
+        let error = db.as_user("root").error("SELECT * FROM v").to_string();
+        assert!(error.contains("cannot be used any more") && error.contains(told), "{error}");
+        db.script("DROP VIEW v; DROP VIEW IF EXISTS inner_view; DROP TABLE staff");
     }
 }
 
