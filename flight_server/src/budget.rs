@@ -34,6 +34,20 @@ impl Budget {
     }
 }
 
+impl Share {
+    /// Takes the other one in.
+    pub fn join(&mut self, mut other: Share) {
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+
+    /// Gives back what it has over so many bytes.
+    pub fn shrink(&mut self, bytes: usize) {
+        let over = self.bytes.saturating_sub(bytes);
+        self.bytes -= over;
+        self.budget.used_bytes.fetch_sub(over, Ordering::AcqRel);
+    }
+}
+
 impl Drop for Share {
     fn drop(&mut self) {
         self.budget.used_bytes.fetch_sub(self.bytes, Ordering::AcqRel);
@@ -53,5 +67,18 @@ mod tests {
         let _second = budget.take(40).unwrap();
         drop(first);
         budget.take(60).unwrap();
+    }
+
+    #[test]
+    fn shares_become_one_of_which_a_part_is_given_back() {
+        let budget = Budget::new(100);
+        let mut share = budget.take(30).unwrap();
+        share.join(budget.take(70).unwrap());
+        assert!(budget.take(1).is_err());
+        share.shrink(200);
+        assert!(budget.take(1).is_err());
+        share.shrink(40);
+        drop(share);
+        budget.take(100).unwrap();
     }
 }

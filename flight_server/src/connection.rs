@@ -116,18 +116,21 @@ impl Connection {
         session.set_as(&self.session).map_err(status)
     }
 
-    /// Room to keep the statement, in case it is a PREPARE: given back when it has run.
+    /// Room to keep the statement, in case it is a PREPARE.
     fn room_for(&self, sql: &str) -> Result<Option<Share>, Status> {
         self.budget.as_ref().map(|budget| budget.take(Session::bytes_of_prepared(sql))).transpose()
     }
 
-    /// After a statement that may have changed what is kept.
-    fn count_kept(&self) -> Result<(), Status> {
-        let Some(budget) = &self.budget else { return Ok(()) };
+    /// After a statement that may have changed what is kept, with the room that was taken before it: what has happened is not refused.
+    fn count_kept(&self, room: Option<Share>) {
         let mut kept = self.kept.lock();
-        *kept = None;
-        *kept = Some(budget.take(self.session.prepared_bytes())?);
-        Ok(())
+        match (&mut *kept, room) {
+            (Some(kept), Some(room)) => kept.join(room),
+            (kept, room) => *kept = kept.take().or(room),
+        }
+        if let Some(kept) = &mut *kept {
+            kept.shrink(self.session.prepared_bytes());
+        }
     }
 }
 
@@ -159,13 +162,12 @@ impl Turn<'_> {
     pub async fn execute(&self, sql: &str) -> Result<QueryOutput, Status> {
         let room = self.connection.room_for(sql)?;
         let output = self.session().execute(sql).await.map_err(|error| status_in(error, sql))?;
-        drop(room);
-        self.settle(&output)?;
+        self.settle(&output, room)?;
         Ok(output)
     }
 
-    /// What becomes of a change of the session itself.
-    pub fn settle(&self, output: &QueryOutput) -> Result<(), Status> {
+    /// What becomes of a change of the session itself, for which there is `room` to keep it.
+    pub fn settle(&self, output: &QueryOutput, room: Option<Share>) -> Result<(), Status> {
         let (lifetime, kind) = (self.connection.lifetime, output.kind());
         match (lifetime, kind) {
             (Lifetime::Call, StatementKind::Transaction) => Err(Status::failed_precondition(
@@ -174,7 +176,10 @@ impl Turn<'_> {
             (Lifetime::Call, StatementKind::Set) => Err(Status::failed_precondition(
                 "this call has no session that could keep a setting; begin one by SetSessionOptions and keep its cookie",
             )),
-            (Lifetime::Session | Lifetime::Transaction | Lifetime::Lease, StatementKind::Set) => self.connection.count_kept(),
+            (Lifetime::Session | Lifetime::Transaction | Lifetime::Lease, StatementKind::Set) => {
+                self.connection.count_kept(room);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

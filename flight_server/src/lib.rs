@@ -10,6 +10,7 @@
 //! - [`stream`] — batches to messages and back
 //! - [`running`] — calls that stream: so many at once, and none that nobody reads; [`named_calls`] those that another call may end
 //! - [`client`] — the other end, for programs of ours
+//! - [`executors`] — the threads that plan and run statements
 //! - [`monitor`] — health and numbers, which [`http`] answers with, and traces
 //! - [`handles`] — what clients hold of us: bounded, and forgotten when idle; [`budget`] how much of it
 
@@ -23,6 +24,7 @@ pub mod config;
 mod connection;
 mod error;
 mod error_details;
+mod executors;
 mod flight;
 mod guard;
 mod handles;

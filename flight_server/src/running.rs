@@ -66,7 +66,8 @@ impl Running {
         // Whether one is idle is decided here, and not by its handle.
         let gets = Handles::new("results being read", max, max_of_user, Duration::MAX);
         let puts = Handles::new("streams of rows being sent", max, max_of_user, Duration::MAX);
-        Arc::new(Running { gets, puts, unsent: Unsent::new(unread_bytes_max), left: Mutex::default(), idle, stall })
+        let unsent = Unsent::new(unread_bytes_max, options.limits.of_user(unread_bytes_max));
+        Arc::new(Running { gets, puts, unsent, left: Mutex::default(), idle, stall })
     }
 
     /// Whether one more would be let in.
@@ -74,9 +75,9 @@ impl Running {
         self.gets.check_room(owner)
     }
 
-    /// For what one more result makes.
-    pub fn lane(&self) -> Arc<Lane> {
-        self.unsent.lane()
+    /// For what one more result of the user makes.
+    pub fn lane(&self, owner: &Owner) -> Arc<Lane> {
+        self.unsent.lane(owner)
     }
 
     /// What is made and not read, of all results.
@@ -122,16 +123,14 @@ impl Running {
             self.end_unread(&get);
         }
         // Its memory is for others, who wait for it.
-        if self.unsent.is_full() {
-            for get in self.gets.remove_if(|_, get| has_stalled(get, self.stall)) {
-                let stall_s = self.stall.as_secs_f64();
-                tracing::info!("a result is ended: its client has not read on for {stall_s} s, and no more may be made unread");
-                get.end.lane.end(Status::deadline_exceeded(format!(
-                    "the result was ended: its client had not read on for {stall_s} s while the server held all the unread bytes of results \
-                     that it may; run the statement again, and read its result to the end"
-                )));
-                self.end_unread(&get);
-            }
+        for get in self.gets.remove_if(|_, get| get.end.lane.is_full() && has_stalled(get, self.stall)) {
+            let stall_s = self.stall.as_secs_f64();
+            tracing::info!("a result is ended: its client has not read on for {stall_s} s, and no more may be made unread");
+            get.end.lane.end(Status::deadline_exceeded(format!(
+                "the result was ended: its client had not read on for {stall_s} s while as many bytes of results were unread as may be, \
+                 of this user or of all; run the statement again, and read its result to the end"
+            )));
+            self.end_unread(&get);
         }
         self.cut_off();
         self.unsent.wake_all();
@@ -148,7 +147,7 @@ impl Running {
     fn cut_off(&self) {
         self.left.lock().retain(|left| {
             let Some(stalled) = left.lane.stalled() else { return false };
-            let is_over = self.unsent.is_full() && stalled >= self.stall && left.since.elapsed() >= self.stall;
+            let is_over = left.lane.is_full() && stalled >= self.stall && left.since.elapsed() >= self.stall;
             if let Some(cut) = left.cut.as_ref().filter(|cut| is_over && !cut.is_cancelled()) {
                 tracing::info!("a connection is closed: of a result that was ended its client has read nothing since");
                 cut.cancel();

@@ -119,6 +119,7 @@ impl Server {
             }
         };
         sweeping.abort();
+        service.executors.end(LAST_WORDS).await;
         if let Some(traces) = &monitor.traces {
             traces.finish().await;
         }

@@ -24,7 +24,7 @@ fn a_statement_begins_when_the_one_before_it_in_its_session_has_begun() {
     db.run(&format!("KILL {}", in_state(&db, "INSERT INTO made", "planning")));
     assert_eq!(ended(third).unwrap_err().to_string(), "the statement was ended by KILL");
     assert!(!first.is_finished() && !second.is_finished());
-    db.run(&format!("KILL {}", in_state(&db, "CREATE TABLE made", "planning")));
+    db.run(&format!("KILL {}", in_state(&db, "CREATE TABLE made", "running")));
     assert_eq!(ended(first).unwrap_err().to_string(), "the statement was ended by KILL");
     assert_eq!(ended(second).unwrap().rows(), ["7"]);
 }

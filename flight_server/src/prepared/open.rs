@@ -16,7 +16,7 @@ use crate::guard::guarded;
 use crate::handles::{Handle, Handles};
 use crate::options::ServerOptions;
 use crate::sessions::Caller;
-use crate::statements::{Started, Statement, Values, start_in};
+use crate::statements::{Started, Statement, Values, is_kill, start_in};
 use crate::stream::{Batches, Wishes, batch_bytes, parameter_schema, wire_schema};
 use crate::transactions::Beside;
 
@@ -156,6 +156,10 @@ impl Prepared {
     /// Of the statement.
     pub fn words_bytes(&self) -> usize {
         self.statement.words_bytes()
+    }
+
+    pub fn is_kill(&self) -> bool {
+        matches!(&self.statement, Statement::Sql(sql) if is_kill(sql))
     }
 
     pub(super) fn bound(&self) -> Vec<RecordBatch> {

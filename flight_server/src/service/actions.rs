@@ -44,6 +44,25 @@ pub fn list() -> Vec<ActionType> {
     STANDARD.iter().chain(&ACTIONS).map(action).collect()
 }
 
+/// What runs no statement, and may be about those that run.
+const SHORT: [&str; 10] = [
+    "BeginTransaction",
+    "CancelFlightInfo",
+    "CancelQuery",
+    "ClosePreparedStatement",
+    "RenewFlightEndpoint",
+    "cancel_call",
+    "progress",
+    "release_lease",
+    "renew_lease",
+    "stats",
+];
+
+/// Whether it is done at once, so that it waits for no statement.
+pub fn is_short(action: &Action) -> bool {
+    SHORT.contains(&action.r#type.as_str())
+}
+
 /// The body of `substrait_plan`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -7,14 +7,17 @@ use arrow_flight::{
     Action, ActionType, Criteria, Empty, FlightData, FlightDescriptor, FlightInfo, HandshakeRequest, HandshakeResponse, PollInfo,
     PutResult, SchemaResult, Ticket,
 };
+use bytes::Bytes;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{Answers, Service, actions, one};
 use crate::auth::Credentials;
 use crate::error::told;
+use crate::executors::Lease;
 use crate::flight;
 use crate::named_calls;
-use crate::stream::{FlightStream, schema_bytes};
+use crate::sessions::Caller;
+use crate::stream::{FlightStream, ahead, schema_bytes};
 
 #[derive(Clone)]
 pub struct Calls(pub Arc<Service>);
@@ -22,7 +25,22 @@ pub struct Calls(pub Arc<Service>);
 impl Calls {
     pub async fn download(&self, request: Request<Ticket>) -> Result<FlightStream, Status> {
         let caller = self.0.caller(&request).await?;
-        logged("DoGet", self.0.get(&caller, request.into_inner()).await)
+        logged("DoGet", self.0.get(caller, request.into_inner()).await)
+    }
+
+    async fn info(&self, caller: Caller, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
+        let (service, executor) = (Arc::clone(&self.0), self.executor(&caller, &descriptor.cmd));
+        executor.run(async move { service.info(&caller, descriptor).await }).await
+    }
+
+    async fn put(&self, caller: Caller, messages: Streaming<FlightData>) -> Result<Bytes, Status> {
+        let (service, put) = (Arc::clone(&self.0), self.0.begin_put(&caller.owner, messages).await?);
+        self.executor(&caller, &put.descriptor.cmd).run(async move { service.put(&caller, put).await }).await
+    }
+
+    /// For a call that plans or runs what `command` says.
+    fn executor(&self, caller: &Caller, command: &[u8]) -> Lease {
+        if self.0.is_kill(caller, command) { self.0.executors.control() } else { self.0.executors.lease() }
     }
 }
 
@@ -45,29 +63,35 @@ impl FlightService for Calls {
         self.0.drain.check()?;
         let caller = self.0.caller(&request).await?;
         let connection = self.0.sessions.connection(&caller)?;
-        logged("ListFlights", flight::list(connection, request.get_ref(), caller.wishes).await.map(Response::new))
+        let criteria = request.into_inner();
+        let flights = async move { flight::list(connection, &criteria, caller.wishes).await };
+        let flights = self.0.executors.lease().run(flights).await.map(|flights| ahead(flights, self.0.executors.lease()));
+        logged("ListFlights", flights.map(Response::new))
     }
 
     async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<FlightInfo>, Status> {
         self.0.drain.check()?;
         let caller = self.0.caller(&request).await?;
         let name = named_calls::name(request.metadata())?;
-        let info = self.0.info(&caller, request.into_inner());
-        logged("GetFlightInfo", self.0.named_calls.run(&caller.owner, name, info).await.map(Response::new))
+        let (owner, descriptor) = (caller.owner.clone(), request.into_inner());
+        let info = self.info(caller, descriptor);
+        logged("GetFlightInfo", self.0.named_calls.run(&owner, name, info).await.map(Response::new))
     }
 
     /// Planning does not take long enough to be polled for: the first answer is the last.
     async fn poll_flight_info(&self, request: Request<FlightDescriptor>) -> Result<Response<PollInfo>, Status> {
         self.0.drain.check()?;
         let caller = self.0.caller(&request).await?;
-        let info = logged("PollFlightInfo", self.0.info(&caller, request.into_inner()).await)?;
+        let info = logged("PollFlightInfo", self.info(caller, request.into_inner()).await)?;
         Ok(Response::new(PollInfo { info: Some(info), progress: Some(1.0), ..PollInfo::new() }))
     }
 
     async fn get_schema(&self, request: Request<FlightDescriptor>) -> Result<Response<SchemaResult>, Status> {
         self.0.drain.check()?;
         let caller = self.0.caller(&request).await?;
-        let schema = logged("GetSchema", self.0.schema(&caller, request.into_inner()).await)?;
+        let (service, descriptor) = (Arc::clone(&self.0), request.into_inner());
+        let schema = async move { service.schema(&caller, descriptor).await };
+        let schema = logged("GetSchema", self.0.executors.lease().run(schema).await)?;
         Ok(Response::new(SchemaResult { schema: schema_bytes(&schema)? }))
     }
 
@@ -80,14 +104,19 @@ impl FlightService for Calls {
         self.0.drain.check()?;
         let caller = self.0.caller(&request).await?;
         let name = named_calls::name(request.metadata())?;
-        let put = self.0.put(&caller, request.into_inner());
-        let answer = logged("DoPut", self.0.named_calls.run(&caller.owner, name, put).await)?;
+        let owner = caller.owner.clone();
+        let answer = logged("DoPut", self.0.named_calls.run(&owner, name, self.put(caller, request.into_inner())).await)?;
         Ok(Response::new(one(PutResult { app_metadata: answer })))
     }
 
     async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
         let caller = self.0.caller(&request).await?;
-        logged("DoAction", self.0.action(&caller, request.into_inner()).await)
+        let action = request.into_inner();
+        if actions::is_short(&action) {
+            return logged("DoAction", self.0.action(&caller, action).await);
+        }
+        let service = Arc::clone(&self.0);
+        logged("DoAction", self.0.executors.lease().run(async move { service.action(&caller, action).await }).await)
     }
 
     async fn list_actions(&self, request: Request<Empty>) -> Result<Response<Self::ListActionsStream>, Status> {

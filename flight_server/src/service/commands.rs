@@ -7,6 +7,7 @@ use engine::Engine;
 use prost::Message;
 use tonic::Status;
 
+use super::Service;
 use super::bounds::check_length;
 use crate::connection::Connection;
 use crate::error::{protobuf_status, status};
@@ -14,6 +15,8 @@ use crate::metadata::{
     ServerFacts, catalogs, db_schemas, foreign_keys, primary_keys, sql_info, table_types, tables, xdbc_types,
 };
 use crate::options::ServerOptions;
+use crate::sessions::Caller;
+use crate::statements::is_kill;
 use crate::stream::WireTypes;
 
 pub fn decode(bytes: &[u8], what: &str) -> Result<Command, Status> {
@@ -27,6 +30,26 @@ pub fn decode(bytes: &[u8], what: &str) -> Result<Command, Status> {
         check_length(&any.value, what)?;
     }
     Command::try_from(any).map_err(|_| protobuf_status(what))
+}
+
+/// Longer than any KILL.
+const KILL_BYTES_MAX: usize = 1 << 10;
+
+impl Service {
+    /// Whether the command ends another statement: it must not wait for that one.
+    pub fn is_kill(&self, caller: &Caller, command: &[u8]) -> bool {
+        if command.len() > KILL_BYTES_MAX {
+            return false;
+        }
+        let prepared = |handle: &[u8]| self.prepared.get(&caller.owner, handle).is_ok_and(|prepared| prepared.is_kill());
+        match Any::decode(command).map(Command::try_from) {
+            Ok(Ok(Command::CommandStatementQuery(query))) => is_kill(&query.query),
+            Ok(Ok(Command::CommandStatementUpdate(update))) => is_kill(&update.query),
+            Ok(Ok(Command::CommandPreparedStatementQuery(query))) => prepared(&query.prepared_statement_handle),
+            Ok(Ok(Command::CommandPreparedStatementUpdate(update))) => prepared(&update.prepared_statement_handle),
+            _ => false,
+        }
+    }
 }
 
 pub fn unknown(command: &Command, call: &str) -> Status {

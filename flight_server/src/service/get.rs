@@ -1,5 +1,7 @@
 //! DoGet: a result that was promised, an answer about metadata, a table, or the rows of a plan.
 
+use std::sync::Arc;
+
 use arrow_flight::Ticket;
 use arrow_flight::sql::{Command, CommandStatementSubstraitPlan};
 use tonic::Status;
@@ -12,22 +14,32 @@ use crate::statements::{Started, Statement, start};
 use crate::stream::{FlightStream, of_batches};
 
 impl Service {
-    pub async fn get(&self, caller: &Caller, ticket: Ticket) -> Result<FlightStream, Status> {
+    /// A result that was promised is only handed on; all else is planned here first, and nothing of that begins on a server that is leaving.
+    pub async fn get(self: &Arc<Service>, caller: Caller, ticket: Ticket) -> Result<FlightStream, Status> {
+        let service = Arc::clone(self);
         if is_json(&ticket.ticket) {
+            self.drain.check()?;
             let command = TableCommand::of_json(&ticket.ticket)?;
-            return flight::read(&self.sessions, &self.leases, caller, &self.tickets, &command).await;
+            let read = async move { flight::read(&service.sessions, &service.leases, &caller, &service.tickets, &command).await };
+            return self.executors.lease().run(read).await;
         }
         match decode(&ticket.ticket, "ticket")? {
-            Command::TicketStatementQuery(ticket) => self.tickets.fetch(caller, &ticket.statement_handle),
-            Command::CommandStatementSubstraitPlan(asked) => self.run_plan(caller, asked).await,
+            Command::TicketStatementQuery(ticket) => self.tickets.fetch(&caller, &ticket.statement_handle),
+            Command::CommandStatementSubstraitPlan(asked) => {
+                self.drain.check()?;
+                self.executors.lease().run(async move { service.run_plan(&caller, asked).await }).await
+            }
             Command::CommandStatementQuery(_) | Command::CommandPreparedStatementQuery(_) => Err(Status::invalid_argument(
                 "a statement is no ticket, so that nothing runs twice; take the ticket that GetFlightInfo gives",
             )),
             command => {
                 let schema = metadata_schema(&command).ok_or_else(|| unknown(&command, "DoGet"))?;
-                let connection = self.sessions.connection(caller)?;
-                let rows = metadata_rows(&connection, &command, &self.facts, caller.wishes.types).await?;
-                of_batches(&schema, vec![rows], caller.wishes)
+                let connection = self.sessions.connection(&caller)?;
+                let rows = async move {
+                    let rows = metadata_rows(&connection, &command, &service.facts, caller.wishes.types).await?;
+                    of_batches(&schema, vec![rows], caller.wishes)
+                };
+                self.executors.lease().run(rows).await
             }
         }
     }

@@ -27,6 +27,7 @@ use tonic::{Request, Status};
 use crate::auth::{Credentials, Logins};
 use crate::budget::Budget;
 use crate::connection::Connection;
+use crate::executors::Executors;
 use crate::flight::Leases;
 use crate::metadata::ServerFacts;
 use crate::monitor::Drain;
@@ -53,6 +54,7 @@ pub struct Service {
     pub prepared: PreparedStatements,
     pub tickets: Arc<Tickets>,
     pub running: Arc<Running>,
+    pub executors: Arc<Executors>,
     pub named_calls: NamedCalls,
     pub drain: Drain,
     pub leases: Leases,
@@ -63,14 +65,16 @@ impl Service {
     pub fn new(engine: &Engine, options: ServerOptions, stop: CancellationToken) -> Service {
         let budget = Budget::new(options.kept_bytes_max);
         let running = Running::new(&options, unread_bytes_max(engine, &options));
+        let executors = Executors::new(engine.threads());
         Service {
             logins: Logins::new(engine, options.login.clone()),
             sessions: Sessions::new(engine, &options, &budget),
             transactions: Transactions::new(&options),
             prepared: PreparedStatements::new(&options, &budget),
             leases: Leases::new(&options, stop.child_token()),
-            tickets: Tickets::new(&options, &budget, &running, stop),
+            tickets: Tickets::new(&options, &budget, &running, &executors, stop),
             running,
+            executors,
             named_calls: NamedCalls::default(),
             drain: Drain::default(),
             facts: commands::facts(engine, &options),

@@ -14,22 +14,34 @@ use tonic::{Status, Streaming};
 use super::Service;
 use super::commands::{decode, unknown};
 use super::info::is_plain;
+use crate::auth::Owner;
 use crate::flight::PutCommand;
 use crate::ingest::{ingest, target};
 use crate::prepared::update;
-use crate::running::{self, patient};
+use crate::running::{self, Place, patient};
 use crate::sessions::Caller;
 use crate::statements::{Statement, run};
 use crate::stream::{Batches, incoming};
 
 type Messages = Peekable<running::Messages>;
 
+/// A DoPut of which the first message has come.
+pub struct Put {
+    pub descriptor: FlightDescriptor,
+    messages: Messages,
+    _place: Place,
+}
+
 impl Service {
-    /// The `app_metadata` of the one answer.
-    pub async fn put(&self, caller: &Caller, messages: Streaming<FlightData>) -> Result<Bytes, Status> {
-        let _place = self.running.put(&caller.owner)?;
+    pub async fn begin_put(&self, owner: &Owner, messages: Streaming<FlightData>) -> Result<Put, Status> {
+        let place = self.running.put(owner)?;
         let mut messages = patient(messages, self.options.limits.call_idle).peekable();
-        let descriptor = descriptor(&mut messages).await?;
+        Ok(Put { descriptor: descriptor(&mut messages).await?, messages, _place: place })
+    }
+
+    /// The `app_metadata` of the one answer.
+    pub async fn put(&self, caller: &Caller, put: Put) -> Result<Bytes, Status> {
+        let Put { descriptor, messages, _place } = put;
         if is_plain(&descriptor)? {
             return self.put_rows(caller, PutCommand::of_descriptor(&descriptor)?, messages).await;
         }

@@ -42,6 +42,12 @@ pub struct Done {
     pub is_in_transaction: bool,
 }
 
+/// Whether the text is that of KILL.
+pub fn is_kill(sql: &str) -> bool {
+    let first = sql.split_whitespace().next();
+    first.is_some_and(|word| word.eq_ignore_ascii_case("KILL"))
+}
+
 /// Plans a query; runs everything else, once.
 pub async fn start(connection: &Connection, statement: &Statement, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<Started, Status> {
     let turn = connection.turn().await?;

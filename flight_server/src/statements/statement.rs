@@ -55,7 +55,7 @@ impl Statement {
             (Statement::Sql(sql), None) => turn.execute(sql).await,
             (Statement::Sql(sql), Some(Values { batch, row })) => {
                 let output = turn.session().execute_with(sql, batch, row).await.map_err(|error| status_in(error, sql))?;
-                turn.settle(&output)?;
+                turn.settle(&output, None)?;
                 Ok(output)
             }
             // It reads, and so there is nothing to settle.

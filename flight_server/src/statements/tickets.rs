@@ -15,6 +15,7 @@ use crate::auth::Owner;
 use crate::budget::{Budget, Share};
 use crate::connection::Connection;
 use crate::error::status;
+use crate::executors::Executors;
 use crate::handles::{Handle, Handles, new_handle};
 use crate::monitor::OfCall;
 use crate::options::ServerOptions;
@@ -25,6 +26,7 @@ use crate::stream::{FlightStream, Outgoing, Wishes, ended_json, of_batches, repo
 pub struct Tickets {
     waiting: Handles<Waiting>,
     running: Arc<Running>,
+    executors: Arc<Executors>,
     budget: Arc<Budget>,
     /// Cancelled when the server's patience with running calls is over.
     stop: CancellationToken,
@@ -69,10 +71,16 @@ pub struct Told {
 }
 
 impl Tickets {
-    pub fn new(options: &ServerOptions, budget: &Arc<Budget>, running: &Arc<Running>, stop: CancellationToken) -> Arc<Tickets> {
+    pub fn new(
+        options: &ServerOptions,
+        budget: &Arc<Budget>,
+        running: &Arc<Running>,
+        executors: &Arc<Executors>,
+        stop: CancellationToken,
+    ) -> Arc<Tickets> {
         let max = options.tickets_max;
         let waiting = Handles::new("results", max, options.limits.of_user(max), options.ticket_idle);
-        Arc::new(Tickets { waiting, running: Arc::clone(running), budget: Arc::clone(budget), stop })
+        Arc::new(Tickets { waiting, running: Arc::clone(running), executors: Arc::clone(executors), budget: Arc::clone(budget), stop })
     }
 
     /// `words_bytes` of the statement say what its plan may take.
@@ -121,10 +129,10 @@ impl Tickets {
     }
 
     fn stream(&self, caller: &Caller, handle: Handle, output: QueryOutput, wishes: Wishes, kept: impl Send + 'static) -> Result<FlightStream, Status> {
-        let lane = self.running.lane();
+        let lane = self.running.lane(&caller.owner);
         let outgoing = Outgoing::new(output, wishes, self.stop.child_token(), Arc::clone(&lane));
         let end = End { cancel: outgoing.cancel(), lane, cut: caller.cut.clone() };
-        self.running.get(&caller.owner, handle, end, outgoing.into_stream(kept)?)
+        self.running.get(&caller.owner, handle, end, outgoing.into_stream(kept, self.executors.lease())?)
     }
 
     /// Of a result that waits or is being read.

@@ -1,4 +1,4 @@
-//! A large result is made on another thread: the next message while one is being sent.
+//! Results are made on the threads of statements, and sent on those of connections: the next message is made while one is being sent.
 //!
 //! Where much is unread nothing is made ahead, see `unsent`: the messages themselves wait for room.
 
@@ -10,42 +10,36 @@ use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::{JoinError, JoinSet};
 use tonic::Status;
 
-use super::message::Message;
-use super::outgoing::FlightStream;
-use crate::monitor::OfCall;
+use crate::executors::{Lease, WithinCall};
 
-/// Messages of a result that are made where they are sent: one of a few is not worth another thread.
-const MADE_HERE: usize = 8;
 /// Messages that wait for the one that is sent, those in the making among them.
 const AHEAD_MAX: usize = 4;
 /// So many are made at a turn: each turn wakes the other thread, which costs about as much as to make a message.
 const MADE_AT_ONCE: usize = 2;
 
-/// The same messages. Once they are dropped, so are those that they are made of: soon, where another thread makes them.
-pub fn ahead(messages: FlightStream) -> FlightStream {
-    Box::pin(Ahead::Here { messages, made: 0 })
+pub type Made<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+/// The same messages, made on the executor once they are asked for. Once they are dropped, so are those that they are made of: soon.
+pub fn ahead<T: Send + 'static>(messages: Made<T>, executor: Lease) -> Made<T> {
+    Box::pin(Ahead::Waiting(Some((messages, executor))))
 }
 
-enum Ahead {
-    Here { messages: FlightStream, made: usize },
+enum Ahead<T> {
+    Waiting(Option<(Made<T>, Lease)>),
     /// The task is the only one of its set, which ends it when it is dropped.
-    Beside { made: Receiver<Result<Message, Status>>, task: JoinSet<()> },
+    Making { made: Receiver<Result<T, Status>>, task: JoinSet<()> },
 }
 
-impl Stream for Ahead {
-    type Item = Result<Message, Status>;
+impl<T: Send + 'static> Stream for Ahead<T> {
+    type Item = Result<T, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let Ahead::Here { messages, made } = &mut *self {
-            if *made < MADE_HERE {
-                let polled = messages.poll_next_unpin(context);
-                *made += usize::from(polled.is_ready());
-                return polled;
-            }
-            let messages = std::mem::replace(messages, Box::pin(futures::stream::empty()));
-            *self = beside(messages);
+        if let Ahead::Waiting(waiting) = &mut *self
+            && let Some((messages, executor)) = waiting.take()
+        {
+            *self = making(messages, executor);
         }
-        let Ahead::Beside { made, task } = &mut *self else { return Poll::Ready(None) };
+        let Ahead::Making { made, task } = &mut *self else { return Poll::Ready(None) };
         if let Some(message) = ready!(made.poll_recv(context)) {
             return Poll::Ready(Some(message));
         }
@@ -55,11 +49,11 @@ impl Stream for Ahead {
     }
 }
 
-fn beside(messages: FlightStream) -> Ahead {
+fn making<T: Send + 'static>(messages: Made<T>, executor: Lease) -> Ahead<T> {
     let (sender, made) = channel(AHEAD_MAX);
-    let mut messages = WithinCall { messages: Some(messages), call: OfCall::current() };
+    let mut messages = WithinCall::new(messages);
     let mut task = JoinSet::new();
-    task.spawn(async move {
+    executor.spawn(&mut task, async move {
         while let Ok(room) = sender.reserve_many(MADE_AT_ONCE).await {
             for place in room {
                 match messages.next().await {
@@ -75,30 +69,7 @@ fn beside(messages: FlightStream) -> Ahead {
             }
         }
     });
-    Ahead::Beside { made, task }
-}
-
-/// Made and dropped as parts of the call, whichever thread does it.
-struct WithinCall {
-    messages: Option<FlightStream>,
-    call: OfCall,
-}
-
-impl Stream for WithinCall {
-    type Item = Result<Message, Status>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let WithinCall { messages, call } = &mut *self;
-        let Some(messages) = messages else { return Poll::Ready(None) };
-        call.within(|| messages.poll_next_unpin(context))
-    }
-}
-
-impl Drop for WithinCall {
-    fn drop(&mut self) {
-        let messages = self.messages.take();
-        self.call.within(|| drop(messages));
-    }
+    Ahead::Making { made, task }
 }
 
 fn broken_down(error: &JoinError) -> Status {
@@ -114,6 +85,11 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
+    use crate::executors::Executors;
+    use crate::stream::outgoing::FlightStream;
+    use crate::stream::message::Message;
+
+    const MANY: usize = 2 * AHEAD_MAX;
 
     /// A message that is told apart by its number.
     fn message(number: usize) -> Message {
@@ -131,7 +107,8 @@ mod tests {
 
     /// How many messages came, which are the first ones in order, and what it ended with.
     async fn read(messages: FlightStream) -> (usize, Option<Status>) {
-        let (mut count, mut messages) = (0, ahead(messages));
+        let executors = Executors::new(1);
+        let (mut count, mut messages) = (0, ahead(messages, executors.lease()));
         while let Some(read) = messages.next().await {
             match read {
                 Ok(read) => assert_eq!(wire(read), wire(message(count))),
@@ -144,30 +121,15 @@ mod tests {
 
     #[tokio::test]
     async fn results_of_any_length_come_whole_and_in_order() {
-        for count in [0, 1, MADE_HERE - 1, MADE_HERE, MADE_HERE + 1, 100] {
+        for count in [0, 1, MANY - 1, MANY, 100] {
             let (read, failed) = read(messages(count, futures::stream::empty())).await;
             assert!(read == count && failed.is_none(), "{read} of {count}");
         }
     }
 
     #[tokio::test]
-    async fn messages_that_are_waited_for_are_few_as_well() {
-        let mut was_moved = false;
-        let slow = messages(MADE_HERE, futures::stream::empty()).then(|message| async {
-            tokio::task::yield_now().await;
-            message
-        });
-        let mut slow = Ahead::Here { messages: Box::pin(slow), made: 0 };
-        for _ in 0..MADE_HERE {
-            slow.next().await.unwrap().unwrap();
-            was_moved |= matches!(slow, Ahead::Beside { .. });
-        }
-        assert!(!was_moved, "they were made on another thread");
-    }
-
-    #[tokio::test]
     async fn what_fails_is_said_behind_the_messages_before_it() {
-        for count in [3, MADE_HERE, 30] {
+        for count in [3, MANY, 30] {
             let (read, failed) = read(messages(count, futures::stream::iter([Err(Status::data_loss("gone"))]))).await;
             assert_eq!((read, failed.unwrap().message()), (count, "gone"));
         }
@@ -187,7 +149,8 @@ mod tests {
             let _held = &of_stream;
             Ok(Message::default())
         });
-        let mut read = ahead(messages(30, endless));
+        let executors = Executors::new(1);
+        let mut read = ahead(messages(30, endless), executors.lease());
         for _ in 0..40 {
             read.next().await.unwrap().unwrap();
         }

@@ -22,6 +22,7 @@ mod unsent;
 mod views;
 mod wishes;
 
+pub use ahead::ahead;
 pub use check::check;
 pub use incoming::{Batches, decoded, incoming};
 pub use message::Message;

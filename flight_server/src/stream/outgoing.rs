@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
-use super::ahead::ahead;
+use super::ahead::{Made, ahead};
 use super::message::{Encoder, Message};
 use super::pieces::{batch_bytes, pieces, pieces_of};
 use super::plain::{lying_plain, to_wire, wire_schema};
@@ -25,8 +25,9 @@ use super::report::{brief_report_json, report_json};
 use super::unsent::{Kind, Lane, Share};
 use super::wishes::Wishes;
 use crate::error::{arrow_status, status};
+use crate::executors::Lease;
 
-pub type FlightStream = Pin<Box<dyn Stream<Item = Result<Message, Status>> + Send>>;
+pub type FlightStream = Made<Message>;
 
 /// What a message is to have at most. gRPC clients commonly take 4 MiB, those of Flight 16 MiB or more.
 const MESSAGE_BYTES: usize = 2 << 20;
@@ -113,11 +114,11 @@ impl Outgoing {
 
     /// The last message has no rows, and the report in its `app_metadata`. What is `kept` lives as long as the
     /// stream: the engine's session among other things.
-    pub fn into_stream(self, kept: impl Send + 'static) -> Result<FlightStream, Status> {
+    pub fn into_stream(self, kept: impl Send + 'static, executor: Lease) -> Result<FlightStream, Status> {
         let Outgoing { output, wire, wishes, stop, lane } = self;
         let encoder = encoder(&wire, wishes)?;
         let schema = encoder.schema();
-        Ok(ahead(Box::pin(Rows {
+        let rows = Rows {
             next: Next::Schema(schema),
             encoder,
             output,
@@ -127,7 +128,8 @@ impl Outgoing {
             report: None,
             is_brief: wishes.types.brief,
             _kept: Box::new(kept),
-        })))
+        };
+        Ok(ahead(Box::pin(rows), executor))
     }
 }
 

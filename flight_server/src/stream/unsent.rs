@@ -1,14 +1,13 @@
-//! What results have made and their clients have not read yet: counted in bytes over all of them, so that clients that stop reading cannot
-//! fill the memory.
+//! What results have made and their clients have not read yet: counted in bytes over all of them and over those of each user, so that
+//! clients that stop reading fill neither the memory nor the share of others.
 //!
-//! While there is little of it, a result is made ahead of its reader by what the transport takes. Over a quarter of the bound its messages
-//! are small and there is one at a time; over the bound it waits for others before it takes more rows from its query. Who does not read on
-//! meanwhile is ended, see [`crate::running`].
+//! While there is little of it, a result is made ahead of its reader by what the transport takes. Over a quarter of a bound its messages
+//! are small and there is one at a time; over a bound it waits for others before it takes more rows from its query. A user who has next
+//! to nothing unread waits for nobody. Who does not read on meanwhile is ended, see [`crate::running`].
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -17,24 +16,38 @@ use futures::task::AtomicWaker;
 use parking_lot::Mutex;
 use tonic::Status;
 
+use crate::auth::Owner;
+
 /// For so much room one that waits is woken: about what it makes.
 const WOKEN_FOR_BYTES: usize = 256 << 10;
 /// Pieces of a message are of so many bytes at most: who reads a large one slowly is seen to read by each of them. Of 256 KiB, they took a
 /// quarter of the throughput: each is a call of the system.
 const PIECE_BYTES: usize = 8 << 20;
+/// A user who has less unread than this part of the bound for all waits for no other user.
+const ALWAYS_ROOM: usize = 64;
 
 /// Over all results.
 pub struct Unsent {
     bytes: AtomicUsize,
     bytes_max: usize,
-    /// Those that wait for others, by the number of their lane: the oldest first.
-    waiting: Mutex<BTreeMap<usize, Waker>>,
+    bytes_max_of_user: usize,
+    /// Those who have results.
+    users: Mutex<HashMap<Owner, Weak<User>>>,
     last_lane: AtomicUsize,
+}
+
+/// Of all results of one user.
+struct User {
+    bytes: AtomicUsize,
+    bytes_max: usize,
+    /// Results that wait for others, by the number of their lane: the oldest first.
+    waiting: Mutex<BTreeMap<usize, Waker>>,
 }
 
 /// Of one result.
 pub struct Lane {
     unsent: Arc<Unsent>,
+    user: Arc<User>,
     number: usize,
     message_bytes: AtomicUsize,
     batch_bytes: AtomicUsize,
@@ -60,14 +73,16 @@ pub struct Share {
 }
 
 impl Unsent {
-    pub fn new(bytes_max: usize) -> Arc<Unsent> {
-        Arc::new(Unsent { bytes: AtomicUsize::new(0), bytes_max, waiting: Mutex::default(), last_lane: AtomicUsize::new(0) })
+    /// A server without users has one owner of everything, who may have all.
+    pub fn new(bytes_max: usize, bytes_max_of_user: usize) -> Arc<Unsent> {
+        Arc::new(Unsent { bytes: AtomicUsize::new(0), bytes_max, bytes_max_of_user, users: Mutex::default(), last_lane: AtomicUsize::new(0) })
     }
 
-    pub fn lane(self: &Arc<Unsent>) -> Arc<Lane> {
+    pub fn lane(self: &Arc<Unsent>, owner: &Owner) -> Arc<Lane> {
         let number = self.last_lane.fetch_add(1, Ordering::Relaxed);
         Arc::new(Lane {
             unsent: Arc::clone(self),
+            user: self.user(owner),
             number,
             message_bytes: AtomicUsize::new(0),
             batch_bytes: AtomicUsize::new(0),
@@ -77,30 +92,57 @@ impl Unsent {
         })
     }
 
+    fn user(&self, owner: &Owner) -> Arc<User> {
+        let mut users = self.users.lock();
+        if let Some(user) = users.get(owner).and_then(Weak::upgrade) {
+            return user;
+        }
+        users.retain(|_, user| user.strong_count() > 0);
+        let bytes_max = if owner.user().is_some() { self.bytes_max_of_user } else { self.bytes_max };
+        let user = Arc::new(User { bytes: AtomicUsize::new(0), bytes_max, waiting: Mutex::default() });
+        users.insert(owner.clone(), Arc::downgrade(&user));
+        user
+    }
+
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Acquire)
     }
 
-    pub fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.bytes() >= self.bytes_max
     }
 
-    fn is_tight(&self) -> bool {
-        self.bytes() >= self.bytes_max / 4
-    }
-
-    fn give_back(&self, bytes: usize) {
-        self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+    fn give_back(&self, user: &User, bytes: usize) {
+        let before = self.bytes.fetch_sub(bytes, Ordering::AcqRel);
+        let of_user = user.bytes.fetch_sub(bytes, Ordering::AcqRel) - bytes;
         // Not all of them for each message: there may be very many.
-        let room = self.bytes_max.saturating_sub(self.bytes());
-        self.wake(room.div_ceil(WOKEN_FOR_BYTES));
+        let count = |max: usize, bytes: usize| max.saturating_sub(bytes).div_ceil(WOKEN_FOR_BYTES);
+        match before >= self.bytes_max && !self.is_full() {
+            true => self.wake(count(self.bytes_max, before - bytes)),
+            false => user.wake(count(user.bytes_max, of_user)),
+        }
     }
 
-    /// From time to time while there is room: one that was woken may have had no use for it.
+    /// From time to time: one that was woken may have had no use for it.
     pub fn wake_all(&self) {
-        if !self.is_full() {
-            self.wake(usize::MAX);
-        }
+        self.wake(usize::MAX);
+    }
+
+    /// So many of each user who has room.
+    fn wake(&self, count: usize) {
+        let users: Vec<Arc<User>> = self.users.lock().values().filter_map(Weak::upgrade).collect();
+        let may_go_on = |user: &&Arc<User>| !user.is_full() && (!self.is_full() || self.is_next_to_nothing(user));
+        users.iter().filter(may_go_on).for_each(|user| user.wake(count));
+    }
+
+    fn is_next_to_nothing(&self, user: &User) -> bool {
+        user.bytes.load(Ordering::Acquire) <= self.bytes_max / ALWAYS_ROOM
+    }
+}
+
+impl User {
+    fn is_full(&self) -> bool {
+        self.bytes.load(Ordering::Acquire) >= self.bytes_max
     }
 
     fn wake(&self, count: usize) {
@@ -116,7 +158,12 @@ impl Unsent {
 impl Lane {
     /// Whether messages are to be small.
     pub fn is_tight(&self) -> bool {
-        self.unsent.is_tight()
+        self.unsent.bytes() >= self.unsent.bytes_max / 4 || self.user.bytes.load(Ordering::Acquire) >= self.user.bytes_max / 4
+    }
+
+    /// Whether the results of its user wait for others to be read.
+    pub fn is_full(&self) -> bool {
+        self.user.is_full() || (self.unsent.is_full() && !self.unsent.is_next_to_nothing(&self.user))
     }
 
     /// Ready when this result may take more rows from its query, or make a message of those it has.
@@ -127,7 +174,7 @@ impl Lane {
         self.waker.register(context.waker());
         // Who has something to send is woken when that is sent, and by nobody else: of those there may be very many.
         if self.message_bytes.load(Ordering::Acquire) == 0 {
-            self.unsent.waiting.lock().insert(self.number, context.waker().clone());
+            self.user.waiting.lock().insert(self.number, context.waker().clone());
         }
         // Again: what was given back in between has woken nobody.
         if self.has_room(kind) { Poll::Ready(()) } else { Poll::Pending }
@@ -135,12 +182,13 @@ impl Lane {
 
     fn has_room(&self, kind: Kind) -> bool {
         let has_sent_all = self.message_bytes.load(Ordering::Acquire) == 0;
-        !self.unsent.is_tight() || (has_sent_all && (kind == Kind::Message || !self.unsent.is_full()))
+        !self.is_tight() || (has_sent_all && (kind == Kind::Message || !self.is_full()))
     }
 
     /// Counts what is there already.
     pub fn hold(self: &Arc<Lane>, kind: Kind, bytes: usize) -> Share {
         self.unsent.bytes.fetch_add(bytes, Ordering::AcqRel);
+        self.user.bytes.fetch_add(bytes, Ordering::AcqRel);
         self.bytes_of(kind).fetch_add(bytes, Ordering::AcqRel);
         self.has_moved();
         Share { lane: Arc::clone(self), kind, bytes }
@@ -175,14 +223,14 @@ impl Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        self.unsent.waiting.lock().remove(&self.number);
+        self.user.waiting.lock().remove(&self.number);
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
         self.lane.bytes_of(self.kind).fetch_sub(self.bytes, Ordering::AcqRel);
-        self.lane.unsent.give_back(self.bytes);
+        self.lane.unsent.give_back(&self.lane.user, self.bytes);
         self.lane.waker.wake();
     }
 }
@@ -223,14 +271,18 @@ mod tests {
         lane.poll_room(kind, &mut Context::from_waker(noop_waker_ref())).is_ready()
     }
 
+    fn lane_of(unsent: &Arc<Unsent>) -> Arc<Lane> {
+        unsent.lane(&Owner::default())
+    }
+
     fn piece(bytes: &'static [u8], share: &Arc<Share>) -> Bytes {
         counted(Bytes::from_static(bytes), share).next().unwrap()
     }
 
     #[test]
     fn a_result_has_one_message_at_a_time_while_there_is_much_unread() {
-        let unsent = Unsent::new(100);
-        let (lane, other) = (unsent.lane(), unsent.lane());
+        let unsent = Unsent::new(100, 100);
+        let (lane, other) = (lane_of(&unsent), lane_of(&unsent));
         let first = lane.hold(Kind::Message, 20);
         assert!(has_room(&lane, Kind::Message));
         let _others = other.hold(Kind::Message, 30);
@@ -241,8 +293,8 @@ mod tests {
 
     #[test]
     fn rows_are_waited_for_while_all_is_full_and_those_there_are_may_be_sent() {
-        let unsent = Unsent::new(100);
-        let (lane, other) = (unsent.lane(), unsent.lane());
+        let unsent = Unsent::new(100, 100);
+        let (lane, other) = (lane_of(&unsent), lane_of(&unsent));
         let batch = lane.hold(Kind::Batch, 60);
         let others = other.hold(Kind::Message, 60);
         assert!(has_room(&lane, Kind::Message) && !has_room(&lane, Kind::Batch));
@@ -254,8 +306,8 @@ mod tests {
 
     #[test]
     fn a_message_counts_until_its_last_piece_is_gone() {
-        let unsent = Unsent::new(100);
-        let lane = unsent.lane();
+        let unsent = Unsent::new(100, 100);
+        let lane = lane_of(&unsent);
         let share = Arc::new(lane.hold(Kind::Message, 10));
         let (first, second) = (piece(b"hello", &share), piece(b"world", &share));
         drop(share);
@@ -268,7 +320,8 @@ mod tests {
 
     #[test]
     fn rows_of_which_no_message_was_made_lie_there_too() {
-        let lane = Unsent::new(100).lane();
+        let unsent = Unsent::new(100, 100);
+        let lane = lane_of(&unsent);
         let batch = lane.hold(Kind::Batch, 10);
         assert!(lane.stalled().is_some());
         drop(batch);
@@ -277,7 +330,8 @@ mod tests {
 
     #[test]
     fn a_long_piece_is_seen_to_be_sent_part_by_part_from_where_it_lies() {
-        let lane = Unsent::new(100).lane();
+        let unsent = Unsent::new(100, 100);
+        let lane = lane_of(&unsent);
         let long = Bytes::from(vec![7; 3 * PIECE_BYTES + 1]);
         let share = Arc::new(lane.hold(Kind::Message, long.len()));
         let pieces: Vec<Bytes> = counted(long.clone(), &share).collect();
@@ -290,13 +344,36 @@ mod tests {
 
     #[test]
     fn as_many_are_woken_as_there_is_room_for_and_the_others_later() {
-        let unsent = Unsent::new(WOKEN_FOR_BYTES);
-        let full = unsent.lane().hold(Kind::Message, WOKEN_FOR_BYTES);
-        let waiting: Vec<_> = (0..3).map(|_| unsent.lane()).collect();
+        let unsent = Unsent::new(WOKEN_FOR_BYTES, WOKEN_FOR_BYTES);
+        let full = lane_of(&unsent).hold(Kind::Message, WOKEN_FOR_BYTES);
+        let waiting: Vec<_> = (0..3).map(|_| lane_of(&unsent)).collect();
         assert!(waiting.iter().all(|lane| !has_room(lane, Kind::Batch)));
         drop(full);
-        assert_eq!(unsent.waiting.lock().keys().copied().collect::<Vec<_>>(), [waiting[1].number, waiting[2].number]);
+        assert_eq!(waiting[0].user.waiting.lock().keys().copied().collect::<Vec<_>>(), [waiting[1].number, waiting[2].number]);
         unsent.wake_all();
-        assert!(unsent.waiting.lock().is_empty() && waiting.iter().all(|lane| has_room(lane, Kind::Batch)));
+        assert!(waiting[0].user.waiting.lock().is_empty() && waiting.iter().all(|lane| has_room(lane, Kind::Batch)));
+    }
+
+    #[test]
+    fn a_user_who_fills_a_share_leaves_room_to_the_others() {
+        let unsent = Unsent::new(1000, 250);
+        let [ann, bob] = ["ann", "bob"].map(|user| unsent.lane(&Owner::named(user)));
+        let unread = [unsent.lane(&Owner::named("ann")).hold(Kind::Message, 240), unsent.lane(&Owner::named("ann")).hold(Kind::Batch, 20)];
+        assert!(ann.is_full() && !has_room(&ann, Kind::Batch) && has_room(&ann, Kind::Message));
+        assert!(!bob.is_full() && has_room(&bob, Kind::Batch));
+        drop(unread);
+        assert!(has_room(&ann, Kind::Batch) && ann.user.waiting.lock().is_empty());
+    }
+
+    #[test]
+    fn a_user_who_has_nothing_unread_waits_for_nobody() {
+        let unsent = Unsent::new(1000, 250);
+        let [ann, bob] = ["ann", "bob"].map(|user| unsent.lane(&Owner::named(user)));
+        let others: Vec<_> = (0..5).map(|user| unsent.lane(&Owner::named(&user.to_string())).hold(Kind::Message, 200)).collect();
+        let _held = ann.hold(Kind::Batch, 100);
+        assert!(ann.is_full() && !has_room(&ann, Kind::Batch));
+        assert!(has_room(&bob, Kind::Batch));
+        drop(others);
+        assert!(ann.user.waiting.lock().is_empty() && has_room(&ann, Kind::Batch));
     }
 }

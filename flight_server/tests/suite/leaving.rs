@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use arrow_flight::Ticket;
+use arrow_flight::sql::{CommandStatementSubstraitPlan, ProstMessageExt, SubstraitPlan};
 use engine::{Engine, EngineOptions};
 use flight_server::{Server, ServerError, ServerOptions};
 use futures::StreamExt;
+use prost::Message;
 use tonic::Code;
 
-use crate::helpers::{Served, options, ticket, wait};
+use crate::helpers::{Served, eventually, fetch, options, shown, ticket, wait};
 
 #[test]
 fn it_listens_where_others_can_reach_it_only_when_secured() {
@@ -68,6 +71,31 @@ fn a_result_that_takes_too_long_is_cut_off_with_an_error() {
     });
     assert_eq!(error.code(), Code::Cancelled);
     assert!(!wait(served.serving.take().unwrap()).unwrap());
+}
+
+#[test]
+fn what_was_promised_is_fetched_while_it_leaves_and_nothing_new_begins() {
+    let mut served = Served::set_up(options(), &["CREATE TABLE t AS SELECT 7 AS a"]);
+    let endless = "SELECT value FROM generate_series(1, 1000000000000) AS t (value)";
+    let info = wait(served.client().execute(endless.into(), None)).unwrap();
+    let mut reading = wait(served.flight().do_get(ticket(&info))).unwrap().into_inner();
+    wait(reading.next()).unwrap().unwrap();
+    let promised = wait(served.client().execute("SELECT a FROM t".into(), None)).unwrap();
+    let plan = served.act("substrait_plan", r#"{"sql": "SELECT a FROM t"}"#).unwrap().remove(0);
+    let plan = CommandStatementSubstraitPlan { plan: Some(SubstraitPlan { plan, version: String::new() }), transaction_id: None };
+    let new = [Ticket::new(r#"{"table": "t"}"#), Ticket::new(plan.as_any().encode_to_vec())];
+    for ticket in &new {
+        wait(served.flight().do_get(ticket.clone())).unwrap();
+    }
+    served.leave();
+    eventually("it leaves", || served.try_rows("SELECT 1").is_err());
+    for ticket in new {
+        let refused = wait(served.flight().do_get(ticket)).unwrap_err();
+        assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+    }
+    assert_eq!(shown(&wait(fetch(&mut served.client(), &promised)).unwrap()), ["7"]);
+    drop(reading);
+    assert!(wait(served.serving.take().unwrap()).unwrap());
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod connections;
 mod errors;
 #[path = "../../../engine/tests/suite/foreign_forms.rs"]
 mod foreign_forms;
+mod fairness;
 mod hand_off;
 mod helpers;
 mod http;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use arrow::array::RecordBatch;
 use arrow_flight::FlightData;
+use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::flight_service_client::FlightServiceClient;
 use arrow_flight::sql::client::FlightSqlServiceClient;
 use flight_server::{Limits, ServerOptions};
@@ -14,7 +16,7 @@ use futures::StreamExt;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
-use crate::helpers::{Served, eventually, options, ticket, wait};
+use crate::helpers::{Served, eventually, options, query, shown, ticket, wait};
 use crate::http::metric;
 
 const ENDLESS: &str = "SELECT value FROM generate_series(1, 1000000000000) AS t (value)";
@@ -79,6 +81,39 @@ fn what_is_made_for_hundreds_of_stalled_clients_is_bounded_and_others_are_answer
     assert!(most < 4.0 * BYTES_MAX as f64, "{most}");
     drop(stalled);
     eventually("all is given back", || metric(&served, UNREAD) == 0.0);
+}
+
+/// With the token of a user; nothing of the result is read yet.
+fn begun_as(served: &Served, user: &str) -> FlightRecordBatchStream {
+    let mut client = FlightSqlServiceClient::new(narrow_channel(served));
+    wait(async {
+        client.handshake(user, "secret").await.unwrap();
+        let info = client.execute(ENDLESS.into(), None).await.unwrap();
+        client.do_get(ticket(&info)).await.unwrap()
+    })
+}
+
+#[test]
+fn results_that_a_user_does_not_read_keep_no_other_user_waiting() {
+    const BYTES_MAX: u64 = 4 << 20;
+    // Nobody is ended in the time of the test.
+    let long = Duration::from_secs(3600);
+    let limits = Limits { unread_bytes_max: Some(BYTES_MAX), stall_timeout: long, call_idle: long, ..Limits::default() };
+    let served = Served::with_users(ServerOptions { limits, http: Some("127.0.0.1:0".parse().unwrap()), ..options() }, &["ada", "bob", "eve"]);
+    let _unread: Vec<_> = (0..40).map(|_| begun_as(&served, "ada")).collect();
+    eventually("ada has her share", || metric(&served, UNREAD) >= (BYTES_MAX / 4) as f64);
+    for user in ["bob", "eve"] {
+        let mut client = served.client_of(user);
+        for answer in 0..5 {
+            assert_eq!(shown(&wait(query(&mut client, &format!("SELECT {answer}"), None)).unwrap()), [answer.to_string()]);
+        }
+        // More than a share, in many messages.
+        let rows = wait(query(&mut client, "SELECT count(*), sum(value) FROM generate_series(1, 1000000) AS t (value)", None)).unwrap();
+        assert_eq!(shown(&rows), ["1000000 500000500000"]);
+        let rows = wait(query(&mut client, "SELECT value FROM generate_series(1, 1000000) AS t (value)", None)).unwrap();
+        assert_eq!(rows.iter().map(RecordBatch::num_rows).sum::<usize>(), 1_000_000);
+    }
+    assert!(metric(&served, UNREAD) < BYTES_MAX as f64);
 }
 
 #[test]
