@@ -1,0 +1,117 @@
+"""Both engines with the same tables, and the settings of Quiver, which are to change no answer."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import duckdb
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))
+import quiver  # noqa: E402 - the package of this tree
+
+from random_answers import Rows  # noqa: E402
+from random_tables import Table, created, filling, tables  # noqa: E402
+from random_tree import Node  # noqa: E402
+
+# DuckDB as docs/sql.md says that Quiver is.
+AS_QUIVER = ["SET default_null_order='postgres'", "SET integer_division=true", "SET TimeZone='UTC'", "SET threads=1", "SET memory_limit='1GB'",
+             "SET order_by_non_integer_literal=true"]  # fmt: skip
+BATCH_SIZES, THREADS = [1, 3, 8192], [1, 2, 5]
+TIMEOUT_MS = 60_000
+# What they say is when, where and how much, and not how.
+NO_SWITCHES = ["quiver.statement_timeout_ms"]
+Settings = dict[str, str]
+
+
+class World:
+    """Random tables, of a seed: the statements that make them, and both engines in which they are made."""
+
+    def __init__(self, seed: str):
+        random = Random(seed)
+        self.tables: list[Table] = tables(random)
+        self.created = {table.name: created(random, table) for table in self.tables}
+        self.filled = filling(random, self.tables)
+        self.quiver, self.duckdb, self.directory = opened()
+        self.settings: Settings = {}
+        self.make()
+
+    def make(self) -> None:
+        for in_quiver, in_duckdb in self.created.values():
+            self.quiver.sql(in_quiver)
+            self.duckdb.execute(in_duckdb)
+        for statement, is_for_both in self.filled:
+            self.quiver.sql(str(statement))
+            if is_for_both:
+                self.duckdb.execute(str(statement))
+
+    def with_less(self, created: dict[str, tuple[str, str]], filled: list[tuple[Node, bool]], settings: Settings) -> World:
+        """The same, of fewer statements and settings."""
+        other = object.__new__(World)
+        other.tables, other.created, other.filled = self.tables, created, filled
+        other.quiver, other.duckdb, other.directory = opened()
+        other.settings = {}
+        other.make()
+        other.set(settings)
+        return other
+
+    def set(self, settings: Settings) -> None:
+        for name, value in settings.items():
+            if self.settings.get(name) != value:
+                self.quiver.sql(f"SET {name} = {value}")
+        self.settings = dict(settings)
+
+    def in_quiver(self, sql: str) -> Rows:
+        return self.quiver.sql(sql).fetchall()
+
+    def in_duckdb(self, sql: str) -> Rows:
+        return self.duckdb.execute(sql).fetchall()
+
+    def script(self) -> list[str]:
+        """In the words of Quiver; CHECKPOINT and ORDER BY of a table are nothing for DuckDB."""
+        return [
+            *(f"SET {name} = {value}" for name, value in self.settings.items()),
+            *(in_quiver for in_quiver, _ in self.created.values()),
+            *(str(statement) for statement, _ in self.filled),
+        ]
+
+    def close(self) -> None:
+        self.quiver.close()
+        self.duckdb.close()
+        self.directory.cleanup()
+
+
+def opened() -> tuple[quiver.Connection, duckdb.DuckDBPyConnection, tempfile.TemporaryDirectory]:
+    directory = tempfile.TemporaryDirectory(prefix="quiver-random-")
+    beside = duckdb.connect()
+    for statement in AS_QUIVER:
+        beside.execute(statement)
+    return quiver.open(f"{directory.name}/store"), beside, directory
+
+
+def switches(sql: Callable[[str], Rows]) -> dict[str, list[str]]:
+    """Every `quiver.*` setting that the product names, with the values that it may have; one without known values is an error."""
+    known = {}
+    for name, value, description in sql("SELECT name, value, description FROM system.settings WHERE name LIKE 'quiver.%' ORDER BY name"):
+        if name in NO_SWITCHES:
+            continue
+        values = ["true", "false"] if value in ("true", "false") else [f"'{word}'" for word in re.findall(r"`(\w+)`", description)]
+        if len(values) < 2:
+            raise AssertionError(f"the setting {name} = {value} names no values in its description: {description}")
+        known[name] = values
+    if not known:
+        raise AssertionError("system.settings has no quiver.* settings")
+    return known
+
+
+def chosen(random: Random, known: dict[str, list[str]]) -> Settings:
+    """All of them, so that they do not depend on the statements before."""
+    settings = {"batch_size": str(random.choice(BATCH_SIZES)), "threads": str(random.choice(THREADS))}
+    settings["quiver.statement_timeout_ms"] = str(TIMEOUT_MS)
+    for name, values in known.items():
+        settings[name] = random.choice(values) if random.random() < 0.5 else values[0]
+    return settings
