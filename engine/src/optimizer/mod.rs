@@ -8,6 +8,7 @@ mod fast_decimals;
 mod filters_by_name;
 mod float_decimals;
 mod null_safe_keys;
+mod order_once;
 mod recursive_shapes;
 mod skip_rows;
 mod union_shapes;
@@ -31,6 +32,7 @@ use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = float_decimals::analyzer_rules();
     rules.push(Arc::new(window_arguments::WindowArguments));
+    rules.push(Arc::new(order_once::OrderOnce));
     // Before the rule about UNIONs, which asks what their inputs say.
     rules.push(Arc::new(choice_shapes::ChoiceShapes));
     rules.push(Arc::new(union_shapes::UnionShapes));

@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Ident, Query, SelectItem, SetExpr, Value, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, Ident, Query, SelectItem, SetExpr, Value, Visit, Visitor};
 
 use super::fragments::{expr_of, query_of};
 use super::headers::text;
@@ -67,6 +67,26 @@ impl Visitor for IsQuantified {
 
 /// The query with its column renamed; None if it cannot be written so, and stays as it is.
 fn named(query: &Query) -> Option<Query> {
+    if let Some(named) = with_alias(query) {
+        return Some(named);
+    }
     let sql = format!("SELECT {TABLE}.{COLUMN} FROM ({query}) AS {TABLE}({COLUMN})");
     query_of(&sql).ok().filter(|query| matches!(query.body.as_ref(), SetExpr::Select(_)))
+}
+
+/// In its place, where nothing else in the query can mean the name that the column had: a query around it would hide what it takes
+/// from the row outside.
+fn with_alias(query: &Query) -> Option<Query> {
+    let mut query = query.clone();
+    let is_ordered = query.order_by.is_some();
+    let SetExpr::Select(select) = query.body.as_mut() else { return None };
+    let is_grouped = select.having.is_some() || select.qualify.is_some() || select.group_by != GroupByExpr::Expressions(Vec::new(), Vec::new());
+    let [item] = select.projection.as_mut_slice() else { return None };
+    let expr = match &*item {
+        SelectItem::UnnamedExpr(expr) if !is_ordered => expr.clone(),
+        SelectItem::ExprWithAlias { expr, .. } if !is_ordered && !is_grouped => expr.clone(),
+        _ => return None,
+    };
+    *item = SelectItem::ExprWithAlias { expr, alias: Ident::new(COLUMN) };
+    Some(query)
 }
