@@ -7,31 +7,32 @@ use datafusion::common::{Column, DataFusionError, SchemaError};
 use pmem_store::StoreError;
 
 use crate::error_kind::ErrorKind;
-use crate::error_text::{clean, feature, first_line, regular_expression, without_tree, wrong_width};
+use crate::error_text::{bounded, clean, feature, first_line, regular_expression, without_tree, wrong_width};
+use crate::error_words::{is_of_statement, worded};
 use crate::memory::is_spill_full;
-use crate::error_words::worded;
 use crate::export::ExportError;
 use crate::import::ImportError;
 use crate::sql::FunctionError;
 
+/// A message may have an expression, a value or a name of the statement in it, each as long as it was written: it is shown `bounded`.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The statement is not SQL, or names what is not there.
-    #[error("{message}")]
+    #[error("{}", bounded(message))]
     Sql { message: String, position: Option<usize>, hint: Option<String> },
-    #[error("{message}")]
+    #[error("{}", bounded(message))]
     Execution { message: String, hint: Option<String> },
     /// A value with which the statement cannot be run.
-    #[error("{message}")]
+    #[error("{}", bounded(message))]
     Data { message: String, position: Option<usize>, hint: Option<String> },
-    #[error("{feature} is not supported")]
+    #[error("{} is not supported", bounded(feature))]
     Unsupported { feature: String, hint: Option<String> },
     #[error("NULL in column \"{column}\" of \"{table}\", which is NOT NULL (row {row} of the rows being written)")]
     NotNull { table: String, column: String, row: u64 },
     /// A row that a constraint of its table does not allow.
-    #[error("{message}")]
+    #[error("{}", bounded(message))]
     Constraint { constraint: String, message: String },
-    #[error("out of memory: {message}")]
+    #[error("out of memory: {}", bounded(message))]
     Memory { message: String },
     #[error("the query was cancelled")]
     Cancelled,
@@ -48,19 +49,19 @@ pub enum EngineError {
     #[error("statement {id} has done its work: it is being committed, or only its answer was not read yet")]
     QueryDone { id: u64 },
     /// A plan that was made elsewhere cannot be used.
-    #[error("{message}")]
+    #[error("{}", bounded(message))]
     Plan { message: String, hint: Option<String>, kind: ErrorKind },
     /// Another machine, or what lies on it, is out of reach for now.
-    #[error("{message}")]
+    #[error("{}", bounded(message))]
     Unreachable { message: String, hint: Option<String> },
     /// The user has not the right to it.
-    #[error("{message}")]
+    #[error("{}", bounded(message))]
     Denied { message: String, hint: String },
     /// A user or role, where there is one of these letters in another case.
     #[error("{kind} \"{name}\" does not exist")]
     NoPrincipal { kind: &'static str, name: String, hint: String },
     /// Nobody knows who it is that asks.
-    #[error("{message}")]
+    #[error("{}", bounded(message))]
     Unauthenticated { message: String },
     #[error("cannot use \"{}\" to spill to: {source}", path.display())]
     SpillDir { path: PathBuf, source: std::io::Error },
@@ -72,7 +73,7 @@ pub enum EngineError {
     Import(#[from] ImportError),
     #[error(transparent)]
     Export(ExportError),
-    #[error("internal error: {0}; please report it")]
+    #[error("internal error: {}; please report it", bounded(.0))]
     Internal(String),
 }
 
@@ -169,10 +170,14 @@ fn of_kind(error: DataFusionError) -> EngineError {
         DataFusionError::NotImplemented(message) if is_expression(&message, &["WindowFunction"]) => {
             EngineError::unsupported("a window function outside of SELECT and ORDER BY", Some("compute it in a subquery, and filter its rows"))
         }
+        DataFusionError::NotImplemented(message) if is_expression(&message, &["OuterReferenceColumn"]) => {
+            EngineError::unsupported("a subquery that looks at the row outside of it in this way", Some("write it as a join with the query, or with GROUP BY and a join"))
+        }
         DataFusionError::NotImplemented(message) => EngineError::Unsupported { feature: feature(&message), hint: None },
         DataFusionError::SchemaError(error, _) => schema_error(*error),
         DataFusionError::Plan(message) => plan_error(&message),
         DataFusionError::SQL(error, _) => EngineError::Sql { message: clean(&error.to_string()), position: None, hint: None },
+        DataFusionError::Internal(message) if is_of_statement(&first_line(&message)) => plan_error(&first_line(&message)),
         DataFusionError::Internal(message) => match regular_expression(&message) {
             Some(said) => EngineError::data(said, None),
             None => EngineError::Internal(first_line(&message)),
@@ -232,20 +237,12 @@ fn unwrapped(error: DataFusionError) -> DataFusionError {
     }
 }
 
-/// Of an error that several streams hold, its kind and text.
+/// Of an error that several streams hold.
 fn shared_copy(error: &DataFusionError) -> DataFusionError {
     if let DataFusionError::External(source) = error.find_root()
         && let Some(error) = source.downcast_ref::<EngineError>()
     {
-        if let EngineError::Denied { message, hint } = error {
-            return EngineError::Denied { message: message.clone(), hint: hint.clone() }.into_datafusion();
-        }
-        let (message, hint) = (error.to_string(), error.hint().map(str::to_string));
-        return match error {
-            EngineError::Data { .. } => EngineError::data(message, hint),
-            _ => EngineError::Execution { message, hint },
-        }
-        .into_datafusion();
+        return error.copy().into_datafusion();
     }
     match error.find_root() {
         DataFusionError::ResourcesExhausted(message) => DataFusionError::ResourcesExhausted(message.clone()),
@@ -269,6 +266,10 @@ fn plan_error(message: &str) -> EngineError {
     }
     if let Some(message) = wrong_width(&text) {
         return EngineError::Sql { message, position: None, hint: Some("give a value for each column, or name the columns".into()) };
+    }
+    if text.ends_with("queries have different number of columns") {
+        let hint = Some("give each SELECT as many columns as the others have".to_string());
+        return EngineError::Sql { message: text, position: None, hint };
     }
     if text.contains("require unique expression names") {
         let hint = Some("give one of them another name with AS".to_string());
@@ -304,7 +305,7 @@ fn schema_error(error: SchemaError) -> EngineError {
                 let names = valid_fields.iter().map(|column| column.name.as_str());
                 let names: Vec<&str> = names.filter(|name| !name.starts_with("__quiver_")).collect();
                 let shown = names.iter().take(20).copied().collect::<Vec<_>>().join(", ");
-                Some(format!("columns there are: {shown}{}", if names.len() > 20 { ", …" } else { "" }))
+                Some(format!("columns there are: {}{}", bounded(&shown), if names.len() > 20 { ", …" } else { "" }))
             }
         };
         let message = format!("column \"{}\" does not exist", field.flat_name());

@@ -1,6 +1,22 @@
 //! The texts of DataFusion's errors, as people are to read them.
 
+use std::borrow::Cow;
+
 use crate::sql::in_sql_words;
+
+/// A message longer than this is shown by its start and its end: what stands between was written by somebody who has it.
+const SHOWN_BYTES_MAX: usize = 1_000;
+const SHOWN_START_BYTES: usize = 600;
+const SHOWN_END_BYTES: usize = 300;
+
+/// A text as long as people read, however long the expression, the value or the name is that it quotes.
+pub fn bounded(text: &str) -> Cow<'_, str> {
+    if text.len() <= SHOWN_BYTES_MAX {
+        return Cow::Borrowed(text);
+    }
+    let (start, end) = (text.floor_char_boundary(SHOWN_START_BYTES), text.ceil_char_boundary(text.len() - SHOWN_END_BYTES));
+    Cow::Owned(format!("{} … {}", &text[..start], &text[end..]))
+}
 
 /// Of a row of VALUES that has more or fewer values than the table or the rows before it.
 pub fn wrong_width(message: &str) -> Option<String> {
@@ -37,11 +53,14 @@ pub fn feature(message: &str) -> String {
     }
     let mut text = text.trim_end_matches([':', ' ', '.', '!']);
     let ends = [
-        " yet", " in logical plan", " at the moment", " is not supported", " are not supported", " not supported", " not implemented",
+        " is not yet supported", " yet", " in logical plan", " at the moment", " is not supported", " are not supported", " not supported", " not implemented",
         " variant not implemented", " is not implemented", " is unsupported", ":",
     ];
     while let Some(rest) = ends.iter().find_map(|end| text.strip_suffix(end)) {
         text = rest.trim_end();
+    }
+    if let Some(operator) = text.strip_prefix("Operator ") {
+        return format!("the operator {operator}");
     }
     if text.is_empty() { "this statement".to_string() } else { text.replace(" not supported for ", " for ") }
 }
@@ -101,6 +120,14 @@ pub fn first_line(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_message_is_shown_by_its_start_and_its_end() {
+        assert_eq!(bounded("short"), "short");
+        let long = format!("cannot add {} and a text", "é".repeat(1_000_000));
+        let shown = bounded(&long);
+        assert!(shown.len() < 1_000 && shown.starts_with("cannot add é") && shown.contains(" … ") && shown.ends_with("and a text"), "{shown}");
+    }
 
     #[test]
     fn regular_expressions_are_one_sentence() {

@@ -1,7 +1,7 @@
 //! Messages of DataFusion and Arrow that say what happened in them, and not in the statement: the same in words of SQL, with what to do.
 
 use crate::error::EngineError;
-use crate::sql::in_sql_words;
+use crate::sql::{in_sql_words, instead_of_feature};
 
 /// An error with a message that people understand; one that has a hint was written by us.
 pub fn worded(error: EngineError) -> EngineError {
@@ -30,7 +30,7 @@ pub fn worded(error: EngineError) -> EngineError {
 }
 
 fn words_for(message: String) -> (String, Option<String>) {
-    let ways = [condition, operation, clause, count, value, unit];
+    let ways = [condition, operation, argument, clause, correlated, frame, count, value, unit, file];
     ways.iter().find_map(|way| way(&message)).map_or((message, None), |(message, hint)| (message, hint.map(str::to_string)))
 }
 
@@ -60,6 +60,8 @@ fn operation(message: &str) -> Words {
         let expression = rest.strip_suffix(" to valid types")?;
         let hint = match expression {
             _ if expression.starts_with("VARCHAR + ") || expression.ends_with(" + VARCHAR") => "write || to join texts, or cast the text: CAST(x AS DOUBLE)",
+            _ if expression.contains("TIMESTAMP") && expression.contains("VARCHAR") => "cast the text: CAST(x AS TIMESTAMP) or CAST(x AS INTERVAL)",
+            _ if expression.contains("DATE") && expression.contains("VARCHAR") => "cast the text: CAST(x AS DATE) or CAST(x AS INTERVAL)",
             _ if expression.contains("VARCHAR") => "cast the text: CAST(x AS DOUBLE)",
             _ => "cast one of them to a type that goes with the other",
         };
@@ -68,6 +70,9 @@ fn operation(message: &str) -> Words {
     if let Some((_, found)) = message.strip_prefix("Cannot access field at argument ").and_then(|rest| rest.split_once(": type ")) {
         let found = found.strip_suffix(" is not Struct, Map, or Null")?;
         return Some((format!("{found} has no fields"), Some("only a STRUCT and a MAP have; a name before a point is a table or such a column")));
+    }
+    if let Some((left, right)) = between(message) {
+        return Some((format!("{left} BETWEEN {right} cannot be compared"), Some("cast one of them to the type of the other: CAST(x AS …)")));
     }
     let types = message.strip_prefix("Cannot infer common argument type for ")?;
     let (kind, types) = types.split_once(" operation ")?;
@@ -83,6 +88,27 @@ fn operation(message: &str) -> Words {
     }
 }
 
+/// The types of both sides of a BETWEEN.
+fn between(message: &str) -> Option<(String, String)> {
+    let (left, right) = message.strip_prefix("Failed to coerce types ")?.strip_suffix(" in BETWEEN expression")?.split_once(" and ")?;
+    let name = |data_type| in_sql_words(data_type).replace("Boolean", "BOOLEAN");
+    Some((name(left), name(right)))
+}
+
+/// Whether DataFusion calls a fault of its own what is one of the statement.
+pub fn is_of_statement(message: &str) -> bool {
+    between(message).is_some() || argument(message).is_some()
+}
+
+/// An argument that has to be another number.
+fn argument(message: &str) -> Words {
+    if message == "array_resize: failed to convert size to usize" {
+        return Some(("array_resize makes a list of 0 elements or more".to_string(), None));
+    }
+    let stride = message.strip_prefix("array_slice got invalid stride: ")?;
+    Some((format!("{stride} is no step from one element of a list to the next"), Some("write a smaller number, such as x[1:5:2]")))
+}
+
 /// What may not be in a clause.
 fn clause(message: &str) -> Words {
     if message.starts_with("Aggregate functions are not allowed in the WHERE clause") {
@@ -93,8 +119,38 @@ fn clause(message: &str) -> Words {
         let message = "HAVING without GROUP BY takes aggregates, and no columns by themselves";
         return Some((message.to_string(), Some("WHERE filters rows; HAVING filters groups, after GROUP BY")));
     }
+    if let Some(table) = message.strip_prefix("Invalid qualifier ") {
+        let hint = "write the name that it has in FROM: the alias, where there is one";
+        return Some((format!("there is no table \"{table}\" in FROM"), Some(hint)));
+    }
     let column = message.strip_prefix("Ambiguous reference to unqualified field ")?;
     Some((format!("column \"{column}\" is ambiguous: more than one table has it"), Some("name the table too, as in t.x")))
+}
+
+/// A subquery that names a column of the query around it.
+fn correlated(message: &str) -> Words {
+    let hint = match message {
+        "Correlated scalar subquery must be aggregated to return at most one row" => "write an aggregate, such as (SELECT max(x) FROM …), or join the tables",
+        "Correlated scalar subquery can only be used in Projection, Filter, Aggregate plan nodes" => "compute it in SELECT or WHERE, or join the tables",
+        _ if message.starts_with("null_aware anti join only supports single column join key") => "write NOT EXISTS (SELECT … WHERE …)",
+        _ => return None,
+    };
+    Some(("a subquery looks at the row outside of it where it cannot".to_string(), Some(hint)))
+}
+
+/// What bounds the frame of a window.
+fn frame(message: &str) -> Words {
+    message.starts_with("INTERVAL expression cannot be ").then(|| {
+        ("the interval of a window's frame is to be written as a text".to_string(), Some("write RANGE BETWEEN INTERVAL '1 day' PRECEDING AND …"))
+    })
+}
+
+/// Of a file that is read where it lies.
+fn file(message: &str) -> Words {
+    message.starts_with("Json error: Expected JSON record to be an object, found ").then(|| {
+        let message = "the file is no JSON of a table: it has to hold one object a line".to_string();
+        (message, Some("an array of objects is read by COPY t FROM 'file' and by `quiver import`"))
+    })
 }
 
 /// Rows or columns that are too many, or less than none.
@@ -104,6 +160,9 @@ fn count(message: &str) -> Words {
         if let Some(number) = rest.and_then(|rest| rest.strip_suffix("' was provided")) {
             return Some((format!("{clause} {number}: a number of rows is 0 or more"), None));
         }
+    }
+    if let Some((clause, found)) = message.strip_prefix("Expected ").and_then(|rest| rest.split_once(" to be an integer or null, but got ")) {
+        return Some((format!("{clause} is {found}, where it is to be a number of rows"), Some("write a number, such as LIMIT 10")));
     }
     if let Some((_, columns)) = message.split_once("The subquery should only return one column: ") {
         return Some((format!("the subquery has several columns where one is expected: {columns}"), None));
@@ -133,8 +192,17 @@ fn value(message: &str) -> Words {
     if let Some(text) = message.strip_prefix("Invalid input syntax for type interval: \"").and_then(|rest| rest.strip_suffix('"')) {
         return Some((format!("'{text}' is no interval"), Some("write a number and a unit, such as '3 days' or '1 hour 30 minutes'")));
     }
-    let is_date = message.starts_with("Cannot cast string '") && message.ends_with("' to value of DATE type");
-    is_date.then(|| (message.to_string(), Some("write a date as '2024-12-31'; to_date(x, '%d.%m.%Y') reads others")))
+    let text = message.strip_prefix("Cannot cast string '").and_then(|rest| rest.strip_suffix("' to value of DATE type"))?;
+    Some(match is_like_a_day(text) {
+        true => (format!("there is no day '{text}'"), Some("months have 28 to 31 days; TRY_CAST gives NULL for a text that is no day")),
+        false => (message.to_string(), Some("write a date as '2024-12-31'; to_date(x, '%d.%m.%Y') reads others")),
+    })
+}
+
+/// Whether a text that is no day is written as one: `2024-02-30`.
+fn is_like_a_day(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    parts.iter().map(|part| part.len()).eq([4, 2, 2]) && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Parts of a time that there are not.
@@ -152,10 +220,20 @@ fn unsupported(feature: String) -> EngineError {
         let hint = Some("join what it selects from, or select it in a subquery of FROM".to_string());
         return EngineError::Unsupported { feature: "a subquery in this place".to_string(), hint };
     }
-    match limit(&feature).or_else(|| unit(&feature)) {
-        Some((message, hint)) => EngineError::Sql { message, position: None, hint: hint.map(str::to_string) },
-        None => EngineError::Unsupported { feature, hint: None },
+    if feature.starts_with("There is only support Literal types for field at idx") {
+        let hint = "write a constant; CASE around the function chooses another value";
+        return EngineError::unsupported("a window function with an offset, a default or a number that differs from row to row", Some(hint));
     }
+    if let Some((message, hint)) = limit(&feature).or_else(|| unit(&feature)) {
+        return EngineError::Sql { message, position: None, hint: hint.map(str::to_string) };
+    }
+    let hint = match feature.as_str() {
+        "LIMIT expression" | "OFFSET expression" => Some("write the number, or give a value for the parameter"),
+        feature => instead_of_feature(feature),
+    };
+    // DataFusion's name of this type is a word of every day.
+    let feature = if feature.contains("CAST from ") { feature.replace("Boolean", "BOOLEAN") } else { feature };
+    EngineError::Unsupported { feature, hint: hint.map(str::to_string) }
 }
 
 #[cfg(test)]
@@ -168,6 +246,11 @@ mod tests {
             ("Cannot create filter with non-boolean predicate 't.b returning x' returning VARCHAR", "the condition is VARCHAR, where it is to be BOOLEAN"),
             ("Cannot infer common argument type for logical boolean operation Boolean AND VARCHAR", "AND takes two conditions, and was given BOOLEAN AND VARCHAR"),
             ("Cannot infer common argument type for comparison operation Boolean = Utf8", "BOOLEAN = VARCHAR cannot be compared"),
+            ("Cannot cast string '2024-02-30' to value of DATE type", "there is no day '2024-02-30'"),
+            ("Expected LIMIT to be an integer or null, but got VARCHAR", "LIMIT is VARCHAR, where it is to be a number of rows"),
+            ("Failed to coerce types Utf8 and Boolean in BETWEEN expression", "VARCHAR BETWEEN BOOLEAN cannot be compared"),
+            ("array_slice got invalid stride: -9", "-9 is no step from one element of a list to the next"),
+            ("Invalid qualifier f", "there is no table \"f\" in FROM"),
             ("LIMIT must be >= 0, '-1' was provided", "LIMIT -1: a number of rows is 0 or more"),
             ("OFFSET must be >=0, '-7' was provided", "OFFSET -7: a number of rows is 0 or more"),
             ("Can't cast value 300 to type TINYINT", "300 is out of range for TINYINT"),

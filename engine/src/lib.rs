@@ -12,6 +12,7 @@ mod constraints;
 mod dml;
 mod engine;
 mod error;
+mod error_copy;
 mod error_kind;
 mod error_text;
 mod error_words;

@@ -324,6 +324,8 @@ fn in_use(store: &Path, wanted: LockKind, holders: &[Holder]) -> String {
     let only_readers = holders.iter().all(|holder| holder.kind == LockKind::Shared);
     let way_out = if wanted == LockKind::Exclusive && only_readers && !holders.is_empty() {
         "close it, or open the store read-only"
+    } else if holders.iter().any(|holder| holder.command.contains(" serve")) {
+        "ask that server with --connect, or close it first"
     } else {
         "close it first"
     };

@@ -222,7 +222,9 @@ pub(crate) fn key_of(schema: &Schema, key: &[KeyColumn]) -> Result<Vec<ColumnOrd
 /// Clauses of other engines that DataFusion has no words for.
 fn refuse_options(create: &ast::CreateTable) -> Result<(), EngineError> {
     let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
-    if create.like.is_some() {
+    // In parentheses it is read as a column of that name.
+    let is_like = |column: &ast::ColumnDef| column.name.quote_style.is_none() && column.name.value.eq_ignore_ascii_case("like");
+    if create.like.is_some() || create.columns.iter().any(|column| is_like(column) && matches!(column.data_type, ast::DataType::Custom(..))) {
         return refuse("CREATE TABLE … LIKE", "use CREATE TABLE t AS SELECT * FROM other LIMIT 0");
     }
     if create.partition_by.is_some() || create.partition_of.is_some() {

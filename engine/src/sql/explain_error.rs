@@ -6,6 +6,7 @@ use datafusion::common::{DataFusionError, TableReference};
 use datafusion::execution::SessionState;
 use pmem_store::DEFAULT_NAMESPACE;
 
+use super::elsewhere::{instead_of_file, instead_of_function, instead_of_table_function};
 use super::function_error::FunctionError;
 use super::locate::{locate, place_of, place_of_argument, place_of_literal, place_of_number, place_of_text};
 use super::versions::base_name;
@@ -29,8 +30,11 @@ pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error:
                 EngineError::Sql { message: format!("{function} is computed over a window"), position: place_of(sql, function), hint }
             } else if let Some(function) = quoted(&message, "there is no function \"", "\"") {
                 // DataFusion always suggests something, however far.
-                let hint = near_function(state, function);
+                let hint = instead_of_function(function).map(str::to_string).or_else(|| near_function(state, function));
                 EngineError::Sql { message, position, hint }
+            } else if let Some(function) = quoted(&message, "table function '", "' not found") {
+                let hint = instead_of_table_function(function).map(str::to_string);
+                EngineError::Sql { message: format!("there is no table function \"{function}\""), position: place_of(sql, function), hint }
             } else {
                 placed(sql, message, position, hint)
             }
@@ -145,7 +149,13 @@ fn meant(name: &str) -> String {
 
 /// DataFusion says `table 'quiver.main.x' not found`; people want to hear of `x` and its like.
 fn no_table(sql: &str, catalog: &StoreCatalog, full: &str) -> EngineError {
-    let full = TableReference::parse_str(base_name(full));
+    let in_schema = |schema: &str| full.strip_prefix("quiver.").and_then(|rest| rest.strip_prefix(schema)?.strip_prefix('.'));
+    if let Some((name, hint)) = in_schema(DEFAULT_NAMESPACE).and_then(|name| Some((name, instead_of_file(name)?))) {
+        let message = format!("table \"{name}\" does not exist: a file is no table by its name");
+        return EngineError::Sql { message, position: place_of_text(sql, name).or_else(|| place_of(sql, name)), hint: Some(hint.to_string()) };
+    }
+    // In the letters that were written: a name in quotes keeps them.
+    let full = TableReference::parse_str_normalized(base_name(full), true);
     let name = full.table();
     let hint = near_table(catalog, &full);
     let shown = match full.schema() {

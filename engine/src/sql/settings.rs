@@ -118,6 +118,9 @@ pub fn unknown_setting(asked: &str, all: &[String]) -> EngineError {
     let hint = nearest(asked, names).map(|near| format!("did you mean \"{near}\"?"));
     let hint = match asked.to_ascii_lowercase().as_str() {
         "schema" | "search_path" => Some("names without a schema are in \"main\"; name another one with the table: other.t".to_string()),
+        "memory_limit" | "max_memory" | "work_mem" | "temp_directory" => {
+            Some("memory and spill space belong to the process: use --memory-limit and --spill-dir".to_string())
+        }
         _ => hint.or_else(|| Some("SHOW ALL lists the settings".to_string())),
     };
     EngineError::Sql { message: format!("there is no setting \"{asked}\""), position: None, hint }

@@ -87,9 +87,10 @@ pub fn in_sql_words(message: &str) -> String {
 
 /// The Arrow type a text begins with, and its length.
 fn type_at(text: &str) -> Option<(DataType, usize)> {
-    const NAMES: [&str; 22] = [
+    const NAMES: [&str; 24] = [
         "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float16", "Float32", "Float64", "Utf8", "LargeUtf8",
         "Utf8View", "BinaryView", "LargeBinary", "Date32", "Date64", "Time64", "Timestamp", "Decimal128", "Decimal256",
+        "Interval", "Duration",
     ];
     let name = text.find(|char: char| !char.is_ascii_alphanumeric()).map_or(text, |end| &text[..end]);
     if !NAMES.contains(&name) {

@@ -173,3 +173,26 @@ fn a_place_is_within_the_statement_and_between_characters() {
         assert!(error.position().is_none_or(|at| sql.is_char_boundary(at)), "{sql}: {error}");
     }
 }
+
+#[test]
+fn a_message_is_short_however_long_the_value_or_the_expression_in_it_is() {
+    let db = db();
+    let long = "long ".repeat(200_000);
+    db.run("CREATE TABLE k (a VARCHAR PRIMARY KEY, b INT CHECK (b > 0))");
+    for sql in [
+        format!("SELECT CAST('{long}' AS INT)"),
+        format!("SELECT DATE '{long}'"),
+        format!("SELECT \"{long}\" FROM flights"),
+        format!("SELECT * FROM \"{long}\""),
+        format!("SELECT '{long}' + id FROM flights"),
+        format!("INSERT INTO k SELECT '{long}', -1"),
+        format!("INSERT INTO k VALUES ('{long}', 1), ('{long}', 1)"),
+        format!("SELECT * FROM flights WHERE id = 1 WHERE '{long}'"),
+        format!("SET \"{long}\" = 1"),
+    ] {
+        let error = db.error(&sql);
+        let text = error.to_string();
+        let hint = error.hint().unwrap_or_default();
+        assert!(text.len() < 2_000 && hint.len() < 2_000, "{}: {} and {} bytes", &sql[..40], text.len(), hint.len());
+    }
+}

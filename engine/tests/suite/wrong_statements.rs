@@ -196,3 +196,47 @@ fn what_is_no_number_of_a_statement_is_said_so() {
         ("KILL QUERY 'x'", "syntax error: a whole number is expected, and not 'x'", "'x'", hint),
     ]);
 }
+
+#[test]
+fn names_of_other_systems_have_a_hint_of_what_to_write() {
+    let files = "CREATE EXTERNAL TABLE";
+    check(&[
+        ("SELECT * FROM 'x.csv'", "table \"x.csv\" does not exist: a file is no table by its name", "'x.csv'", files),
+        ("SELECT * FROM 'data/x.parquet'", "table \"data/x.parquet\" does not exist: a file is no table by its name", "'data/", files),
+        ("SELECT * FROM read_csv('x.csv')", "there is no table function \"read_csv\"", "read_csv", files),
+        ("SELECT strftime(d, '%Y') FROM t", "there is no function \"strftime\"", "strftime", "to_char"),
+        ("SELECT datediff(d, d) FROM t", "there is no function \"datediff\"", "datediff", "a - b"),
+        ("SELECT json_extract(b, '$') FROM t", "there is no function \"json_extract\"", "json_extract", "structs"),
+        ("SELECT b->'a' FROM t", "the operator -> is not supported", "", "structs"),
+        ("SHOW DATABASES", "SHOW DATABASES is not supported", "", "SHOW SCHEMAS"),
+        ("USE x", "USE x is not supported", "", "schema.table"),
+        ("VACUUM", "VACUUM is not supported", "", "OPTIMIZE TABLE"),
+        ("ANALYZE t", "ANALYZE t is not supported", "", "statistics"),
+        ("PRAGMA table_info('t')", "PRAGMA table_info('t') is not supported", "", "DESCRIBE"),
+        ("INSERT INTO u VALUES (1, 'x') RETURNING a", "INSERT … RETURNING is not supported", "", "select the rows"),
+        ("SET memory_limit = '1GB'", "there is no setting \"memory_limit\"", "", "--memory-limit"),
+        ("SELECT * FROM \"T\"", "table \"T\" does not exist", "\"T\"", "did you mean \"t\"?"),
+        ("CREATE TABLE v (LIKE t)", "CREATE TABLE … LIKE is not supported", "", "LIMIT 0"),
+    ]);
+}
+
+#[test]
+fn what_a_library_calls_its_parts_is_not_said() {
+    let correlated = "a subquery looks at the row outside of it where it cannot";
+    let row_to_row = "a window function with an offset, a default or a number that differs from row to row is not supported";
+    check(&[
+        ("SELECT u.* FROM u AS x", "there is no table \"u\" in FROM", "", "alias"),
+        ("SELECT a FROM t LIMIT 'ten'", "LIMIT is VARCHAR, where it is to be a number of rows", "", "LIMIT 10"),
+        ("SELECT DATE '2024-02-30'", "there is no day '2024-02-30'", "'2024", "28 to 31"),
+        ("SELECT CAST('2024-01-01' AS TIMESTAMP) - '2013-01-01'", "TIMESTAMP - VARCHAR cannot be computed", "", "CAST(x AS TIMESTAMP)"),
+        ("SELECT b + INTERVAL '1 day' FROM t", "VARCHAR + INTERVAL cannot be computed", "b", "CAST"),
+        ("SELECT sum(a) OVER (ORDER BY d RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND CURRENT ROW) FROM t", "the interval of a window's frame is to be written as a text", "", "INTERVAL '1 day'"),
+        ("SELECT (SELECT a FROM u WHERE u.a < t.a) FROM t", correlated, "", "max(x)"),
+        ("SELECT ntile(a) OVER (ORDER BY a) FROM t", row_to_row, "", "constant"),
+        ("SELECT 'abc' BETWEEN 20 AND true", "VARCHAR BETWEEN BOOLEAN cannot be compared", "", "cast one of them"),
+        ("SELECT array_resize([1, 2, 3], -1)", "array_resize makes a list of 0 elements or more", "", ""),
+        ("SELECT [1, 2, 3][1:5:9223372036854775807]", "9223372036854775807 is no step from one element of a list to the next", "", "smaller"),
+        ("SELECT CAST(d AS BOOLEAN) FROM t", "CAST from DATE to BOOLEAN is not supported", "", ""),
+        ("SELECT a FROM t UNION SELECT a, name FROM u", "UNION queries have different number of columns", "SELECT", "each SELECT"),
+    ]);
+}

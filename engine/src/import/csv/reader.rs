@@ -183,7 +183,7 @@ fn check_width(file: &str, plan: &CsvPlan, record: &Record<'_>) -> Result<(), Im
     if found == expected || has_tail {
         return Ok(());
     }
-    let problem = format!("it has {found} fields instead of {expected}");
+    let problem = format!("it has {found} {} instead of {expected}", if found == 1 { "field" } else { "fields" });
     Err(bad_row(file, record.line, None, problem, HINT_SKIP))
 }
 

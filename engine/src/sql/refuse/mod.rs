@@ -86,7 +86,11 @@ impl Visitor for Ignored {
             SqlStatement::Drop { object_type, .. } if !matches!(object_type, ObjectType::Table | ObjectType::View | ObjectType::Schema) => {
                 no(&format!("DROP {object_type}"), "tables, views and schemas can be dropped, and users and roles")
             }
-            SqlStatement::DropFunction(_) | SqlStatement::CreateFunction(_) => no("functions of one's own", "make a view of what is computed"),
+            SqlStatement::DropFunction(_) => no("DROP FUNCTION", "functions are not stored: drop the view that computes it"),
+            SqlStatement::CreateFunction(_) => no("CREATE FUNCTION", "make a view of what is computed"),
+            SqlStatement::Insert(insert) if insert.returning.is_some() && insert.on.is_none() => {
+                no("INSERT … RETURNING", "select the rows afterwards, in the same transaction")
+            }
             SqlStatement::Drop { purge: true, .. } => no("DROP … PURGE", "leave PURGE out"),
             SqlStatement::Drop { temporary: true, .. } => no("DROP TEMPORARY of what is no table", "leave TEMPORARY out"),
             SqlStatement::CreateSchema { with: Some(_), .. }

@@ -68,7 +68,7 @@ fn a_bad_csv_row_names_its_physical_line() {
     let files = Files::new();
     let path = files.add("a.csv", "a,b\n1,\"x\ny\"\n2,z\n3\n4,w\n");
     let error = error_of(std::slice::from_ref(&path));
-    assert!(error.contains("a.csv, line 5: it has 1 fields instead of 2"), "{error}");
+    assert!(error.contains("a.csv, line 5: it has 1 field instead of 2"), "{error}");
 
     let scan = FileScan::open(&[path], skipping()).unwrap();
     let progress = scan.progress();
