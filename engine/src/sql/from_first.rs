@@ -44,16 +44,56 @@ impl VisitorMut for Selecting {
     }
 }
 
-/// `INSERT INTO t FROM u`: the parser knows no such query there.
-pub fn select_all_to_insert(tokens: &mut Vec<TokenWithSpan>) {
-    if let Some(from) = from_to_insert(tokens) {
+/// The same in the tokens, where FROM begins a query: the parser knows nothing behind such a FROM, and none behind INSERT.
+pub fn select_all_first(tokens: &mut Vec<TokenWithSpan>) {
+    let read: &[TokenWithSpan] = tokens;
+    let words: Vec<usize> = significant(read).map(|(index, _)| index).collect();
+    let insert = from_to_insert(read);
+    let is_first = |at: &usize| (insert == Some(words[*at]) || begins_query(read, &words, *at)) && !has_select(read, &words[*at..]);
+    let places: Vec<usize> = (0..words.len()).filter(is_first).map(|at| words[at]).collect();
+    for from in places.into_iter().rev() {
         let span = tokens[from].span;
         let words = [Token::make_keyword("SELECT"), Token::Mul].map(|token| TokenWithSpan::new(token, span));
         tokens.splice(from..from, words);
     }
 }
 
-/// Where the FROM stands, behind the name of the table and the columns.
+/// Whether a FROM stands where a query begins.
+fn begins_query(tokens: &[TokenWithSpan], words: &[usize], at: usize) -> bool {
+    let word = |at: usize| &tokens[words[at]].token;
+    let is = |before: usize, keyword: &str| at >= before && is_word(word(at - before), keyword);
+    if !is_word(word(at), "FROM") {
+        return false;
+    }
+    let follows_set = |before: usize| ["UNION", "EXCEPT", "INTERSECT"].iter().any(|keyword| is(before, keyword));
+    match at {
+        0 => true,
+        // `trim(FROM a)`
+        _ if *word(at - 1) == Token::LParen => !is(2, "TRIM"),
+        _ => is(1, "AS") || is(1, "EXPLAIN") || follows_set(1) || is(1, "ALL") && follows_set(2) || is(1, "ANALYZE") && is(2, "EXPLAIN"),
+    }
+}
+
+/// Whether SELECT stands behind it, in the same query.
+fn has_select(tokens: &[TokenWithSpan], words: &[usize]) -> bool {
+    let mut depth = 0usize;
+    for index in words {
+        let token = &tokens[*index].token;
+        match token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth == 0 => return false,
+            Token::RParen => depth -= 1,
+            Token::SemiColon => return false,
+            _ if depth > 0 => {}
+            _ if is_word(token, "SELECT") => return true,
+            _ if ["UNION", "EXCEPT", "INTERSECT"].iter().any(|keyword| is_word(token, keyword)) => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Where the FROM of an INSERT stands, behind the name of the table and the columns.
 fn from_to_insert(tokens: &[TokenWithSpan]) -> Option<usize> {
     let mut words = significant(tokens).peekable();
     words.next_if(|(_, token)| is_word(&token.token, "INSERT"))?;

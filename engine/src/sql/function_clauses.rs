@@ -7,14 +7,21 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    DuplicateTreatment, Expr, Function, FunctionArgumentClause, FunctionArguments, Ident, NullTreatment, ObjectName, VisitMut, VisitorMut,
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, NullTreatment, ObjectName,
+    Value, VisitMut, VisitorMut,
 };
 
+use super::fragments::expr_of;
 use super::merged_names::normalized;
 use crate::error::EngineError;
 
 /// Aggregates whose result is the same in any order, to the last digit.
 const IN_ANY_ORDER: [&str; 10] = ["min", "max", "count", "bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor", "approx_distinct"];
+
+/// Aggregates that compute a number of numbers.
+const OF_NUMBERS: [&str; 13] = [
+    "sum", "avg", "mean", "median", "stddev", "stddev_samp", "stddev_pop", "var", "var_samp", "var_sample", "var_pop", "variance", "var_population",
+];
 
 /// Refuses such clauses. `any_value(a ORDER BY b)` becomes the first of the values.
 pub fn check_clauses(state: &SessionState, statement: &mut Statement) -> Result<(), EngineError> {
@@ -48,6 +55,7 @@ impl VisitorMut for Calls<'_> {
 
 impl Calls<'_> {
     fn check(&self, function: &mut Function) -> Result<(), EngineError> {
+        type_null(function)?;
         let said = Said::of(function);
         if !said.is_more() {
             return Ok(());
@@ -77,6 +85,18 @@ impl Calls<'_> {
             false => Ok(()),
         }
     }
+}
+
+/// `sum(NULL)` is NULL: what is computed of numbers takes it for one. DataFusion knows no sum of what has no type.
+fn type_null(function: &mut Function) -> Result<(), EngineError> {
+    let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_mut_slice() else { return Ok(()) };
+    let is_null = matches!(&*argument, Expr::Value(value) if value.value == Value::Null);
+    let name = function.name.to_string();
+    if is_null && OF_NUMBERS.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+        *argument = expr_of("CAST(NULL AS DOUBLE)").map_err(|error| EngineError::internal(error.to_string()))?;
+    }
+    Ok(())
 }
 
 fn refused(clause: &str, function: &str, hint: &str) -> EngineError {

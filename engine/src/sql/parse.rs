@@ -14,7 +14,7 @@ use super::dialect::QuiverDialect;
 use super::into::{placed, volatile_words};
 use super::chains::check_chains;
 use super::column_list::{TableClauses, take_column_list};
-use super::from_first::{select_all, select_all_to_insert};
+use super::from_first::{select_all, select_all_first};
 use super::from_forgotten::check_from;
 use super::locate::locate;
 use super::maintenance::{MaintenanceStatement, parse_maintenance};
@@ -72,7 +72,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
         return Ok(Parsed::Maintenance(statement));
     }
     name_nothing(&mut tokens);
-    select_all_to_insert(&mut tokens);
+    select_all_first(&mut tokens);
     if significant(&tokens).next().is_some_and(|(_, token)| is_word(&token.token, "COPY")) {
         return match copy_to::is_copy_from(&tokens) {
             true => copy_to::parse_from(sql).map(Parsed::CopyFrom),

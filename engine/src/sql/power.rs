@@ -1,6 +1,6 @@
 //! `a ^ b`, a to the power of b. DataFusion takes it for the exclusive or, which is `xor(a, b)` here as in DuckDB.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Value};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator, Value};
 
 use super::fragments::expr_of;
 use crate::error::EngineError;
@@ -28,6 +28,20 @@ pub fn raise_to_power(expr: &mut Expr) -> Result<(), EngineError> {
         _ => {}
     }
     Ok(())
+}
+
+/// A sign belongs to the number behind it, as in PostgreSQL: `-2 ^ 2` is 4. The parser has it of the power.
+pub fn sign_first(expr: &mut Expr) {
+    let Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } = expr else { return };
+    if !matches!(inner.as_ref(), Expr::BinaryOp { op: BinaryOperator::BitwiseXor, .. }) {
+        return;
+    }
+    let mut power = std::mem::replace(inner.as_mut(), Expr::value(Value::Null));
+    if let Expr::BinaryOp { left, .. } = &mut power {
+        std::mem::swap(inner, left);
+        std::mem::swap(left.as_mut(), expr);
+        *expr = power;
+    }
 }
 
 fn nested(expr: Expr) -> Expr {

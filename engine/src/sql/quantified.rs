@@ -30,6 +30,8 @@ pub fn keep_unknown(expr: &mut Expr) -> Result<(), EngineError> {
     let has_no_null = |elements: &[Expr]| elements.iter().all(|element| matches!(element, Expr::Value(value) if value.value != Value::Null));
     match right.as_ref() {
         Expr::Subquery(_) => return Ok(()),
+        // It has no type before it has a value.
+        Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => return Ok(()),
         Expr::Array(list) if has_no_null(&list.elem) => return Ok(()),
         _ => {}
     }

@@ -11,11 +11,12 @@ use super::grouping::spread_columns;
 use super::merged_columns::merge_columns;
 use super::named_arguments::pack_named_arguments;
 use super::named_windows::spell_windows;
-use super::power::raise_to_power;
+use super::power::{raise_to_power, sign_first};
 use super::quantified::{keep_unknown, name_quantified, name_quantified_item};
 use super::recursive_ctes::keep_clauses;
 use super::set_copies::count_copies;
 use super::similar::replace_similar;
+use super::values_with_queries::select_values;
 use super::widths::check_width;
 use crate::error::EngineError;
 
@@ -57,12 +58,17 @@ impl VisitorMut for Rewriting {
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
-        let merged = merge_in(&mut query.body, query.order_by.as_mut());
+        let merged = select_values(&mut query.body).and_then(|()| merge_in(&mut query.body, query.order_by.as_mut()));
         flow(merged.and_then(|()| count_copies(&mut query.body)))
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<EngineError> {
         flow(pack_named_arguments(factor))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
+        sign_first(expr);
+        ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {

@@ -104,8 +104,9 @@ fn parts_of(name: &ObjectName) -> Vec<String> {
     name.0.iter().filter_map(ObjectNamePart::as_ident).map(normalized).collect()
 }
 
+/// Without a point: DataFusion takes what stands behind one for the name of a table.
 fn own_name(parts: &[String]) -> String {
-    parts.join(".")
+    parts.iter().rev().map(String::as_str).collect::<Vec<_>>().join(" of ")
 }
 
 struct Naming {

@@ -28,7 +28,7 @@ pub struct Joined {
 #[derive(Debug, Clone)]
 pub struct Shown {
     pub column: Column,
-    /// It stands for columns of both sides of a join, and is found by its name alone.
+    /// It stands for columns of both sides of a join.
     pub is_merged: bool,
 }
 
@@ -38,15 +38,9 @@ impl Columns {
         let mut steps = Vec::with_capacity(table.joins.len());
         let mut node = plan;
         while steps.len() < table.joins.len() {
-            match node {
-                LogicalPlan::Join(join) => {
-                    steps.push(join);
-                    node = join.left.as_ref();
-                }
-                // Of keys that cannot be hashed.
-                LogicalPlan::Filter(filter) => node = filter.input.as_ref(),
-                _ => return None,
-            }
+            let LogicalPlan::Join(join) = node else { return None };
+            steps.push(join);
+            node = join.left.as_ref();
         }
         let first = inner(node, &table.relation)?;
         let all = first.as_ref().map_or_else(|| shown(node), |first| first.all.clone());
@@ -99,8 +93,8 @@ fn shown(plan: &LogicalPlan) -> Vec<Shown> {
 }
 
 impl Shown {
-    pub fn expr(&self) -> Expr {
-        if self.is_merged { Expr::Identifier(ident(&self.column.name)) } else { expr_of(&self.column) }
+    pub fn expr(&self, by_name: bool) -> Expr {
+        if self.is_merged && by_name { Expr::Identifier(ident(&self.column.name)) } else { expr_of(&self.column) }
     }
 }
 

@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::super::merged_names::normalized;
 use super::columns::{Columns, Shown, ident};
 use super::concerned::{has_leak, options_of};
+use super::merged::has_merging;
 use crate::error::EngineError;
 
 /// `columns` are those of each element of FROM. Whether anything is said otherwise than before.
@@ -18,15 +19,16 @@ pub fn spell(select: &mut Select, columns: &[Columns]) -> Result<bool, EngineErr
     if !has_options && columns.iter().all(Columns::is_shown_right) && !has_leak(select) {
         return Ok(false);
     }
+    let is_merging = has_merging(select);
     let mut items = Vec::with_capacity(select.projection.len());
     for item in select.projection.drain(..) {
         match item {
             SelectItem::Wildcard(options) => {
                 let shown = columns.iter().flat_map(|columns| columns.all.iter().cloned()).collect();
-                items.extend(with_options(shown, options)?);
+                items.extend(with_options(shown, is_merging, options)?);
             }
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) if !is_plain(&options) => {
-                items.extend(with_options(of_table(&name, columns)?, options)?);
+                items.extend(with_options(of_table(&name, columns)?, is_merging, options)?);
             }
             other => items.push(other),
         }
@@ -57,7 +59,8 @@ fn of_table(name: &ObjectName, columns: &[Columns]) -> Result<Vec<Shown>, Engine
     }
 }
 
-fn with_options(mut shown: Vec<Shown>, options: WildcardAdditionalOptions) -> Result<Vec<SelectItem>, EngineError> {
+/// With `is_merging` a column that is made one is found by its name alone, see `merged_columns`.
+fn with_options(mut shown: Vec<Shown>, is_merging: bool, options: WildcardAdditionalOptions) -> Result<Vec<SelectItem>, EngineError> {
     let WildcardAdditionalOptions { wildcard_token: _, opt_ilike, opt_exclude, opt_except, opt_replace, opt_rename: _, opt_alias: _ } = options;
     let excluded = match opt_exclude {
         Some(ExcludeSelectItem::Single(name)) => vec![name],
@@ -87,7 +90,7 @@ fn with_options(mut shown: Vec<Shown>, options: WildcardAdditionalOptions) -> Re
         return Err(wrong("* stands for no column here".to_string()));
     }
     let mut replaced = HashSet::new();
-    let mut items: Vec<SelectItem> = shown.iter().map(|shown| SelectItem::UnnamedExpr(shown.expr())).collect();
+    let mut items: Vec<SelectItem> = shown.iter().map(|shown| SelectItem::UnnamedExpr(shown.expr(is_merging))).collect();
     for element in opt_replace.into_iter().flat_map(|replace| replace.items) {
         let name = normalized(&element.column_name);
         let places: Vec<usize> = (0..shown.len()).filter(|place| shown[*place].column.name == name).collect();

@@ -1,26 +1,27 @@
-//! NATURAL joins as USING, and what WHERE and ON mean by a column that a join has made one.
+//! NATURAL joins as USING, and what the clauses mean by a column that a join has made one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::common::Column;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query, Select, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
+    Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, OrderBy, Query, Select, SelectItem, TableFactor, TableWithJoins, Value, VisitMut,
+    VisitorMut,
 };
 
 use super::super::merged_columns::is_merging;
 use super::super::merged_names::normalized;
 use super::columns::{Columns, expr_of, ident};
-use crate::error::EngineError;
+use super::concerned::options_of;
 
 /// `columns` are those of each element of FROM.
-pub fn spell(select: &mut Select, columns: &[Columns]) -> Result<(), EngineError> {
+pub fn spell(select: &mut Select, order_by: Option<&mut OrderBy>, columns: &[Columns]) {
     for (table, columns) in select.from.iter_mut().zip(columns) {
         name_naturals(table, columns);
     }
     // Where the right side's column may be the one that has the value, `merged_columns` says which it is.
-    if select.from.iter().flat_map(|table| &table.joins).any(|join| is_merging(&join.join_operator)) {
-        return Ok(());
+    if has_merging(select) {
+        return;
     }
     for place in 0..select.from.len() {
         name_in_conditions(&mut select.from[place], &columns[place]);
@@ -30,8 +31,43 @@ pub fn spell(select: &mut Select, columns: &[Columns]) -> Result<(), EngineError
         let is_elsewhere = |name: &str| columns.iter().enumerate().any(|(other, columns)| other != place && has(columns, name));
         values.extend(values_of(table).filter(|(name, _)| !is_elsewhere(name)));
     }
-    name_in(&mut select.selection, values);
-    Ok(())
+    if !values.is_empty() {
+        name_in_clauses(select, order_by, values);
+    }
+}
+
+/// Whether a join keeps rows of its right side alone.
+pub fn has_merging(select: &Select) -> bool {
+    select.from.iter().flat_map(|table| &table.joins).any(|join| is_merging(&join.join_operator))
+}
+
+/// DataFusion looks for a name that two tables have in the queries around this one.
+fn name_in_clauses(select: &mut Select, order_by: Option<&mut OrderBy>, values: HashMap<String, Expr>) {
+    let outputs: HashSet<String> = select.projection.iter().filter_map(output).collect();
+    let has_wildcard = select.projection.iter().any(|item| options_of(item).is_some());
+    let mut naming = Naming { values, depth: 0 };
+    let _ = select.projection.visit(&mut naming);
+    let _ = select.distinct.visit(&mut naming);
+    let _ = select.selection.visit(&mut naming);
+    let _ = select.group_by.visit(&mut naming);
+    let _ = select.having.visit(&mut naming);
+    let _ = select.qualify.visit(&mut naming);
+    if let Some(order_by) = order_by
+        && !has_wildcard
+    {
+        naming.values.retain(|name, _| !outputs.contains(name));
+        let _ = order_by.visit(&mut naming);
+    }
+}
+
+/// What an item of the SELECT list is called.
+fn output(item: &SelectItem) -> Option<String> {
+    match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(normalized(alias)),
+        SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(normalized(name)),
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().map(normalized),
+        _ => None,
+    }
 }
 
 fn name_naturals(table: &mut TableWithJoins, columns: &Columns) {
@@ -93,12 +129,6 @@ fn name_in_conditions(table: &mut TableWithJoins, columns: &Columns) {
             let _ = condition.visit(&mut Naming { values: known, depth: 0 });
         }
         values.extend(joined.pairs.iter().map(|(left, _)| (left.name.clone(), expr_of(left))));
-    }
-}
-
-fn name_in(condition: &mut Option<Expr>, values: HashMap<String, Expr>) {
-    if !values.is_empty() {
-        let _ = condition.visit(&mut Naming { values, depth: 0 });
     }
 }
 

@@ -39,7 +39,7 @@ where
     let mut done = HashSet::new();
     for _ in 0..ROUNDS_MAX {
         let mut marked = statement.clone();
-        if !each_select(&mut marked, |number, select| Ok(!done.contains(&number) && from::mark(number, select)))? {
+        if !each_select(&mut marked, |number, select, _| Ok(!done.contains(&number) && from::mark(number, select)))? {
             return Ok(());
         }
         let recorder = Arc::<Recorder>::default();
@@ -49,9 +49,9 @@ where
         let found = recorder.take();
         // Those that come later may read from one whose columns change, and are planned again.
         let mut has_changed = false;
-        let is_more = each_select(statement, |number, select| match of_select(&found, number, select) {
+        let is_more = each_select(statement, |number, select, order_by| match of_select(&found, number, select) {
             Some(columns) if !has_changed => {
-                merged::spell(select, &columns)?;
+                merged::spell(select, order_by, &columns);
                 has_changed = items::spell(select, &columns)?;
                 Ok(done.insert(number))
             }
