@@ -164,8 +164,12 @@ fn of_kind(error: DataFusionError) -> EngineError {
         },
         DataFusionError::ResourcesExhausted(message) => EngineError::Memory { message: first_line(&message) },
         DataFusionError::NotImplemented(message) if is_expression(&message, &["Exists", "InSubquery"]) => EngineError::unsupported(
-            "a subquery of EXISTS, IN, ANY or ALL outside of WHERE and HAVING",
+            "a subquery of EXISTS, IN, ANY or ALL that cannot be made a join",
             Some("join with the query, or compare with (SELECT count(*) …)"),
+        ),
+        DataFusionError::NotImplemented(message) if is_expression(&message, &["ScalarSubquery"]) => EngineError::unsupported(
+            "a subquery that looks at the query around it other than by x = y",
+            Some("join with the subquery, grouped by what it has in common with the query around it"),
         ),
         DataFusionError::NotImplemented(message) if is_expression(&message, &["WindowFunction"]) => {
             EngineError::unsupported("a window function outside of SELECT and ORDER BY", Some("compute it in a subquery, and filter its rows"))

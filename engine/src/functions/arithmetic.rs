@@ -2,6 +2,7 @@
 //!
 //! The rule in `rule.rs` puts them where the operators were; nobody can call them by name.
 
+use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, Datum};
@@ -62,6 +63,39 @@ struct Checked {
     signature: Signature,
 }
 
+impl Checked {
+    /// Into one text: DataFusion names a long chain anew for each of its types, and a text for each part of it would be as many as parts
+    /// times parts.
+    fn write_name(&self, args: &[Expr], name: &mut String) -> Result<()> {
+        let operator = match (self.operation, args) {
+            (Operation::Add, [_, _]) => Operator::Plus,
+            (Operation::Sub, [_, _]) => Operator::Minus,
+            (Operation::Mul, [_, _]) => Operator::Multiply,
+            (Operation::Neg, [arg]) => {
+                name.push_str("(- ");
+                write_argument(arg, name)?;
+                name.push(')');
+                return Ok(());
+            }
+            _ => return internal_err!("{} of {} arguments", self.name(), args.len()),
+        };
+        write_argument(&args[0], name)?;
+        write!(name, " {operator} ")?;
+        write_argument(&args[1], name)
+    }
+}
+
+fn write_argument(arg: &Expr, name: &mut String) -> Result<()> {
+    match arg {
+        // The name of a cast is that of what it casts.
+        Expr::Cast(cast) => write_argument(&cast.expr, name),
+        Expr::ScalarFunction(call) if let Some(checked) = call.func.inner().downcast_ref::<Checked>() => {
+            checked.write_name(&call.args, name)
+        }
+        arg => Ok(write!(name, "{}", arg.schema_name())?),
+    }
+}
+
 impl ScalarUDFImpl for Checked {
     fn name(&self) -> &str {
         match self.operation {
@@ -74,16 +108,9 @@ impl ScalarUDFImpl for Checked {
 
     /// Columns keep the names they had.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        let operator = match self.operation {
-            Operation::Add => Operator::Plus,
-            Operation::Sub => Operator::Minus,
-            Operation::Mul => Operator::Multiply,
-            Operation::Neg => return Ok(format!("(- {})", args[0].schema_name())),
-        };
-        match args {
-            [left, right] => Ok(format!("{} {operator} {}", left.schema_name(), right.schema_name())),
-            _ => internal_err!("{} of {} arguments", self.name(), args.len()),
-        }
+        let mut name = String::new();
+        self.write_name(args, &mut name)?;
+        Ok(name)
     }
 
     fn signature(&self) -> &Signature {

@@ -14,7 +14,9 @@ use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 pub fn sliding_accumulator(function: &Arc<AggregateUDF>, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
     let call = Call::of(function, &args);
     let accumulator = function.create_sliding_accumulator(args)?;
-    match accumulator.supports_retract_batch() {
+    // It is left with 0 where it has taken back all values.
+    let forgets = function.name() != "bit_xor";
+    match accumulator.supports_retract_batch() && forgets {
         true => Ok(accumulator),
         false => Ok(Box::new(ComputedAnew { call, frame: Vec::new() })),
     }

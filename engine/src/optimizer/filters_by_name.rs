@@ -1,25 +1,33 @@
 //! Filters that operators tell those below them, such as the keys of a join.
 //!
-//! DataFusion hands such a filter from an operator to its input by the names of its columns, and takes the first column of a name. Where
-//! an input has a name twice, as joins of tables with columns of one name do, it filters another column, and rows are lost. Such an
-//! input is told of no filter from above: while DataFusion's rule works, a [`Barrier`] stands above it. What it finds out itself goes on
-//! to its own inputs.
+//! Two of them lose rows. While DataFusion's rule works, a [`Barrier`] stands below the operator.
+//!
+//! - DataFusion hands such a filter from an operator to its input by the names of its columns, and takes the first column of a name. Where
+//!   an input has a name twice, as joins of tables with columns of one name do, it filters another column. Such an input is told of no
+//!   filter from above. What it finds out itself goes on to its own inputs.
+//! - A join tells the least and the greatest of its keys, a sort with a limit its last row, `min` and `max` what they have. Lists, structs
+//!   and maps have several orders there: that of the least and greatest takes no NULL inside, the comparison has it first, and the sort
+//!   last; maps have none. Of intervals equal ones differ in their parts. Operators with keys of such types tell nothing.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::Arc;
 
+use arrow::datatypes::{DataType, Schema};
+use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, Statistics, internal_err};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
-use datafusion::physical_plan::{
-    ChildStats, ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions, StatisticsArgs,
-};
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::joins::HashJoinExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
+
+use super::barrier::Barrier;
+use super::grouping_sets::GroupingSets;
+use super::limits_below::LimitsBelow;
 
 /// DataFusion's rules, with those that move filters between barriers.
 pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
@@ -30,7 +38,8 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
             false => rule,
         }
     };
-    PhysicalOptimizer::new().rules.into_iter().map(with_ours).collect()
+    let barriers: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] = [Arc::new(GroupingSets), Arc::new(LimitsBelow)];
+    barriers.into_iter().chain(PhysicalOptimizer::new().rules.into_iter().map(with_ours)).collect()
 }
 
 #[derive(Debug)]
@@ -55,27 +64,54 @@ impl PhysicalOptimizerRule for FiltersByName {
 fn with_barriers(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     plan.transform_up(|node| {
         let children = node.children();
-        if !children.iter().any(|child| is_misled(child)) {
+        let is_guarded: Vec<bool> =
+            children.iter().enumerate().map(|(at, child)| is_misled(child) || misleads(&node, at)).collect();
+        if !is_guarded.contains(&true) {
             return Ok(Transformed::no(node));
         }
-        let guarded = children.into_iter().map(|child| match is_misled(child) {
-            true => Arc::new(Barrier { input: Arc::clone(child) }),
-            false => Arc::clone(child),
+        let guarded = children.into_iter().zip(is_guarded).map(|(child, is_guarded)| -> Arc<dyn ExecutionPlan> {
+            if is_guarded { Arc::new(Barrier::to_filters(Arc::clone(child))) } else { Arc::clone(child) }
         });
         let guarded = guarded.collect();
         Ok(Transformed::yes(node.replace_children(guarded, SAME_PROPERTIES)?))
     })
 }
 
+/// Whether what an operator tells the input that it has in this place is of values without one order.
+fn misleads(node: &Arc<dyn ExecutionPlan>, input: usize) -> bool {
+    if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+        let probe = join.right().schema();
+        return input == 1 && join.on().iter().any(|(_, key)| has_no_order(key, &probe));
+    }
+    if let Some(sort) = node.downcast_ref::<SortExec>() {
+        return sort.fetch().is_some() && sort.expr().iter().any(|key| has_no_order(&key.expr, &sort.input().schema()));
+    }
+    node.downcast_ref::<AggregateExec>().is_some_and(|aggregate| {
+        let arguments = aggregate.aggr_expr().iter().flat_map(|function| function.expressions());
+        aggregate.group_expr().is_empty() && arguments.into_iter().any(|key| has_no_order(&key, &aggregate.input().schema()))
+    })
+}
+
+fn has_no_order(key: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
+    key.data_type(schema).is_ok_and(|data_type| has_several_orders(&data_type))
+}
+
+fn has_several_orders(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => has_several_orders(values),
+        data_type => data_type.is_nested() || matches!(data_type, DataType::Interval(_)),
+    }
+}
+
 fn without_barriers(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     plan.transform_up(|node| match node.downcast_ref::<Barrier>() {
-        Some(barrier) => Ok(Transformed::yes(Arc::clone(&barrier.input))),
-        None => Ok(Transformed::no(node)),
+        Some(barrier) if barrier.is_to_filters() => Ok(Transformed::yes(Arc::clone(barrier.input()))),
+        _ => Ok(Transformed::no(node)),
     })
     .data()
 }
 
-/// A barrier has the properties of what is below it, so that whoever is above keeps its own, and with them the filters it has made.
+/// Whoever is above a barrier keeps its own properties, and with them the filters it has made.
 const SAME_PROPERTIES: ReplaceChildrenOptions = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
 
 /// Whether a filter from above may come to mean another column in an operator: it has a name twice, or takes what its only input
@@ -91,84 +127,11 @@ fn is_misled(node: &Arc<dyn ExecutionPlan>) -> bool {
 
 /// What is below a barrier, which is there before the operators above are looked at.
 fn barred(node: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
-    node.downcast_ref::<Barrier>().map_or(node, |barrier| &barrier.input)
+    node.downcast_ref::<Barrier>().map_or(node, Barrier::input)
 }
 
 fn has_a_name_twice(node: &Arc<dyn ExecutionPlan>) -> bool {
     let schema = node.schema();
     let mut names = HashSet::with_capacity(schema.fields().len());
     schema.fields().iter().any(|field| !names.insert(field.name()))
-}
-
-/// Refuses the filters of those above it and is otherwise its input. No plan that runs has one.
-#[derive(Debug)]
-struct Barrier {
-    input: Arc<dyn ExecutionPlan>,
-}
-
-/// That it hands no filter on is what every operator does that does not say otherwise.
-impl ExecutionPlan for Barrier {
-    fn name(&self) -> &str {
-        "Barrier"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _options: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(Barrier { input })),
-            _ => internal_err!("Barrier has one child"),
-        }
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(children, SAME_PROPERTIES)
-    }
-
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.input.execute(partition, context)
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
-    /// Operators above may be made anew, with what is known of their input.
-    fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], _args: &StatisticsArgs) -> Result<Arc<Statistics>> {
-        match inputs {
-            [input] => Ok(Arc::clone(input)),
-            _ => internal_err!("Barrier has one child"),
-        }
-    }
-}
-
-impl DisplayAs for Barrier {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Barrier")
-    }
 }

@@ -8,9 +8,11 @@
 //! first query and a CASE that of its first branch. So this is DataFusion's type coercion, node by
 //! node from the inputs up, with a look of ours at each node and expression before DataFusion's.
 //!
-//! The same look gives decimals the digits that numbers in the statement need ([`room`]).
+//! The same look gives decimals the digits that numbers in the statement need ([`room`]), and says frames of windows so that they have
+//! a type ([`frames`]).
 
 mod exprs;
+mod frames;
 mod plans;
 mod room;
 mod types;

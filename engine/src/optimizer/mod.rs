@@ -1,17 +1,25 @@
 //! Rules of ours, among DataFusion's own.
 
 mod await_join_filters;
+mod barrier;
 mod choice_shapes;
 mod decimal;
 mod exact_comparisons;
 mod fast_decimals;
+mod filters_above;
 mod filters_by_name;
 mod float_decimals;
+mod grouping_sets;
+mod in_subqueries;
+mod limits_below;
+mod nested_order;
 mod null_safe_keys;
 mod order_once;
 mod recursive_shapes;
 mod skip_rows;
 mod union_shapes;
+mod values_subqueries;
+mod volatile_values;
 mod window_arguments;
 
 pub use await_join_filters::AwaitJoinFilters;
@@ -36,11 +44,15 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     // Before the rule about UNIONs, which asks what their inputs say.
     rules.push(Arc::new(choice_shapes::ChoiceShapes));
     rules.push(Arc::new(union_shapes::UnionShapes));
+    rules.push(Arc::new(values_subqueries::ValuesSubqueries));
+    rules.push(Arc::new(nested_order::NestedOrder));
+    rules.push(Arc::new(volatile_values::VolatileValues));
     rules
 }
 
 /// DataFusion's optimizer rules, with ours in the places of some.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let rules = Optimizer::new().rules.into_iter();
-    rules.map(null_safe_keys::in_place_of_keys).map(exact_comparisons::in_place_of_simplifying).collect()
+    let rules = rules.map(null_safe_keys::in_place_of_keys).map(exact_comparisons::in_place_of_simplifying);
+    rules.map(in_subqueries::in_place_of_predicates).map(filters_above::in_place_of_filters).collect()
 }

@@ -47,7 +47,8 @@ impl Asks {
     }
 }
 
-fn check() -> Result<()> {
+/// An error where nobody waits for what is planned on this thread any more.
+pub fn check_asker() -> Result<()> {
     let is_for_nobody = ASKS.with_borrow(|asks| asks.as_ref().is_some_and(|asks| asks.0.strong_count() == 0));
     if is_for_nobody { Err(DataFusionError::External(Box::new(EngineError::Cancelled))) } else { Ok(()) }
 }
@@ -74,7 +75,7 @@ struct Asking<R>(R);
 
 impl AnalyzerRule for Asking<Arc<dyn AnalyzerRule + Send + Sync>> {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
-        check()?;
+        check_asker()?;
         self.0.analyze(plan, config)
     }
 
@@ -93,19 +94,19 @@ impl OptimizerRule for Asking<Arc<dyn OptimizerRule + Send + Sync>> {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        check()?;
+        check_asker()?;
         self.0.rewrite(plan, config)
     }
 }
 
 impl PhysicalOptimizerRule for Asking<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        check()?;
+        check_asker()?;
         self.0.optimize(plan, config)
     }
 
     fn optimize_with_context(&self, plan: Arc<dyn ExecutionPlan>, context: &dyn PhysicalOptimizerContext) -> Result<Arc<dyn ExecutionPlan>> {
-        check()?;
+        check_asker()?;
         self.0.optimize_with_context(plan, context)
     }
 
@@ -124,12 +125,12 @@ mod tests {
 
     #[test]
     fn what_nobody_waits_for_is_planned_no_further() {
-        assert!(check().is_ok());
+        assert!(check_asker().is_ok());
         let asker = Asker::default();
-        asker.asks().while_planning(|| assert!(check().is_ok()));
+        asker.asks().while_planning(|| assert!(check_asker().is_ok()));
         let asks = asker.asks();
         drop(asker);
-        asks.while_planning(|| assert!(check().is_err()));
-        assert!(check().is_ok());
+        asks.while_planning(|| assert!(check_asker().is_err()));
+        assert!(check_asker().is_ok());
     }
 }

@@ -9,22 +9,32 @@ use datafusion::sql::sqlparser::ast::{ObjectName, ObjectNamePart, Select, Select
 use pmem_store::{DEFAULT_NAMESPACE, Snapshot};
 
 /// Of a statement. It takes some milliseconds.
-const LONG_BYTES: usize = 16 << 10;
+const LONG_BYTES: usize = 2 << 10;
 /// That the operators of a plan hand on, together: some milliseconds too.
 const MANY_COLUMNS: usize = 2_000;
+/// Parts of its expressions, together: the same.
+const MANY_PARTS: usize = 500;
 
 pub fn is_long(sql: &str) -> bool {
     sql.len() > LONG_BYTES
 }
 
-/// Whether the operators of a plan are of very many columns.
+/// Whether the operators of a plan are of very many columns, or its expressions of very many parts, which a view may have brought along.
 pub fn is_large(plan: &LogicalPlan) -> bool {
-    let mut columns = 0;
-    let walked = plan.apply(|node| {
+    let (mut columns, mut parts) = (0, 0);
+    let walked = plan.apply_with_subqueries(|node| {
         columns += node.schema().fields().len();
-        Ok(if columns > MANY_COLUMNS { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        if columns > MANY_COLUMNS {
+            return Ok(TreeNodeRecursion::Stop);
+        }
+        node.apply_expressions(|expr| {
+            expr.apply(|_| {
+                parts += 1;
+                Ok(if parts > MANY_PARTS { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+            })
+        })
     });
-    walked.is_err() || columns > MANY_COLUMNS
+    walked.is_err() || columns > MANY_COLUMNS || parts > MANY_PARTS
 }
 
 /// Whether a statement says `*`, and names a stored table in which that stands for very many columns.

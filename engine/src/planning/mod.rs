@@ -25,7 +25,7 @@ use crate::stack::with_room;
 use asked::Asker;
 use places::Places;
 
-pub use asked::{AnalyzerRules, OptimizerRules, PhysicalRules, asking_analyzer, asking_optimizer, asking_physical};
+pub use asked::{AnalyzerRules, OptimizerRules, PhysicalRules, asking_analyzer, asking_optimizer, asking_physical, check_asker};
 pub use large::{is_large, is_long, stands_for_many};
 
 /// Boxed, so that whoever asks whether the future of a statement is Send need not look into this one.

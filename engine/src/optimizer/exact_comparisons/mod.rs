@@ -18,6 +18,7 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
+pub use kept::kept;
 pub use logical::with_exact_comparisons;
 pub use physical::exact_filter;
 pub use rule::in_place_of_simplifying;

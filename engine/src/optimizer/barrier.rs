@@ -1,0 +1,113 @@
+//! What stands between an operator and its input, so that less is known of the input than it says.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::{
+    ChildStats, ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
+    ReplaceChildrenOptions, StatisticsArgs,
+};
+
+/// Refuses the filters of those above it and is otherwise its input.
+#[derive(Debug)]
+pub struct Barrier {
+    input: Arc<dyn ExecutionPlan>,
+    /// Of the rows alone: neither an order of them, nor which columns are equal or constant, nor which rows are where. None: all that the
+    /// input says.
+    unrelated: Option<Arc<PlanProperties>>,
+}
+
+impl Barrier {
+    /// It has the properties of what is below it, so that whoever is above keeps its own, and with them the filters it has made. No plan
+    /// that runs has one.
+    pub fn to_filters(input: Arc<dyn ExecutionPlan>) -> Barrier {
+        Barrier { input, unrelated: None }
+    }
+
+    pub fn to_relations(input: Arc<dyn ExecutionPlan>) -> Barrier {
+        let known = EquivalenceProperties::new(input.schema());
+        let partitions = Partitioning::UnknownPartitioning(input.output_partitioning().partition_count());
+        let properties = input.properties().as_ref().clone().with_eq_properties(known).with_partitioning(partitions);
+        Barrier { input, unrelated: Some(Arc::new(properties)) }
+    }
+
+    pub fn is_to_filters(&self) -> bool {
+        self.unrelated.is_none()
+    }
+
+    pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
+    }
+}
+
+/// That it hands no filter on is what every operator does that does not say otherwise.
+impl ExecutionPlan for Barrier {
+    fn name(&self) -> &str {
+        "Barrier"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.unrelated.as_ref().unwrap_or(self.input.properties())
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![self.is_to_filters()]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(input), true) if self.is_to_filters() => Ok(Arc::new(Barrier::to_filters(input))),
+            (Some(input), true) => Ok(Arc::new(Barrier::to_relations(input))),
+            _ => internal_err!("Barrier has one child"),
+        }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.input.execute(partition, context)
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    /// Operators above may be made anew, with what is known of their input.
+    fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], _args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        match inputs {
+            [input] => Ok(Arc::clone(input)),
+            _ => internal_err!("Barrier has one child"),
+        }
+    }
+}
+
+impl DisplayAs for Barrier {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Barrier")
+    }
+}

@@ -1,0 +1,139 @@
+//! Conditions that stay above an operator, since below it they would be said of other rows.
+//!
+//! DataFusion hands a condition down to where all its columns are, and one without columns (of a scalar subquery, a parameter, random())
+//! through everything. Two kinds stay where they are here:
+//!
+//! - below an aggregate that makes a row of nothing, a grand total or `()` among grouping sets, a condition without columns takes the
+//!   rows and not that row;
+//! - a condition that is another one for each row (of random()) is asked once for each row that it was said of: not of the duplicates
+//!   below DISTINCT, of the rows of a window, of one side of a join.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::Transformed;
+use datafusion::logical_expr::logical_plan::{Aggregate, Filter};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{Expr, GroupingSet, LogicalPlan};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::push_down_filter::PushDownFilter;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+/// Ours, if the rule is DataFusion's that moves filters.
+pub fn in_place_of_filters(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
+    let theirs = PushDownFilter::new();
+    if rule.name() == theirs.name() { Arc::new(FiltersAbove(theirs)) } else { rule }
+}
+
+#[derive(Debug)]
+struct FiltersAbove(PushDownFilter);
+
+impl OptimizerRule for FiltersAbove {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        if !has_terms_that_stay(&plan) {
+            return self.0.rewrite(plan, config);
+        }
+        let mut terms = Vec::new();
+        let mut input = Arc::new(plan);
+        while let LogicalPlan::Filter(filter) = input.as_ref() {
+            // Those below are asked first.
+            let inner = split_conjunction(&filter.predicate).into_iter().cloned();
+            terms = inner.chain(terms).collect();
+            input = Arc::clone(&filter.input);
+        }
+        let (above, others): (Vec<Expr>, Vec<Expr>) = terms.into_iter().partition(|term| stays_above(term, &input));
+        let (input, of_pairs) = without_terms_of_pairs(Arc::unwrap_or_clone(input));
+        let moved = match conjunction(others) {
+            Some(predicate) => self.0.rewrite(LogicalPlan::Filter(Filter::new(predicate, Arc::new(input))), config)?,
+            None if above.is_empty() => self.0.rewrite(input, config)?,
+            // It is looked at by itself.
+            None => Transformed::no(input),
+        };
+        moved.map_data(|plan| Ok(with_terms_above(with_terms_of_pairs(plan, of_pairs), above)))
+    }
+}
+
+fn has_terms_that_stay(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Filter(filter) => {
+            let mut input = &filter.input;
+            while let LogicalPlan::Filter(inner) = input.as_ref() {
+                input = &inner.input;
+            }
+            has_terms_of_pairs(input) || has_term_above(filter, input)
+        }
+        plan => has_terms_of_pairs(plan),
+    }
+}
+
+fn has_term_above(filter: &Filter, input: &LogicalPlan) -> bool {
+    split_conjunction(&filter.predicate).into_iter().any(|term| stays_above(term, input))
+        || matches!(filter.input.as_ref(), LogicalPlan::Filter(inner) if has_term_above(inner, input))
+}
+
+fn stays_above(term: &Expr, input: &LogicalPlan) -> bool {
+    match input {
+        LogicalPlan::Aggregate(aggregate) => term.is_volatile() || (makes_a_row_of_nothing(aggregate) && term.column_refs().is_empty()),
+        LogicalPlan::Join(_) | LogicalPlan::Window(_) | LogicalPlan::Distinct(_) | LogicalPlan::Unnest(_) | LogicalPlan::Extension(_) => {
+            term.is_volatile()
+        }
+        _ => false,
+    }
+}
+
+fn makes_a_row_of_nothing(aggregate: &Aggregate) -> bool {
+    match aggregate.group_expr.first() {
+        None => true,
+        Some(Expr::GroupingSet(GroupingSet::GroupingSets(sets))) => sets.iter().any(Vec::is_empty),
+        Some(Expr::GroupingSet(GroupingSet::Rollup(_) | GroupingSet::Cube(_))) => true,
+        Some(_) => false,
+    }
+}
+
+/// Whether a join's condition has a part that is another one for each pair of rows.
+fn has_terms_of_pairs(plan: &LogicalPlan) -> bool {
+    matches!(plan, LogicalPlan::Join(join) if join.filter.as_ref().is_some_and(Expr::is_volatile))
+}
+
+fn without_terms_of_pairs(mut plan: LogicalPlan) -> (LogicalPlan, Vec<Expr>) {
+    let LogicalPlan::Join(join) = &mut plan else { return (plan, Vec::new()) };
+    let terms = join.filter.take().map(split_conjunction_owned).unwrap_or_default();
+    let (of_pairs, others): (Vec<Expr>, Vec<Expr>) = terms.into_iter().partition(Expr::is_volatile);
+    join.filter = conjunction(others);
+    (plan, of_pairs)
+}
+
+/// A join that filters were handed to is a join still, or one below what is left of them.
+fn with_terms_of_pairs(mut plan: LogicalPlan, terms: Vec<Expr>) -> LogicalPlan {
+    match &mut plan {
+        LogicalPlan::Join(join) => join.filter = conjunction(join.filter.take().into_iter().chain(terms)),
+        LogicalPlan::Filter(filter) => {
+            filter.input = Arc::new(with_terms_of_pairs(Arc::unwrap_or_clone(std::mem::take(&mut filter.input)), terms));
+        }
+        _ => {}
+    }
+    plan
+}
+
+fn with_terms_above(plan: LogicalPlan, terms: Vec<Expr>) -> LogicalPlan {
+    let (inner, input) = match plan {
+        LogicalPlan::Filter(filter) => (Some(filter.predicate), filter.input),
+        plan => (None, Arc::new(plan)),
+    };
+    match conjunction(inner.into_iter().chain(terms)) {
+        Some(predicate) => LogicalPlan::Filter(Filter::new(predicate, input)),
+        None => Arc::unwrap_or_clone(input),
+    }
+}

@@ -1,0 +1,37 @@
+//! Frames of windows.
+
+use arrow::datatypes::DataType;
+use datafusion::common::DFSchema;
+use datafusion::logical_expr::expr::WindowFunctionParams;
+use datafusion::logical_expr::{ExprSchemable, WindowFrame, WindowFrameBound, WindowFrameUnits};
+
+/// RANGE without offsets asks for the rows that are equal, as GROUPS does. DataFusion wants a type for offsets, and intervals, structs and
+/// others have none.
+pub fn of_peers(params: &mut WindowFunctionParams, schema: &DFSchema) {
+    let frame = &mut params.window_frame;
+    let needs_type = [&frame.start_bound, &frame.end_bound].into_iter().any(has_offset);
+    if frame.units != WindowFrameUnits::Range || needs_type {
+        return;
+    }
+    let Some(Ok(key)) = params.order_by.first().map(|key| key.expr.get_type(schema)) else { return };
+    if !takes_offsets(&key) {
+        *frame = WindowFrame::new_bounds(WindowFrameUnits::Groups, frame.start_bound.clone(), frame.end_bound.clone());
+    }
+}
+
+fn has_offset(bound: &WindowFrameBound) -> bool {
+    match bound {
+        WindowFrameBound::Preceding(offset) | WindowFrameBound::Following(offset) => !offset.is_null(),
+        WindowFrameBound::CurrentRow => false,
+    }
+}
+
+fn takes_offsets(key: &DataType) -> bool {
+    key.is_numeric()
+        || key.is_string()
+        || key.is_null()
+        || matches!(
+            key,
+            DataType::Boolean | DataType::Date32 | DataType::Date64 | DataType::Time32(_) | DataType::Time64(_) | DataType::Timestamp(..)
+        )
+}

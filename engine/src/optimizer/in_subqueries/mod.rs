@@ -1,0 +1,69 @@
+//! `IN (SELECT …)` and `EXISTS` as parts of expressions, in every clause.
+//!
+//! DataFusion makes a join of one that is a condition of WHERE or HAVING as a whole. Of one within an expression it makes a column that
+//! says whether a row was found, which is false where `IN` is NULL: `(x IN (…)) IS NULL` was never true, and `x NOT IN (…) OR …` was true
+//! where it is NULL. [`exact`] says the NULL beside the column. Elsewhere than in conditions DataFusion knows neither; [`clauses`] brings
+//! them there.
+
+mod clauses;
+mod exact;
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+/// Ours, if the rule is DataFusion's that makes joins of subqueries.
+pub fn in_place_of_predicates(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
+    let theirs = DecorrelatePredicateSubquery::new();
+    if rule.name() == theirs.name() { Arc::new(InSubqueries(theirs)) } else { rule }
+}
+
+#[derive(Debug)]
+struct InSubqueries(DecorrelatePredicateSubquery);
+
+impl OptimizerRule for InSubqueries {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let inner = plan.map_subqueries(|subquery| subquery.transform_down(|part| self.rewrite(part, config)))?;
+        inner.transform_data(|plan| match plan {
+            LogicalPlan::Filter(mut filter) if has_subquery(&filter.predicate) => {
+                filter.predicate = exact::condition(filter.predicate, filter.input.schema())?;
+                self.0.rewrite(LogicalPlan::Filter(filter), config)
+            }
+            LogicalPlan::Projection(projection) if projection.expr.iter().any(has_subquery) => {
+                clauses::in_projection(projection, |filter| self.0.rewrite(filter, config))
+            }
+            LogicalPlan::Join(join) if join.filter.as_ref().is_some_and(has_subquery) => {
+                // What was ON may be a WHERE now.
+                clauses::in_join(join)?.transform_data(|plan| self.rewrite(plan, config))
+            }
+            LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) | LogicalPlan::Sort(_) => clauses::below(plan),
+            plan => Ok(Transformed::no(plan)),
+        })
+    }
+}
+
+fn is_subquery(expr: &Expr) -> bool {
+    matches!(expr, Expr::InSubquery(_) | Expr::Exists(_))
+}
+
+fn has_subquery(expr: &Expr) -> bool {
+    // The walk itself cannot fail.
+    expr.exists(|part| Ok(is_subquery(part))).unwrap_or(true)
+}

@@ -1,0 +1,94 @@
+//! One order of lists, structs and maps: that of ORDER BY, in which NULL inside comes last.
+//!
+//! DataFusion's `<` has NULL inside first, its `min` and `max` take no notice of values with one, and fail of lists of structs. So
+//! `[1] < [NULL]` was false where ORDER BY puts `[1]` before `[NULL]`. Here [`compared`] stands in the place of the operators, and
+//! [`extreme`] in that of the aggregates.
+
+mod compared;
+mod extreme;
+
+use std::sync::Arc;
+
+use arrow::array::{Array, DynComparator, make_comparator};
+use arrow::compute::SortOptions;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, WindowFunctionDefinition};
+use datafusion::optimizer::AnalyzerRule;
+
+/// Once the types are known.
+#[derive(Debug)]
+pub struct NestedOrder;
+
+impl AnalyzerRule for NestedOrder {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            let mut schema = merge_schema(&plan.inputs());
+            if let LogicalPlan::TableScan(scan) = &plan {
+                schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
+            }
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let ordered = expr.transform_up(|part| Ok(ordered(part, &schema)))?;
+                Ok(if ordered.transformed { ordered.update_data(|expr| name.restore(expr)) } else { ordered })
+            })
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "nested_order"
+    }
+}
+
+fn ordered(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match compared::function(op) {
+            Some(function) if is_nested(&left, schema) => Transformed::yes(function.call(vec![*left, *right])),
+            _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+        },
+        Expr::Between(between) if is_nested(&between.expr, schema) => {
+            let within = compared::between(*between.expr, *between.low, *between.high);
+            Transformed::yes(if between.negated { !within } else { within })
+        }
+        Expr::AggregateFunction(ref mut call) => match extreme_of(&call.func, &call.params.args, schema) {
+            Some(extreme) => {
+                call.func = extreme;
+                Transformed::yes(expr)
+            }
+            None => Transformed::no(expr),
+        },
+        Expr::WindowFunction(ref mut call) => match &call.fun {
+            WindowFunctionDefinition::AggregateUDF(function)
+                if let Some(extreme) = extreme_of(function, &call.params.args, schema) =>
+            {
+                call.fun = WindowFunctionDefinition::AggregateUDF(extreme);
+                Transformed::yes(expr)
+            }
+            _ => Transformed::no(expr),
+        },
+        expr => Transformed::no(expr),
+    }
+}
+
+fn extreme_of(function: &AggregateUDF, args: &[Expr], schema: &DFSchema) -> Option<Arc<AggregateUDF>> {
+    let extreme = extreme::of(function).filter(|_| args.first().is_some_and(|value| is_nested(value, schema)));
+    extreme.map(Arc::clone)
+}
+
+/// Of a comparison's side; chains of other operators are not asked what type they are.
+fn is_nested(expr: &Expr, schema: &DFSchema) -> bool {
+    match expr {
+        Expr::BinaryExpr(_) | Expr::Not(_) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::Negative(_) => false,
+        expr => expr.get_type(schema).is_ok_and(|data_type| data_type.is_nested()),
+    }
+}
+
+/// Of two columns, in which NULL is greater than all.
+fn comparator(left: &dyn Array, right: &dyn Array) -> Result<DynComparator> {
+    Ok(make_comparator(left, right, SortOptions { descending: false, nulls_first: false })?)
+}

@@ -1,0 +1,121 @@
+//! A value that is another one each time (of random()) is made once where a statement says it once.
+//!
+//! DataFusion says some expressions in terms of others that name a part twice: `x BETWEEN a AND b` as two comparisons, `floor(x) = 5` as the
+//! range of `x`, `coalesce(x, y)` as a CASE that asks for `x` before it takes `x`. Where such a part is volatile, functions that make it
+//! once take their places. Plans alone have these functions, no statement can name them.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::compute::kernels::zip::zip;
+use arrow::compute::{and_kleene, is_not_null};
+use arrow::datatypes::DataType;
+use datafusion::common::cast::as_boolean_array;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::utils::take_function_args;
+use datafusion::common::{Result, exec_err};
+use datafusion::logical_expr::expr::{Between, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::optimizer::AnalyzerRule;
+use datafusion::physical_expr_common::datum::apply_cmp;
+
+use super::exact_comparisons::kept;
+
+static BETWEEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Once::Between.into()));
+static COALESCE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Once::Coalesce.into()));
+
+/// Once the types are known.
+#[derive(Debug)]
+pub struct VolatileValues;
+
+impl AnalyzerRule for VolatileValues {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                if !expr.is_volatile() {
+                    return Ok(Transformed::no(expr));
+                }
+                let name = names.save(&expr);
+                let once = expr.transform_up(|part| Ok(made_once(part)))?;
+                Ok(if once.transformed { once.update_data(|expr| name.restore(expr)) } else { once })
+            })
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "volatile_values"
+    }
+}
+
+fn made_once(expr: Expr) -> Transformed<Expr> {
+    match expr {
+        Expr::Between(Between { expr, negated, low, high }) if expr.is_volatile() => {
+            let between = BETWEEN.call(vec![*expr, *low, *high]);
+            Transformed::yes(if negated { !between } else { between })
+        }
+        Expr::ScalarFunction(ScalarFunction { func, args })
+            if matches!(func.name(), "coalesce" | "nvl") && args.len() > 1 && args.iter().any(Expr::is_volatile) =>
+        {
+            Transformed::yes(COALESCE.call(args))
+        }
+        // These say what they give for which range of their argument.
+        Expr::ScalarFunction(call) if matches!(call.name(), "floor" | "date_part") && call.args.iter().any(Expr::is_volatile) => {
+            Transformed::yes(kept(Expr::ScalarFunction(call)))
+        }
+        expr => Transformed::no(expr),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Once {
+    Between,
+    Coalesce,
+}
+
+static ANY: LazyLock<Signature> = LazyLock::new(|| Signature::variadic_any(Volatility::Immutable));
+
+impl ScalarUDFImpl for Once {
+    fn name(&self) -> &str {
+        match self {
+            Once::Between => "between_once",
+            Once::Coalesce => "coalesce_once",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &ANY
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match (self, types) {
+            (Once::Between, _) => Ok(DataType::Boolean),
+            (Once::Coalesce, [first, ..]) => Ok(first.clone()),
+            (Once::Coalesce, []) => exec_err!("coalesce() takes at least one argument"),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match self {
+            Once::Between => {
+                let rows = args.number_rows;
+                let [value, low, high] = take_function_args(self.name(), args.args)?;
+                let from = apply_cmp(Operator::GtEq, &value, &low)?.into_array(rows)?;
+                let to = apply_cmp(Operator::LtEq, &value, &high)?.into_array(rows)?;
+                Ok(ColumnarValue::Array(Arc::new(and_kleene(as_boolean_array(&from)?, as_boolean_array(&to)?)?)))
+            }
+            Once::Coalesce => {
+                let mut arrays = ColumnarValue::values_to_arrays(&args.args)?.into_iter();
+                let Some(mut found) = arrays.next() else { return exec_err!("coalesce() takes at least one argument") };
+                for next in arrays {
+                    found = zip(&is_not_null(&found)?, &found, &next)?;
+                }
+                Ok(ColumnarValue::Array(found))
+            }
+        }
+    }
+}
