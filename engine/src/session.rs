@@ -203,6 +203,10 @@ impl Session {
         let mut runtime = self.engine.runtime.as_ref().clone();
         runtime.memory_pool = Arc::<QueryPool>::clone(&pool);
         let mut state = self.context.state();
+        // Time stands still in a transaction, as in PostgreSQL.
+        if let Some(started) = self.transaction.started_at() {
+            state.execution_props_mut().query_execution_start_time = Some(started.into());
+        }
         state.config_mut().set_extension(Arc::clone(&collector));
         let memory = StatementMemory::new(Arc::<QueryPool>::clone(&pool));
         state.config_mut().options_mut().extensions.insert(memory.clone());

@@ -3,6 +3,14 @@
 /// In an `impl AggregateUDFImpl`: all that describes the aggregate is that of `self.inner`.
 macro_rules! described_by_inner {
     () => {
+        crate::functions::described_by_inner!(without groups);
+
+        fn groups_accumulator_supported(&self, args: datafusion::logical_expr::function::AccumulatorArgs<'_>) -> bool {
+            self.inner.groups_accumulator_supported(args)
+        }
+    };
+    // Without that groups have an accumulator for all.
+    (without groups) => {
         fn name(&self) -> &str {
             self.inner.name()
         }
@@ -43,10 +51,6 @@ macro_rules! described_by_inner {
 
         fn supports_within_group_clause(&self) -> bool {
             self.inner.supports_within_group_clause()
-        }
-
-        fn groups_accumulator_supported(&self, args: datafusion::logical_expr::function::AccumulatorArgs<'_>) -> bool {
-            self.inner.groups_accumulator_supported(args)
         }
 
         fn order_sensitivity(&self) -> datafusion::logical_expr::utils::AggregateOrderSensitivity {

@@ -3,6 +3,7 @@
 
 mod arithmetic;
 mod bounded;
+mod casts;
 mod current_user;
 mod date_text;
 mod delegate;
@@ -10,9 +11,13 @@ mod extreme;
 mod fixed_list;
 mod float;
 mod float_results;
+mod intervals;
 mod nearest_floats;
 mod overflow;
+mod patterns;
+mod regr_r2;
 mod rule;
+mod scalar;
 mod sliding;
 mod sum;
 mod sum_state;
@@ -21,26 +26,39 @@ mod whole_results;
 
 use arrow::datatypes::FieldRef;
 use datafusion::logical_expr::ScalarUDF;
+use datafusion::prelude::SessionContext;
 
-pub(crate) use bounded::{
-    bounded_functions, bounded_higher_order_functions, is_bounded, scalar_bytes, values_bytes, with_computed_values,
-};
+use bounded::{bounded_functions, bounded_higher_order_functions};
+pub(crate) use bounded::{is_bounded, scalar_bytes, values_bytes, with_computed_values};
+pub(crate) use casts::{own_values, scalar_as};
 pub(crate) use current_user::current_user;
 pub(crate) use delegate::described_by_inner;
-pub(crate) use fixed_list::{FixedLists, deeper_scalar, flat_scalar, lists_as};
+pub(crate) use fixed_list::{FixedLists, deeper_scalar, flat_scalar};
 pub(crate) use float::with_one_nan;
+pub(crate) use intervals::interval_of_text;
 pub(crate) use nearest_floats::{
     NearestFloatsOfFiles, NearestFloatsOfSubqueries, cast_nearest, cast_operand, is_nearest_floats, nearest_f32, nearest_f64,
     scalar_nearest, with_floats,
 };
 pub(crate) use rule::CheckedArithmetic;
 pub(crate) use sliding::sliding_accumulator;
-pub(crate) use sum::checked_sum;
-pub(crate) use version::version;
-pub(crate) use whole_results::whole_results;
+use sum::checked_sum;
+use version::version;
+use whole_results::whole_results;
+
+/// Those of DataFusion with the same name are replaced.
+pub(crate) fn register(context: &SessionContext) {
+    bounded_functions().for_each(|function| context.register_udf(function));
+    bounded_higher_order_functions().for_each(|function| context.register_higher_order_function(function));
+    context.register_udf(version());
+    whole_results().into_iter().for_each(|function| context.register_udaf(function));
+    context.register_udaf(checked_sum());
+    context.register_udaf(regr_r2::regr_r2());
+    scalar::all(context.state().config_options()).into_iter().for_each(|function| context.register_udf(function));
+}
 
 /// What a call of a function that stands in the place of a cast is as that: the field that is wanted, and whether what does
 /// not fit is NULL.
 pub fn function_as_cast(function: &ScalarUDF) -> Option<(&FieldRef, bool)> {
-    fixed_list::cast_of_lists(function).or_else(|| Some((nearest_floats::nearest_of(function)?, false)))
+    casts::cast_of(function).or_else(|| Some((nearest_floats::nearest_of(function)?, false)))
 }

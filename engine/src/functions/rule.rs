@@ -18,11 +18,12 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::arithmetic::{checked_negation, checked_operator, is_checked};
 use super::bounded::{concatenated, with_bounded};
+use super::casts::{cast_by_name, own_cast};
 use super::date_text::date_of_text;
 use super::extreme::float_extreme;
-use super::fixed_list::fixed_list_cast;
 use super::float::{is_one_nan, one_nan};
 use super::float_results::{computes, float_result};
+use super::intervals::{compared_by_length, in_groups_of_length, part_of_interval};
 use super::nearest_floats::{is_nearest_floats, with_nearest_floats};
 use super::whole_results::holding_values;
 use crate::cancel::is_watched;
@@ -35,12 +36,13 @@ impl AnalyzerRule for CheckedArithmetic {
         "checked_arithmetic"
     }
 
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| in_plan(plan)?.transform_data(with_nearest_floats)).map(|plan| plan.data)
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        let zone = config.execution.time_zone.as_deref();
+        plan.transform_up_with_subqueries(|plan| in_plan(plan, zone)?.transform_data(with_nearest_floats)?.transform_data(in_groups_of_length)).map(|plan| plan.data)
     }
 }
 
-fn in_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+fn in_plan(plan: LogicalPlan, zone: Option<&str>) -> Result<Transformed<LogicalPlan>> {
     let mut schema = merge_schema(&plan.inputs());
     if let LogicalPlan::TableScan(scan) = &plan {
         let source = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
@@ -49,12 +51,22 @@ fn in_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&plan);
     plan.map_expressions(|expr| {
         let name = names.save(&expr);
-        let checked = expr.transform_up(|expr| in_expr(expr, &schema))?;
+        let checked = expr.transform_up(|expr| in_expr(expr, &schema, zone))?;
         Ok(if checked.transformed { checked.update_data(|expr| name.restore(expr)) } else { checked })
     })
 }
 
-fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+fn in_expr(mut expr: Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Transformed<Expr>> {
+    let is_changed = compared_by_length(&mut expr, schema)?;
+    let mut made = checked(expr, schema, zone)?;
+    made.transformed |= is_changed;
+    Ok(made)
+}
+
+fn checked(expr: Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Transformed<Expr>> {
+    if let Some(cast) = cast_by_name(&expr, schema) {
+        return Ok(Transformed::yes(own_cast(&cast, schema, zone)?.unwrap_or(cast)));
+    }
     match expr {
         expr if let Some(text) = concatenated(&expr, schema) => Ok(Transformed::yes(text)),
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
@@ -91,13 +103,14 @@ fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
         }
         Expr::WindowFunction(_) => one_result(expr, schema),
-        Expr::Cast(_) | Expr::TryCast(_) if let Some(call) = fixed_list_cast(&expr, schema) => Ok(Transformed::yes(call)),
+        Expr::Cast(_) | Expr::TryCast(_) if let Some(made) = own_cast(&expr, schema, zone)? => Ok(Transformed::yes(made)),
         Expr::ScalarFunction(mut outer) if is_one_nan(&outer.func) && outer.args.len() == 1 => {
             // Of a plan that was here before.
             let args = outer.args.into_iter().map(bare).collect();
             outer.args = args;
             Ok(Transformed::no(Expr::ScalarFunction(outer)))
         }
+        Expr::ScalarFunction(_) if let Some(part) = part_of_interval(&expr, schema) => Ok(Transformed::yes(part)),
         Expr::ScalarFunction(_) if let Some(date) = date_of_text(&expr, schema) => Ok(Transformed::yes(date)),
         expr if calculates(&expr, schema) && is_float(&expr, schema) => Ok(Transformed::yes(call(one_nan(), vec![expr]))),
         Expr::Negative(inner) if is_integer(&inner, schema) => {
@@ -221,7 +234,7 @@ mod tests {
     fn the_type_of_a_long_sum_of_floats_is_not_found_anew_for_each_term() {
         let operand = Arc::new(ScalarUDF::from(Operand(Signature::any(1, Volatility::Immutable))));
         let sum = call(one_nan(), vec![call(&operand, vec![lit(1.0)]) + lit(1.0)]);
-        let next = in_expr(sum + lit(1.0), &DFSchema::empty()).unwrap();
+        let next = in_expr(sum + lit(1.0), &DFSchema::empty(), None).unwrap();
         assert!(next.transformed && is_float(&next.data, &DFSchema::empty()) && !is_integer(&next.data, &DFSchema::empty()));
         assert_eq!(ASKED.load(Ordering::Relaxed), 0);
     }

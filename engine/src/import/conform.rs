@@ -17,6 +17,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::errors::shown;
 use crate::functions::cast_nearest;
+pub(crate) use beneath::{hidden as hidden_beneath, shown_elements};
 pub(crate) use nested::find_field;
 pub(crate) use plain::{is_list, plain_schema, settled_type};
 pub(crate) use valid::{check_type, valid};

@@ -41,7 +41,7 @@ mod type_names;
 mod window;
 mod zip_members;
 
-pub(crate) use conform::{check_type, valid};
+pub(crate) use conform::{check_type, hidden_beneath, shown_elements, valid};
 pub(crate) use errors::IS_NULL;
 pub use errors::{BadRow, ImportError, Place};
 pub use guard::{guarded, silence_guarded_panics};

@@ -13,7 +13,7 @@ use tracing::Instrument;
 use super::target::Target;
 use crate::dml::Retry;
 use crate::error::EngineError;
-use crate::functions::{cast_nearest, lists_as, with_one_nan};
+use crate::functions::{cast_nearest, own_values, with_one_nan};
 use crate::output::StatementKind;
 use crate::queries::Query;
 use crate::session::Session;
@@ -110,8 +110,8 @@ fn declared_rows(target: &Target, rows: &RecordBatch) -> Result<RecordBatch, Eng
         if column.data_type() == field.data_type() {
             return Ok(with_one_nan(column));
         }
-        if let Some(lists) = lists_as(column, source, field) {
-            return Ok(lists?);
+        if let Some(made) = own_values(column, source, field) {
+            return Ok(with_one_nan(&made?));
         }
         Ok(with_one_nan(&cast_nearest(column, field.data_type(), &options).map_err(StoreError::from)?))
     });

@@ -7,11 +7,11 @@ use arrow::array::{
 };
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
-    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    DataType, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
     i256,
 };
 
-use crate::functions::{nearest_f32, nearest_f64};
+use crate::functions::{nearest_f32, nearest_f64, own_values};
 
 /// Digits that every decimal of 128 bits holds.
 const DIGITS_MAX: usize = 38;
@@ -148,6 +148,10 @@ fn texts<'a>(literals: impl Iterator<Item = &'a Literal>) -> Option<Vec<Option<&
 }
 
 fn converted(array: ArrayRef, declared: &DataType) -> Option<ArrayRef> {
+    let (from, to) = (Field::new("", array.data_type().clone(), true), Field::new("", declared.clone(), true));
+    if let Some(made) = own_values(&array, &from, &to) {
+        return made.ok();
+    }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(&array, declared, &options).ok()
 }

@@ -8,7 +8,7 @@ use datafusion::common::metadata::{FieldMetadata, ScalarAndMetadata};
 use datafusion::common::{self, ScalarValue};
 
 use crate::error::EngineError;
-use crate::functions::{deeper_scalar, flat_scalar, scalar_nearest};
+use crate::functions::{deeper_scalar, flat_scalar, scalar_as};
 use crate::import::{check_type, valid};
 use crate::kernels::arrays::{EXTENSION_METADATA, EXTENSION_NAME, shape_of, tensor_field};
 use crate::sql;
@@ -119,7 +119,8 @@ pub(super) fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) ->
     if *wanted == DataType::Null || value.data_type() == *wanted {
         return Ok(value);
     }
-    match scalar_nearest(&value, wanted) {
+    let given = Field::new("", value.data_type(), true);
+    match scalar_as(&value, &given, field, false) {
         Ok(cast) if cast.cast_to(&value.data_type()).is_ok_and(|back| back == value) => Ok(cast),
         Ok(_) => Ok(value),
         // One that is too great for the type.

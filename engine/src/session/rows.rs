@@ -17,7 +17,7 @@ use super::function_parameters::Taken;
 use super::parameters::{parameter_fields, takes_parameters};
 use crate::constraints::identifier;
 use crate::error::EngineError;
-use crate::functions::{cast_nearest, lists_as};
+use crate::functions::{cast_nearest, own_values};
 use crate::import::{IfExists, IfMissing, IngestTarget};
 use crate::output::StatementKind;
 use crate::queries::Query;
@@ -191,8 +191,8 @@ fn as_wanted(array: &ArrayRef, source: &Field, field: &Field) -> Result<ArrayRef
     if array.data_type() == field.data_type() || *field.data_type() == DataType::Null {
         return Ok(Arc::clone(array));
     }
-    if let Some(lists) = lists_as(array, source, field) {
-        return Ok(lists?);
+    if let Some(made) = own_values(array, source, field) {
+        return Ok(made?);
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let lists = any_length(array.data_type(), field.data_type()).map(|lists| cast_nearest(array, &lists, &options)).transpose();

@@ -36,11 +36,7 @@ fn made(engine: &EngineShared) -> SessionState {
         .with_optimizer_rules(asking_optimizer(optimizer_rules(engine)))
         .with_physical_optimizer_rules(asking_physical(physical_optimizer_rules()));
     let context = SessionContext::new_with_state(state.build());
-    functions::bounded_functions().for_each(|function| context.register_udf(function));
-    functions::bounded_higher_order_functions().for_each(|function| context.register_higher_order_function(function));
-    context.register_udaf(functions::checked_sum());
-    context.register_udf(functions::version());
-    functions::whole_results().into_iter().for_each(|function| context.register_udaf(function));
+    functions::register(&context);
     kernels::register(&context);
     context.state()
 }

@@ -29,6 +29,7 @@ mod headers;
 mod insert_defaults;
 mod insert_source;
 mod insert_width;
+mod intervals;
 mod into;
 mod locate;
 mod maintenance;

@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{Expr, OrderBy, Query, Select, SetExpr, Tab
 use super::distinct_on::find_places;
 use super::fetch::limit_by_fetch;
 use super::grouping::spread_columns;
+use super::intervals::read_interval;
 use super::merged_columns::merge_columns;
 use super::named_arguments::pack_named_arguments;
 use super::named_windows::spell_windows;
@@ -73,6 +74,7 @@ impl VisitorMut for Rewriting {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
         name_quantified(expr);
+        read_interval(expr);
         flow(keep_unknown(expr).and_then(|()| replace_similar(expr)).and_then(|()| raise_to_power(expr)))
     }
 }

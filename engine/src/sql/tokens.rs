@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::distinct_from::bound_distinct_from;
+use super::intervals::name_units;
 use super::locate::offset_of;
 use super::numbers::plain_numbers;
 use super::soft_words::name_soft_words;
@@ -16,6 +17,7 @@ pub fn tokenize(sql: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, 
     plain_numbers(&mut tokens)?;
     bound_distinct_from(&mut tokens);
     name_soft_words(&mut tokens);
+    name_units(&mut tokens);
     Ok(tokens)
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use pmem_store::{Author, Durability, Savepoint, Snapshot, Store, StoreError, Transaction};
 
-use super::open::{OpenTransaction, now_ms};
+use super::open::{OpenTransaction, since_epoch_ms};
 use super::rows::holding_up_nobody;
 use crate::constraints::TableRules;
 use crate::engine::EngineShared;
@@ -30,7 +31,8 @@ pub struct TransactionSlot {
 #[derive(Debug)]
 struct Open {
     id: u64,
-    started_at_ms: u64,
+    /// What now() says in all of its statements.
+    started_at: SystemTime,
     /// What it began with.
     base: Arc<Snapshot>,
     /// **Invariant:** whoever waits for it does not hold the slot.
@@ -60,12 +62,17 @@ impl TransactionSlot {
     pub fn open_transaction(&self) -> Option<OpenTransaction> {
         self.open.lock().as_ref().map(|open| OpenTransaction {
             id: open.id,
-            started_at_ms: open.started_at_ms,
+            started_at_ms: since_epoch_ms(open.started_at),
             base_version: open.base.version(),
             changes: open.changes,
             read_only: open.read_only,
             failed: open.failed,
         })
+    }
+
+    /// When BEGIN was run; None if no transaction is open.
+    pub fn started_at(&self) -> Option<SystemTime> {
+        self.open.lock().as_ref().map(|open| open.started_at)
     }
 
     /// Of the open transaction.
@@ -122,7 +129,8 @@ impl TransactionSlot {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
         let base = Arc::clone(transaction.base());
         let work = Arc::new(Mutex::new(Work { transaction: Some(transaction), savepoints: Vec::new() }));
-        *slot = Some(Open { id, started_at_ms: now_ms(), base, work, changes: 0, failed: false, read_only, savepoints: Vec::new() });
+        let started_at = SystemTime::now();
+        *slot = Some(Open { id, started_at, base, work, changes: 0, failed: false, read_only, savepoints: Vec::new() });
         Ok(())
     }
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch, RecordBatchOptions, UInt64Array, new_empty_array};
+use arrow::buffer::OffsetBuffer;
 use arrow::compute::{cast, take};
 use arrow::datatypes::{
     BinaryType, BinaryViewType, DataType, Field, FieldRef, Fields, Schema, SchemaRef, StringViewType, Utf8Type,
@@ -38,6 +39,8 @@ fn wire(schema: &Schema, field: impl Fn(&FieldRef) -> FieldRef) -> Schema {
 fn wire_field(field: &FieldRef, types: WireTypes) -> FieldRef {
     let plain = plain_field(field, types.jdbc);
     match plain.data_type() {
+        // Clients know lists of a fixed size of one element at least.
+        DataType::FixedSizeList(item, 0) => Arc::new(Field::new(field.name(), DataType::List(Arc::clone(item)), field.is_nullable())),
         DataType::Utf8 | DataType::LargeUtf8 if types.views => retyped(field, DataType::Utf8View),
         DataType::Binary | DataType::LargeBinary if types.views => retyped(field, DataType::BinaryView),
         _ => plain,
@@ -111,6 +114,10 @@ fn wire_array(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, ArrowErro
         (DataType::Utf8View, DataType::Utf8) => plain::<StringViewType, Utf8Type>(array.as_string_view()),
         (DataType::BinaryView, DataType::Binary) => plain::<BinaryViewType, BinaryType>(array.as_binary_view()),
         (same, _) if same == wanted => Ok(Arc::clone(array)),
+        (DataType::FixedSizeList(_, 0), DataType::List(item)) => {
+            let (offsets, none) = (OffsetBuffer::new_zeroed(array.len()), new_empty_array(item.data_type()));
+            Ok(Arc::new(ListArray::try_new(Arc::clone(item), offsets, none, array.nulls().cloned())?))
+        }
         (flat, _) if flat.is_unsigned_integer() => cast(array, wanted),
         // Casting what is nested casts all values, those outside of the slice too.
         _ => cast(&gathered(array)?, wanted),
@@ -136,6 +143,17 @@ mod tests {
         let batch = RecordBatch::try_from_iter_with_nullable([("c", array, true)]).unwrap();
         let wire = wire_schema(&batch.schema(), types);
         Arc::clone(to_wire(&batch, &wire).unwrap().column(0))
+    }
+
+    #[test]
+    fn lists_of_a_fixed_size_without_elements_are_lists() {
+        let item = Arc::new(Field::new_list_field(DataType::Int64, true));
+        let nulls = Some(vec![true, false].into());
+        let none = Arc::new(arrow::array::Int64Array::from(Vec::<i64>::new()));
+        let fixed = arrow::array::FixedSizeListArray::try_new_with_length(item, 0, none, nulls, 2).unwrap();
+        let sent = wired(Arc::new(fixed), WireTypes::default());
+        assert!(matches!(sent.data_type(), DataType::List(_)));
+        assert_eq!((sent.len(), sent.null_count(), sent.as_list::<i32>().value(0).len()), (2, 1, 0));
     }
 
     #[test]

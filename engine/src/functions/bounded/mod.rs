@@ -13,7 +13,7 @@ mod payload;
 mod values;
 
 pub(crate) use concatenation::concatenated;
-pub(crate) use function::{bounded_functions, is_bounded, with_bounded};
+pub(crate) use function::{bounded_functions, counted, is_bounded, with_bounded};
 pub(crate) use higher_order::bounded_higher_order_functions;
 pub(crate) use payload::{scalar_bytes, values_bytes};
 pub(crate) use values::with_computed_values;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray, MutableArrayData, make_array};
 use arrow::buffer::NullBuffer;
-use arrow::compute::{CastOptions, cast};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{DataFusionError, Result};
 
 use crate::error::EngineError;
-use crate::functions::nearest_floats::cast_nearest;
+use crate::functions::casts::cast_shown;
 use crate::kernels::arrays::{shape_of, shape_text};
 use crate::sql::column_type_name;
 
@@ -35,12 +35,6 @@ impl<'a> FixedLists<'a> {
         Some(FixedLists { field, item, width: *width, shape, safe })
     }
 
-    /// Lists as the field's, if it is a field of such and they are lists; None for all others, which Arrow casts rightly.
-    pub fn of(lists: &ArrayRef, field: &'a Field) -> Option<Result<ArrayRef>> {
-        let is_list = lists.data_type().is_list() && lists.data_type() != field.data_type();
-        FixedLists::new(field, false).filter(|_| is_list).map(|wanted| wanted.convert(lists))
-    }
-
     /// Lists of any kind; NULL stays NULL.
     ///
     /// # Errors
@@ -48,7 +42,8 @@ impl<'a> FixedLists<'a> {
     /// A list with another number of elements, or lists within each other that are not of the shape, with both in it;
     /// an element that is none of the wanted type.
     pub fn convert(&self, lists: &ArrayRef) -> Result<ArrayRef> {
-        let levels = list_levels(lists.data_type());
+        // Elements that are lists again are not laid end to end.
+        let levels = if self.item.data_type().is_list() { 1 } else { list_levels(lists.data_type()) };
         let sizes = match levels {
             1 => vec![usize::try_from(self.width).unwrap_or_default()],
             _ if levels == self.shape.len() => self.shape.clone(),
@@ -58,8 +53,7 @@ impl<'a> FixedLists<'a> {
             }
         };
         let (values, valid) = self.level(lists, &sizes, usize::from(levels > 1))?;
-        let options = CastOptions { safe: self.safe, ..CastOptions::default() };
-        let values = cast_nearest(&values, self.item.data_type(), &options)?;
+        let values = cast_shown(&values, &Field::new("", values.data_type().clone(), true), self.item, self.safe)?;
         Ok(Arc::new(FixedSizeListArray::try_new_with_length(Arc::clone(self.item), self.width, values, valid, lists.len())?))
     }
 

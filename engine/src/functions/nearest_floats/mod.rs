@@ -11,7 +11,7 @@ mod files;
 mod function;
 mod rule;
 
-pub use convert::{cast_nearest, nearest_f32, nearest_f64, scalar_nearest, with_floats};
+pub use convert::{cast_nearest, converted, nearest_f32, nearest_f64, scalar_nearest, with_floats};
 pub use files::NearestFloatsOfFiles;
 pub use function::{cast_operand, is_nearest_floats, nearest_of};
 pub use rule::{NearestFloatsOfSubqueries, with_nearest_floats};

@@ -7,8 +7,9 @@ use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, OffsetSi
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{cast, filter};
 use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
 
-use super::nested::row_of;
+use super::nested::{in_use, row_of};
 use super::{Misfit, whole};
 
 /// The values that a field of structs, or all lists of a fixed size together, come to. `parents` has a bit for each value.
@@ -18,7 +19,7 @@ pub(super) fn of_fields(
     look: impl Fn(&ArrayRef) -> Result<ArrayRef, Misfit>,
 ) -> Result<ArrayRef, Misfit> {
     look(values).or_else(|misfit| match parents.filter(|parents| parents.null_count() > 0) {
-        Some(parents) => look(&hidden(values, &parents)?),
+        Some(parents) => look(&hidden(values, &parents).map_err(whole)?),
         None => Err(misfit),
     })
 }
@@ -34,7 +35,7 @@ pub(super) fn of_lists<O: OffsetSizeTrait>(
         (Ok(looked_at), _) => Ok((offsets, looked_at)),
         (Err(misfit), None) => Err(row_of(misfit, &offsets)),
         (Err(_), Some(lists)) => {
-            let (offsets, elements) = without_null_lists(elements, &offsets, lists)?;
+            let (offsets, elements) = without_null_lists(elements, &offsets, lists).map_err(whole)?;
             let looked_at = look(&elements).map_err(|misfit| row_of(misfit, &offsets))?;
             Ok((offsets, looked_at))
         }
@@ -42,15 +43,29 @@ pub(super) fn of_lists<O: OffsetSizeTrait>(
 }
 
 /// The values, NULL where their parents are.
-fn hidden(values: &ArrayRef, parents: &NullBuffer) -> Result<ArrayRef, Misfit> {
+pub(crate) fn hidden(values: &ArrayRef, parents: &NullBuffer) -> Result<ArrayRef, ArrowError> {
     let values = match values.data_type() {
         // Runs have no bits of their own for NULLs.
-        DataType::RunEndEncoded(_, plain) => cast(values, plain.data_type()).map_err(whole)?,
+        DataType::RunEndEncoded(_, plain) => cast(values, plain.data_type())?,
         DataType::Union(..) | DataType::Null => return Ok(values.clone()),
         _ => values.clone(),
     };
     let nulls = NullBuffer::union(values.nulls(), Some(parents));
-    Ok(make_array(values.to_data().into_builder().nulls(nulls).build().map_err(whole)?))
+    Ok(make_array(values.to_data().into_builder().nulls(nulls).build()?))
+}
+
+/// The elements that are in a list, and where each list is among them.
+pub(crate) fn shown_elements<O: OffsetSizeTrait>(
+    offsets: &OffsetBuffer<O>,
+    elements: &ArrayRef,
+    lists: Option<&NullBuffer>,
+) -> Result<(OffsetBuffer<O>, ArrayRef), ArrowError> {
+    let (offsets, elements) = in_use(offsets, elements);
+    let is_hidden = |lists: &NullBuffer| offsets.lengths().zip(lists.iter()).any(|(length, is_valid)| !is_valid && length > 0);
+    match lists.filter(|lists| lists.null_count() > 0 && is_hidden(lists)) {
+        Some(lists) => without_null_lists(&elements, &offsets, lists),
+        None => Ok((offsets, elements)),
+    }
 }
 
 /// Lists that are NULL are empty afterwards.
@@ -58,10 +73,10 @@ fn without_null_lists<O: OffsetSizeTrait>(
     elements: &ArrayRef,
     offsets: &OffsetBuffer<O>,
     lists: &NullBuffer,
-) -> Result<(OffsetBuffer<O>, ArrayRef), Misfit> {
+) -> Result<(OffsetBuffer<O>, ArrayRef), ArrowError> {
     let mut kept = BooleanBufferBuilder::new(elements.len());
     offsets.lengths().zip(lists.iter()).for_each(|(length, is_valid)| kept.append_n(length, is_valid));
-    let elements = filter(elements, &BooleanArray::new(kept.finish(), None)).map_err(whole)?;
+    let elements = filter(elements, &BooleanArray::new(kept.finish(), None))?;
     let lengths = offsets.lengths().zip(lists.iter()).map(|(length, is_valid)| if is_valid { length } else { 0 });
     Ok((OffsetBuffer::from_lengths(lengths), elements))
 }

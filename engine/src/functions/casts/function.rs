@@ -1,4 +1,4 @@
-//! The function that stands for such a cast.
+//! The function that stands for a cast that is done here.
 
 use std::sync::Arc;
 
@@ -7,13 +7,12 @@ use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
-use super::convert::FixedLists;
-use super::deeper::DeeperLists;
+use super::nested::cast_shown;
 use crate::kernels::arrays::{EXTENSION_METADATA, EXTENSION_NAME};
 use crate::sql::column_type_name;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct FixedList {
+pub struct OwnCast {
     /// Of what is cast.
     source: FieldRef,
     pub field: FieldRef,
@@ -21,25 +20,19 @@ pub struct FixedList {
     signature: Signature,
 }
 
-impl FixedList {
-    pub fn new(source: FieldRef, field: FieldRef, safe: bool) -> FixedList {
-        FixedList { source, field, safe, signature: Signature::any(1, Volatility::Immutable) }
+impl OwnCast {
+    pub fn new(source: FieldRef, field: FieldRef, safe: bool) -> OwnCast {
+        OwnCast { source, field, safe, signature: Signature::any(1, Volatility::Immutable) }
     }
 
-    fn convert(&self, lists: &ArrayRef) -> Result<ArrayRef> {
-        if let Some(wanted) = FixedLists::new(&self.field, self.safe) {
-            return wanted.convert(lists);
-        }
-        match DeeperLists::new(&self.source, &self.field, self.safe) {
-            Some(wanted) => wanted.convert(lists),
-            None => internal_err!("{} is neither a list of fixed size nor one of lists", self.field),
-        }
+    fn convert(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        cast_shown(array, &self.source, &self.field, self.safe)
     }
 }
 
-impl ScalarUDFImpl for FixedList {
+impl ScalarUDFImpl for OwnCast {
     fn name(&self) -> &str {
-        if self.safe { "try_fixed_list" } else { "fixed_list" }
+        if self.safe { "try_cast" } else { "cast" }
     }
 
     fn display_name(&self, args: &[Expr]) -> Result<String> {
@@ -79,9 +72,9 @@ impl ScalarUDFImpl for FixedList {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match args.args.as_slice() {
-            [ColumnarValue::Array(lists)] => Ok(ColumnarValue::Array(self.convert(lists)?)),
-            [ColumnarValue::Scalar(list)] => {
-                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&self.convert(&list.to_array()?)?, 0)?))
+            [ColumnarValue::Array(array)] => Ok(ColumnarValue::Array(self.convert(array)?)),
+            [ColumnarValue::Scalar(value)] => {
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&self.convert(&value.to_array()?)?, 0)?))
             }
             _ => internal_err!("{} of {} arguments", self.name(), args.args.len()),
         }

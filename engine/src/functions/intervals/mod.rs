@@ -1,0 +1,25 @@
+//! INTERVALs as in PostgreSQL: they are read as it reads them, and compared by their length, of which a month has 30 days and a day
+//! 24 hours. Arrow compares months, then days, then the rest.
+//!
+//! - [`text`] — what a text says
+//! - [`length`] — the number by which they are compared, sorted, grouped and joined; [`compared`] and [`grouped`] put it there
+//! - [`extreme`] — `min` and `max`
+//! - [`parts`] — `extract` and `date_part`
+
+mod compared;
+mod extreme;
+mod grouped;
+mod length;
+mod parts;
+mod text;
+
+use arrow::datatypes::{DataType, IntervalUnit};
+
+pub use compared::compared_by_length;
+pub use grouped::in_groups_of_length;
+pub use parts::part_of_interval;
+pub use text::interval_of_text;
+
+pub fn is_interval(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Interval(IntervalUnit::MonthDayNano))
+}
