@@ -31,7 +31,7 @@ impl TailLog {
         let loss = noted.and_then(|noted| LogLoss::between(&found.recovered.index, noted));
         match read_only || loss.is_some() {
             true => Ok(TailLog::to_read(path, identity, schema, found, loss)),
-            false => TailLog::to_write(path, identity, schema, found, kind, poison),
+            false => TailLog::to_write(path, identity, schema, found, noted.map_or(0, |noted| noted.end), kind, poison),
         }
     }
 }

@@ -119,14 +119,16 @@ impl TailLog {
         is_committed: &dyn Fn(u64) -> bool,
     ) -> Result<TailLog> {
         let found = read(path, identity, &physical_schema, is_committed)?;
-        TailLog::to_write(path, identity, physical_schema, found, kind, poison)
+        TailLog::to_write(path, identity, physical_schema, found, 0, kind, poison)
     }
 
+    /// Everything before `durable_end` is durable, as it was when the store was closed.
     pub(super) fn to_write(
         path: &Path,
         identity: LogIdentity,
         physical_schema: SchemaRef,
         Found { mapping, header, recovered }: Found,
+        durable_end: u64,
         kind: RegionKind,
         poison: &Arc<PoisonFlag>,
     ) -> Result<TailLog> {
@@ -141,7 +143,7 @@ impl TailLog {
         // Records that the last process wrote and did not live to flush count from here on as durable. Where a flush of them
         // failed they are in the page cache, and the kernel takes the pages for clean: no flush writes them, unless they are
         // written again.
-        let first = header.first_record;
+        let first = header.first_record.max(durable_end);
         region.write(first, mapping.slice(first as usize, (index.end() - first) as usize)?)?;
         region.flush()?;
         let encoders = Encoders::new(Arc::clone(&physical_schema));
