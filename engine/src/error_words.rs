@@ -102,9 +102,6 @@ pub fn is_of_statement(message: &str) -> bool {
 
 /// An argument that has to be another number.
 fn argument(message: &str) -> Words {
-    if message == "array_resize: failed to convert size to usize" {
-        return Some(("array_resize makes a list of 0 elements or more".to_string(), None));
-    }
     let stride = message.strip_prefix("array_slice got invalid stride: ")?;
     Some((format!("{stride} is no step from one element of a list to the next"), Some("write a smaller number, such as x[1:5:2]")))
 }

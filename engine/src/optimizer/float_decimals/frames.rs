@@ -5,8 +5,8 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::expr::WindowFunctionParams;
 use datafusion::logical_expr::{ExprSchemable, WindowFrame, WindowFrameBound, WindowFrameUnits};
 
-/// RANGE without offsets asks for the rows that are equal, as GROUPS does. DataFusion wants a type for offsets, and intervals, structs and
-/// others have none.
+/// RANGE without offsets asks for the rows that are equal, as GROUPS does. DataFusion wants a type for offsets, and times of a day, intervals,
+/// structs and others have none.
 pub fn of_peers(params: &mut WindowFunctionParams, schema: &DFSchema) {
     let frame = &mut params.window_frame;
     let needs_type = [&frame.start_bound, &frame.end_bound].into_iter().any(has_offset);
@@ -30,8 +30,5 @@ fn takes_offsets(key: &DataType) -> bool {
     key.is_numeric()
         || key.is_string()
         || key.is_null()
-        || matches!(
-            key,
-            DataType::Boolean | DataType::Date32 | DataType::Date64 | DataType::Time32(_) | DataType::Time64(_) | DataType::Timestamp(..)
-        )
+        || matches!(key, DataType::Boolean | DataType::Date32 | DataType::Date64 | DataType::Timestamp(..))
 }
