@@ -63,7 +63,6 @@ mod tensor_types;
 mod tokens;
 mod type_names;
 mod unique_names;
-mod values_with_queries;
 mod versions;
 mod volatile_names;
 mod volatile_table;

@@ -17,7 +17,6 @@ use super::quantified::{keep_unknown, name_quantified, name_quantified_item};
 use super::recursive_ctes::keep_clauses;
 use super::set_copies::count_copies;
 use super::similar::replace_similar;
-use super::values_with_queries::select_values;
 use super::widths::check_width;
 use crate::error::EngineError;
 
@@ -59,7 +58,7 @@ impl VisitorMut for Rewriting {
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
-        let merged = select_values(&mut query.body).and_then(|()| merge_in(&mut query.body, query.order_by.as_mut()));
+        let merged = merge_in(&mut query.body, query.order_by.as_mut());
         flow(merged.and_then(|()| count_copies(&mut query.body)))
     }
 
