@@ -58,7 +58,9 @@ fn in_part(array: &ArrayRef, from: &Field, to: &Field, safe: bool) -> Result<Arr
             {
                 return lists.convert(array);
             }
-            match DeeperLists::new(from, to, safe) {
+            // A text may be a list.
+            let has_texts = element(found).is_some_and(|item| item.data_type().is_string());
+            match DeeperLists::new(from, to, safe).filter(|_| !has_texts) {
                 Some(lists) => lists.convert(array),
                 None => lists_of(array, element(found), element(wanted), safe),
             }

@@ -10,7 +10,7 @@ use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF};
 
 use super::length::length_of;
-use crate::functions::{described_by_inner, sliding_accumulator};
+use crate::functions::described_by_inner;
 
 static MAX: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(IntervalExtreme { inner: max_udaf(), is_max: true })));
 static MIN: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(IntervalExtreme { inner: min_udaf(), is_max: false })));
@@ -43,10 +43,6 @@ impl AggregateUDFImpl for IntervalExtreme {
 
     fn accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         Ok(Box::new(Extreme { found: None, is_max: self.is_max }))
-    }
-
-    fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        sliding_accumulator(if self.is_max { &MAX } else { &MIN }, args)
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {

@@ -1,4 +1,4 @@
-//! Groups, distinct rows and sorted rows of intervals: those that are as long belong together, and the group shows one of them.
+//! Groups, distinct rows, joins and sorted rows of intervals: those that are as long belong together, and the group shows one of them.
 
 use std::sync::Arc;
 
@@ -33,6 +33,17 @@ pub fn in_groups_of_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>
             }
             changed |= distinct.sort_expr.as_mut().is_some_and(|keys| sorted_by_length(keys, is));
             Ok(Transformed::new_transformed(LogicalPlan::Distinct(Distinct::On(distinct)), changed))
+        }
+        LogicalPlan::Join(mut join) => {
+            let is = |key: &Expr, side: &LogicalPlan| key.get_type(side.schema()).is_ok_and(|data_type| is_interval(&data_type));
+            let mut changed = false;
+            for (left, right) in &mut join.on {
+                if is(left, &join.left) && is(right, &join.right) {
+                    (*left, *right) = (length(std::mem::take(left)), length(std::mem::take(right)));
+                    changed = true;
+                }
+            }
+            Ok(Transformed::new_transformed(LogicalPlan::Join(join), changed))
         }
         LogicalPlan::Sort(mut sort) => {
             let schema = Arc::clone(sort.input.schema());
