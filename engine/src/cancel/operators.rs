@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::expressions::{DynamicFilterPhysicalExpr, LambdaExpr, Literal};
+use datafusion::physical_expr::expressions::{DynamicFilterPhysicalExpr, Literal};
 use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode, PhysicalGroupBy};
@@ -86,10 +85,7 @@ impl<'a> Input<'a> {
 
     fn stoppable(&self, expr: &Expr) -> Option<Expr> {
         let is_any = may_be_dear(expr, &self.schema) || grows(expr, &self.schema).is_some();
-        is_any.then(|| {
-            let expr = with_stoppable_lambdas(expr, self.watch);
-            Arc::new(StoppableExpr::in_pieces(expr, self.watch, self.pieces.as_ref())) as Expr
-        })
+        is_any.then(|| Arc::new(StoppableExpr::in_pieces(Arc::clone(expr), self.watch, self.pieces.as_ref())) as Expr)
     }
 
     /// All of the expressions, the dear ones stoppable; None if none is dear.
@@ -105,18 +101,6 @@ impl<'a> Input<'a> {
         let exprs = exprs.collect();
         any.then_some(exprs)
     }
-}
-
-/// A lambda is evaluated on all elements of the lists of a slice at once.
-fn with_stoppable_lambdas(expr: &Expr, watch: &Watch) -> Expr {
-    let stoppable = Arc::clone(expr).transform_up(|node| match node.downcast_ref::<LambdaExpr>() {
-        Some(lambda) => {
-            let body: Expr = Arc::new(StoppableExpr::new(Arc::clone(lambda.body()), watch));
-            Ok(Transformed::yes(Arc::clone(&node).with_new_children(vec![body])?))
-        }
-        None => Ok(Transformed::no(node)),
-    });
-    stoppable.data().unwrap_or_else(|_| Arc::clone(expr))
 }
 
 fn projection(node: &ProjectionExec, watch: &Watch) -> Result<Option<Plan>> {

@@ -13,7 +13,7 @@ use crate::functions::{is_bounded, scalar_bytes};
 /// What the expressions of an operator should make of one piece, with all that they need on the way.
 const PIECE_BYTES: usize = 16 << 20;
 /// Nobody knows what the first rows make.
-const ROWS_FIRST: usize = 16;
+const ROWS_FIRST: usize = 1;
 const GROWTH_MAX: usize = 8;
 /// A constant of this size is much when each row has it.
 const CONSTANT_BYTES: usize = 1 << 10;
@@ -88,7 +88,7 @@ mod tests {
             pieces.made(rows * 100);
             handed.push(rows);
         }
-        assert_eq!(handed, [16, 128, 1_152, 8_192]);
+        assert_eq!(handed, [1, 8, 72, 648]);
     }
 
     #[test]
@@ -101,6 +101,8 @@ mod tests {
         pieces.made(1 << 30);
         assert_eq!(pieces.next(), 1);
         let constants = Pieces { row_bytes: 4 << 20, ..Pieces::default() };
+        assert_eq!(constants.next(), 1);
+        constants.hand_out(1);
         assert_eq!(constants.next(), 4);
     }
 }

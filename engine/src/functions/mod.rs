@@ -28,7 +28,7 @@ use arrow::datatypes::FieldRef;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
 
-use bounded::{bounded_functions, bounded_higher_order_functions};
+use bounded::bounded_functions;
 pub(crate) use bounded::{is_bounded, scalar_bytes, values_bytes, with_computed_values};
 pub(crate) use casts::{own_values, scalar_as};
 pub(crate) use current_user::current_user;
@@ -49,7 +49,6 @@ use whole_results::whole_results;
 /// Those of DataFusion with the same name are replaced.
 pub(crate) fn register(context: &SessionContext) {
     bounded_functions().for_each(|function| context.register_udf(function));
-    bounded_higher_order_functions().for_each(|function| context.register_higher_order_function(function));
     context.register_udf(version());
     whole_results().into_iter().for_each(|function| context.register_udaf(function));
     context.register_udaf(checked_sum());

@@ -24,6 +24,8 @@ use crate::report::Bytes;
 const VALUE_BYTES_MAX: usize = 1 << 30;
 /// What texts and lists of a batch can have together.
 const BATCH_BYTES_MAX: usize = i32::MAX as usize;
+/// The same of a call in an expression that is evaluated in slices: nothing ends a call that has begun.
+const SLICE_BYTES_MAX: usize = 16 << 20;
 /// What is made where no statement runs that could count it.
 const UNCOUNTED_BYTES_MAX: usize = 64 << 20;
 
@@ -96,12 +98,13 @@ impl Bounded {
             let [bytes, max] = [bytes, VALUE_BYTES_MAX].map(|bytes| Bytes(bytes as u64));
             return exec_err!("{}() makes a value of up to {bytes} here, and a value may have at most {max}", self.name());
         }
-        if bytes > BATCH_BYTES_MAX {
+        let evaluating = Evaluating::begin();
+        let max = if evaluating.is_none() { SLICE_BYTES_MAX } else { BATCH_BYTES_MAX };
+        if rows > 1 && bytes > max {
             // Whoever evaluates so many rows at once may try fewer.
             let text = format!("{}() makes up to {} of {rows} rows at once", self.name(), Bytes(bytes as u64));
             return Err(DataFusionError::ResourcesExhausted(text));
         }
-        let evaluating = Evaluating::begin();
         match memory {
             // Of a constant an array is made, of which the value is copied.
             Some(memory) => reserve(memory.pool(), || format!("{}()", self.name()), if is_constant { 2 * bytes } else { bytes })?,

@@ -2,18 +2,16 @@
 //!
 //! - [`function`] — a function with that in front; the rule in `functions/rule.rs` and the template of sessions put it there
 //! - [`concatenation`] — `||` as such a function
-//! - [`higher_order`] — functions of lambdas; [`values`] — rows of VALUES with calls that are not made while the plan is
+//! - [`values`] — rows of VALUES with calls that are not made while the plan is
 //! - [`growth`] — how much a call makes of its arguments, at most; [`payload`] — what arguments are, in bytes
 
 mod concatenation;
 mod function;
 mod growth;
-mod higher_order;
 mod payload;
 mod values;
 
 pub(crate) use concatenation::concatenated;
 pub(crate) use function::{bounded_functions, counted, is_bounded, with_bounded};
-pub(crate) use higher_order::bounded_higher_order_functions;
 pub(crate) use payload::{scalar_bytes, values_bytes};
 pub(crate) use values::with_computed_values;

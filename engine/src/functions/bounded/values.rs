@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion::common::{DFSchema, Result};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, Projection, Union, Values};
+use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, Projection, Union, Values, Volatility};
 
 use super::function::is_bounded;
 
@@ -30,12 +30,9 @@ fn is_computed(values: &Values) -> bool {
     values.values.len() <= ROWS_MAX && rows.flatten().any(|expr| expr.exists(|part| Ok(makes_much(part))).unwrap_or(false))
 }
 
+/// Those that give another value each time are no constants however small they are.
 fn makes_much(expr: &Expr) -> bool {
-    match expr {
-        Expr::ScalarFunction(call) => is_bounded(&call.func),
-        Expr::HigherOrderFunction(_) => true,
-        _ => false,
-    }
+    matches!(expr, Expr::ScalarFunction(call) if is_bounded(&call.func) && call.func.signature().volatility != Volatility::Volatile)
 }
 
 fn projections(values: Values) -> Result<LogicalPlan> {
