@@ -183,7 +183,7 @@ class Memory(unittest.TestCase):
             "SELECT count(*) FROM t WHERE s <> 'user' AND a IN (" + ",".join(str(i) for i in range(6_000_000)) + ")",
         ]:
             with self.subTest(sql[:60]):
-                self.assertRegex(self.watched.check(sql), "COPY")
+                self.assertRegex(self.watched.check(sql), "COPY|longer than its limit")
 
     def test_calls_with_huge_arguments_stay_within_the_limit(self):
         self.assertGreater(len(self.names), 300)
