@@ -70,8 +70,27 @@ fn begins_query(tokens: &[TokenWithSpan], words: &[usize], at: usize) -> bool {
         0 => true,
         // `trim(FROM a)`
         _ if *word(at - 1) == Token::LParen => !is(2, "TRIM"),
+        _ if *word(at - 1) == Token::RParen => ends_with(tokens, &words[..at]),
         _ => is(1, "AS") || is(1, "EXPLAIN") || follows_set(1) || is(1, "ALL") && follows_set(2) || is(1, "ANALYZE") && is(2, "EXPLAIN"),
     }
+}
+
+/// Whether a query of WITH ends here: `AS (SELECT …)`.
+fn ends_with(tokens: &[TokenWithSpan], words: &[usize]) -> bool {
+    let token = |at: usize| &tokens[words[at]].token;
+    let mut depth = 0usize;
+    for at in (0..words.len()).rev() {
+        match token(at) {
+            Token::RParen => depth += 1,
+            Token::LParen if depth == 1 => {
+                let is_query = ["SELECT", "WITH", "VALUES", "FROM"].iter().any(|keyword| is_word(token(at + 1), keyword));
+                return is_query && at > 0 && (is_word(token(at - 1), "AS") || is_word(token(at - 1), "MATERIALIZED"));
+            }
+            Token::LParen => depth -= 1,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether SELECT stands behind it, in the same query.

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{LazyLock, Weak};
 
 use parking_lot::Mutex;
 
@@ -77,6 +77,8 @@ impl ReadMark {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     #[derive(Default)]

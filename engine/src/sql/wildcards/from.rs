@@ -4,11 +4,13 @@ use std::collections::HashMap;
 
 use datafusion::common::Result;
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
-use datafusion::sql::sqlparser::ast::{Ident, Select, TableAlias, TableFactor, TableWithJoins};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Join, JoinConstraint, Select, TableAlias, TableFactor, TableWithJoins, Value};
 use parking_lot::Mutex;
 
+use super::super::values_with_queries::has_query;
 use super::columns::Columns;
 use super::concerned::is_concerned;
+use super::merged::constraint_mut;
 
 const MARK: &str = "quiver from ";
 
@@ -24,13 +26,23 @@ pub fn mark(number: usize, select: &mut Select) -> bool {
     let is_marked = !select.from.is_empty() && is_concerned(select);
     if is_marked {
         for (table, from) in select.from.iter_mut().enumerate() {
-            let inner = TableWithJoins { relation: from.relation.clone(), joins: std::mem::take(&mut from.joins) };
+            let mut inner = TableWithJoins { relation: from.relation.clone(), joins: std::mem::take(&mut from.joins) };
+            inner.joins.iter_mut().for_each(leave_condition_out);
             let name = Ident::with_quote('"', format!("{MARK}{number} {table}"));
             let alias = Some(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
             from.relation = TableFactor::NestedJoin { table_with_joins: Box::new(inner), alias };
         }
     }
     is_marked
+}
+
+/// A condition changes no columns, and may name one that is not known before those are.
+fn leave_condition_out(join: &mut Join) {
+    if let Some(JoinConstraint::On(condition)) = constraint_mut(&mut join.join_operator)
+        && !has_query(condition)
+    {
+        *condition = Expr::value(Value::Boolean(true));
+    }
 }
 
 fn place_of(alias: &TableAlias) -> Option<Places> {

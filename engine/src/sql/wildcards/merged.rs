@@ -91,7 +91,7 @@ fn name_natural(join: &mut Join, pairs: &[(Column, Column)]) {
     };
 }
 
-fn constraint_mut(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+pub fn constraint_mut(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     match operator {
         JoinOperator::Join(constraint)
         | JoinOperator::Inner(constraint)
