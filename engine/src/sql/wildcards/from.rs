@@ -1,13 +1,15 @@
 //! FROM with marks, by which its plan is found while DataFusion plans the statement.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use datafusion::common::Result;
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Join, JoinConstraint, Select, TableAlias, TableFactor, TableWithJoins, Value};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, Join, JoinConstraint, Query, Select, TableAlias, TableFactor, TableWithJoins, Value, Visit, Visitor,
+};
 use parking_lot::Mutex;
 
-use super::super::values_with_queries::has_query;
 use super::columns::Columns;
 use super::concerned::is_concerned;
 use super::merged::constraint_mut;
@@ -43,6 +45,18 @@ fn leave_condition_out(join: &mut Join) {
     {
         *condition = Expr::value(Value::Boolean(true));
     }
+}
+
+fn has_query(expr: &Expr) -> bool {
+    struct Queries;
+    impl Visitor for Queries {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+    expr.visit(&mut Queries).is_break()
 }
 
 fn place_of(alias: &TableAlias) -> Option<Places> {
