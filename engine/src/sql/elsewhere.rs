@@ -1,7 +1,7 @@
 //! Names that people know from other systems, with what to write here.
 
 /// Functions that are not there.
-const FUNCTIONS: [(&[&str], &str); 22] = [
+const FUNCTIONS: [(&[&str], &str); 21] = [
     (&["strftime", "format_datetime"], "to_char(x, …) writes a time as text"),
     (&["strptime", "str_to_date", "parse_datetime"], "to_date(x, …) and to_timestamp(x, …) read a time from text, or CAST(x AS TIMESTAMP)"),
     (&["dateadd", "date_add", "timestampadd", "adddate"], "add an interval: x + INTERVAL '1 day'"),
@@ -13,7 +13,7 @@ const FUNCTIONS: [(&[&str], &str); 22] = [
     (&["percentile", "percentile_disc"], "write percentile_cont(0.9) WITHIN GROUP (ORDER BY x), or median(x)"),
     (&["mod"], "write a % b"),
     (&["isnull"], "write x IS NULL, or coalesce(x, …)"),
-    (&["if", "iif", "decode"], "write CASE WHEN … THEN … ELSE … END"),
+    (&["if", "iif"], "write CASE WHEN … THEN … ELSE … END"),
     (&["len"], "write length(x)"),
     (&["charindex", "locate"], "write strpos(text, part)"),
     (&["group_concat", "listagg"], "write string_agg(x, ',')"),
@@ -22,7 +22,6 @@ const FUNCTIONS: [(&[&str], &str); 22] = [
     (&["struct_pack"], "write the struct in braces: {a: 1}"),
     (&["typeof", "pg_typeof"], "write arrow_typeof(x)"),
     (&["unix_timestamp"], "write to_unixtime(x)"),
-    (&["rand"], "write random()"),
     (&["first", "any"], "write first_value(x ORDER BY …)"),
 ];
 

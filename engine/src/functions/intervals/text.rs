@@ -30,7 +30,9 @@ pub fn interval_of_text(text: &str) -> Option<IntervalMonthDayNano> {
     }
     let mut words = words(text.strip_prefix('@').unwrap_or(text))?.into_iter().peekable();
     let mut sum = Sum::default();
-    words.peek()?;
+    if matches!(words.peek()?, Word::Name(_)) {
+        return None;
+    }
     while let Some(word) = words.next() {
         match word {
             Word::Name(name) if name == "ago" && words.peek().is_none() => sum = sum.times(-1),
