@@ -79,8 +79,14 @@ impl Calls<'_> {
             function.null_treatment.get_or_insert(NullTreatment::IgnoreNulls);
             return Ok(());
         }
-        let is_ignored = aggregate.order_sensitivity() == AggregateOrderSensitivity::Insensitive;
-        match is_ignored && !IN_ANY_ORDER.contains(&aggregate.name()) {
+        if IN_ANY_ORDER.contains(&aggregate.name()) {
+            // DataFusion would keep what it is ordered by beside each part of the result, and then not find it there.
+            if let FunctionArguments::List(list) = &mut function.args {
+                list.clauses.retain(|clause| !matches!(clause, FunctionArgumentClause::OrderBy(_)));
+            }
+            return Ok(());
+        }
+        match aggregate.order_sensitivity() == AggregateOrderSensitivity::Insensitive {
             true => Err(refused("ORDER BY", &name, "leave it out: the order of rows changes no more than the last digits")),
             false => Ok(()),
         }
