@@ -22,10 +22,10 @@ use tracing::Instrument;
 use crate::guard::guarded;
 use crate::monitor::OfCall;
 
-/// Of all executors together, about. A thread that has nothing to do costs its kernel structures and the pages of its stack that it touched.
-const THREADS_MAX: usize = 256;
+/// Of all executors together, about. A thread that has nothing to do keeps some MiB that its allocator holds for it.
+const THREADS_MAX: usize = 128;
 const EXECUTORS_MIN: usize = 8;
-const EXECUTORS_MAX: usize = 32;
+const EXECUTORS_MAX: usize = 16;
 /// For calls that end others: they are few and short.
 const CONTROL_THREADS: usize = 2;
 
