@@ -85,7 +85,14 @@ impl Held {
     pub fn listing(&self, volatile: &VolatileTables) -> Result<Vec<TableListing>, StoreError> {
         let mut listing = Vec::new();
         for record in self.snapshot.tables()? {
-            listing.extend(self.listed(&record.namespace, &record.name)?);
+            match self.listed(&record.namespace, &record.name) {
+                // Whoever reads it is told; the others are listed all the same.
+                Err(StoreError::LogDamaged { .. }) => {
+                    let (schema, name, kind) = (record.namespace, record.name, "table".to_string());
+                    listing.push(TableListing { schema, name, kind, rows: None, size_bytes: None });
+                }
+                listed => listing.extend(listed?),
+            }
         }
         listing.extend(self.snapshot.views()?.into_iter().map(|view| TableListing {
             schema: view.namespace,
