@@ -34,7 +34,7 @@ fn is_answered(served: &Served) {
         assert_eq!(shown(&query(&mut client, "SELECT count(*) FROM texts", None).await.unwrap()), ["10000"]);
         let info = client.get_tables(CommandGetTables { include_schema: true, ..CommandGetTables::default() }).await.unwrap();
         let tables: Vec<_> = client.do_get(ticket(&info)).await.unwrap().try_collect().await.unwrap();
-        assert_eq!(tables.iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
+        assert!(tables.iter().map(RecordBatch::num_rows).sum::<usize>() > 1);
     });
 }
 
