@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from random_expressions import WITHOUT_ORDER, Column, Expressions
-from random_known import OPEN
+from random_expressions import Column, Expressions
 from random_tables import Table
 from random_tree import Node, fixed, listed, optional
 
@@ -31,8 +30,6 @@ class Relations(Expressions):
         super().__init__(random)
         self.tables = tables
         self.names = 0
-        # Queries in FROM and WITH around the one that is made.
-        self.nested = 0
         self.common: list[tuple[str, list[str]]] = []
 
     def new_name(self, start: str = "r") -> str:
@@ -52,7 +49,7 @@ class Relations(Expressions):
             alias = self.new_name()
             return self.of_query(fixed(f"{name} AS {alias}"), alias, kinds)
         if choice < 0.1 and depth > 0:
-            query, kinds = self.inner_query(depth - 1)
+            query, kinds = self.query(None, depth - 1)
             alias = self.new_name()
             return self.of_query(fixed("(", query, f") AS {alias}"), alias, kinds)
         if choice < 0.14:
@@ -92,13 +89,6 @@ class Relations(Expressions):
         node = fixed("(VALUES ", listed([fixed("(", row, ")") for row in rows]), f") AS {alias}({names})")
         return self.of_query(node, alias, kinds)
 
-    def inner_query(self, depth: int) -> tuple[Node, list[str]]:
-        self.nested += 1
-        try:
-            return self.query(None, depth)
-        finally:
-            self.nested -= 1
-
     def query(self, kinds: list[str] | None, depth: int) -> tuple[Node, list[str]]:
         raise NotImplementedError
 
@@ -107,8 +97,7 @@ class Relations(Expressions):
             if found := self.joined_by_names(left, right):
                 return found
         join = self.random.choice(JOINS)
-        keyless = WITHOUT_ORDER if "nested values with NULL are no keys of joins" in OPEN else ()
-        pairs = [(a, b) for a, its in left.columns for b, kind in right.columns if kind == its and kind not in keyless]
+        pairs = [(a, b) for a, its in left.columns for b, kind in right.columns if kind == its]
         ids = [(a, b) for a, b in pairs if a.endswith(".id") and b.endswith(".id")]
         keys, both = left.keys + right.keys, left.columns + right.columns
         small = left.rows * right.rows <= PAIRS_MAX
@@ -136,8 +125,6 @@ class Relations(Expressions):
         [(a, first)], [(b, second)] = left.tables, right.tables
         theirs = {name: kind for name, _, kind in second.columns}
         shared = [name for name, _, kind in first.columns if theirs.get(name) == kind]
-        if "nested values with NULL are no keys of joins" in OPEN and any(theirs[name] in WITHOUT_ORDER for name in shared):
-            return None
         if left.rows * right.rows > PAIRS_MAX and "id" not in shared:
             return None
         if self.chance(0.3):
@@ -152,8 +139,6 @@ class Relations(Expressions):
         rest = [(f"{a}.{name}", kind) for name, _, kind in first.columns if name not in merged]
         rest += [(f"{b}.{name}", kind) for name, _, kind in second.columns if name not in merged]
         keys = one + [key for key in left.keys + right.keys if "id" not in merged]
-        if "columns of USING have no name in WHERE and ON" in OPEN:
-            return Relation(node, rest, keys, 300)
         return Relation(node, one + rest, keys, 300)
 
     def condition(self, columns: list[Column], depth: int) -> Node:

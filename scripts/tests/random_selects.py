@@ -49,8 +49,6 @@ WINDOWS = {
     "SORTED": ["min({T}) OVER ({PART}ORDER BY {SORT})", "max({T}) OVER ({PART})", "max({T}) OVER ({PART}ORDER BY {KEYS} ROWS {POS} PRECEDING)"],
 }  # fmt: skip
 SORTABLE = [kind for kind in KINDS if kind not in WITHOUT_ORDER]
-# Of keys, which windows have no order by.
-UNORDERED = (*WITHOUT_ORDER, *(["CLOCK"] if "windows have no order by TIME" in OPEN else []))
 
 
 class Selects(Relations):
@@ -74,7 +72,7 @@ class Selects(Relations):
             self.common.append((name, ["INT"]))
             # The word belongs to the whole list.
             return fixed(f"RECURSIVE {name} AS ({body})") if len(self.common) == 1 else fixed(f"{name} AS (SELECT 1 AS c0)")
-        query, kinds = self.inner_query(2)
+        query, kinds = self.query(None, 2)
         self.common.append((name, kinds))
         return fixed(f"{name} AS (", query, ")")
 
@@ -140,8 +138,6 @@ class Selects(Relations):
             return None
         by = plain(self.random.choice(sortable))
         terms = [by, *map(plain, relation.keys)]
-        if "a key twice in the order of an aggregate" in OPEN:
-            terms = list(dict.fromkeys(terms))
         order = ", ".join(f"{term}{self.direction()}" for term in terms)
         items = self.items(kinds, relation.columns, 1, False)
         return fixed(f"SELECT DISTINCT ON ({by}) ", items, " FROM ", relation.node, self.where(relation.columns, depth), f" ORDER BY {order}")
@@ -153,18 +149,12 @@ class Selects(Relations):
     def grouped(self, kinds: list[str], depth: int, sorted_later: bool) -> Node:
         relation = self.relation(depth)
         keys = self.keys(relation)
-        if self.nested and "conditions without columns are pushed below the aggregate" in OPEN:
-            keys = keys or [relation.columns[0]]
-            by, can_group = fixed(" GROUP BY ", ", ".join(text for text, _ in keys)), False
-        else:
-            by, can_group = self.group_by(keys)
+        by, can_group = self.group_by(keys)
         columns: list = [(f"grouping({text})", "INT") for text, _ in keys if can_group] + [(text, kind) for text, kind in keys] * 3
         for kind in [*kinds, "INT"]:
             if (aggregate := self.aggregate(kind, relation.columns)) is not None:
                 columns += [(aggregate, kind)] * 2
         having = optional(" HAVING ", self.condition(columns, 2)) if self.chance(0.3) else optional()
-        if "conditions without columns are pushed below the aggregate" in OPEN and "(SELECT" in str(having):
-            having = optional()
         # A constant alone would make no group of no rows.
         count = "" if keys or by else optional(" HAVING count(*) >= 0") if not having.parts else having
         items = self.items(kinds, columns, self.random.choice([0, 1, 2]), sorted_later)
@@ -205,9 +195,9 @@ class Selects(Relations):
     def window(self, kind: str, relation: Relation) -> Node | None:
         some = WINDOWS.get(kind, []) * 2 + WINDOWS["ANY"] + (WINDOWS["SORTED"] if kind in SORTABLE else [])
         template = self.random.choice(some).replace("{T}", f"{{{kind}}}")
-        if any(kind in UNORDERED for _, kind in relation.keys):
+        if any(kind in WITHOUT_ORDER for _, kind in relation.keys):
             return None
-        return self.of_template(kind, template, relation.columns, [one for one in relation.columns if one[1] not in UNORDERED], relation.keys)
+        return self.of_template(kind, template, relation.columns, [one for one in relation.columns if one[1] not in WITHOUT_ORDER], relation.keys)
 
     def of_template(self, kind: str, template: str, columns: list, sorted_by: list, keys: list[Column]) -> Node:
         """With the placeholders that only aggregates and windows have."""
@@ -258,8 +248,6 @@ class Selects(Relations):
         return Node("BOOL", "(", needle, f" {operator} (SELECT ", inner, " FROM ", relation.node, self.both(where, correlated), "))")
 
     def scalar_subquery(self, kind: str, columns: list, depth: int) -> Node | None:
-        if "count in an expression of a correlated subquery" in OPEN and kind in ("BOOL", "DBL"):
-            columns = []
         relation = self.relation(0, joins_max=0)
         correlated = self.correlation(relation, [column for column in columns if isinstance(column[0], str)])
         if (aggregate := self.aggregate(kind, relation.columns)) is None:
