@@ -144,7 +144,9 @@ fn frame(message: &str) -> Words {
 
 /// Of a file that is read where it lies.
 fn file(message: &str) -> Words {
-    message.starts_with("Json error: Expected JSON record to be an object, found ").then(|| {
+    // Parts of a file are read at the same time: which of the two comes first is chance.
+    let starts = ["Json error: Expected JSON record to be an object, found ", "Json error: Not valid JSON: "];
+    starts.iter().any(|start| message.starts_with(start)).then(|| {
         let message = "the file is no JSON of a table: it has to hold one object a line".to_string();
         (message, Some("an array of objects is read by COPY t FROM 'file' and by `quiver import`"))
     })

@@ -11,6 +11,7 @@ use super::function_error::FunctionError;
 use super::locate::{locate, place_of, place_of_argument, place_of_literal, place_of_number, place_of_text};
 use super::versions::base_name;
 use super::wrong_part::wrong_part;
+use crate::error_text::bounded;
 use crate::catalog::StoreCatalog;
 use crate::error::{EngineError, nearest};
 use crate::system::{SYSTEM, system_listing};
@@ -64,7 +65,7 @@ pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error:
 /// What stands in double quotes is a name; people used to other databases mean a text.
 fn perhaps_text(sql: &str, message: &str, position: Option<usize>) -> Option<String> {
     let name = quoted(message, "column \"", "\" does not exist")?;
-    sql[position?..].starts_with('"').then(|| format!("a text stands in single quotes: '{name}'"))
+    sql[position?..].starts_with('"').then(|| format!("a text stands in single quotes: '{}'", bounded(name)))
 }
 
 /// At what the message says of the statement's text: a text in quotes that is no value of a type, or the number of a column.

@@ -60,5 +60,5 @@ fn prepared_statements_take_values_and_see_the_table_as_it_is() {
     let rows = ["0|1|text of row 0", "1000|0|new", "1|11|merged", "2|21|text of row 2", "3|30|text of row 3", "5|7|seven"];
     assert_eq!(db.sorted_rows("SELECT * FROM t WHERE id < 6 OR id = 1000"), rows);
     let error = db.error("EXECUTE untyped(7)").to_string();
-    assert!(error.contains("expects 3 parameters"), "{error}");
+    assert!(error.contains("has 3 parameters and was given 1"), "{error}");
 }
