@@ -12,6 +12,7 @@ mod fixed_list;
 mod float;
 mod float_results;
 mod intervals;
+mod named;
 mod nearest_floats;
 mod overflow;
 mod patterns;
@@ -36,6 +37,7 @@ pub(crate) use delegate::described_by_inner;
 pub(crate) use fixed_list::{FixedLists, deeper_scalar, flat_scalar};
 pub(crate) use float::with_one_nan;
 pub(crate) use intervals::interval_of_text;
+pub(crate) use named::map_under_names;
 pub(crate) use nearest_floats::{
     NearestFloatsOfFiles, NearestFloatsOfSubqueries, cast_nearest, cast_operand, is_nearest_floats, nearest_f32, nearest_f64,
     scalar_nearest, with_floats,
@@ -48,12 +50,16 @@ use whole_results::whole_results;
 
 /// Those of DataFusion with the same name are replaced.
 pub(crate) fn register(context: &SessionContext) {
-    bounded_functions().for_each(|function| context.register_udf(function));
+    let state = context.state();
+    let config = state.config_options();
+    // Of the session's time zone, as now() is: functions that are registered are not told of it.
+    let configured = bounded_functions().map(|function| function.inner().with_updated_config(config).unwrap_or(function));
+    configured.for_each(|function| context.register_udf(function));
     context.register_udf(version());
     whole_results().into_iter().for_each(|function| context.register_udaf(function));
     context.register_udaf(checked_sum());
     context.register_udaf(regr_r2::regr_r2());
-    scalar::all(context.state().config_options()).into_iter().for_each(|function| context.register_udf(function));
+    scalar::all(config).into_iter().for_each(|function| context.register_udf(function));
 }
 
 /// What a call of a function that stands in the place of a cast is as that: the field that is wanted, and whether what does

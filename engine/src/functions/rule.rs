@@ -11,7 +11,6 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, WindowFunctionDefinition};
 use datafusion::optimizer::AnalyzerRule;
@@ -24,6 +23,7 @@ use super::extreme::float_extreme;
 use super::float::{is_one_nan, one_nan};
 use super::float_results::{computes, float_result};
 use super::intervals::{compared_by_length, in_groups_of_length, part_of_interval};
+use super::named::map_under_names;
 use super::nearest_floats::{is_nearest_floats, with_nearest_floats};
 use super::whole_results::holding_values;
 use crate::cancel::is_watched;
@@ -48,12 +48,7 @@ fn in_plan(plan: LogicalPlan, zone: Option<&str>) -> Result<Transformed<LogicalP
         let source = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
         schema.merge(&source);
     }
-    let names = NamePreserver::new(&plan);
-    plan.map_expressions(|expr| {
-        let name = names.save(&expr);
-        let checked = expr.transform_up(|expr| in_expr(expr, &schema, zone))?;
-        Ok(if checked.transformed { checked.update_data(|expr| name.restore(expr)) } else { checked })
-    })
+    map_under_names(plan, |expr| expr.transform_up(|expr| in_expr(expr, &schema, zone)))
 }
 
 fn in_expr(mut expr: Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Transformed<Expr>> {

@@ -15,7 +15,6 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::utils::take_function_args;
 use datafusion::common::{Result, exec_err};
 use datafusion::logical_expr::expr::{Between, ScalarFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -23,6 +22,7 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply_cmp;
 
 use super::exact_comparisons::kept;
+use crate::functions::map_under_names;
 
 static BETWEEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Once::Between.into()));
 static COALESCE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Once::Coalesce.into()));
@@ -34,14 +34,9 @@ pub struct VolatileValues;
 impl AnalyzerRule for VolatileValues {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|plan| {
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                if !expr.is_volatile() {
-                    return Ok(Transformed::no(expr));
-                }
-                let name = names.save(&expr);
-                let once = expr.transform_up(|part| Ok(made_once(part)))?;
-                Ok(if once.transformed { once.update_data(|expr| name.restore(expr)) } else { once })
+            map_under_names(plan, |expr| match expr.is_volatile() {
+                true => expr.transform_up(|part| Ok(made_once(part))),
+                false => Ok(Transformed::no(expr)),
             })
         })
         .data()

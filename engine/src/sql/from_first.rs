@@ -71,7 +71,10 @@ fn begins_query(tokens: &[TokenWithSpan], words: &[usize], at: usize) -> bool {
         // `trim(FROM a)`
         _ if *word(at - 1) == Token::LParen => !is(2, "TRIM"),
         _ if *word(at - 1) == Token::RParen => ends_with(tokens, &words[..at]),
-        _ => is(1, "AS") || is(1, "EXPLAIN") || follows_set(1) || is(1, "ALL") && follows_set(2) || is(1, "ANALYZE") && is(2, "EXPLAIN"),
+        // `SELECT explain FROM t` has a column of that name.
+        1 => is(1, "AS") || is(1, "EXPLAIN"),
+        2 if is(1, "ANALYZE") && is(2, "EXPLAIN") => true,
+        _ => is(1, "AS") || follows_set(1) || is(1, "ALL") && follows_set(2),
     }
 }
 

@@ -112,9 +112,9 @@ fn a_decimal_of_any_kind_becomes_the_double_that_its_digits_are_wherever_it_does
         "CAST(# AS DOUBLE)",
         "TRY_CAST(# AS DOUBLE)",
         "arrow_cast(#, 'Float64')",
-        "CAST(# AS DOUBLE[])[1]",
-        "TRY_CAST(# AS DOUBLE[])[1]",
-        "CAST(# AS DOUBLE[1])[1]",
+        "CAST([#] AS DOUBLE[])[1]",
+        "TRY_CAST([#] AS DOUBLE[])[1]",
+        "CAST([#] AS DOUBLE[1])[1]",
         "CAST({a: [#]} AS STRUCT<a DOUBLE[]>)['a'][1]",
         "TRY_CAST([{a: #}] AS STRUCT<a DOUBLE>[])[1]['a']",
         "arrow_cast(#, 'Dictionary(Int32, !)')::double",
@@ -150,7 +150,7 @@ fn a_decimal_of_any_kind_becomes_the_double_that_its_digits_are_wherever_it_does
 fn decimals_in_grouping_sets_become_the_nearest_doubles_and_the_columns_keep_their_names() {
     let db = long_decimals();
     for sets in ["ROLLUP (k, #)", "CUBE (k, #)", "GROUPING SETS ((k, #), (k), ())"] {
-        for expr in ["CAST(m AS DOUBLE)", "m + 0e0", "TRY_CAST(h AS DOUBLE)", "CAST(CAST(m AS DOUBLE) AS DOUBLE[])[1]"] {
+        for expr in ["CAST(m AS DOUBLE)", "m + 0e0", "TRY_CAST(h AS DOUBLE)", "CAST([CAST(m AS DOUBLE)] AS DOUBLE[])[1]"] {
             let sets = sets.replace('#', expr);
             assert_none_differs(&db, &format!("SELECT k, {expr} AS d FROM t GROUP BY {sets} HAVING grouping(k) + grouping({expr}) = 0"));
         }

@@ -2,12 +2,12 @@
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use super::casts::{may_want_floats, nearest_float_cast, wanted_floats};
+use crate::functions::named::map_under_names;
 
 /// For conditions that were about an outer query when [`with_nearest_floats`] first saw them.
 #[derive(Debug)]
@@ -43,19 +43,11 @@ pub fn with_nearest_floats(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>
     if let LogicalPlan::TableScan(scan) = &plan {
         schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
     }
-    let names = NamePreserver::new(&plan);
-    let mut under_its_name = |expr: Expr| {
-        let name = names.save(&expr);
-        let made = expr.transform_up(|expr| match is_correlated && may_want_floats(&expr) && expr.any_column_refs() {
+    map_under_names(plan, |expr| {
+        expr.transform_up(|expr| match is_correlated && may_want_floats(&expr) && expr.any_column_refs() {
             true => Ok(Transformed::no(expr)),
             false => nearest(expr, &schema),
-        })?;
-        Ok(if made.transformed { made.update_data(|expr| name.restore(expr)) } else { made })
-    };
-    plan.map_expressions(|expr| match expr {
-        // Columns are made of the parts: a set that is given a name is none any more.
-        Expr::GroupingSet(_) => expr.map_children(&mut under_its_name),
-        _ => under_its_name(expr),
+        })
     })
 }
 

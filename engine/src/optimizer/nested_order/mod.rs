@@ -14,10 +14,11 @@ use arrow::compute::SortOptions;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, WindowFunctionDefinition};
 use datafusion::optimizer::AnalyzerRule;
+
+use crate::functions::map_under_names;
 
 /// Once the types are known.
 #[derive(Debug)]
@@ -30,12 +31,7 @@ impl AnalyzerRule for NestedOrder {
             if let LogicalPlan::TableScan(scan) = &plan {
                 schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
             }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let ordered = expr.transform_up(|part| Ok(ordered(part, &schema)))?;
-                Ok(if ordered.transformed { ordered.update_data(|expr| name.restore(expr)) } else { ordered })
-            })
+            map_under_names(plan, |expr| expr.transform_up(|part| Ok(ordered(part, &schema))))
         })
         .data()
     }
