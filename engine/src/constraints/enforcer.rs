@@ -17,6 +17,7 @@ use super::others::others_parts;
 use super::rules::TableRules;
 use super::search::Haystack;
 use crate::error::EngineError;
+use crate::error_text::bounded;
 use crate::functions::cast_nearest;
 use crate::scan::{Part, open_parts};
 
@@ -174,7 +175,7 @@ pub fn confirmed_in(table: &Haystack<'_>, key: &Key, suspects: &BTreeSet<u64>) -
 /// In words; rows count from 1, in the order they are written in.
 fn told(rules: &TableRules, key: &Key, new: &NewKeys, twice: &Duplicate) -> String {
     let mut rows = new.rows_of(twice.hash).map(|row| row + 1);
-    let (table, shown, described) = (&rules.table, &twice.shown, key.described());
+    let (table, shown, described) = (&rules.table, bounded(&twice.shown), key.described());
     match (rows.next(), rows.next()) {
         (Some(first), Some(second)) => {
             format!("rows {first} and {second} of the rows being written to \"{table}\" have the same key {shown}, which breaks {described}")
