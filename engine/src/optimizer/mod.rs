@@ -16,6 +16,7 @@ mod nested_order;
 mod null_safe_keys;
 mod order_once;
 mod recursive_shapes;
+mod same_projections;
 mod skip_rows;
 mod union_shapes;
 mod values_subqueries;
@@ -54,5 +55,6 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let rules = Optimizer::new().rules.into_iter();
     let rules = rules.map(null_safe_keys::in_place_of_keys).map(exact_comparisons::in_place_of_simplifying);
-    rules.map(in_subqueries::in_place_of_predicates).map(filters_above::in_place_of_filters).collect()
+    let rules = rules.map(in_subqueries::in_place_of_predicates).map(filters_above::in_place_of_filters);
+    rules.map(same_projections::in_place_of_projections).collect()
 }

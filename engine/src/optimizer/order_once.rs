@@ -1,7 +1,7 @@
 //! A key that comes twice in the order of an aggregate counts once.
 //!
 //! DataFusion's `first_value` sorts by one of the two, misses the other and panics: `SELECT DISTINCT ON (a) b FROM t ORDER BY a, a`
-//! (datafusion-functions-aggregate, `get_filtered_extreme_of_each_group` of first_last.rs). The second never decides anything.
+//! (first_last.rs of datafusion-functions-aggregate). The second never decides anything.
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;

@@ -64,8 +64,7 @@ pub struct Service {
 impl Service {
     pub fn new(engine: &Engine, options: ServerOptions, stop: CancellationToken) -> Service {
         let budget = Budget::new(options.kept_bytes_max);
-        let running = Running::new(&options, unread_bytes_max(engine, &options));
-        let executors = Executors::new(engine.threads());
+        let (running, executors) = (Running::new(&options, unread_bytes_max(engine, &options)), Executors::new(engine.threads()));
         Service {
             logins: Logins::new(engine, options.login.clone()),
             sessions: Sessions::new(engine, &options, &budget),
@@ -85,7 +84,7 @@ impl Service {
     /// Who calls: to be asked first in every call, also where the answer would be the same for all.
     fn caller<'a, T>(&'a self, request: &Request<T>) -> impl Future<Output = Result<Caller, Status>> + Send + use<'a, T> {
         let headers = request.metadata();
-        // What a request carries may not be waited beside.
+        // `Request<T>` is not `Sync`: what is needed is taken out of it before the first await.
         let shown = Credentials::of(request).and_then(|credentials| Ok((credentials, cookie(headers)?, (Wishes::of(headers)?, binding(headers)?))));
         async move {
             let (credentials, session, asked) = shown?;

@@ -29,6 +29,8 @@ pub enum Growth {
     Joined,
     /// The first argument as often as the second says.
     Repeated,
+    /// The same, as a list.
+    RepeatedInList,
     /// At least as many letters as the second argument says.
     Padded,
     /// The numbers or times from the first argument to the second.
@@ -56,7 +58,8 @@ impl Growth {
         match function {
             "upper" | "lower" | "initcap" | "encode" | "translate" => Growth::Case,
             "concat_ws" => Growth::Joined,
-            "repeat" | "array_repeat" => Growth::Repeated,
+            "repeat" => Growth::Repeated,
+            "array_repeat" => Growth::RepeatedInList,
             "lpad" | "rpad" => Growth::Padded,
             "range" | "generate_series" => Growth::Series,
             "array_resize" => Growth::Resized,
@@ -85,6 +88,7 @@ impl Growth {
                 sum(&args, rows).saturating_add(between)
             }
             Growth::Repeated => each(repeated),
+            Growth::RepeatedInList => each(repeated_in_list),
             Growth::Padded => each(padded),
             Growth::Series => each(series),
             Growth::Resized => each(resized),
@@ -114,10 +118,14 @@ fn count_of(args: &[Argument<'_>], arg: usize, row: usize) -> usize {
 }
 
 fn repeated(args: &[Argument<'_>], row: usize) -> usize {
-    let is_list = args.first().is_some_and(|arg| arg.0.data_type().is_nested());
-    // Each element of a list is counted as at least one byte, and so is an empty text in a list.
-    let once = if is_list { bytes_of(args, 0, row) + ROW_BYTES } else { bytes_of(args, 0, row) };
-    once.saturating_mul(count_of(args, 1, row))
+    bytes_of(args, 0, row).saturating_mul(count_of(args, 1, row))
+}
+
+/// Beside its own bytes each text or list in a list takes a view or an offset.
+fn repeated_in_list(args: &[Argument<'_>], row: usize) -> usize {
+    let is_number = args.first().is_some_and(|arg| arg.0.data_type().is_primitive());
+    let beside = if is_number { 0 } else { ROW_BYTES };
+    bytes_of(args, 0, row).saturating_add(beside).saturating_mul(count_of(args, 1, row))
 }
 
 fn padded(args: &[Argument<'_>], row: usize) -> usize {

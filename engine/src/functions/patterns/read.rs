@@ -1,7 +1,8 @@
 //! A text as a time.
 
 use super::civil::{days_of_julian, month_days};
-use super::{Civil, DAYS, Field, Fill, Item, MONTHS, ROMAN, days_of};
+use super::items::{DAYS, Field, Fill, Item, MONTHS, ROMAN, starts};
+use super::{Civil, days_of};
 
 /// More than any type has.
 const YEARS_MAX: i64 = 300_000_000;
@@ -98,7 +99,7 @@ impl Found {
             Field::MonthName(_) => keep(&mut self.month, name(text, &MONTHS, None).ok_or_else(|| no_name(text, "month"))?),
             Field::MonthShort(_) => keep(&mut self.month, name(text, &MONTHS, Some(3)).ok_or_else(|| no_name(text, "month"))?),
             Field::MonthRoman(_) => {
-                let longest = ROMAN.iter().enumerate().filter(|(_, roman)| super::starts(text, roman)).max_by_key(|(_, roman)| roman.len());
+                let longest = ROMAN.iter().enumerate().filter(|(_, roman)| starts(text, roman)).max_by_key(|(_, roman)| roman.len());
                 let (month, roman) = longest.ok_or_else(|| no_name(text, "month"))?;
                 self.month = Some(month as i64 + 1);
                 &text[roman.len()..]
@@ -240,7 +241,7 @@ fn within<'t>((value, _, rest): (i64, usize, &'t str), what: &str, low: i64, hig
 
 /// The number of the name, from 1, and what follows it.
 fn name<'t>(text: &'t str, names: &[&str], width: Option<usize>) -> Option<(i64, &'t str)> {
-    let place = names.iter().position(|name| super::starts(text, &name[..width.unwrap_or(name.len())]))?;
+    let place = names.iter().position(|name| starts(text, &name[..width.unwrap_or(name.len())]))?;
     Some((place as i64 + 1, &text[width.unwrap_or(names[place].len())..]))
 }
 
@@ -248,7 +249,7 @@ fn name<'t>(text: &'t str, names: &[&str], width: Option<usize>) -> Option<(i64,
 fn mark<'t>(text: &'t str, first: &str, second: &str) -> Option<(bool, &'t str)> {
     let dotted = |mark: &str| format!("{}.{}.", &mark[..1], &mark[1..]);
     let marks = [(false, dotted(first)), (true, dotted(second)), (false, first.to_string()), (true, second.to_string())];
-    marks.iter().find(|(_, mark)| super::starts(text, mark)).map(|(is_second, mark)| (*is_second, &text[mark.len()..]))
+    marks.iter().find(|(_, mark)| starts(text, mark)).map(|(is_second, mark)| (*is_second, &text[mark.len()..]))
 }
 
 fn no_name(text: &str, what: &str) -> String {

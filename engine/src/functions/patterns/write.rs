@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Civil, DAYS, Field, Fill, Item, Letters, MONTHS, ROMAN};
+use super::Civil;
+use super::items::{DAYS, Field, Fill, Item, Letters, MONTHS, ROMAN};
 
 /// As wide as the longest name of a month or a day.
 const NAME_WIDTH: usize = 9;

@@ -221,7 +221,7 @@ fn a_vector_that_cannot_be_computed_is_no_error_without_rows() {
 
 #[test]
 fn texts_beside_the_nearest_rows_are_kept_and_those_of_the_others_are_not() {
-    let db = Db::with(small_memory(48));
+    let db = Db::with(small_memory(64));
     let text = "repeat('this is a long text', 20) || value";
     db.run(&format!("CREATE TABLE t AS SELECT value AS id, [value::DOUBLE, 0.0] AS v, {text} AS s FROM generate_series(1, 200000) AS g (value)"));
     // Of a view that makes them, the texts lie in no segment: 80 MB of them.

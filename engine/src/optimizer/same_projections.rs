@@ -1,0 +1,54 @@
+//! A projection of the same expressions as the one below it is not that one again, unless all of them are columns.
+//!
+//! DataFusion takes the upper one away (datafusion-optimizer 55, `merge_consecutive_projections_one_level`), as if `x + x` of `x + x`
+//! were `x + x`. While it merges projections, the two differ by an alias.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::Transformed;
+use datafusion::logical_expr::expr::Alias;
+use datafusion::logical_expr::logical_plan::Projection;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::optimizer::optimize_projections::OptimizeProjections;
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+/// Ours, if the rule is DataFusion's that merges projections.
+pub fn in_place_of_projections(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
+    let theirs = OptimizeProjections::new();
+    if rule.name() == theirs.name() { Arc::new(SameProjections(theirs)) } else { rule }
+}
+
+#[derive(Debug)]
+struct SameProjections(OptimizeProjections);
+
+impl OptimizerRule for SameProjections {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        plan.transform_up_with_subqueries(apart)?.transform_data(|plan| self.0.rewrite(plan, config))
+    }
+}
+
+fn apart(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Projection(projection) = &plan else { return Ok(Transformed::no(plan)) };
+    let is_same = matches!(projection.input.as_ref(), LogicalPlan::Projection(below) if below.expr == projection.expr);
+    let computed = projection.expr.iter().position(|expr| !matches!(expr, Expr::Column(_)));
+    let Some(place) = computed.filter(|_| is_same) else { return Ok(Transformed::no(plan)) };
+    let mut exprs = projection.expr.clone();
+    let (qualifier, field) = projection.schema.qualified_field(place);
+    exprs[place] = Expr::Alias(Alias::new(exprs[place].clone(), qualifier.cloned(), field.name()));
+    let apart = Projection::try_new_with_schema(exprs, Arc::clone(&projection.input), Arc::clone(&projection.schema))?;
+    Ok(Transformed::yes(LogicalPlan::Projection(apart)))
+}
