@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, JoinConstraint, Result};
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::logical_plan::Distinct;
 use datafusion::logical_expr::utils::grouping_set_to_exprlist;
@@ -42,6 +42,10 @@ pub fn in_groups_of_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>
                     (*left, *right) = (length(std::mem::take(left)), length(std::mem::take(right)));
                     changed = true;
                 }
+            }
+            // The keys of USING are columns.
+            if changed {
+                join.join_constraint = JoinConstraint::On;
             }
             Ok(Transformed::new_transformed(LogicalPlan::Join(join), changed))
         }
