@@ -37,18 +37,21 @@ impl OptimizerRule for SameProjections {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        plan.transform_up_with_subqueries(apart)?.transform_data(|plan| self.0.rewrite(plan, config))
+        plan.transform_down_with_subqueries(apart)?.transform_data(|plan| self.0.rewrite(plan, config))
     }
 }
 
+/// The lower one is changed: an upper one loses its aliases when it is merged with one above it.
 fn apart(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let LogicalPlan::Projection(projection) = &plan else { return Ok(Transformed::no(plan)) };
-    let is_same = matches!(projection.input.as_ref(), LogicalPlan::Projection(below) if below.expr == projection.expr);
-    let computed = projection.expr.iter().position(|expr| !matches!(expr, Expr::Column(_)));
-    let Some(place) = computed.filter(|_| is_same) else { return Ok(Transformed::no(plan)) };
-    let mut exprs = projection.expr.clone();
-    let (qualifier, field) = projection.schema.qualified_field(place);
+    let LogicalPlan::Projection(upper) = &plan else { return Ok(Transformed::no(plan)) };
+    let LogicalPlan::Projection(lower) = upper.input.as_ref() else { return Ok(Transformed::no(plan)) };
+    let computed = lower.expr.iter().position(|expr| !matches!(expr, Expr::Column(_)));
+    let Some(place) = computed.filter(|_| lower.expr == upper.expr) else { return Ok(Transformed::no(plan)) };
+    let mut exprs = lower.expr.clone();
+    let (qualifier, field) = lower.schema.qualified_field(place);
     exprs[place] = Expr::Alias(Alias::new(exprs[place].clone(), qualifier.cloned(), field.name()));
-    let apart = Projection::try_new_with_schema(exprs, Arc::clone(&projection.input), Arc::clone(&projection.schema))?;
-    Ok(Transformed::yes(LogicalPlan::Projection(apart)))
+    let lower = Projection::try_new_with_schema(exprs, Arc::clone(&lower.input), Arc::clone(&lower.schema))?;
+    let input = Arc::new(LogicalPlan::Projection(lower));
+    let upper = Projection::try_new_with_schema(upper.expr.clone(), input, Arc::clone(&upper.schema))?;
+    Ok(Transformed::yes(LogicalPlan::Projection(upper)))
 }
