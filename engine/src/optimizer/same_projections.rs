@@ -1,6 +1,6 @@
 //! A projection of the same expressions as the one below it is not that one again, unless all of them are columns.
 //!
-//! DataFusion takes the upper one away (datafusion-optimizer 55, `merge_consecutive_projections_one_level`), as if `x + x` of `x + x`
+//! DataFusion takes the upper one away (datafusion-optimizer 55.2, optimize_projections/mod.rs, line 559), as if `x + x` of `x + x`
 //! were `x + x`. While it merges projections, the two differ by an alias.
 
 use std::sync::Arc;
