@@ -263,7 +263,7 @@ fn leaves_most_undone(db: &Db, watched: &Watched, sql: &str, rows: u64) {
     watched.block_on(async {
         let mut output = db.session.execute(sql).await.unwrap();
         // Rows of values that may be large come few at a time: the first may be there already.
-        let _ = futures::poll!(output.next());
+        assert!(!matches!(futures::poll!(output.next()), std::task::Poll::Ready(None)), "{sql}");
         let polled = Instant::now();
         while output.report().rows_scanned < rows && polled.elapsed() < STOP_LIMIT {
             std::thread::sleep(Duration::from_millis(1));

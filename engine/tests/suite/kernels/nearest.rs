@@ -226,7 +226,7 @@ fn texts_beside_the_nearest_rows_are_kept_and_those_of_the_others_are_not() {
     db.run(&format!("CREATE TABLE t AS SELECT value AS id, [value::DOUBLE, 0.0] AS v, {text} AS s FROM generate_series(1, 200000) AS g (value)"));
     // Of a view that makes them, the texts lie in no segment: 80 MB of them.
     db.run("CREATE VIEW made AS SELECT id, v, s || '!' AS s FROM t");
-    let db = db.reopened_with(small_memory(64));
+    let db = db.reopened_with(small_memory(48));
     let rows = same(&db, "SELECT id, right(s, 7) FROM made ORDER BY l2_distance(v, [200000.0, 0.0]), id LIMIT 3");
     assert_eq!(rows, ["200000|200000!", "199999|199999!", "199998|199998!"]);
 }
