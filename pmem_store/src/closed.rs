@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::TableId;
 use crate::error::{Result, StoreError};
 use crate::files;
+use crate::region::PoisonFlag;
 use crate::seal::LogInfo;
 
 const CLOSED_FILE: &str = "closed";
@@ -49,16 +50,17 @@ impl Closed {
         serde_json::from_slice(line).map_err(|error| damaged(format!("cannot be understood: {error}")))
     }
 
-    /// Durable when this returns. Where it fails, what stood there before is still true.
-    pub fn write(&self, store: &Path) -> Result<()> {
+    /// Durable when this returns. Where it fails, what stood there before is still true, and after a failed sync nothing more is
+    /// written or removed.
+    pub fn write(&self, store: &Path, poison: &PoisonFlag) -> Result<()> {
         let (new, path) = (store.join(CLOSED_FILE_NEW), store.join(CLOSED_FILE));
         let line = serde_json::to_string(self).map_err(|error| StoreError::io("write", &path, error.into()))?;
-        let written = files::write_durably(&new, files::with_sum(&line).as_bytes())
+        let written = files::write_store_file(&new, files::with_sum(&line).as_bytes(), poison)
             .and_then(|()| fs::rename(&new, &path).map_err(|error| StoreError::io("rename", &new, error)));
-        if written.is_err() {
+        if written.is_err() && !poison.is_set() {
             files::remove(&new);
         }
-        written.and_then(|()| files::sync_dir(store))
+        written.and_then(|()| files::sync_store_dir(store, poison))
     }
 
     pub fn of_log(&self, table: TableId, id: u64) -> Option<&LogEnd> {

@@ -112,10 +112,18 @@ pub fn without_sum(bytes: &[u8]) -> Result<&[u8], &'static str> {
 
 /// Writes a file and makes it durable, but for its name.
 pub fn write_durably(path: &Path, bytes: &[u8]) -> Result<()> {
-    let io = |action| move |error| StoreError::io(action, path, error);
-    let mut file = File::create(path).map_err(io("create"))?;
-    file.write_all(bytes).map_err(io("write"))?;
-    file.sync_all().map_err(io("sync"))
+    write_anew(path, bytes)?.sync_all().map_err(|error| StoreError::io("sync", path, error))
+}
+
+/// As [`write_durably`], of a store; see [`sync_store_dir`].
+pub fn write_store_file(path: &Path, bytes: &[u8], poison: &PoisonFlag) -> Result<()> {
+    sync(&write_anew(path, bytes)?, path, poison)
+}
+
+fn write_anew(path: &Path, bytes: &[u8]) -> Result<File> {
+    let mut file = File::create(path).map_err(|error| StoreError::io("create", path, error))?;
+    file.write_all(bytes).map_err(|error| StoreError::io("write", path, error))?;
+    Ok(file)
 }
 
 /// Makes the names in a directory durable.
@@ -131,7 +139,8 @@ pub fn sync_store_dir(path: &Path, poison: &PoisonFlag) -> Result<()> {
     sync(&dir, path, poison)
 }
 
-fn sync(file: &File, path: &Path, poison: &PoisonFlag) -> Result<()> {
+/// As [`sync_store_dir`], of a file.
+pub fn sync(file: &File, path: &Path, poison: &PoisonFlag) -> Result<()> {
     file.sync_all().map_err(|source| {
         poison.poison(format!("\"{}\" could not be made durable ({source})", path.display()));
         StoreError::Sync { path: path.to_path_buf(), source }

@@ -264,7 +264,7 @@ impl StoreCore {
         }
         let version = CatalogReader::begin(&self.database).and_then(|reader| reader.store()).map(|record| record.version);
         let noted = version.map(|version| Closed { version, logs: self.shared.logs.ends() });
-        let written = noted.and_then(|closed| if closed == self.closed { Ok(()) } else { closed.write(&self.path) });
+        let written = noted.and_then(|closed| if closed == self.closed { Ok(()) } else { closed.write(&self.path, &self.poison) });
         if let Err(error) = written {
             // What was noted before holds.
             tracing::warn!(%error, "could not note how the store was closed");

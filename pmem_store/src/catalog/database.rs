@@ -151,10 +151,10 @@ impl Database {
                     false => StoreError::CatalogIo { path, what: source.to_string() },
                 }
             }
-            Some(StorageError::PreviousIo) => match self.poison.reason() {
-                Some(reason) => StoreError::Poisoned(reason.to_string()),
-                None => StoreError::CatalogIo { path, what: "it could not be before".into() },
-            },
+            // redb does not read either any more.
+            Some(StorageError::PreviousIo) => {
+                StoreError::CatalogIo { path, what: self.poison.reason().unwrap_or("it could not be before").to_string() }
+            }
             _ => StoreError::Catalog { path, what: error.to_string() },
         }
     }

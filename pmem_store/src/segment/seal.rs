@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StoreError};
+use crate::files;
+use crate::region::PoisonFlag;
 
 /// Kept in the catalog for each segment. Units: bytes; checksums are XXH3-64.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,10 +45,10 @@ impl SidePaths {
 
 /// Gives a sealed segment and what lies beside it second names; copies where the file system has no
 /// hard links. The names are durable once their directory is.
-pub(crate) fn link_segment_files(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn link_segment_files(from: &Path, to: &Path, poison: &PoisonFlag) -> Result<()> {
     for (from, to) in segment_pairs(from, to) {
         if std::fs::hard_link(&from, &to).is_err() {
-            copy_durably(&from, &to)?;
+            copy_durably(&from, &to, poison)?;
         }
     }
     Ok(())
@@ -59,12 +61,12 @@ pub(crate) fn segment_pairs(from: &Path, to: &Path) -> Vec<(PathBuf, PathBuf)> {
     all.map(|(from, to)| (from.to_path_buf(), to.to_path_buf())).collect()
 }
 
-fn copy_durably(from: &Path, to: &Path) -> Result<()> {
+fn copy_durably(from: &Path, to: &Path, poison: &PoisonFlag) -> Result<()> {
     let mut source = File::open(from).map_err(|error| StoreError::io("open", from, error))?;
     // Never over a file that is there: its name would be somebody else's.
     let mut target = File::create_new(to).map_err(|error| StoreError::io("create", to, error))?;
     std::io::copy(&mut source, &mut target).map_err(|error| StoreError::io("write", to, error))?;
-    target.sync_all().map_err(|error| StoreError::io("sync", to, error))
+    files::sync(&target, to, poison)
 }
 
 /// Removes a segment and what lies beside it; what is not there is no error.
@@ -88,10 +90,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("1.arrow"), dir.path().join("2.arrow"));
         std::fs::write(&from, "rows").unwrap();
-        copy_durably(&from, &to).unwrap();
+        copy_durably(&from, &to, &PoisonFlag::new()).unwrap();
         assert_eq!(std::fs::read(&to).unwrap(), b"rows");
         std::fs::write(&from, "others").unwrap();
-        copy_durably(&from, &to).unwrap_err();
+        copy_durably(&from, &to, &PoisonFlag::new()).unwrap_err();
         assert_eq!(std::fs::read(&to).unwrap(), b"rows");
     }
 }

@@ -155,7 +155,7 @@ fn relink(store: &Store, restoration: &mut Restoration, now: &TableData) -> Resu
             deletions: segment.deletions.clone(),
             columns: segment.columns.clone(),
         });
-        link_segment_files(segment.path(), &files::segment_path(core.path(), table, new_id))?;
+        link_segment_files(segment.path(), &files::segment_path(core.path(), table, new_id), &core.poison)?;
     }
     match restoration.added.is_empty() {
         true => Ok(()),

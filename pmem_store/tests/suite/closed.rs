@@ -216,3 +216,20 @@ fn a_note_that_is_damaged_or_missing_is_a_problem_of_the_check_at_most() {
     fs::remove_file(&path).unwrap();
     assert_eq!(open(dir.path()).check(|_| {}).unwrap().problems, Vec::<String>::new());
 }
+
+#[test]
+fn a_note_that_could_not_be_made_durable_stops_what_comes_after_it() {
+    let dir = sample();
+    let note = || fs::read(dir.path().join("closed")).unwrap();
+    let before = note();
+    let store = open(dir.path());
+    append_rows(&store, "t", 0..10);
+    // It takes all bytes, and cannot be synced.
+    std::os::unix::fs::symlink("/dev/null", dir.path().join("closed.new")).unwrap();
+    drop(store);
+    assert_eq!(note(), before);
+    assert!(dir.path().join("dirty").exists(), "nothing is removed after a failed sync");
+    fs::remove_file(dir.path().join("closed.new")).unwrap();
+    assert_eq!(rows(&open(dir.path()), "t").unwrap(), 210);
+    assert!(note() != before && !dir.path().join("dirty").exists());
+}

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use pmem_store::{Store, StoreError};
 
+use super::outlook;
 use crate::write::now_ms;
 
 /// A tenth of the time that versions stay is late enough, within these bounds.
@@ -21,7 +22,7 @@ impl Expiry {
     /// Expires what is due; when to look again.
     pub fn expire(&mut self, store: &Store) -> Duration {
         self.look(store).unwrap_or_else(|error| {
-            tracing::warn!(%error, "old versions could not be given up; it is tried again later");
+            tracing::warn!(%error, "old versions could not be given up; {}", outlook(store));
             LOOK_MAX
         })
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use pmem_store::{LogInfo, Store, StoreError, TableId};
 
+use super::outlook;
 use crate::compaction::runs::Runs;
 
 /// A log of more than this is sealed: rows of segments are found by statistics and lie by columns.
@@ -36,7 +37,7 @@ impl LogWatch {
                 // The table went meanwhile, and its logs with it.
                 Ok(_) | Err(StoreError::Conflict { .. } | StoreError::TableGone) => {}
                 Err(error) => {
-                    tracing::warn!(table, %error, "the rows of small writes could not be made a segment; it is tried again later");
+                    tracing::warn!(table, %error, "the rows of small writes could not be made a segment; {}", outlook(store));
                     if let Ok(Some(table)) = store.snapshot().and_then(|snapshot| snapshot.table_by_id(table)) {
                         runs.could_not_seal(table.record(), &error);
                     }

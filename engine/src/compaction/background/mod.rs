@@ -94,6 +94,14 @@ impl Drop for Maintenance {
     }
 }
 
+/// What comes of that which could not be done.
+fn outlook(store: &Store) -> &'static str {
+    match store.poisoned() {
+        Some(_) => "nothing is done before the store is opened again",
+        None => "it is tried again later",
+    }
+}
+
 fn limits(memory_bytes: usize) -> Limits {
     Limits::of(memory_bytes as u64, JOB_BYTES_MAX)
 }

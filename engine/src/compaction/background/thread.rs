@@ -9,9 +9,9 @@ use tokio::runtime::Builder;
 
 use super::control::Control;
 use super::expiry::Expiry;
-use super::limits;
 use super::logs::LogWatch;
 use super::tables::TableWatch;
+use super::{limits, outlook};
 use crate::compaction::job::Worker;
 use crate::compaction::memory::background_bytes;
 use crate::compaction::pace::Pace;
@@ -78,6 +78,9 @@ impl Upkeep {
         while self.control.wait(wait) && self.control.pause(delay) {
             let Some(working) = self.control.begin() else { return };
             let Some(store) = self.store.upgrade() else { return };
+            if let Some(reason) = store.poisoned() {
+                return tracing::error!(reason, "nothing is compacted any more; check the disk and open the store again");
+            }
             // One for each round: what a job that was stopped leaves goes with it.
             let tasks = match Builder::new_current_thread().enable_time().build() {
                 Ok(tasks) => tasks,
@@ -147,7 +150,7 @@ impl Upkeep {
                 continue;
             }
             let outcome = self.compact(store, &table).await.unwrap_or_else(|error| {
-                tracing::warn!(table = %table.name, %error, "a table could not be compacted; it is tried again later");
+                tracing::warn!(table = %table.name, %error, "a table could not be compacted; {}", outlook(store));
                 Some(Outcome::Failed(error.to_string()))
             });
             if let Some(outcome) = outcome {
