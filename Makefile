@@ -30,7 +30,7 @@ test: deps $(PYTHON_READY) ## every test; the last line says how many passed and
 	@scripts/deps.sh clients
 	@$(PYTHON) scripts/run_tests.py
 
-test-long: deps build $(PYTHON_READY) ## random, concurrent and killed for minutes; MODEL_STEPS=, MODEL_SEED=, RANDOM_STATEMENTS=, RANDOM_SEED=, ACCOUNTS_SECONDS=, KILL_SECONDS=, MEMORY_SECONDS=, MEMORY_SEED=
+test-long: deps build $(PYTHON_READY) ## random, concurrent and killed for minutes; MODEL_STEPS=, MODEL_SEED=, RANDOM_STATEMENTS=, RANDOM_SEED=, ACCOUNTS_SECONDS=, KILL_SECONDS=, MEMORY_CALLS=, MEMORY_SEED=
 	@MODEL_STEPS=$(or $(MODEL_STEPS),100000) ACCOUNTS_SECONDS=$(or $(ACCOUNTS_SECONDS),60) \
 		scripts/with_target.sh cargo test --release --locked --workspace --test suite -- --nocapture model:: accounts::
 	@scripts/with_target.sh cargo test --release --locked --workspace --test suite -- --ignored --nocapture \
@@ -38,7 +38,7 @@ test-long: deps build $(PYTHON_READY) ## random, concurrent and killed for minut
 	@PLAN_MUTATIONS=$(or $(PLAN_MUTATIONS),200000) scripts/with_target.sh cargo test --release --locked --workspace --test suite -- \
 		--nocapture mutated::
 	@cd scripts/tests && MODEL_STEPS=$(or $(MODEL_STEPS),20000) KILL_SECONDS=$(or $(KILL_SECONDS),300) \
-		MEMORY_SECONDS=$(or $(MEMORY_SECONDS),600) FAILED_CALLS=all \
+		MEMORY_CALLS=$(or $(MEMORY_CALLS),30000) FAILED_CALLS=all \
 		$(PYTHON) -m unittest -v test_model_duckdb test_kill test_memory test_failed_calls
 	@cd scripts/tests && RANDOM_STATEMENTS=$(or $(RANDOM_STATEMENTS),200000) $(PYTHON) -m unittest -v test_random_queries
 

@@ -14,6 +14,7 @@ mod float_results;
 mod intervals;
 mod named;
 mod nearest_floats;
+mod operator_chain;
 mod overflow;
 mod patterns;
 mod regr_r2;
@@ -42,6 +43,7 @@ pub(crate) use nearest_floats::{
     NearestFloatsOfFiles, NearestFloatsOfSubqueries, cast_nearest, cast_operand, is_nearest_floats, nearest_f32, nearest_f64,
     scalar_nearest, with_floats,
 };
+pub(crate) use operator_chain::{AnalyzerRules, Steps, is_operator_chain, operator_chain};
 pub(crate) use rule::CheckedArithmetic;
 pub(crate) use sliding::sliding_accumulator;
 use sum::checked_sum;

@@ -12,6 +12,7 @@ mod float_decimals;
 mod grouping_sets;
 mod in_subqueries;
 mod limits_below;
+mod long_chains;
 mod nested_order;
 mod null_safe_keys;
 mod order_once;
@@ -29,6 +30,7 @@ pub use exact_comparisons::{exact_filter, with_exact_comparisons};
 pub use fast_decimals::FastDecimals;
 pub use filters_by_name::physical_optimizer_rules;
 pub use float_decimals::{fields_of, with_field};
+pub use long_chains::LongChains;
 pub use null_safe_keys::with_null_safe_keys;
 pub use skip_rows::SkipRows;
 

@@ -13,7 +13,7 @@ use crate::cancel;
 use crate::engine::EngineShared;
 use crate::functions;
 use crate::kernels;
-use crate::optimizer::{self, AwaitJoinFilters, FastDecimals, SkipRows};
+use crate::optimizer::{self, AwaitJoinFilters, FastDecimals, LongChains, SkipRows};
 use crate::planning::{AnalyzerRules, OptimizerRules, PhysicalRules, asking_analyzer, asking_optimizer, asking_physical};
 use crate::sql;
 
@@ -46,6 +46,7 @@ fn analyzer_rules() -> AnalyzerRules {
     rules.push(Arc::new(functions::CheckedArithmetic));
     // After the rule that changes functions.
     rules.push(Arc::new(cancel::WatchedWindows));
+    rules.insert(0, Arc::new(LongChains::before(rules.clone())));
     rules
 }
 

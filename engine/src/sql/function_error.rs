@@ -11,6 +11,8 @@ use crate::error_text::clean;
 /// Stands behind all of these errors, with the name and the types that were given.
 const MARK: &str = "No function matches the given name and argument types '";
 
+const NO_SIGNATURE: &str = "failed to match any signature, errors: ";
+
 pub struct FunctionError {
     pub name: String,
     /// Behind the name.
@@ -35,7 +37,7 @@ impl FunctionError {
 }
 
 fn read(text: &str) -> Option<FunctionError> {
-    let (reasons, call) = text.split_once(MARK)?;
+    let Some((reasons, call)) = text.split_once(MARK) else { return read_reasons(text) };
     let (call, candidates) = call.split_once("'. ")?;
     let (name, types) = call.strip_suffix(')')?.split_once('(')?;
     let types = parts(types);
@@ -48,6 +50,24 @@ fn read(text: &str) -> Option<FunctionError> {
         }
     };
     Some(FunctionError { name: name.to_string(), message, hint })
+}
+
+/// Where the call is below what has one type for all arguments, such as IS NULL, types are not looked at before the analyzer, and
+/// its error has the reasons alone.
+fn read_reasons(text: &str) -> Option<FunctionError> {
+    let (name, reasons) = text.strip_prefix("Function '")?.split_once("' ")?;
+    let is_call = [NO_SIGNATURE, "user-defined coercion failed with: ", "expects ", "requires "].iter().any(|start| reasons.starts_with(start));
+    if !is_call {
+        return None;
+    }
+    let between = |before: &str, after: &str| Some(text.split_once(before)?.1.split_once(after)?.0);
+    let given = text.split_once(" but received ").and_then(|(_, rest)| rest.split([',', ' ', ';']).next()?.parse().ok());
+    let message = match (own_reason(text), given.and_then(|given| wrong_count(name, given, text, ""))) {
+        (Some(reason), _) => reason,
+        (None, Some(message)) => message,
+        (None, None) => format!(" cannot be computed of {}", type_name(between(" but received ", " (DataType: ")?)),
+    };
+    Some(FunctionError { name: name.to_string(), message, hint: cast_hint(name, text, "").filter(|_| given.is_none()) })
 }
 
 /// What a function that looks at its arguments by itself says.
@@ -74,7 +94,7 @@ fn wrong_count(name: &str, given: usize, reasons: &str, candidates: &str) -> Opt
 
 /// `Function 'round' expects 2 arguments but received 3`, if all reasons are such.
 fn counts_said(reasons: &str) -> Option<Vec<usize>> {
-    let reasons = reasons.split_once("failed to match any signature, errors: ").map_or(reasons, |(_, reasons)| reasons);
+    let reasons = reasons.split_once(NO_SIGNATURE).map_or(reasons, |(_, reasons)| reasons);
     let count = |reason: &str| {
         let (before, _) = reason.split_once(" arguments but received ")?;
         before.rsplit(' ').next()?.parse().ok()
@@ -178,5 +198,15 @@ mod tests {
         assert_eq!(said(&format!("'f' does not support zero arguments {}", call(""))).0, "f takes arguments, and was given none");
         let own = format!("Function 'f' user-defined coercion failed with: Execution error: f must have fun. {}", call("Int8"));
         assert_eq!(said(&own), ("f must have fun".to_string(), None));
+    }
+
+    #[test]
+    fn reasons_of_the_analyzer_are_said_without_the_call() {
+        let types = "Function 'f' failed to match any signature, errors: Error during planning: Function 'f' requires String, but received \
+             Timestamp(ns, \"UTC\") (DataType: Timestamp(ns, \"UTC\")).,Error during planning: Function 'f' requires Binary, but \
+             received Timestamp(ns, \"UTC\") (DataType: Timestamp(ns, \"UTC\")).";
+        let text = Some("cast the argument to text: CAST(x AS VARCHAR)".to_string());
+        assert_eq!(said(types), ("f cannot be computed of TIMESTAMP WITH TIME ZONE".to_string(), text));
+        assert_eq!(said("Function 'f' expects 1 arguments but received 2"), ("f takes 1 argument, and was given 2".to_string(), None));
     }
 }

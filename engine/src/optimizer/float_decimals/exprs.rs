@@ -8,25 +8,21 @@ use datafusion::logical_expr::expr::{Between, InList, InSubquery, ScalarFunction
 use datafusion::logical_expr::expr_schema::cast_subquery;
 use datafusion::logical_expr::logical_plan::Subquery;
 use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
-use datafusion::logical_expr::{BinaryExpr, Case, Cast, Expr, ExprSchemable, Operator, ScalarUDF, binary_expr, lit};
+use datafusion::logical_expr::{BinaryExpr, Case, Expr, ExprSchemable, Operator, ScalarUDF, binary_expr, lit};
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 use super::Coercion;
 use super::frames::of_peers;
 use super::room::{make_room, whole_digits};
 use super::types::{fields_of, keeps_floats, meet, with_field};
+use crate::functions::is_operator_chain;
 use crate::planning::check_asker;
-
-/// So many operators above each other are asked for their types to know that of the last.
-const UNTYPED_MAX: usize = 16;
 
 /// Coerces expressions over `schema`, inner ones first.
 pub struct Exprs<'a> {
     plans: &'a mut Coercion,
     schema: &'a DFSchemaRef,
     datafusion: TypeCoercionRewriter<'a>,
-    /// For each expression around the current one: operators below it whose types are found anew each time.
-    untyped: Vec<usize>,
 }
 
 impl TreeNodeRewriter for Exprs<'_> {
@@ -34,31 +30,11 @@ impl TreeNodeRewriter for Exprs<'_> {
 
     fn f_down(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
         check_asker()?;
-        self.untyped.push(0);
         Ok(Transformed::no(expr))
     }
 
     fn f_up(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
-        let below = self.untyped.pop().unwrap_or_default();
-        let mut coerced = self.coerced(expr)?;
-        let mut levels = if matches!(coerced.data, Expr::BinaryExpr(_)) { below + 1 } else { 0 };
-        if levels > UNTYPED_MAX {
-            levels = 0;
-            coerced.data = typed(coerced.data, self.schema);
-        }
-        if let Some(above) = self.untyped.last_mut() {
-            *above = levels.max(*above);
-        }
-        Ok(coerced)
-    }
-}
-
-/// The expression with its type beside it, as the cast to that. The type of an operator is found from all below it, again at each one
-/// above and in each step.
-fn typed(expr: Expr, schema: &DFSchemaRef) -> Expr {
-    match expr.get_type(schema.as_ref()) {
-        Ok(data_type) if !is_boolean(&expr) => Expr::Cast(Cast::new(Box::new(expr), data_type)),
-        _ => expr,
+        self.coerced(expr)
     }
 }
 
@@ -93,7 +69,7 @@ impl Exprs<'_> {
                     expr = Expr::Case(case);
                 }
             }
-            Expr::ScalarFunction(call) => self.meet_arguments(call)?,
+            Expr::ScalarFunction(call) if !is_operator_chain(&call.func) => self.meet_arguments(call)?,
             Expr::WindowFunction(call) => of_peers(&mut call.params, self.schema),
             _ => {}
         }
@@ -103,7 +79,7 @@ impl Exprs<'_> {
 
 impl<'a> Exprs<'a> {
     pub fn new(plans: &'a mut Coercion, schema: &'a DFSchemaRef) -> Exprs<'a> {
-        Exprs { plans, schema, datafusion: TypeCoercionRewriter::new(schema), untyped: Vec::new() }
+        Exprs { plans, schema, datafusion: TypeCoercionRewriter::new(schema) }
     }
 
     /// None where a type cannot be told: DataFusion says what is wrong.
@@ -284,60 +260,5 @@ fn is_zero(expr: &Expr) -> bool {
             matches!(value.cast_to(&DataType::Float64), Ok(ScalarValue::Float64(Some(number))) if number == 0.0)
         }
         _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use datafusion::common::config::ConfigOptions;
-    use datafusion::logical_expr::{
-        ColumnarValue, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
-    };
-    use datafusion::optimizer::AnalyzerRule;
-
-    use super::super::FloatDecimals;
-    use super::*;
-    use crate::stack::with_room;
-
-    static ASKED: AtomicUsize = AtomicUsize::new(0);
-
-    /// Counts how often its type is asked for.
-    #[derive(Debug, PartialEq, Eq, Hash)]
-    struct Operand(Signature);
-
-    impl ScalarUDFImpl for Operand {
-        fn name(&self) -> &str {
-            "operand"
-        }
-
-        fn signature(&self) -> &Signature {
-            &self.0
-        }
-
-        fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
-            ASKED.fetch_add(1, Ordering::Relaxed);
-            Ok(DataType::Int64)
-        }
-
-        fn invoke_with_args(&self, _args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-            Ok(ColumnarValue::Scalar(ScalarValue::Int64(Some(1))))
-        }
-    }
-
-    fn asked_for_types_of(terms: usize) -> usize {
-        let operand = ScalarUDF::from(Operand(Signature::nullary(Volatility::Stable)));
-        let sum = (1..terms).fold(operand.call(Vec::new()), |sum, _| sum + operand.call(Vec::new()));
-        let plan = LogicalPlanBuilder::empty(true).project(vec![sum]).unwrap().build().unwrap();
-        ASKED.store(0, Ordering::Relaxed);
-        FloatDecimals.analyze(plan, &ConfigOptions::default()).unwrap();
-        ASKED.load(Ordering::Relaxed)
-    }
-
-    #[test]
-    fn the_types_of_a_chain_of_twice_the_length_are_asked_for_twice_as_often() {
-        let (short, long) = with_room(|| (asked_for_types_of(200), asked_for_types_of(400)));
-        assert!(long < 5 * short / 2, "{short} times for 200 terms, {long} for 400");
     }
 }
