@@ -192,16 +192,21 @@ fn value(message: &str) -> Words {
         return Some((format!("'{text}' is no interval"), Some("write a number and a unit, such as '3 days' or '1 hour 30 minutes'")));
     }
     let text = message.strip_prefix("Cannot cast string '").and_then(|rest| rest.strip_suffix("' to value of DATE type"))?;
-    Some(match is_like_a_day(text) {
-        true => (format!("there is no day '{text}'"), Some("months have 28 to 31 days; TRY_CAST gives NULL for a text that is no day")),
-        false => (message.to_string(), Some("write a date as '2024-12-31'; to_date(x, '%d.%m.%Y') reads others")),
+    Some(match month_like_a_day(text) {
+        Some(1..=12) => (format!("there is no day '{text}'"), Some("months have 28 to 31 days; TRY_CAST gives NULL for a text that is no day")),
+        Some(month) => {
+            let hint = "write the month before the day, as in '2024-12-31'; to_date(x, '%Y-%d-%m') reads days before months";
+            (format!("there is no month {month} in '{text}'"), Some(hint))
+        }
+        None => (message.to_string(), Some("write a date as '2024-12-31'; to_date(x, '%d.%m.%Y') reads others")),
     })
 }
 
-/// Whether a text that is no day is written as one: `2024-02-30`.
-fn is_like_a_day(text: &str) -> bool {
+/// The month of a text that is no day and is written as one: `2024-02-30`.
+fn month_like_a_day(text: &str) -> Option<u8> {
     let parts: Vec<&str> = text.split('-').collect();
-    parts.iter().map(|part| part.len()).eq([4, 2, 2]) && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+    let is_like = parts.iter().map(|part| part.len()).eq([4, 2, 2]) && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    parts.get(1).filter(|_| is_like)?.parse().ok()
 }
 
 /// Parts of a time that there are not.
@@ -246,6 +251,7 @@ mod tests {
             ("Cannot infer common argument type for logical boolean operation Boolean AND VARCHAR", "AND takes two conditions, and was given BOOLEAN AND VARCHAR"),
             ("Cannot infer common argument type for comparison operation Boolean = Utf8", "BOOLEAN = VARCHAR cannot be compared"),
             ("Cannot cast string '2024-02-30' to value of DATE type", "there is no day '2024-02-30'"),
+            ("Cannot cast string '2024-31-12' to value of DATE type", "there is no month 31 in '2024-31-12'"),
             ("Expected LIMIT to be an integer or null, but got VARCHAR", "LIMIT is VARCHAR, where it is to be a number of rows"),
             ("Failed to coerce types Utf8 and Boolean in BETWEEN expression", "VARCHAR BETWEEN BOOLEAN cannot be compared"),
             ("array_slice got invalid stride: -9", "-9 is no step from one element of a list to the next"),

@@ -32,7 +32,7 @@ use datafusion::prelude::SessionContext;
 
 use bounded::bounded_functions;
 pub(crate) use bounded::{is_bounded, scalar_bytes, values_bytes, with_computed_values};
-pub(crate) use casts::{own_values, scalar_as};
+pub(crate) use casts::{cast_function, own_values, scalar_as};
 pub(crate) use current_user::current_user;
 pub(crate) use delegate::described_by_inner;
 pub(crate) use fixed_list::{FixedLists, deeper_scalar, flat_scalar};

@@ -25,6 +25,7 @@ use super::float_results::{computes, float_result};
 use super::intervals::{compared_by_length, in_groups_of_length, part_of_interval};
 use super::named::map_under_names;
 use super::nearest_floats::{is_nearest_floats, with_nearest_floats};
+use super::scalar::{take_computed_digits, take_own_field};
 use super::whole_results::holding_values;
 use crate::cancel::is_watched;
 
@@ -38,7 +39,15 @@ impl AnalyzerRule for CheckedArithmetic {
 
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         let zone = config.execution.time_zone.as_deref();
-        plan.transform_up_with_subqueries(|plan| in_plan(plan, zone)?.transform_data(with_nearest_floats)?.transform_data(in_groups_of_length)).map(|plan| plan.data)
+        let mut is_other = false;
+        let made = plan.transform_up_with_subqueries(|plan| {
+            let plan = in_plan(plan, zone)?.transform_data(with_nearest_floats)?.data;
+            // What was never NULL may be, as the aggregate of a group, and those above say so.
+            let made = in_groups_of_length(if is_other { plan.recompute_schema()? } else { plan })?;
+            is_other |= made.transformed;
+            Ok(made)
+        });
+        made.map(|plan| plan.data)
     }
 }
 
@@ -52,7 +61,7 @@ fn in_plan(plan: LogicalPlan, zone: Option<&str>) -> Result<Transformed<LogicalP
 }
 
 fn in_expr(mut expr: Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Transformed<Expr>> {
-    let is_changed = compared_by_length(&mut expr, schema)?;
+    let is_changed = compared_by_length(&mut expr, schema)? | take_own_field(&mut expr) | take_computed_digits(&mut expr);
     let mut made = checked(expr, schema, zone)?;
     made.transformed |= is_changed;
     Ok(made)

@@ -28,6 +28,7 @@ use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceCh
 use super::barrier::Barrier;
 use super::grouping_sets::GroupingSets;
 use super::limits_below::LimitsBelow;
+use super::topk_keys::in_place_of_topk;
 
 /// DataFusion's rules, with those that move filters between barriers.
 pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
@@ -39,7 +40,7 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
         }
     };
     let barriers: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] = [Arc::new(GroupingSets), Arc::new(LimitsBelow)];
-    barriers.into_iter().chain(PhysicalOptimizer::new().rules.into_iter().map(with_ours)).collect()
+    barriers.into_iter().chain(PhysicalOptimizer::new().rules.into_iter().map(with_ours).map(in_place_of_topk)).collect()
 }
 
 #[derive(Debug)]

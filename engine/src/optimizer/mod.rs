@@ -15,11 +15,14 @@ mod limits_below;
 mod long_chains;
 mod nested_order;
 mod null_safe_keys;
+mod operator_columns;
 mod order_once;
 mod recursive_shapes;
 mod same_projections;
 mod skip_rows;
+mod topk_keys;
 mod union_shapes;
+mod unnested_structs;
 mod values_subqueries;
 mod volatile_values;
 mod window_arguments;
@@ -32,6 +35,7 @@ pub use filters_by_name::physical_optimizer_rules;
 pub use float_decimals::{fields_of, with_field};
 pub use long_chains::LongChains;
 pub use null_safe_keys::with_null_safe_keys;
+pub use operator_columns::with_operator_columns;
 pub use skip_rows::SkipRows;
 
 use std::sync::Arc;
@@ -50,6 +54,7 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(values_subqueries::ValuesSubqueries));
     rules.push(Arc::new(nested_order::NestedOrder));
     rules.push(Arc::new(volatile_values::VolatileValues));
+    rules.push(Arc::new(unnested_structs::UnnestedStructs));
     rules
 }
 

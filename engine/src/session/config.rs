@@ -29,9 +29,6 @@ pub fn config(engine: &EngineShared) -> SessionConfig {
     // 1.5 is a decimal, as in the SQL standard and everywhere else people come from.
     options.sql_parser.parse_float_as_decimal = true;
     options.sql_parser.collect_spans = true;
-    // DataFusion simplifies `CASE WHEN a IS TRUE THEN true ELSE NULL END` into what it takes for never NULL, or the other way round,
-    // and then refuses the aggregate above: its plan said something else.
-    options.execution.skip_physical_aggregate_schema_check = true;
     // TIMESTAMP WITH TIME ZONE is an instant; without a zone here it would lose its own.
     options.execution.time_zone = Some("UTC".to_string());
     // One hash table that all partitions probe in place beats shuffling both sides between cores of

@@ -13,7 +13,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use crate::dml::RowChangePlanner;
 use crate::functions::with_computed_values;
 use crate::kernels::matrix::{ProductPlanner, with_products};
-use crate::optimizer::with_null_safe_keys;
+use crate::optimizer::{with_null_safe_keys, with_operator_columns};
 
 #[derive(Debug)]
 pub struct StatementPlanner;
@@ -27,6 +27,8 @@ impl QueryPlanner for StatementPlanner {
         let keyed = with_null_safe_keys(plan)?;
         let plan = keyed.as_ref().unwrap_or(plan);
         let computed = with_computed_values(plan)?;
-        planner.create_physical_plan(computed.as_ref().unwrap_or(plan), session).await
+        let plan = computed.as_ref().unwrap_or(plan);
+        let changed = with_operator_columns(plan)?;
+        planner.create_physical_plan(changed.as_ref().unwrap_or(plan), session).await
     }
 }

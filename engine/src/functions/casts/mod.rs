@@ -61,8 +61,13 @@ pub fn own_cast(expr: &Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Op
     {
         return Ok(Some(Expr::Literal(made, None)));
     }
-    let function = OwnCast::new(from, Arc::clone(field), safe);
-    Ok(Some(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), vec![source.as_ref().clone()]))))
+    let function = cast_function(from, Arc::clone(field), safe);
+    Ok(Some(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(function), vec![source.as_ref().clone()]))))
+}
+
+/// The function that does what a cast does, whoever could do it.
+pub(crate) fn cast_function(source: FieldRef, field: FieldRef, safe: bool) -> ScalarUDF {
+    ScalarUDF::from(OwnCast::new(source, field, safe))
 }
 
 /// `arrow_cast` and its kin as the casts that they are, which DataFusion makes of them when nobody looks any more.

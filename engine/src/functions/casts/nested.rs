@@ -9,6 +9,7 @@ use arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray, GenericListArra
 use arrow::compute::{CastOptions, cast};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use datafusion::common::Result;
+use datafusion::common::format::DEFAULT_CAST_OPTIONS;
 use datafusion::logical_expr::ColumnarValue;
 
 use super::moments::{coarser, is_coarser};
@@ -19,11 +20,13 @@ use crate::import::{hidden_beneath, shown_elements};
 
 /// Whether [`cast_shown`] makes something else than Arrow's cast.
 pub fn is_done_here(from: &Field, to: &Field) -> bool {
-    use DataType::{Dictionary, Float32, Float64, Map, Struct};
+    use DataType::{Dictionary, Float32, Float64, Map, Struct, Time32, Time64, Timestamp};
     match (from.data_type(), to.data_type()) {
         (from, to) if from == to => false,
         (Dictionary(_, values), _) => is_done_here(&from.clone().with_data_type(values.as_ref().clone()), to),
         (Float64, Float32) | (Map(..), Map(..)) => true,
+        // DataFusion takes the times of day for ones in the order of their days.
+        (Timestamp(..), Time32(_) | Time64(_)) => true,
         (Struct(fields), Struct(wanted)) => pairs(fields, wanted).any(|(_, from, to)| is_done_here(from, to)),
         (from, to) => is_read_here(from, to) || is_coarser(from, to) || (from.is_list() && to.is_list()),
     }
@@ -39,7 +42,7 @@ pub fn cast_shown(array: &ArrayRef, from: &Field, to: &Field, safe: bool) -> Res
         Some(wanted) => converted(&made, &wanted)?,
         None => made,
     };
-    let options = CastOptions { safe, ..CastOptions::default() };
+    let options = CastOptions { safe, ..DEFAULT_CAST_OPTIONS };
     ColumnarValue::Array(made).cast_to(to.data_type(), Some(&options))?.into_array(array.len())
 }
 

@@ -1,9 +1,11 @@
 //! Functions under the names of DataFusion's, which they call for all that these do rightly.
 
+mod get_field;
 mod length;
 mod lists;
 mod nvl;
 mod round;
+mod shown;
 mod to_char;
 mod to_date;
 mod to_timestamp;
@@ -12,10 +14,14 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::ScalarUDF;
 
 use super::bounded::counted;
+pub use get_field::take_own_field;
+pub use round::take_computed_digits;
 
 pub fn all(config: &ConfigOptions) -> Vec<ScalarUDF> {
     let own = [length::length(), length::character_length(), nvl::nvl(), round::round(), to_char::to_char(), to_date::to_date()];
-    own.into_iter().chain(to_timestamp::all(config)).chain(lists::all()).map(counted).collect()
+    let own = own.into_iter().chain(to_timestamp::all(config)).chain(lists::all()).chain(shown::all()).map(counted);
+    // It makes nothing that could be counted.
+    own.chain([get_field::get_field().as_ref().clone()]).collect()
 }
 
 /// In an `impl ScalarUDFImpl`: what describes the function is that of `self.inner`.

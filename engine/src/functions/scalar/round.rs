@@ -1,28 +1,81 @@
 //! `round` to more digits than a float has, or to fewer than it has in front of the point: DataFusion's multiplies by a power of ten that
 //! is infinite.
+//!
+//! Of decimals the type says how many digits there are where their number is a constant. DataFusion's casts that number, so that it is no
+//! constant until the plan is simplified, and the type becomes another one then. Here a constant stays one, and what is none will be none.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
-use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type};
+use arrow::compute::CastOptions;
+use arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type, Int32Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::math::round as datafusion_round;
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+use datafusion::logical_expr::{
+    Coercion, ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    TypeSignatureClass,
+};
 
-use super::described_by_function;
+use super::counted;
+
+static TO_COMPUTED_DIGITS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(counted(made(false))));
 
 pub fn round() -> ScalarUDF {
-    ScalarUDF::from(Round { inner: datafusion_round() })
+    made(true)
+}
+
+/// Says of a call whose digits are no constant that they are none, whatever becomes of them. True if it did.
+pub fn take_computed_digits(expr: &mut Expr) -> bool {
+    let Expr::ScalarFunction(call) = expr else { return false };
+    let is_computed = call.func.name() == "round" && call.args.get(1).is_some_and(|digits| !matches!(digits, Expr::Literal(..)));
+    let is_new = is_computed && call.func != *TO_COMPUTED_DIGITS;
+    if is_new {
+        call.func = Arc::clone(&TO_COMPUTED_DIGITS);
+    }
+    is_new
+}
+
+fn made(to_constant: bool) -> ScalarUDF {
+    let inner = datafusion_round();
+    let mut signature = inner.signature().clone();
+    if let TypeSignature::OneOf(kinds) = &mut signature.type_signature {
+        let [decimal, digits] = [TypeSignatureClass::Decimal, TypeSignatureClass::Integer].map(Coercion::new_exact);
+        kinds.insert(0, TypeSignature::Coercible(vec![decimal, digits]));
+    }
+    ScalarUDF::from(Round { inner, signature, to_constant })
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Round {
     inner: Arc<ScalarUDF>,
+    signature: Signature,
+    to_constant: bool,
 }
 
 impl ScalarUDFImpl for Round {
-    described_by_function!();
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        match args.scalar_arguments {
+            [value, Some(_)] if !self.to_constant => self.inner.return_field_from_args(ReturnFieldArgs { scalar_arguments: &[*value, None], ..args }),
+            _ => self.inner.return_field_from_args(args),
+        }
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner.documentation()
+    }
 
     fn is_strict(&self) -> bool {
         true
@@ -32,7 +85,10 @@ impl ScalarUDFImpl for Round {
         self.inner.output_ordering(input)
     }
 
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if let [_, digits] = args.args.as_mut_slice() {
+            *digits = digits.cast_to(&DataType::Int32, Some(&CastOptions { safe: false, ..CastOptions::default() }))?;
+        }
         let (values, rows) = (args.args.clone(), args.number_rows);
         let rounded = self.inner.invoke_with_args(args)?;
         let [value, digits] = values.as_slice() else { return Ok(rounded) };

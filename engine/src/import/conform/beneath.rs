@@ -3,9 +3,9 @@
 //!
 //! As a rule all of it fits. So it is set aside only where something does not.
 
-use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, OffsetSizeTrait, make_array};
+use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, OffsetSizeTrait};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::compute::{cast, filter};
+use arrow::compute::{cast, filter, nullif};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
@@ -51,7 +51,10 @@ pub(crate) fn hidden(values: &ArrayRef, parents: &NullBuffer) -> Result<ArrayRef
         _ => values.clone(),
     };
     let nulls = NullBuffer::union(values.nulls(), Some(parents));
-    Ok(make_array(values.to_data().into_builder().nulls(nulls).build()?))
+    match nulls.is_none_or(|nulls| nulls.null_count() == values.null_count()) {
+        true => Ok(values),
+        false => nullif(&values, &BooleanArray::new(!parents.inner(), None)),
+    }
 }
 
 /// The elements that are in a list, and where each list is among them.

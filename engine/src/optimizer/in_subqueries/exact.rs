@@ -15,8 +15,9 @@ use super::is_subquery;
 pub fn condition(predicate: Expr, schema: &DFSchema) -> Result<Expr> {
     let terms = split_conjunction_owned(predicate).into_iter().map(|term| {
         let inner = if let Expr::Not(inner) = &term { inner } else { &term };
-        // Of these DataFusion makes joins that know NULL.
-        if is_subquery(inner) { Ok(term) } else { true_or_not(term, schema) }
+        // Of these DataFusion makes joins that know NULL, by the key that a constant is not.
+        let is_of_constant = matches!(inner, Expr::InSubquery(part) if !part.expr.any_column_refs());
+        if is_subquery(inner) && !is_of_constant { Ok(term) } else { true_or_not(term, schema) }
     });
     let terms = terms.collect::<Result<Vec<_>>>()?;
     Ok(conjunction(terms).unwrap_or_else(|| lit(true)))

@@ -26,6 +26,10 @@ impl Writer {
             Ok(IfClause { r#if: Some(condition), then: Some(self.expr(then, schema)?) })
         });
         let ifs = ifs.collect::<Result<Vec<_>, Refusal>>()?;
+        let is_null = case.else_expr.as_deref().is_none_or(|value| matches!(value, Expr::Literal(value, _) if value.is_null()));
+        if is_null && has_struct(&whole.get_type(schema)?) {
+            return Err(Refusal::new("a CASE of structs that may be NULL", "types in plans have no names for the fields of a struct"));
+        }
         let otherwise = match &case.else_expr {
             Some(otherwise) => self.expr(otherwise, schema)?,
             None => self.literal(&ScalarValue::try_from(&whole.get_type(schema)?)?)?,

@@ -1,0 +1,100 @@
+//! Columns of which DataFusion's operators know something that is not so. They become others when nothing else looks at them any more.
+//!
+//! - `x IS TRUE` and its kin are never NULL, and the plan says so. The operator for them says that they may be if `x` may, and an aggregate
+//!   above is refused as one whose input has become another. Of a CASE between constants both say the same.
+//! - Of a cast it takes the least and the greatest value of the column, cast, for its own: of 2, 3 and 10 as texts '10' was the greatest, with
+//!   which `max` answered, and a filter found no value between both. Of a function it knows none.
+
+use std::sync::Arc;
+
+use arrow::compute::can_cast_types;
+use arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::logical_plan::Projection;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, lit, when};
+
+use crate::functions::{cast_function, map_under_names};
+
+/// The plan with such columns in another form; None if it has none.
+pub fn with_operator_columns(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
+    let mut found = false;
+    plan.apply_with_subqueries(|part| {
+        found |= has_truth(part) || has_other_order(part);
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    if !found {
+        return Ok(None);
+    }
+    let changed = plan.clone().transform_up_with_subqueries(|part| {
+        let part = if has_truth(&part) { map_under_names(part, |expr| expr.transform_up(chosen))? } else { Transformed::no(part) };
+        part.transform_data(|part| match &part {
+            LogicalPlan::Projection(Projection { input, .. }) if has_other_order(&part) => {
+                let schema = Arc::clone(input.schema());
+                map_under_names(part, |expr| as_function(expr, &schema))
+            }
+            _ => Ok(Transformed::no(part)),
+        })
+    });
+    changed.data().map(Some)
+}
+
+/// Whether it makes columns of a truth. Conditions are looked at by those who know `IS TRUE`.
+fn has_truth(plan: &LogicalPlan) -> bool {
+    let is_truth = |expr: &Expr| matches!(expr, Expr::IsTrue(_) | Expr::IsFalse(_) | Expr::IsNotTrue(_) | Expr::IsNotFalse(_));
+    matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_))
+        && plan.expressions().iter().any(|expr| expr.exists(|part| Ok(is_truth(part))).unwrap_or(false))
+}
+
+fn chosen(expr: Expr) -> Result<Transformed<Expr>> {
+    let (condition, then) = match expr {
+        Expr::IsTrue(value) => (*value, true),
+        Expr::IsFalse(value) => (!*value, true),
+        Expr::IsNotTrue(value) => (*value, false),
+        Expr::IsNotFalse(value) => (!*value, false),
+        expr => return Ok(Transformed::no(expr)),
+    };
+    Ok(Transformed::yes(when(condition, lit(then)).otherwise(lit(!then))?))
+}
+
+fn has_other_order(plan: &LogicalPlan) -> bool {
+    let LogicalPlan::Projection(Projection { expr, input, .. }) = plan else { return false };
+    expr.iter().any(|expr| changes_order(expr, input.schema()))
+}
+
+/// Whether one of the casts that the expression consists of does.
+fn changes_order(expr: &Expr, schema: &DFSchema) -> bool {
+    match expr {
+        Expr::Alias(alias) => changes_order(&alias.expr, schema),
+        Expr::Cast(cast) => {
+            let keeps = cast.expr.get_type(schema).is_ok_and(|from| keeps_order(&from, cast.field.data_type()));
+            !keeps || changes_order(&cast.expr, schema)
+        }
+        _ => false,
+    }
+}
+
+fn keeps_order(from: &DataType, to: &DataType) -> bool {
+    let is_number = |data_type: &DataType| data_type.is_numeric() || *data_type == DataType::Boolean;
+    from == to
+        // The planner says what is not supported.
+        || !can_cast_types(from, to)
+        || (is_number(from) && to.is_numeric())
+        || (from.is_temporal() && to.is_temporal())
+        || (from.is_string() && to.is_string())
+        || (from.is_binary() && to.is_binary())
+}
+
+/// The outermost cast as a function.
+fn as_function(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::Alias(_) => expr.map_children(|inner| as_function(inner, schema)),
+        expr if !changes_order(&expr, schema) => Ok(Transformed::no(expr)),
+        Expr::Cast(cast) => {
+            let (_, source) = cast.expr.to_field(schema)?;
+            let function = cast_function(source, cast.field, false);
+            Ok(Transformed::yes(function.call(vec![*cast.expr])))
+        }
+        expr => Ok(Transformed::no(expr)),
+    }
+}

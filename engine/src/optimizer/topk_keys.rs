@@ -1,0 +1,50 @@
+//! Groups of which the first few are wanted, `GROUP BY x ORDER BY max(y) LIMIT 5`, and whose keys are floats.
+//!
+//! DataFusion keeps so many groups and no more, and looks for the group of a key with an equality by which NaN is none: each was a group of
+//! its own, and one that was to go was not found. Such groups are all kept, as without the LIMIT.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::topk_aggregation::TopKAggregation;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
+
+/// Ours, if the rule is DataFusion's that has aggregates keep few groups.
+pub fn in_place_of_topk(rule: Arc<dyn PhysicalOptimizerRule + Send + Sync>) -> Arc<dyn PhysicalOptimizerRule + Send + Sync> {
+    let theirs = TopKAggregation::new();
+    if rule.name() == theirs.name() { Arc::new(TopKKeys(theirs)) } else { rule }
+}
+
+#[derive(Debug)]
+struct TopKKeys(TopKAggregation);
+
+impl PhysicalOptimizerRule for TopKKeys {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = self.0.optimize(plan, config)?;
+        plan.transform_up(|node| match node.downcast_ref::<AggregateExec>() {
+            Some(aggregate) if keeps_few_floats(aggregate) => Ok(Transformed::yes(Arc::new(aggregate.with_new_limit_options(None)))),
+            _ => Ok(Transformed::no(node)),
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.0.schema_check()
+    }
+}
+
+fn keeps_few_floats(aggregate: &AggregateExec) -> bool {
+    let input = aggregate.input().schema();
+    let mut keys = aggregate.group_expr().expr().iter();
+    // Without an order it is the LIMIT of a DISTINCT, which looks for groups as ever.
+    aggregate.limit_options().is_some_and(|limit| limit.descending.is_some())
+        && keys.any(|(key, _)| key.data_type(&input).is_ok_and(|data_type| data_type.is_floating()))
+}
