@@ -71,7 +71,7 @@ struct Input<'a> {
 impl<'a> Input<'a> {
     fn of<'b>(plan: &'a Plan, exprs: impl IntoIterator<Item = &'b Expr>, watch: &'a Watch) -> Input<'a> {
         let schema = plan.schema();
-        let pieces = Pieces::of(exprs, &schema);
+        let pieces = Pieces::of(exprs, &schema, watch.pool());
         Input { plan, schema, pieces, watch }
     }
 

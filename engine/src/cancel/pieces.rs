@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::datatypes::Schema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_expr::{HigherOrderFunctionExpr, PhysicalExpr, ScalarFunctionExpr};
 
@@ -12,6 +13,8 @@ use crate::functions::{is_bounded, scalar_bytes};
 
 /// What the expressions of an operator should make of one piece, with all that they need on the way.
 const PIECE_BYTES: usize = 16 << 20;
+/// Of what the query may hold, so much is in one at most: there are some for each partition, in the operators and between them.
+const PIECE_ONE_OF: usize = 16;
 /// Nobody knows what the first rows make.
 const ROWS_FIRST: usize = 1;
 const GROWTH_MAX: usize = 8;
@@ -21,20 +24,35 @@ const CONSTANT_BYTES: usize = 1 << 10;
 const ROWS_REMEMBERED: usize = 1 << 16;
 
 /// Learned from piece to piece, by all partitions together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pieces {
+    piece_bytes: usize,
     /// Of the constants, all of which a row may come to have.
     row_bytes: usize,
     rows: AtomicUsize,
     bytes: AtomicUsize,
 }
 
+impl Default for Pieces {
+    fn default() -> Pieces {
+        Pieces { piece_bytes: PIECE_BYTES, row_bytes: 0, rows: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
+    }
+}
+
 impl Pieces {
-    /// None where the expressions make about as much as they are given.
-    pub fn of<'a>(exprs: impl IntoIterator<Item = &'a Arc<dyn PhysicalExpr>>, schema: &Schema) -> Option<Arc<Pieces>> {
+    /// None where the expressions make about as much as they are given. What they make counts in `pool`, if there is one.
+    pub fn of<'a>(
+        exprs: impl IntoIterator<Item = &'a Arc<dyn PhysicalExpr>>,
+        schema: &Schema,
+        pool: Option<&Arc<dyn MemoryPool>>,
+    ) -> Option<Arc<Pieces>> {
         let constants = exprs.into_iter().filter_map(|expr| grows(expr, schema));
         let row_bytes = constants.reduce(usize::saturating_add)?;
-        Some(Arc::new(Pieces { row_bytes, ..Pieces::default() }))
+        let piece_bytes = match pool.map(|pool| pool.memory_limit()) {
+            Some(MemoryLimit::Finite(bytes)) => PIECE_BYTES.min(bytes / PIECE_ONE_OF),
+            _ => PIECE_BYTES,
+        };
+        Some(Arc::new(Pieces { piece_bytes, row_bytes, ..Pieces::default() }))
     }
 
     /// The next piece.
@@ -42,7 +60,7 @@ impl Pieces {
         let (rows, bytes) = (self.rows.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
         let row_bytes = self.row_bytes.max(bytes.checked_div(rows).unwrap_or(0)).max(1);
         let most = if rows == 0 { ROWS_FIRST } else { rows.saturating_mul(GROWTH_MAX) };
-        (PIECE_BYTES / row_bytes).clamp(1, most)
+        (self.piece_bytes / row_bytes).clamp(1, most)
     }
 
     pub fn hand_out(&self, rows: usize) {

@@ -73,13 +73,13 @@ impl RowWriter {
 
     fn with_rules(scope: &WriteScope, target: WriteTarget, id: TableId, rules: &Arc<TableRules>) -> Result<RowWriter, EngineError> {
         let may_be_few = matches!(target.what, Target::Existing { replace: false, .. });
-        let sink = RowSink::new(scope.store(), id, &target.schema, may_be_few)?;
+        let sink = RowSink::new(scope.engine(), id, &target.schema, may_be_few)?;
         Ok(RowWriter { scope: scope.clone(), target, id, sink: Some(sink), enforcer: Some(Enforcer::new(rules)), rows: 0 })
     }
 
     /// The rows make segments of their own, however few they are: somebody has put them into a file together.
     pub fn in_segments(mut self) -> Result<RowWriter, EngineError> {
-        self.sink = Some(RowSink::new(self.scope.store(), self.id, &self.target.schema, false)?);
+        self.sink = Some(RowSink::new(self.scope.engine(), self.id, &self.target.schema, false)?);
         Ok(self)
     }
 

@@ -9,6 +9,7 @@ use pmem_store::segment::{AroundHole, Elements};
 use pmem_store::{Appender, SealedSegment, Store, StoreError, TableId, Transaction, ZONE_ROWS};
 
 use crate::constraints::Enforcer;
+use crate::engine::EngineShared;
 use crate::error::EngineError;
 use crate::functions::{cast_nearest, with_floats, with_one_nan};
 use crate::import::valid;
@@ -18,11 +19,15 @@ use crate::types::physical_schema;
 pub const FEW_BYTES: usize = 1 << 20;
 pub const FEW_ROWS: usize = ZONE_ROWS;
 
+/// Of what a query may hold, so much at most is rows that wait to be written: what functions have made of them counts until then.
+const WAITING_ONE_OF: usize = 4;
+
 /// Takes rows until it is known whether they are few.
 pub struct RowSink {
     store: Arc<Store>,
     table: TableId,
     physical: SchemaRef,
+    waiting_bytes_max: usize,
     /// Until they are too many.
     few: Vec<RecordBatch>,
     few_bytes: usize,
@@ -32,14 +37,18 @@ pub struct RowSink {
 
 impl RowSink {
     /// `may_be_few`: the table is there already, so that its log can have them.
-    pub fn new(store: &Arc<Store>, table: TableId, declared: &SchemaRef, may_be_few: bool) -> Result<RowSink, EngineError> {
-        let physical = physical_schema(declared);
-        let appender = match may_be_few {
-            true => None,
-            false => Some(store.appender(table, Arc::clone(&physical))?),
-        };
-        let store = Arc::clone(store);
-        Ok(RowSink { store, table, physical, few: Vec::new(), few_bytes: 0, few_rows: 0, appender })
+    pub fn new(engine: &EngineShared, table: TableId, declared: &SchemaRef, may_be_few: bool) -> Result<RowSink, EngineError> {
+        let (store, physical) = (Arc::clone(&engine.store), physical_schema(declared));
+        let waiting_bytes_max = engine.query_memory_limit_bytes / WAITING_ONE_OF;
+        let mut sink = RowSink { store, table, physical, waiting_bytes_max, few: Vec::new(), few_bytes: 0, few_rows: 0, appender: None };
+        if !may_be_few {
+            sink.appender = Some(sink.new_appender()?);
+        }
+        Ok(sink)
+    }
+
+    fn new_appender(&self) -> Result<Appender, EngineError> {
+        Ok(self.store.appender(self.table, Arc::clone(&self.physical))?.with_pending_bytes(self.waiting_bytes_max))
     }
 
     /// Blocks while it writes to the mapped file.
@@ -52,7 +61,7 @@ impl RowSink {
         self.few_bytes += batch.columns().iter().map(size_bytes).sum::<usize>();
         self.few.push(batch);
         if self.few_rows > FEW_ROWS || self.few_bytes > FEW_BYTES {
-            let mut appender = self.store.appender(self.table, Arc::clone(&self.physical))?;
+            let mut appender = self.new_appender()?;
             self.few.drain(..).try_for_each(|batch| appender.write(batch))?;
             self.appender = Some(appender);
         }

@@ -23,8 +23,9 @@ use crate::error::{Result, StoreError};
 use crate::files;
 use crate::region::{PoisonFlag, RegionKind};
 
-/// A batch is closed early, at a zone boundary, when so much is waiting in memory.
+/// A batch is closed early, at a zone boundary, when so much is waiting in memory, or a quarter of what may wait.
 const PENDING_BYTES_MAX: usize = 64 << 20;
+const PENDING_ONE_OF: usize = 4;
 /// With so much waiting, a segment ends without a whole zone. More than the 64 MiB below which compaction takes a segment for
 /// small, by more than what a bound is above the bytes that are written: what compaction writes of such rows is not picked again.
 const WIDE_PENDING_BYTES_MAX: usize = 80 << 20;
@@ -37,6 +38,10 @@ pub struct Appender {
     next_segment: Arc<AtomicU64>,
     target_bytes: u64,
     one_segment: bool,
+    /// With so much waiting a batch is closed early,
+    pending_bytes_max: usize,
+    /// and with so much a segment.
+    wide_pending_bytes_max: usize,
     pending: Vec<RecordBatch>,
     pending_rows: usize,
     pending_bytes: usize,
@@ -70,6 +75,8 @@ impl Appender {
             next_segment,
             target_bytes: SEGMENT_TARGET_BYTES,
             one_segment: false,
+            pending_bytes_max: PENDING_BYTES_MAX,
+            wide_pending_bytes_max: WIDE_PENDING_BYTES_MAX,
             pending: Vec::new(),
             pending_rows: 0,
             pending_bytes: 0,
@@ -85,6 +92,13 @@ impl Appender {
     /// Closes segments at another size than [`SEGMENT_TARGET_BYTES`].
     pub fn with_target_bytes(mut self, target_bytes: u64) -> Appender {
         self.target_bytes = target_bytes;
+        self
+    }
+
+    /// Has no more than so many bytes of rows wait for others: where there is less memory than they take by default.
+    pub fn with_pending_bytes(mut self, bytes: usize) -> Appender {
+        self.pending_bytes_max = PENDING_BYTES_MAX.min(bytes / PENDING_ONE_OF);
+        self.wide_pending_bytes_max = WIDE_PENDING_BYTES_MAX.min(bytes);
         self
     }
 
@@ -120,7 +134,7 @@ impl Appender {
         if rows == 0 {
             return Ok(());
         }
-        if rows > 1 && !self.one_segment && bound_bytes(&batch) as usize > WIDE_PENDING_BYTES_MAX {
+        if rows > 1 && !self.one_segment && bound_bytes(&batch) as usize > self.wide_pending_bytes_max {
             self.write_in_pieces(batch.slice(0, rows / 2))?;
             return self.write_in_pieces(batch.slice(rows / 2, rows - rows / 2));
         }
@@ -176,13 +190,13 @@ impl Appender {
 
     fn write_full_batches(&mut self) -> Result<()> {
         while self.pending_rows >= BATCH_ZONES * ZONE_ROWS
-            || (self.pending_bytes >= PENDING_BYTES_MAX && self.pending_rows >= ZONE_ROWS)
+            || (self.pending_bytes >= self.pending_bytes_max && self.pending_rows >= ZONE_ROWS)
         {
             let zones = (self.pending_rows / ZONE_ROWS).min(BATCH_ZONES);
             let batch = self.take_rows(zones * ZONE_ROWS)?;
             self.write_batch(&batch, false)?;
         }
-        if self.pending_bytes >= WIDE_PENDING_BYTES_MAX && !self.one_segment {
+        if self.pending_bytes >= self.wide_pending_bytes_max && !self.one_segment {
             self.write_last_batch()?;
             self.seal_current()?;
         }

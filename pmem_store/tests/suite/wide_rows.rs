@@ -82,6 +82,30 @@ fn rows_too_wide_for_a_zone_become_segments_as_they_come() {
 }
 
 #[test]
+fn rows_wait_in_no_more_memory_than_they_may() {
+    let (_dir, store) = fresh();
+    let id = create_table(&store, "t", &schema());
+    let mut appender = store.appender(id, schema()).unwrap().with_pending_bytes(12 << 20);
+    let mut given = Vec::new();
+    for number in 0..7 {
+        let (batch, buffer) = rows(number..number + 1);
+        appender.write(batch).unwrap();
+        given.push(buffer);
+        let waiting = given.iter().filter(|buffer| buffer.strong_count() > 1).count();
+        assert!(waiting < 3, "{waiting} rows wait");
+    }
+    let row_counts = |segments: &[SealedSegment]| segments.iter().map(|segment| segment.row_count).collect::<Vec<_>>();
+    assert_eq!(row_counts(&appender.finish().unwrap()), [3, 3, 1]);
+    // Of rows that are not wide the segment is one all the same: a zone of these is 64 KiB.
+    let mut appender = store.appender(id, ints(0..1).schema()).unwrap().with_pending_bytes(256 << 10);
+    for zone in 0..20 {
+        appender.write(ints(zone * ZONE_ROWS as i64..(zone + 1) * ZONE_ROWS as i64)).unwrap();
+    }
+    let segments = appender.finish().unwrap();
+    assert_eq!((row_counts(&segments), segments[0].batch_count), (vec![20 * ZONE_ROWS as u64], 20));
+}
+
+#[test]
 fn a_large_batch_of_wide_rows_is_a_segment_by_itself() {
     let (_dir, store) = fresh();
     let id = create_table(&store, "t", &schema());

@@ -221,12 +221,11 @@ fn a_vector_that_cannot_be_computed_is_no_error_without_rows() {
 
 #[test]
 fn texts_beside_the_nearest_rows_are_kept_and_those_of_the_others_are_not() {
-    let db = Db::new();
+    let db = Db::with(small_memory(48));
     let text = "repeat('this is a long text', 20) || value";
     db.run(&format!("CREATE TABLE t AS SELECT value AS id, [value::DOUBLE, 0.0] AS v, {text} AS s FROM generate_series(1, 200000) AS g (value)"));
     // Of a view that makes them, the texts lie in no segment: 80 MB of them.
     db.run("CREATE VIEW made AS SELECT id, v, s || '!' AS s FROM t");
-    let db = db.reopened_with(small_memory(48));
     let rows = same(&db, "SELECT id, right(s, 7) FROM made ORDER BY l2_distance(v, [200000.0, 0.0]), id LIMIT 3");
     assert_eq!(rows, ["200000|200000!", "199999|199999!", "199998|199998!"]);
 }
