@@ -29,6 +29,9 @@ use super::scalar::{take_computed_digits, take_own_field};
 use super::whole_results::holding_values;
 use crate::cancel::is_watched;
 
+/// What they take from other partitions is a slice of all that came with it.
+const HOLD_ONE: [&str; 3] = ["any_value", "first_value", "last_value"];
+
 #[derive(Debug)]
 pub struct CheckedArithmetic;
 
@@ -88,8 +91,7 @@ fn checked(expr: Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Transfor
             Ok(Transformed::yes(call(one_nan(), vec![Expr::Negative(Box::new(bare(*inner)))])))
         }
         Expr::AggregateFunction(mut aggregate)
-            if aggregate.params.distinct
-                && aggregate.func.name() == "count"
+            if (HOLD_ONE.contains(&aggregate.func.name()) || aggregate.params.distinct && aggregate.func.name() == "count")
                 && aggregate.params.args.iter().any(|arg| is_nested(arg, schema))
                 && let Some(function) = holding_values(&aggregate.func) =>
         {

@@ -2,7 +2,8 @@
 //! counted from the start: DataFusion counts what an aggregate holds, and not what it makes of that in the end.
 //!
 //! Values of lists and structs that they hold are slices of the batches that came, and DataFusion counts all of the batch for each: 57 GB
-//! for `array_agg(l ORDER BY a)` of 100,000 short lists, and the same for `count(DISTINCT l)`. They hold no more than they were given.
+//! for `array_agg(l ORDER BY a)` of 100,000 short lists, and the same for `count(DISTINCT l)` and `any_value(l)` of as many groups. They hold
+//! no more than they were given.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub fn whole_results() -> [AggregateUDF; 2] {
     [string_agg_udaf(), array_agg_udaf()].map(|inner| AggregateUDF::from(WholeResult { inner, copies: COPIES }))
 }
 
-/// What takes the place of an aggregate that holds each of its values, and gives a number.
+/// What takes the place of an aggregate that holds its values and gives a number, or one of them.
 pub fn holding_values(inner: &Arc<AggregateUDF>) -> Option<Arc<AggregateUDF>> {
     let is_such = inner.inner().downcast_ref::<WholeResult>().is_some();
     (!is_such).then(|| Arc::new(AggregateUDF::from(WholeResult { inner: Arc::clone(inner), copies: 1 })))

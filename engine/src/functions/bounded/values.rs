@@ -1,51 +1,76 @@
 //! Rows of VALUES that are not constants when the plan is otherwise finished. DataFusion computes VALUES while it makes operators;
-//! what makes much is computed by an operator, as in a SELECT.
+//! what makes much is computed by an operator above them, as in a SELECT.
 
 use std::sync::Arc;
 
-use datafusion::common::{DFSchema, Result};
+use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, Projection, Union, Values, Volatility};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::Case;
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Values, Volatility, lit};
 
 use super::function::is_bounded;
 
-/// With more rows than this a plan of an operator for each would be larger than what it computes.
+/// Each row with such a value is a branch of a CASE, which all rows behind it go through.
 const ROWS_MAX: usize = 1_000;
 
-/// The plan with such rows as projections; None if it has none.
+/// The plan with such rows computed; None if it has none.
 pub fn with_computed_values(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     let is_such = |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Values(values) if is_computed(values)));
     if !plan.exists(is_such)? {
         return Ok(None);
     }
     let computed = plan.clone().transform_up(|node| match node {
-        LogicalPlan::Values(values) if is_computed(&values) => projections(values).map(Transformed::yes),
+        LogicalPlan::Values(values) if is_computed(&values) => projection(values).map(Transformed::yes),
         other => Ok(Transformed::no(other)),
     });
     computed.data().map(Some)
 }
 
 fn is_computed(values: &Values) -> bool {
-    let rows = values.values.iter();
-    values.values.len() <= ROWS_MAX && rows.flatten().any(|expr| expr.exists(|part| Ok(makes_much(part))).unwrap_or(false))
+    values.values.len() <= ROWS_MAX && values.values.iter().flatten().any(makes_much)
 }
 
 /// Those that give another value each time are no constants however small they are.
 fn makes_much(expr: &Expr) -> bool {
-    matches!(expr, Expr::ScalarFunction(call) if is_bounded(&call.func) && call.func.signature().volatility != Volatility::Volatile)
+    let is_such = |part: &Expr| match part {
+        Expr::ScalarFunction(call) => is_bounded(&call.func) && call.func.signature().volatility != Volatility::Volatile,
+        _ => false,
+    };
+    expr.exists(|part| Ok(is_such(part))).unwrap_or(false)
 }
 
-fn projections(values: Values) -> Result<LogicalPlan> {
+/// The constants stay VALUES, behind the number of their row; by that number it is chosen what is computed.
+fn projection(values: Values) -> Result<LogicalPlan> {
     let Values { schema, values } = values;
-    let rows = values.into_iter().map(|row| {
-        let one = LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: true, schema: Arc::new(DFSchema::empty()) });
-        let named = row.into_iter().zip(schema.fields()).map(|(expr, field)| expr.alias(field.name()));
-        let row = Projection::try_new_with_schema(named.collect(), Arc::new(one), Arc::clone(&schema))?;
-        Ok(Arc::new(LogicalPlan::Projection(row)))
-    });
-    let mut rows = rows.collect::<Result<Vec<_>>>()?;
-    match rows.len() {
-        1 => Ok(Arc::unwrap_or_clone(rows.remove(0))),
-        _ => Ok(LogicalPlan::Union(Union { inputs: rows, schema })),
+    let column = |place: usize| Column::new_unqualified(place.to_string());
+    let mut computed = vec![Vec::new(); schema.fields().len()];
+    let mut rows = Vec::with_capacity(values.len());
+    for (number, row) in values.into_iter().enumerate() {
+        let number = lit(number as u64);
+        let mut constants = vec![number.clone()];
+        for ((cell, field), computed) in row.into_iter().zip(schema.fields()).zip(&mut computed) {
+            if makes_much(&cell) {
+                constants.push(Expr::Literal(ScalarValue::try_new_null(field.data_type())?, None));
+                computed.push((Box::new(number.clone()), Box::new(cell)));
+            } else {
+                constants.push(cell);
+            }
+        }
+        rows.push(constants);
     }
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    let fields = std::iter::once(Field::new("", DataType::UInt64, false)).chain(fields);
+    let fields = fields.enumerate().map(|(place, field)| field.with_name(place.to_string())).collect::<Vec<_>>();
+    let constants = Values { schema: Arc::new(DFSchema::try_from(Schema::new(fields))?), values: rows };
+    let columns = computed.into_iter().zip(schema.fields()).enumerate().map(|(place, (computed, field))| {
+        let constant = Expr::Column(column(place + 1));
+        let chosen = match computed.is_empty() {
+            true => constant,
+            false => Expr::Case(Case::new(Some(Box::new(Expr::Column(column(0)))), computed, Some(Box::new(constant)))),
+        };
+        chosen.alias(field.name())
+    });
+    let columns = columns.collect();
+    Ok(LogicalPlan::Projection(Projection::try_new_with_schema(columns, Arc::new(LogicalPlan::Values(constants)), schema)?))
 }
