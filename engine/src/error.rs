@@ -27,7 +27,7 @@ pub enum EngineError {
     Data { message: String, position: Option<usize>, hint: Option<String> },
     #[error("{} is not supported", bounded(feature))]
     Unsupported { feature: String, hint: Option<String> },
-    #[error("NULL in column \"{column}\" of \"{table}\", which is NOT NULL (row {row} of the rows being written)")]
+    #[error("NULL in column \"{}\" of \"{}\", which is NOT NULL (row {row} of the rows being written)", bounded(column), bounded(table))]
     NotNull { table: String, column: String, row: u64 },
     /// A row that a constraint of its table does not allow.
     #[error("{}", bounded(message))]
@@ -58,7 +58,7 @@ pub enum EngineError {
     #[error("{}", bounded(message))]
     Denied { message: String, hint: String },
     /// A user or role, where there is one of these letters in another case.
-    #[error("{kind} \"{name}\" does not exist")]
+    #[error("{kind} \"{}\" does not exist", bounded(name))]
     NoPrincipal { kind: &'static str, name: String, hint: String },
     /// Nobody knows who it is that asks.
     #[error("{}", bounded(message))]
@@ -67,11 +67,11 @@ pub enum EngineError {
     SpillDir { path: PathBuf, source: std::io::Error },
     #[error("the disk is full: what a query needs beyond its memory could not be written to where queries spill")]
     SpillFull,
-    #[error(transparent)]
+    #[error("{}", bounded(&.0.to_string()))]
     Store(#[from] StoreError),
-    #[error(transparent)]
+    #[error("{}", bounded(&.0.to_string()))]
     Import(#[from] ImportError),
-    #[error(transparent)]
+    #[error("{}", bounded(&.0.to_string()))]
     Export(ExportError),
     #[error("internal error: {}; please report it", bounded(.0))]
     Internal(String),
@@ -270,10 +270,6 @@ fn plan_error(message: &str) -> EngineError {
     }
     if let Some(message) = wrong_width(&text) {
         return EngineError::Sql { message, position: None, hint: Some("give a value for each column, or name the columns".into()) };
-    }
-    if text.ends_with("queries have different number of columns") {
-        let hint = Some("give each SELECT as many columns as the others have".to_string());
-        return EngineError::Sql { message: text, position: None, hint };
     }
     if text.contains("require unique expression names") {
         let hint = Some("give one of them another name with AS".to_string());

@@ -102,6 +102,10 @@ pub fn is_of_statement(message: &str) -> bool {
 
 /// An argument that has to be another number.
 fn argument(message: &str) -> Words {
+    if let Some((number, found)) = message.strip_prefix("Argument #").and_then(|rest| rest.split_once(" must be an INTEGER or NULL, got ")) {
+        let found = found.strip_prefix("Literal(").and_then(|value| value.split_once('(')).map_or("another expression", |(data_type, _)| data_type);
+        return Some((format!("argument {number} is {found}, where it is to be a whole number"), Some("write a number that is known before the query runs")));
+    }
     let stride = message.strip_prefix("array_slice got invalid stride: ")?;
     Some((format!("{stride} is no step from one element of a list to the next"), Some("write a smaller number, such as x[1:5:2]")))
 }
@@ -165,6 +169,10 @@ fn count(message: &str) -> Words {
     }
     if let Some((_, columns)) = message.split_once("The subquery should only return one column: ") {
         return Some((format!("the subquery has several columns where one is expected: {columns}"), None));
+    }
+    let named = message.strip_prefix("Source table contains ").and_then(|rest| rest.strip_suffix(" names given as column alias"));
+    if let Some((found, named)) = named.and_then(|counts| counts.split_once(" columns but only ")) {
+        return Some((format!("the alias names {named} columns of a table, which has {found}"), Some("name as many as there are, as in t(a, b)")));
     }
     if message == "Scalar subquery returned more than one row" {
         let hint = "write x IN (SELECT …), or have it give one row: an aggregate such as max(x), or LIMIT 1";

@@ -11,6 +11,7 @@ mod table;
 mod unseen;
 mod view;
 mod volatile;
+mod zones;
 
 pub(crate) use information_schema::INFORMATION_SCHEMA;
 pub(crate) use named::constraint_of;
@@ -24,3 +25,4 @@ pub(crate) use table::{StoreTable, check_writable, not_writable, not_writable_vi
 pub(crate) use unseen::names_unseen;
 pub(crate) use view::{EXTERNAL, VIEW, external_provider, planning};
 pub(crate) use volatile::{Gathering, TEMP, VOLATILE, VolatileRows, VolatileTables};
+pub(crate) use zones::{plan_in_zone, schema_in_zone};

@@ -176,6 +176,13 @@ impl StoreCatalog {
         WriteScope::new(&self.engine, &self.transaction, self.snapshot())
     }
 
+    /// That of the session's clocks.
+    pub fn zone(&self) -> Option<String> {
+        let state = self.state.read().upgrade()?;
+        let state = state.read();
+        state.config_options().execution.time_zone.clone()
+    }
+
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.held().snapshot
     }
@@ -272,7 +279,7 @@ impl CatalogProvider for CatalogHandle {
             let snapshot = self.0.snapshot();
             let older = snapshot.has_namespace(SYSTEM).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
             let schema = SystemSchema::new(&self.0.engine, snapshot, self.0.transaction(), older, self.0.permit());
-            return Some(Arc::new(schema.with_volatile(self.0.volatile())));
+            return Some(Arc::new(schema.with_volatile(self.0.volatile()).with_zone(self.0.zone())));
         }
         if name == INFORMATION_SCHEMA {
             return InformationSchema::new(&self.0).map(|schema| Arc::new(schema) as Arc<dyn SchemaProvider>);
@@ -280,7 +287,7 @@ impl CatalogProvider for CatalogHandle {
         if name == TEMP && !self.0.volatile().is_empty() {
             let has_older = self.0.snapshot().has_namespace(TEMP);
             let older = has_older.then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
-            return Some(Arc::new(VolatileSchema::new(self.0.volatile(), self.0.write_scope(), older)));
+            return Some(Arc::new(VolatileSchema::new(self.0.volatile(), self.0.write_scope(), self.0.zone(), older)));
         }
         self.0.snapshot().has_namespace(name).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>)
     }

@@ -49,7 +49,7 @@ impl StoreSchema {
         match table_at(&state, &engine.store, &self.snapshot, name, clause)? {
             PastTable::Found(past) => {
                 let table = StoreTable::older(engine, *past, self.catalog.write_scope());
-                Ok(Some(as_named(table.with_permit(self.permit.clone()))))
+                Ok(Some(as_named(table.with_permit(self.permit.clone()).in_zone(self.catalog.zone().as_deref()))))
             }
             PastTable::None => Ok(None),
             PastTable::View => {
@@ -77,7 +77,7 @@ impl SchemaProvider for StoreSchema {
         if let Some(snapshot) = self.snapshot.table(&self.namespace, name).map_err(store_error)? {
             let engine = Arc::clone(&self.catalog.engine);
             let table = StoreTable::new(engine, snapshot, self.catalog.write_scope());
-            return Ok(Some(as_named(table.with_permit(self.permit.clone()))));
+            return Ok(Some(as_named(table.with_permit(self.permit.clone()).in_zone(self.catalog.zone().as_deref()))));
         }
         match self.snapshot.view(&self.namespace, name).map_err(store_error)? {
             // With the rights of who reads it: its text is planned with their names.

@@ -19,6 +19,7 @@ use super::provider::not_for_volatile;
 use super::statistics::statistics_of;
 use super::view::EXTERNAL;
 use super::volatile::VolatileTable;
+use super::zones::{schema_in_zone, statistics_in_zone};
 use crate::access::{Permit, Privilege};
 use crate::audit::check_not_audit;
 use crate::constraints::planned_defaults;
@@ -35,7 +36,9 @@ pub struct StoreTable {
     pub(crate) engine: Arc<EngineShared>,
     pub(crate) snapshot: TableSnapshot,
     scope: WriteScope,
-    /// The columns it shows: the table's, and the row's id for statements that change rows.
+    /// The table's columns as the session sees them.
+    columns: SchemaRef,
+    /// What it shows: those, and the row's id for statements that change rows.
     schema: SchemaRef,
     /// The CREATE TABLE statement, made when it is asked for.
     definition: OnceLock<String>,
@@ -53,9 +56,9 @@ pub struct StoreTable {
 
 impl StoreTable {
     pub fn new(engine: Arc<EngineShared>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
-        let schema = Arc::clone(snapshot.schema());
+        let (columns, schema) = (Arc::clone(snapshot.schema()), Arc::clone(snapshot.schema()));
         let (definition, defaults, known) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        StoreTable { engine, snapshot, scope, schema, definition, defaults, known, is_older: false, segments: None, permit: None }
+        StoreTable { engine, snapshot, scope, columns, schema, definition, defaults, known, is_older: false, segments: None, permit: None }
     }
 
     /// The table at another version than the statement's.
@@ -65,6 +68,16 @@ impl StoreTable {
 
     pub fn with_permit(self, permit: Option<Arc<Permit>>) -> Self {
         StoreTable { permit, ..self }
+    }
+
+    pub fn in_zone(self, zone: Option<&str>) -> Self {
+        let columns = schema_in_zone(self.snapshot.schema(), zone);
+        StoreTable { schema: Arc::clone(&columns), columns, ..self }
+    }
+
+    /// The table's columns, without the row's id.
+    pub fn columns(&self) -> &SchemaRef {
+        &self.columns
     }
 
     /// An error where the statement may not do this with the table.
@@ -85,6 +98,13 @@ impl StoreTable {
             None if self.is_older => statistics_of(&self.snapshot)?,
             None => self.engine.statistics.get(&self.snapshot)?,
         };
+        let known = match Arc::ptr_eq(&self.columns, self.snapshot.schema()) {
+            true => known,
+            false => {
+                let statistics = statistics_in_zone(&known.statistics, &self.columns);
+                Arc::new(TableStatistics { parts: known.parts.clone(), statistics })
+            }
+        };
         Ok(Arc::clone(self.known.get_or_init(|| known)))
     }
 }
@@ -92,7 +112,7 @@ impl StoreTable {
 impl StoreTable {
     /// The same table with one column more, which names the row.
     pub fn with_row_ids(&self) -> StoreTable {
-        self.copy(with_row_id(self.snapshot.schema()), self.segments.clone(), self.known.clone())
+        self.copy(with_row_id(&self.columns), self.segments.clone(), self.known.clone())
     }
 
     /// The same table with the rows of these segments and logs alone. It is not written to.
@@ -117,6 +137,7 @@ impl StoreTable {
             engine: Arc::clone(&self.engine),
             snapshot: self.snapshot.clone(),
             scope: self.scope.clone(),
+            columns: Arc::clone(&self.columns),
             schema,
             definition: OnceLock::new(),
             defaults: self.defaults.clone(),

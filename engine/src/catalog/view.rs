@@ -13,6 +13,7 @@ use pmem_store::ViewRecord;
 
 use super::provider::StoreCatalog;
 use super::remote::{is_remote, remote_provider};
+use super::zones::table_in_zone;
 use crate::access::Privilege;
 use crate::engine::EngineShared;
 use crate::error_kind::ErrorKind;
@@ -66,9 +67,13 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
     };
     let statement = kept_statement(&state, &record.sql).map_err(|error| broken(error.into_datafusion()))?;
     match statement {
-        // That the node is not there now says nothing of the table.
-        Statement::CreateExternalTable(table) if is_remote(&table) => external_provider(&catalog.engine, &state, table).await,
-        Statement::CreateExternalTable(table) => external_provider(&catalog.engine, &state, table).await.map_err(broken),
+        Statement::CreateExternalTable(table) => {
+            // That the node is not there now says nothing of the table.
+            let is_remote = is_remote(&table);
+            let found = external_provider(&catalog.engine, &state, table).await;
+            let found = found.map_err(|error| if is_remote { error } else { broken(error) })?;
+            Ok(table_in_zone(found, state.config_options().execution.time_zone.as_deref()))
+        }
         statement => {
             let plan = DEPTH.scope(depth, Box::pin(planned(&state, statement))).await.map_err(broken)?;
             let name = qualified(&record.namespace, &record.name);

@@ -66,7 +66,7 @@ impl Target {
 
     /// Its own columns.
     pub fn schema(&self) -> &SchemaRef {
-        self.table.snapshot.schema()
+        self.table.columns()
     }
 
     pub fn qualifier(&self) -> TableReference {

@@ -14,6 +14,7 @@ use super::FileScan;
 use super::rows::{OnceTable, RowSource};
 use crate::access::Privilege;
 use crate::audit::check_not_audit;
+use crate::catalog::schema_in_zone;
 use crate::constraints::planned_defaults;
 use crate::error::EngineError;
 use crate::session::Running;
@@ -147,7 +148,9 @@ fn loading<S: RowSource>(running: &Running, options: &LoadOptions, mut source: S
             let read: Vec<usize> = (0..defaults.len()).filter(|column| defaults[*column].is_none()).collect();
             let read = schema.project(&read).map_err(|error| EngineError::internal(error.to_string()))?;
             let target = WriteTarget { namespace, table, schema, cluster_key, what };
-            Ok(Loading { target, source: source.with_schema(Arc::new(read))?, defaults })
+            // A text without a zone is on the session's clocks.
+            let read = schema_in_zone(&Arc::new(read), running.catalog.zone().as_deref());
+            Ok(Loading { target, source: source.with_schema(read)?, defaults })
         }
         (_, mode) => {
             let schema = Arc::new(nullable(&declared_schema(&source.schema())));

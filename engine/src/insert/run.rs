@@ -32,7 +32,7 @@ impl Session {
             return Ok(None);
         }
         let Some(target) = self.target(target_name(&statement))? else { return Ok(None) };
-        let Some(rows) = target.rows(&statement) else { return Ok(None) };
+        let Some(rows) = target.rows(&statement, self.catalog.zone().as_deref()) else { return Ok(None) };
         // It is done in less time than somebody else takes to end it.
         query.gate.seal()?;
         query.set_kind(StatementKind::Write);

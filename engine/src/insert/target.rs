@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, SchemaRef};
 use parking_lot::Mutex;
 use pmem_store::{DEFAULT_NAMESPACE, Durability, KnownTable, TableSnapshot};
 
 use super::literal::{Literal, column};
 use super::statement::InsertValues;
+use crate::catalog::schema_in_zone;
 use crate::constraints::TableRules;
 use crate::engine::EngineShared;
 use crate::error::EngineError;
@@ -124,9 +126,9 @@ impl Target {
         self.rules.keys.is_empty()
     }
 
-    /// The rows of a statement; None where the planner has to make them.
-    pub fn rows(&self, statement: &InsertValues) -> Option<RecordBatch> {
-        let schema = &self.write.schema;
+    /// The rows of a statement of a session of the zone; None where the planner has to make them.
+    pub fn rows(&self, statement: &InsertValues, zone: Option<&str>) -> Option<RecordBatch> {
+        let schema = schema_in_zone(&self.write.schema, zone);
         // Several rows of a clustered table are written in its order.
         if !self.write.cluster_key.is_empty() && statement.rows.len() > 1 {
             return None;
@@ -135,6 +137,10 @@ impl Target {
         let columns = places.iter().zip(schema.fields()).zip(&self.has_default).map(|((place, field), has_default)| match place {
             Some(place) => column(field.data_type(), statement.rows.iter().map(|row: &Vec<Literal>| &row[*place])),
             None => (!has_default).then(|| new_null_array(field.data_type(), statement.rows.len())),
+        });
+        let columns = columns.zip(self.nullable.fields()).map(|(column, field)| match column? {
+            column if column.data_type() == field.data_type() => Some(column),
+            column => cast(&column, field.data_type()).ok(),
         });
         let columns: Vec<ArrayRef> = columns.collect::<Option<_>>()?;
         RecordBatch::try_new(Arc::clone(&self.nullable), columns).ok()

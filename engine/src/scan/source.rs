@@ -80,7 +80,7 @@ impl StoreScan {
         // The first rows are the ones to show, and one partition has them soonest.
         let partitions = if limit.is_some() && filters.is_empty() { 1 } else { target_partitions };
         Ok(StoreScan {
-            physical: physical_of(&declared, &known.parts),
+            physical: physical_of(&table, &declared, &known.parts),
             schema: Arc::new(declared.project(&projection)?),
             partitions: divide(&known.parts, partitions).into(),
             ordering: table_ordering(&table, &known.parts).into(),
@@ -363,10 +363,12 @@ impl DataSource for StoreScan {
 }
 
 /// That of the parts where the scan has the columns of its table: of 10,000 another one takes long to make.
-fn physical_of(declared: &SchemaRef, parts: &[Arc<Part>]) -> SchemaRef {
+fn physical_of(table: &TableSnapshot, declared: &SchemaRef, parts: &[Arc<Part>]) -> SchemaRef {
     match parts.first() {
         Some(part) if part.physical().fields().len() == declared.fields().len() => Arc::clone(part.physical()),
-        _ => physical_schema(declared),
+        // What is declared may be in another zone than what lies there.
+        _ if declared.fields().len() > table.schema().fields().len() => physical_schema(&with_row_id(table.schema())),
+        _ => physical_schema(table.schema()),
     }
 }
 

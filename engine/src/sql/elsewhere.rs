@@ -1,7 +1,7 @@
 //! Names that people know from other systems, with what to write here.
 
 /// Functions that are not there.
-const FUNCTIONS: [(&[&str], &str); 21] = [
+const FUNCTIONS: [(&[&str], &str); 24] = [
     (&["strftime", "format_datetime"], "to_char(x, …) writes a time as text"),
     (&["strptime", "str_to_date", "parse_datetime"], "to_date(x, …) and to_timestamp(x, …) read a time from text, or CAST(x AS TIMESTAMP)"),
     (&["dateadd", "date_add", "timestampadd", "adddate"], "add an interval: x + INTERVAL '1 day'"),
@@ -22,6 +22,9 @@ const FUNCTIONS: [(&[&str], &str); 21] = [
     (&["struct_pack"], "write the struct in braces: {a: 1}"),
     (&["typeof", "pg_typeof"], "write arrow_typeof(x)"),
     (&["unix_timestamp"], "write to_unixtime(x)"),
+    (&["to_number"], "cast the text: CAST(x AS DECIMAL(10, 2))"),
+    (&["uuid_generate_v4", "gen_random_uuid", "newid"], "write uuid()"),
+    (&["current_database", "database"], "a store is one database, which has no name"),
     (&["first", "any"], "write first_value(x ORDER BY …)"),
 ];
 
@@ -30,7 +33,7 @@ const FILES: &str = "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION 'x.csv' make
 const JSON: &str = "there is no type JSON: import the JSON, and its objects become structs, of which x['field'] is a field";
 
 /// Statements that are not there, by their first words.
-const STATEMENTS: [(&str, &str); 8] = [
+const STATEMENTS: [(&str, &str); 10] = [
     ("SHOW DATABASES", "a store is one database: SHOW SCHEMAS lists its schemas"),
     ("USE", "a store is one database: write schema.table"),
     ("VACUUM", "OPTIMIZE TABLE t rewrites what is small or much deleted, and it is done by itself as well"),
@@ -39,6 +42,8 @@ const STATEMENTS: [(&str, &str); 8] = [
     ("INSTALL", "leave it out: there are no extensions"),
     ("LOAD", "leave it out: there are no extensions; COPY t FROM 'file' loads rows"),
     ("ATTACH", "a store is one database; --store names it"),
+    ("EXPORT DATABASE", "BACKUP TO 'directory' copies the store, and COPY t TO 'file' a table"),
+    ("IMPORT DATABASE", "COPY t FROM 'file' loads a table"),
 ];
 
 pub fn instead_of_function(name: &str) -> Option<&'static str> {

@@ -2,13 +2,16 @@
 
 use std::cmp::Reverse;
 
+use datafusion::common::diagnostic::DiagnosticNote;
 use datafusion::common::{DataFusionError, TableReference};
 use datafusion::execution::SessionState;
 use pmem_store::DEFAULT_NAMESPACE;
 
+use super::alias_meant::alias_meant;
 use super::elsewhere::{instead_of_file, instead_of_function, instead_of_table_function};
 use super::function_error::FunctionError;
-use super::locate::{locate, place_of, place_of_argument, place_of_literal, place_of_number, place_of_text};
+use super::locate::{locate, offset_of, place_of, place_of_argument, place_of_literal, place_of_number, place_of_text};
+use super::value_place::place_of_making;
 use super::versions::base_name;
 use super::wrong_part::wrong_part;
 use crate::error_text::bounded;
@@ -16,11 +19,17 @@ use crate::catalog::StoreCatalog;
 use crate::error::{EngineError, nearest};
 use crate::system::{SYSTEM, system_listing};
 
+/// Of functions.
+const SHORT_NAME_BYTES: usize = 3;
+
 pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error: DataFusionError) -> EngineError {
     let place = locate(sql, &error).or_else(|| wrong_part(sql, state, &error));
     if let Some(wrong) = FunctionError::of(&error) {
         let called = name_in(sql, state, &wrong.name);
         return wrong.said(called.as_ref().map(|(name, _)| name.as_str()), called.as_ref().map(|(_, place)| *place).or(place));
+    }
+    if let Some(wrong) = wrong_widths(sql, &error) {
+        return wrong;
     }
     let error = match EngineError::from(error) {
         EngineError::Sql { message, position, hint } => {
@@ -36,6 +45,8 @@ pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error:
             } else if let Some(function) = quoted(&message, "table function '", "' not found") {
                 let hint = instead_of_table_function(function).map(str::to_string);
                 EngineError::Sql { message: format!("there is no table function \"{function}\""), position: place_of(sql, function), hint }
+            } else if let Some(alias) = quoted(&message, "column \"", "\" does not exist").and_then(|name| alias_meant(sql, name)) {
+                EngineError::Sql { message, position, hint: Some(meant(&alias)) }
             } else {
                 placed(sql, message, position, hint)
             }
@@ -62,6 +73,17 @@ pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error:
     }
 }
 
+/// Of the two sides of a UNION, INTERSECT or EXCEPT.
+fn wrong_widths(sql: &str, error: &DataFusionError) -> Option<EngineError> {
+    let diagnostic = error.diagnostic()?;
+    let (operator, _) = diagnostic.message.split_once(" queries have different number of columns")?;
+    let [left, right] = diagnostic.notes.as_slice() else { return None };
+    let width = |note: &DiagnosticNote| note.message.strip_prefix("this side has ")?.strip_suffix(" fields")?.parse::<usize>().ok();
+    let message = format!("the two sides of {operator} have {} and {} columns", width(left)?, width(right)?);
+    let position = right.span.map(|span| offset_of(sql, span.start.line, span.start.column));
+    Some(EngineError::Sql { message, position, hint: Some("give each SELECT as many columns as the others have".to_string()) })
+}
+
 /// What stands in double quotes is a name; people used to other databases mean a text.
 fn perhaps_text(sql: &str, message: &str, position: Option<usize>) -> Option<String> {
     let name = quoted(message, "column \"", "\" does not exist")?;
@@ -74,14 +96,18 @@ fn placed(sql: &str, message: String, position: Option<usize>, hint: Option<Stri
         let position = position.or_else(|| place_of_number(sql, clause, number));
         return EngineError::Sql { message, position, hint };
     }
-    let position = position.or_else(|| place_of_value(sql, &message)).or_else(|| place_of_text(sql, message.split('\'').nth(1)?));
+    let written = || place_of_value(sql, &message).or_else(|| place_of_text(sql, message.split('\'').nth(1)?));
+    let position = position.or_else(written).or_else(|| place_of_making(sql, &message));
     EngineError::Sql { message, position, hint }
 }
 
-/// A number that the message begins with, or that stands behind a LIMIT.
+/// A number that the message begins with, or that stands behind a LIMIT, or the LIMIT of what is none.
 fn place_of_value(sql: &str, message: &str) -> Option<usize> {
     if let Some((number, _)) = message.split_once(" is out of range for ") {
         return place_of_literal(sql, number.trim_start_matches('-'));
+    }
+    if let Some((clause, _)) = message.split_once(" is ").filter(|_| message.ends_with("where it is to be a number of rows")) {
+        return place_of(sql, clause);
     }
     let (clause, rest) = message.split_once(" -").filter(|(clause, _)| matches!(*clause, "LIMIT" | "OFFSET"))?;
     place_of_number(sql, clause, rest.split(':').next()?)
@@ -101,7 +127,7 @@ pub fn run_error(sql: &str, error: EngineError) -> EngineError {
         Some(position) => EngineError::Data { message, position: Some(position), hint },
         None => {
             let hint = hint.or_else(|| message.starts_with("Cannot cast string '").then(|| "TRY_CAST gives NULL for a text that is none".to_string()));
-            EngineError::data(message, hint)
+            EngineError::Data { position: place_of_making(sql, &message), message, hint }
         }
     }
 }
@@ -181,7 +207,9 @@ pub fn near_table(catalog: &StoreCatalog, table: &TableReference) -> Option<Stri
 fn near_function(state: &SessionState, name: &str) -> Option<String> {
     let mut names = function_names(state);
     names.sort_by_key(|name| Reverse(name.len()));
-    nearest(name, names.iter().map(String::as_str)).map(meant)
+    // Any word of few letters is near some function; it is meant where it begins like it.
+    let is_alike = |near: &&str| name.len() > SHORT_NAME_BYTES || near.chars().next() == name.to_lowercase().chars().next();
+    nearest(name, names.iter().map(String::as_str)).filter(is_alike).map(meant)
 }
 
 /// By name, each once.

@@ -123,6 +123,8 @@ fn cast_hint(name: &str, reasons: &str, candidates: &str) -> Option<String> {
     let is_any = |names: &[&str]| wanted.iter().any(|wanted| names.iter().any(|name| wanted.starts_with(name)));
     let whole = is_any(&["Int", "UInt"]);
     Some(match () {
+        // By the patterns of PostgreSQL's times alone.
+        () if name == "to_char" => "to_char writes dates and times; CAST(round(x, 2) AS VARCHAR) writes a number",
         () if is_any(&["Numeric", "Decimal", "Float"]) => "cast the argument to a number: CAST(x AS DOUBLE)",
         () if whole => "cast the argument to a number: CAST(x AS BIGINT)",
         () if is_any(&["String", "Utf8"]) => "cast the argument to text: CAST(x AS VARCHAR)",

@@ -8,8 +8,10 @@ use datafusion::sql::sqlparser::ast::{self, Insert, ObjectNamePart, Spanned, Tab
 use super::fragments::query_of;
 use crate::error::EngineError;
 
-/// What DataFusion says of one.
-pub const WRONG_WIDTH: &str = "Column count doesn't match insert query!";
+/// Whether an error is about one. DataFusion gives it no type but that of all errors of planning.
+pub fn is_wrong_width(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::Plan(message) if message.starts_with("Column count doesn't match insert query!"))
+}
 
 /// The same with both counts and the place; the error as it was where they cannot be found out.
 pub async fn wrong_width(state: &SessionState, statement: &Statement, error: DataFusionError) -> DataFusionError {

@@ -4,6 +4,7 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
+use super::elsewhere::instead_of_feature;
 use super::locate::Places;
 use super::tokens::{is_word, significant};
 use crate::error::nearest;
@@ -14,6 +15,9 @@ const WORDS: [&str; 30] = [
     "INSERT", "INTO", "VALUES", "UPDATE", "DELETE", "CREATE", "TABLE", "VIEW", "DROP", "ALTER", "WITH", "EXPLAIN", "BEGIN", "COMMIT", "ROLLBACK",
 ];
 
+/// No statement of another system has longer words to begin with.
+const STATEMENT_BYTES: usize = 32;
+
 /// Nobody types a longer statement.
 const HINT_BYTES_MAX: usize = 64 << 10;
 
@@ -21,6 +25,9 @@ const HINT_BYTES_MAX: usize = 64 << 10;
 pub fn syntax_hint(sql: &str, message: &str, position: Option<usize>) -> Option<String> {
     if message.starts_with("unterminated string literal") {
         return Some("a quote within a text is written twice: 'it''s'".to_string());
+    }
+    if let Some(hint) = instead_of_feature(sql.trim_start().get(..STATEMENT_BYTES).unwrap_or(sql.trim_start()).to_uppercase().as_str()) {
+        return Some(hint.to_string());
     }
     let position = position.filter(|_| sql.len() <= HINT_BYTES_MAX)?;
     let tokens = Tokenizer::new(&QuiverDialect, sql).tokenize_with_location().ok()?;

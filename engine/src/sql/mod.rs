@@ -1,7 +1,9 @@
 //! Statements: splitting a script, refusing what is not supported, running what is not a query.
 
 mod access;
+mod alias_meant;
 mod alter;
+mod at_time_zone;
 mod chains;
 mod column_list;
 mod copy;
@@ -63,6 +65,7 @@ mod tensor_types;
 mod tokens;
 mod type_names;
 mod unique_names;
+mod value_place;
 mod versions;
 mod volatile_names;
 mod volatile_table;

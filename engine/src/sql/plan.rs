@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::FieldRef;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, DataFusionError, Result};
+use datafusion::common::{Column, DFSchema, DataFusionError, Result, SchemaError};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{DdlStatement, DescribeTable, Expr, Limit, LogicalPlan, Projection, Sort, Statement as PlanStatement, Values};
 use datafusion::sql::parser::Statement;
@@ -16,7 +16,7 @@ use futures::FutureExt;
 
 use super::function_clauses::check_clauses;
 use super::headers::Headers;
-use super::insert_width::{WRONG_WIDTH, wrong_width};
+use super::insert_width::{is_wrong_width, wrong_width};
 use super::insert_source::{put_placeholder, take_source, with_source};
 use super::parse::kept_statement;
 use super::rewrite::rewrite;
@@ -120,7 +120,7 @@ async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> R
     }
     let mut error = match state.statement_to_plan(statement.as_ref().clone()).await {
         Err(error) if is_about_names(&error) => error,
-        Err(error) if error.to_string().contains(WRONG_WIDTH) => return Err(wrong_width(state, &statement, error).await),
+        Err(error) if is_wrong_width(&error) => return Err(wrong_width(state, &statement, error).await),
         result => return result,
     };
     for beside_wildcards in [false, true] {
@@ -138,10 +138,14 @@ async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> R
 
 /// Two columns that DataFusion gives the same name.
 fn is_about_names(error: &DataFusionError) -> bool {
-    let text = error.to_string();
-    ["require unique expression names", "duplicate unqualified field name", "duplicate qualified field name"]
-        .iter()
-        .any(|words| text.contains(words))
+    match error.find_root() {
+        DataFusionError::SchemaError(error, _) => {
+            matches!(**error, SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. })
+        }
+        // DataFusion has no type for this one.
+        DataFusionError::Plan(message) => message.contains("require unique expression names"),
+        _ => false,
+    }
 }
 
 /// These can be long and have no names.

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Expr, OrderBy, Query, Select, SetExpr, TableFactor, VisitMut, VisitorMut};
 
+use super::at_time_zone::move_to_zone;
 use super::distinct_on::find_places;
 use super::fetch::limit_by_fetch;
 use super::grouping::spread_columns;
@@ -74,7 +75,8 @@ impl VisitorMut for Rewriting {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
         name_quantified(expr);
         read_interval(expr);
-        flow(keep_unknown(expr).and_then(|()| replace_similar(expr)).and_then(|()| raise_to_power(expr)))
+        let replaced = keep_unknown(expr).and_then(|()| replace_similar(expr)).and_then(|()| raise_to_power(expr));
+        flow(replaced.and_then(|()| move_to_zone(expr)))
     }
 }
 

@@ -15,7 +15,7 @@ use pmem_store::Snapshot;
 use super::source::Source;
 use super::{columns, compactions, grants, queries, segments, settings, snapshots, tables, transactions, users};
 use crate::access::Permit;
-use crate::catalog::{TableListing, VolatileTables};
+use crate::catalog::{TableListing, VolatileTables, plan_in_zone, schema_in_zone};
 use crate::engine::EngineShared;
 use crate::write::TransactionSlot;
 
@@ -59,6 +59,8 @@ pub struct SystemSchema {
     older: Option<Arc<dyn SchemaProvider>>,
     permit: Option<Arc<Permit>>,
     volatile: Arc<VolatileTables>,
+    /// Of the session's clocks.
+    zone: Option<String>,
 }
 
 impl SystemSchema {
@@ -69,7 +71,11 @@ impl SystemSchema {
         older: Option<Arc<dyn SchemaProvider>>,
         permit: Option<Arc<Permit>>,
     ) -> SystemSchema {
-        SystemSchema { engine: Arc::clone(engine), snapshot, slot: Arc::clone(slot), older, permit, volatile: Arc::default() }
+        SystemSchema { engine: Arc::clone(engine), snapshot, slot: Arc::clone(slot), older, permit, volatile: Arc::default(), zone: None }
+    }
+
+    pub fn with_zone(self, zone: Option<String>) -> SystemSchema {
+        SystemSchema { zone, ..self }
     }
 
     /// With the volatile tables of who asks.
@@ -97,7 +103,7 @@ impl SchemaProvider for SystemSchema {
                 slot: Arc::clone(&self.slot),
                 permit: self.permit.clone(),
                 volatile: Arc::clone(&self.volatile),
-                schema: rows(None)?.schema(),
+                schema: schema_in_zone(&rows(None)?.schema(), self.zone.as_deref()),
                 rows,
             }))),
             (None, Some(older)) => older.table(name).await,
@@ -155,6 +161,8 @@ impl TableProvider for SystemTable {
             volatile: &self.volatile,
         };
         let rows = (self.rows)(Some(&source))?;
-        Ok(MemorySourceConfig::try_new_exec(&[vec![rows]], self.schema(), projection.cloned())?)
+        let scan = MemorySourceConfig::try_new_exec(&[vec![rows.clone()]], rows.schema(), projection.cloned())?;
+        let seen = projection.map_or_else(|| Ok(self.schema()), |places| self.schema.project(places).map(Arc::new))?;
+        plan_in_zone(scan, &seen)
     }
 }

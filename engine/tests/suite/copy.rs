@@ -176,3 +176,15 @@ fn a_table_in_another_schema_is_copied_too() {
     assert_eq!(db.rows(&format!("COPY s.\"T t\" FROM '{file}'")), ["1"]);
     assert_eq!(db.value("SELECT count(*) FROM s.\"T t\""), "2");
 }
+
+#[test]
+fn a_copy_goes_by_the_clocks_of_the_session() {
+    let db = Db::new();
+    db.run("CREATE TABLE t (z TIMESTAMPTZ)");
+    db.run("SET timezone = 'America/New_York'");
+    let (file, back) = (db.file("in.csv"), db.file("out.csv"));
+    fs::write(&file, "z\n2024-01-01 00:00:00\n2024-07-01 00:00:00+00:00\n").unwrap();
+    db.run(&format!("COPY t FROM '{file}'"));
+    db.run(&format!("COPY (SELECT z FROM t ORDER BY z) TO '{back}'"));
+    assert_eq!(fs::read_to_string(&back).unwrap(), "z\n2024-01-01T00:00:00-05:00\n2024-06-30T20:00:00-04:00\n");
+}

@@ -86,11 +86,14 @@ fn texts_that_are_no_values_are_pointed_at() {
 #[test]
 fn values_of_rows_are_said_with_what_they_are_no_values_of() {
     check(&[
-        ("SELECT CAST(b AS INT) FROM t", "Cannot cast string 'one' to value of INTEGER type", "", "TRY_CAST"),
-        ("SELECT CAST(b AS INT) FROM t WHERE b <> 'two' OR b = 'one'", "Cannot cast string 'one' to value of INTEGER type", "", "TRY_CAST"),
+        ("SELECT CAST(b AS INT) FROM t", "Cannot cast string 'one' to value of INTEGER type", "b AS", "TRY_CAST"),
+        ("SELECT CAST(b AS INT) FROM t WHERE b <> 'two' OR b = 'one'", "Cannot cast string 'one' to value of INTEGER type", "b AS", "TRY_CAST"),
+        ("SELECT CAST(b AS INT), b::INT + 1 FROM t", "Cannot cast string 'one' to value of INTEGER type", "", "TRY_CAST"),
         ("SELECT CAST(c * 1e300 AS INT) FROM t", "1.5e300 is out of range for INTEGER", "", "wider type"),
         ("SELECT to_date(b) FROM t", "Cannot cast string 'one' to value of DATE type", "", "to_date(x, '%d.%m.%Y')"),
-        ("SELECT a / (a - a) FROM t", "Divide by zero error", "", "NULLIF"),
+        ("SELECT a / (a - a) FROM t", "Divide by zero error", "a - a", "NULLIF"),
+        ("SELECT a / 2 / (a - a) FROM t", "Divide by zero error", "a - a", "NULLIF"),
+        ("SELECT a / (a - a), a % (a - a) FROM t", "Divide by zero error", "", "NULLIF"),
         ("SELECT (SELECT a FROM t)", "the subquery gives more than one row where one value is expected", "", "LIMIT 1"),
     ]);
 }
@@ -110,6 +113,25 @@ fn what_comes_from_rows_and_views_is_pointed_at_nowhere() {
     for sql in ["EXECUTE p", "EXECUTE q"] {
         let error = db.error(sql);
         assert!(error.to_string().contains("\"a\"") && error.position().is_none(), "{sql}: {error:?}");
+    }
+}
+
+#[test]
+fn errors_of_files_and_of_the_store_are_as_long_as_people_read() {
+    let (db, dir) = (db(), tempfile::tempdir().unwrap());
+    let (file, long) = (dir.path().join("wrong.csv"), "x".repeat(1 << 20));
+    std::fs::write(&file, format!("a,name\n{long},b\n")).unwrap();
+    db.run("CREATE TABLE parted (a INT)");
+    let statements = [
+        format!("COPY u FROM '{}'", file.display()),
+        format!("COPY u FROM '{long}.csv'"),
+        format!("COPY u TO '/nowhere/{long}.csv'"),
+        format!("DROP TABLE {long}"),
+        format!("CREATE TABLE parted (\"{long}\" INT)"),
+    ];
+    for sql in statements {
+        let error = db.error(&sql);
+        assert!(error.to_string().len() < 1_100, "{} of {} bytes", &sql[..20], error.to_string().len());
     }
 }
 
@@ -227,7 +249,7 @@ fn what_a_library_calls_its_parts_is_not_said() {
     let row_to_row = "a window function with an offset, a default or a number that differs from row to row is not supported";
     check(&[
         ("SELECT u.* FROM u AS x", "there is no table \"u\" in FROM", "", "alias"),
-        ("SELECT a FROM t LIMIT 'ten'", "LIMIT is VARCHAR, where it is to be a number of rows", "", "LIMIT 10"),
+        ("SELECT a FROM t LIMIT 'ten'", "LIMIT is VARCHAR, where it is to be a number of rows", "LIMIT 'ten'", "LIMIT 10"),
         ("SELECT DATE '2024-02-30'", "there is no day '2024-02-30'", "'2024", "28 to 31"),
         ("SELECT CAST('2024-01-01' AS TIMESTAMP) - '2013-01-01'", "TIMESTAMP - VARCHAR cannot be computed", "", "CAST(x AS TIMESTAMP)"),
         ("SELECT b + INTERVAL '1 day' FROM t", "VARCHAR + INTERVAL cannot be computed", "b", "CAST"),
@@ -237,6 +259,12 @@ fn what_a_library_calls_its_parts_is_not_said() {
         ("SELECT 'abc' BETWEEN 20 AND true", "VARCHAR BETWEEN BOOLEAN cannot be compared", "", "cast one of them"),
         ("SELECT [1, 2, 3][1:5:9223372036854775807]", "9223372036854775807 is no step from one element of a list to the next", "", "smaller"),
         ("SELECT CAST(d AS BOOLEAN) FROM t", "CAST from DATE to BOOLEAN is not supported", "", ""),
-        ("SELECT a FROM t UNION SELECT a, name FROM u", "UNION queries have different number of columns", "SELECT", "each SELECT"),
+        ("SELECT a FROM t UNION SELECT a, name FROM u", "the two sides of UNION have 1 and 2 columns", "SELECT a, name", "each SELECT"),
+        ("SELECT x FROM (VALUES (1)) AS v(x, y)", "the alias names 2 columns of a table, which has 1", "", "t(a, b)"),
+        ("SELECT * FROM generate_series(1, 'a')", "argument 2 is VARCHAR, where it is to be a whole number", "", "number"),
+        ("SELECT bar(a) FROM t", "there is no function \"bar\"", "bar", ""),
+        ("SELECT to_char(1234.5, '9,999.99')", "to_char cannot be computed of DECIMAL(5,1) and VARCHAR", "to_char", "CAST(round(x, 2) AS VARCHAR)"),
+        ("ATTACH 'x.db'", "syntax error: expected: AS, found the end of the statement", "", "--store"),
+        ("SELECT b, sum(a) AS total FROM t GROUP BY b HAVING totl > 1", "column \"totl\" does not exist", "totl", "\"total\""),
     ]);
 }

@@ -17,18 +17,20 @@ use crate::write::WriteScope;
 pub struct VolatileSchema {
     tables: Arc<VolatileTables>,
     scope: WriteScope,
+    /// The session's.
+    zone: Option<String>,
     /// Stored tables in a schema of this name, from before it was ours.
     older: Option<Arc<dyn SchemaProvider>>,
 }
 
 impl VolatileSchema {
-    pub fn new(tables: Arc<VolatileTables>, scope: WriteScope, older: Option<Arc<dyn SchemaProvider>>) -> VolatileSchema {
-        VolatileSchema { tables, scope, older }
+    pub fn new(tables: Arc<VolatileTables>, scope: WriteScope, zone: Option<String>, older: Option<Arc<dyn SchemaProvider>>) -> VolatileSchema {
+        VolatileSchema { tables, scope, zone, older }
     }
 
     pub fn find(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
         let rows = self.tables.get(name)?;
-        Some(Arc::new(VolatileTable::new(Arc::clone(&self.tables), rows, self.scope.clone())))
+        Some(Arc::new(VolatileTable::new(Arc::clone(&self.tables), rows, self.scope.clone(), self.zone.as_deref())))
     }
 }
 

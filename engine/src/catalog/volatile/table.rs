@@ -15,6 +15,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::scan::VolatileScan;
 use super::sink::VolatileSink;
 use super::tables::{VolatileRows, VolatileTables};
+use crate::catalog::{plan_in_zone, schema_in_zone};
 use crate::write::WriteScope;
 
 #[derive(Debug)]
@@ -23,19 +24,22 @@ pub struct VolatileTable {
     /// As the statement found it.
     rows: Arc<VolatileRows>,
     scope: WriteScope,
+    /// Its columns as the session sees them.
+    schema: SchemaRef,
     definition: OnceLock<String>,
 }
 
 impl VolatileTable {
-    pub fn new(tables: Arc<VolatileTables>, rows: Arc<VolatileRows>, scope: WriteScope) -> VolatileTable {
-        VolatileTable { tables, rows, scope, definition: OnceLock::new() }
+    pub fn new(tables: Arc<VolatileTables>, rows: Arc<VolatileRows>, scope: WriteScope, zone: Option<&str>) -> VolatileTable {
+        let schema = schema_in_zone(&rows.schema, zone);
+        VolatileTable { tables, rows, scope, schema, definition: OnceLock::new() }
     }
 }
 
 #[async_trait]
 impl TableProvider for VolatileTable {
     fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.rows.schema)
+        Arc::clone(&self.schema)
     }
 
     fn table_type(&self) -> TableType {
@@ -56,7 +60,8 @@ impl TableProvider for VolatileTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let partitions = state.config().target_partitions();
         let scan = VolatileScan::new(Arc::clone(&self.rows), projection, limit, partitions)?;
-        Ok(DataSourceExec::from_data_source(scan))
+        let seen = projection.map_or_else(|| Ok(Arc::clone(&self.schema)), |places| self.schema.project(places).map(Arc::new))?;
+        plan_in_zone(DataSourceExec::from_data_source(scan), &seen)
     }
 
     fn statistics(&self) -> Option<Statistics> {

@@ -25,6 +25,11 @@ impl OwnCast {
         OwnCast { source, field, safe, signature: Signature::any(1, Volatility::Immutable) }
     }
 
+    fn said(&self, args: impl Iterator<Item = String>) -> String {
+        let cast = if self.safe { "TRY_CAST" } else { "CAST" };
+        format!("{cast}({} AS {})", args.collect::<Vec<_>>().join(", "), column_type_name(&self.field))
+    }
+
     fn convert(&self, array: &ArrayRef) -> Result<ArrayRef> {
         cast_shown(array, &self.source, &self.field, self.safe)
     }
@@ -36,14 +41,12 @@ impl ScalarUDFImpl for OwnCast {
     }
 
     fn display_name(&self, args: &[Expr]) -> Result<String> {
-        let args = args.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let cast = if self.safe { "TRY_CAST" } else { "CAST" };
-        Ok(format!("{cast}({args} AS {})", column_type_name(&self.field)))
+        Ok(self.said(args.iter().map(ToString::to_string)))
     }
 
-    /// Columns keep the names they had.
+    /// Not that of the operand, as a cast's is: keys of joins are made columns beside it.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(args.iter().map(|arg| arg.schema_name().to_string()).collect::<Vec<_>>().join(", "))
+        Ok(self.said(args.iter().map(|arg| arg.schema_name().to_string())))
     }
 
     fn signature(&self) -> &Signature {

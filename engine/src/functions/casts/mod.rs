@@ -2,7 +2,7 @@
 //!
 //! - [`nested`] — lists, structs and maps: the values that are shown, and no others
 //! - [`texts`] — texts as times, timestamps, intervals, lists and floats; [`list_text`] takes those of lists apart
-//! - [`moments`] — timestamps with fewer digits or without their zone
+//! - [`moments`] — timestamps with fewer digits or without their zone, and times on clocks of a zone
 //! - [`function`] — the function
 
 mod function;
@@ -23,7 +23,7 @@ use super::nearest_floats::scalar_nearest;
 use crate::error::EngineError;
 use crate::sql::column_type_name;
 use function::OwnCast;
-pub(crate) use moments::{Moment, moments};
+pub(crate) use moments::{Moment, moments, out_of_range};
 pub(crate) use nested::cast_shown;
 use nested::is_done_here;
 

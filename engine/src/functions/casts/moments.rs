@@ -1,5 +1,5 @@
-//! Timestamps with fewer digits, which are rounded as in PostgreSQL where Arrow cuts them off; and instants as the time on a clock
-//! in their zone, where Arrow takes one in Greenwich.
+//! Timestamps with fewer digits, which are rounded as in PostgreSQL where Arrow cuts them off; instants as the time on a clock in their
+//! zone, where Arrow takes one in Greenwich; and the instants of times on clocks, some of which Arrow does not find.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use arrow::datatypes::{
     ArrowTimestampType, DataType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType,
 };
-use arrow::compute::kernels::cast_utils::string_to_datetime;
+use arrow::compute::cast;
 use arrow::error::ArrowError;
 use arrow::temporal_conversions::as_datetime_with_timezone;
 use datafusion::common::Result;
@@ -19,6 +19,7 @@ use crate::sql::declared_name;
 /// The start of 2000 in seconds since 1970: what is half way between two timestamps becomes the one that is farther from it.
 const MIDDLE: i64 = 946_684_800;
 const NANOSECONDS: i64 = 1_000_000_000;
+const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Seconds since 1970, and nanoseconds after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +34,15 @@ impl Moment {
         Moment { seconds: value.div_euclid(in_second), nanoseconds: value.rem_euclid(in_second) * (NANOSECONDS / in_second) }
     }
 
-    /// The instant at which clocks of the zone show what this one is since 1970.
-    pub fn on_clock_of(self, zone: &Tz) -> Result<Moment, ArrowError> {
-        let clock = as_datetime_with_timezone::<TimestampSecondType>(self.seconds, "UTC".parse()?);
-        let text = clock.map(|clock| clock.naive_local().to_string()).ok_or_else(|| ArrowError::CastError("a timestamp is out of range".to_string()))?;
-        Ok(Moment { seconds: string_to_datetime(zone, &text)?.timestamp(), ..self })
+    /// The instant at which clocks of the zone show what this one is since 1970. As in PostgreSQL, a time that they skip is what they
+    /// would show had they not been put forward, and of one that they show twice it is the second. None if it is out of range.
+    pub fn on_clock_of(self, zone: Tz) -> Option<Moment> {
+        let offset_s = |seconds| Some(clock_seconds(seconds, zone)? - seconds);
+        // No zone is further than that from Greenwich.
+        let before = self.seconds - offset_s(self.seconds.checked_sub(SECONDS_PER_DAY)?)?;
+        let after = self.seconds - offset_s(self.seconds.checked_add(SECONDS_PER_DAY)?)?;
+        let seconds = if clock_seconds(after, zone)? == self.seconds { after } else { before };
+        Some(Moment { seconds, ..self })
     }
 
     /// None if it is out of range.
@@ -59,19 +64,32 @@ fn in_second(unit: TimeUnit) -> i64 {
     }
 }
 
-/// Whether digits or the zone are lost.
-pub fn is_coarser(from: &DataType, to: &DataType) -> bool {
+/// What clocks of the zone show at so many seconds since 1970, as if they were those of Greenwich.
+fn clock_seconds(seconds: i64, zone: Tz) -> Option<i64> {
+    Some(as_datetime_with_timezone::<TimestampSecondType>(seconds, zone)?.naive_local().and_utc().timestamp())
+}
+
+/// Whether digits or the zone are lost, or a zone is found whose clocks are put forward and back.
+pub fn is_moved(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
-        (DataType::Timestamp(from, zone), DataType::Timestamp(to, wanted)) => {
-            in_second(*to) < in_second(*from) || zone.is_some() && wanted.is_none()
+        (DataType::Timestamp(from, zone), DataType::Timestamp(to, wanted)) if zone.is_some() || wanted.is_none() => {
+            in_second(*to) < in_second(*from) || wanted.is_none() && zone.is_some()
         }
+        (DataType::Timestamp(from, _), DataType::Timestamp(to, Some(wanted))) => in_second(*to) < in_second(*from) || !is_fixed(wanted),
+        (DataType::Date32, DataType::Timestamp(_, Some(wanted))) => !is_fixed(wanted),
         _ => false,
     }
 }
 
-/// Timestamps as others for which [`is_coarser`], but that a zone is not given to those that have none.
-pub fn coarser(array: &ArrayRef, to: &DataType, safe: bool) -> Result<ArrayRef> {
+/// Whether clocks of the zone are always as far from those of Greenwich.
+fn is_fixed(zone: &str) -> bool {
+    zone == "UTC" || zone == "Z" || zone.starts_with(['+', '-'])
+}
+
+/// Dates and timestamps as others for which [`is_moved`].
+pub fn moved(array: &ArrayRef, to: &DataType, safe: bool) -> Result<ArrayRef> {
     match array.data_type() {
+        DataType::Date32 => from_unit::<TimestampSecondType>(&cast(array, &DataType::Timestamp(TimeUnit::Second, None))?, to, safe),
         DataType::Timestamp(TimeUnit::Second, _) => from_unit::<TimestampSecondType>(array, to, safe),
         DataType::Timestamp(TimeUnit::Millisecond, _) => from_unit::<TimestampMillisecondType>(array, to, safe),
         DataType::Timestamp(TimeUnit::Microsecond, _) => from_unit::<TimestampMicrosecondType>(array, to, safe),
@@ -80,23 +98,22 @@ pub fn coarser(array: &ArrayRef, to: &DataType, safe: bool) -> Result<ArrayRef> 
 }
 
 fn from_unit<T: ArrowTimestampType>(array: &ArrayRef, to: &DataType, safe: bool) -> Result<ArrayRef> {
-    let zone = match (array.data_type(), to) {
-        (DataType::Timestamp(_, Some(zone)), DataType::Timestamp(_, None)) => Some(zone.parse::<Tz>()?),
-        _ => None,
+    let zones = match (array.data_type(), to) {
+        (DataType::Timestamp(_, from), DataType::Timestamp(_, to)) => [from.as_deref(), to.as_deref()],
+        _ => [None, None],
     };
-    let made = match (array.data_type(), to) {
-        // Which instant a time on the clock is, Arrow knows.
-        (DataType::Timestamp(_, None), DataType::Timestamp(unit, Some(_))) => &DataType::Timestamp(*unit, None),
-        _ => to,
+    let [from, wanted] = zones.map(|zone| zone.map(str::parse::<Tz>).transpose());
+    let (from, wanted) = (from?, wanted?);
+    let moved = |value| {
+        let moment = Moment::of(value, T::UNIT);
+        match (from, wanted) {
+            (Some(zone), None) => Some(Moment { seconds: clock_seconds(moment.seconds, zone)?, ..moment }),
+            (None, Some(zone)) => moment.on_clock_of(zone),
+            _ => Some(moment),
+        }
     };
     let values = array.as_primitive::<T>();
-    moments(values.iter().map(|value| value.map(|value| local::<T>(value, zone).ok_or_else(|| out_of_range(to)))), made, safe)
-}
-
-fn local<T: ArrowTimestampType>(value: i64, zone: Option<Tz>) -> Option<Moment> {
-    let Some(zone) = zone else { return Some(Moment::of(value, T::UNIT)) };
-    let clock = as_datetime_with_timezone::<T>(value, zone)?.naive_local().and_utc();
-    Some(Moment { seconds: clock.timestamp(), nanoseconds: i64::from(clock.timestamp_subsec_nanos()) })
+    moments(values.iter().map(|value| value.map(|value| moved(value).ok_or_else(|| out_of_range(to)))), to, safe)
 }
 
 /// Moments as timestamps of the type.
@@ -118,7 +135,7 @@ pub fn moments(values: impl Iterator<Item = Option<Result<Moment, ArrowError>>>,
     })
 }
 
-fn out_of_range(to: &DataType) -> ArrowError {
+pub fn out_of_range(to: &DataType) -> ArrowError {
     let range = match to {
         DataType::Timestamp(TimeUnit::Nanosecond, _) => ", which is from 1677-09-21 to 2262-04-11: TIMESTAMP(6) has more years",
         _ => "",

@@ -12,7 +12,7 @@ use datafusion::common::Result;
 use datafusion::common::format::DEFAULT_CAST_OPTIONS;
 use datafusion::logical_expr::ColumnarValue;
 
-use super::moments::{coarser, is_coarser};
+use super::moments::{is_moved, moved};
 use super::texts::{is_read_here, read};
 use crate::functions::fixed_list::{self, DeeperLists, FixedLists};
 use crate::functions::nearest_floats::{converted, with_floats};
@@ -28,7 +28,7 @@ pub fn is_done_here(from: &Field, to: &Field) -> bool {
         // DataFusion takes the times of day for ones in the order of their days.
         (Timestamp(..), Time32(_) | Time64(_)) => true,
         (Struct(fields), Struct(wanted)) => pairs(fields, wanted).any(|(_, from, to)| is_done_here(from, to)),
-        (from, to) => is_read_here(from, to) || is_coarser(from, to) || (from.is_list() && to.is_list()),
+        (from, to) => is_read_here(from, to) || is_moved(from, to) || (from.is_list() && to.is_list()),
     }
 }
 
@@ -54,7 +54,7 @@ fn in_part(array: &ArrayRef, from: &Field, to: &Field, safe: bool) -> Result<Arr
         (Dictionary(_, values), _) => cast_shown(&cast(array, values)?, &Field::new("", values.as_ref().clone(), true), to, safe),
         (Float64, Float32) => super::texts::narrow(array, safe),
         (from, to) if is_read_here(from, to) => read(array, to, safe),
-        (from, to) if is_coarser(from, to) => coarser(array, to, safe),
+        (from, to) if is_moved(from, to) => moved(array, to, safe),
         (found, wanted) if found.is_list() && wanted.is_list() => {
             if fixed_list::is_resized(found, wanted)
                 && let Some(lists) = FixedLists::new(to, safe)

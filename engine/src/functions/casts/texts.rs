@@ -13,7 +13,7 @@ use arrow::error::ArrowError;
 use datafusion::common::Result;
 
 use super::list_text::lists_of_texts;
-use super::moments::{Moment, moments};
+use super::moments::{Moment, moments, out_of_range};
 use crate::functions::float::with_one_nan;
 use crate::functions::intervals::interval_of_text;
 use crate::sql::declared_name;
@@ -101,17 +101,20 @@ fn time_of_day(text: &str) -> Option<i64> {
 }
 
 fn timestamps(texts: &ArrayRef, zone: Option<&str>, to: &DataType, safe: bool) -> Result<ArrayRef> {
-    let (has_zone, zone) = (zone.is_some(), zone.unwrap_or("UTC").parse::<Tz>()?);
+    let (greenwich, zone) = ("UTC".parse::<Tz>()?, zone.map(str::parse::<Tz>).transpose()?);
     let moment = |text: &str| -> Result<Moment, ArrowError> {
         let text = text.trim();
-        let instant = string_to_datetime(&zone, text)?;
+        let instant = string_to_datetime(&greenwich, text)?;
         // As PostgreSQL does: a zone that is not asked for is read and not used.
-        let instant = match zone_start(text).filter(|_| !has_zone) {
-            Some(start) => string_to_datetime(&zone, text[..start].trim_end())?,
+        let instant = match zone_start(text).filter(|_| zone.is_none()) {
+            Some(start) => string_to_datetime(&greenwich, text[..start].trim_end())?,
             None => instant,
         };
-        let nanoseconds = i64::from(instant.timestamp_subsec_nanos());
-        Ok(Moment { seconds: instant.timestamp(), nanoseconds })
+        let moment = Moment { seconds: instant.timestamp(), nanoseconds: i64::from(instant.timestamp_subsec_nanos()) };
+        match zone.filter(|_| zone_start(text).is_none()) {
+            Some(zone) => moment.on_clock_of(zone).ok_or_else(|| out_of_range(to)),
+            None => Ok(moment),
+        }
     };
     moments(texts.as_string_view().iter().map(|text| text.map(moment)), to, safe)
 }

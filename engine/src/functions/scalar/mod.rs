@@ -6,6 +6,7 @@ mod lists;
 mod nvl;
 mod round;
 mod shown;
+mod timezone;
 mod to_char;
 mod to_date;
 mod to_timestamp;
@@ -19,7 +20,7 @@ pub use round::take_computed_digits;
 
 pub fn all(config: &ConfigOptions) -> Vec<ScalarUDF> {
     let own = [length::length(), length::character_length(), nvl::nvl(), round::round(), to_char::to_char(), to_date::to_date()];
-    let own = own.into_iter().chain(to_timestamp::all(config)).chain(lists::all()).chain(shown::all()).map(counted);
+    let own = own.into_iter().chain([timezone::timezone(config)]).chain(to_timestamp::all(config)).chain(lists::all()).chain(shown::all()).map(counted);
     // It makes nothing that could be counted.
     own.chain([get_field::get_field().as_ref().clone()]).collect()
 }

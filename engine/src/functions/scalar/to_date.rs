@@ -12,6 +12,8 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Sca
 use super::described_by_function;
 use crate::error::EngineError;
 use crate::functions::patterns::{Civil, Item, items, read};
+use crate::kernels::arrays::refused;
+use crate::sql::declared_name;
 
 pub fn to_date() -> ScalarUDF {
     ScalarUDF::from(ToDate { inner: datafusion_to_date() })
@@ -43,9 +45,13 @@ pub struct Patterned {
     is_scalar: bool,
 }
 
-/// The arguments, if they are texts with patterns of PostgreSQL: none of them has a %.
+/// The arguments, if they are texts with patterns of PostgreSQL: none of them has a %. An error for numbers with patterns.
 pub fn patterned(args: &[ColumnarValue]) -> Result<Option<Patterned>> {
     let [text, patterns @ ..] = args else { return Ok(None) };
+    if !patterns.is_empty() && text.data_type().is_numeric() {
+        let message = format!("a pattern says how a text is read, and {} is none", declared_name(&text.data_type()));
+        return Err(refused(message, Some("cast it: CAST(x AS VARCHAR)")));
+    }
     if patterns.is_empty() || !args.iter().all(|arg| arg.data_type().is_string()) {
         return Ok(None);
     }

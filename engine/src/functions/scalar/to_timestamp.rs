@@ -17,7 +17,7 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Sca
 use super::described_by_function;
 use super::to_date::{Patterned, patterned};
 use crate::error::EngineError;
-use crate::functions::casts::{Moment, moments};
+use crate::functions::casts::{Moment, moments, out_of_range};
 
 /// Nanoseconds that a timestamp has, as floats that are not rounded beyond it.
 const LEAST: f64 = -9_223_372_036_854_775_808.0;
@@ -44,6 +44,9 @@ impl ScalarUDFImpl for ToTimestamp {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let wanted = args.return_field.data_type().clone();
+        if let Some(patterned) = patterned(&args.args)? {
+            return by_pattern(&patterned, &wanted);
+        }
         let is_whole = self.name() == "to_timestamp";
         if let Some(value) = args.args.first() {
             let found = value.data_type();
@@ -53,9 +56,6 @@ impl ScalarUDFImpl for ToTimestamp {
             if found.is_floating() && is_whole {
                 return of(value, |values| seconds(values, &wanted));
             }
-        }
-        if let Some(patterned) = patterned(&args.args)? {
-            return by_pattern(&patterned, &wanted);
         }
         match self.inner.invoke_with_args(args)? {
             ColumnarValue::Array(made) if made.data_type() != &wanted => Ok(ColumnarValue::Array(in_zone(&made, &wanted)?)),
@@ -112,7 +112,7 @@ fn by_pattern(patterned: &Patterned, wanted: &DataType) -> Result<ColumnarValue>
         let clock = Moment { seconds: at.days * 86_400 + at.second_of_day, nanoseconds: at.nanosecond };
         match zone {
             _ if has_zone => Ok(Moment { seconds: clock.seconds - at.offset_seconds, ..clock }),
-            Some(zone) => clock.on_clock_of(&zone),
+            Some(zone) => clock.on_clock_of(zone).ok_or_else(|| out_of_range(wanted)),
             None => Ok(clock),
         }
     };

@@ -1,0 +1,132 @@
+//! Instants are on clocks of the session's zone, whichever zone a table was made in: its columns are seen with the session's zone in
+//! their types, and so whatever takes them apart, compares or shows them goes by it, as does what is written to them.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::stats::Precision;
+use datafusion::common::{ColumnStatistics, Result, ScalarValue, Statistics};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{Column, cast};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::projection::ProjectionExec;
+
+use crate::optimizer::{fields_of, with_field};
+
+/// The columns as a session of the zone sees them.
+pub fn schema_in_zone(schema: &SchemaRef, zone: Option<&str>) -> SchemaRef {
+    let Some(zone) = zone.filter(|zone| schema.fields().iter().any(|field| type_in_zone(field.data_type(), zone).is_some())) else {
+        return Arc::clone(schema);
+    };
+    let fields = schema.fields().iter().map(|field| match type_in_zone(field.data_type(), zone) {
+        Some(seen) => Arc::new(Field::clone(field).with_data_type(seen)),
+        None => Arc::clone(field),
+    });
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
+}
+
+/// None where it is in that zone, or in none.
+fn type_in_zone(data_type: &DataType, zone: &str) -> Option<DataType> {
+    if let DataType::Timestamp(unit, Some(own)) = data_type {
+        return (own.as_ref() != zone).then(|| DataType::Timestamp(*unit, Some(zone.into())));
+    }
+    let inner = fields_of(data_type).iter().enumerate().filter_map(|(place, field)| Some((place, type_in_zone(field.data_type(), zone)?)));
+    inner.fold(None, |seen, (place, inner)| Some(with_field(seen.as_ref().unwrap_or(data_type), place, inner)))
+}
+
+/// Statistics of columns of other zones than those of `schema`.
+pub fn statistics_in_zone(statistics: &Statistics, schema: &Schema) -> Statistics {
+    let bound = |bound: &Precision<ScalarValue>, seen: &DataType| match bound.get_value() {
+        Some(value) if value.data_type() != *seen => match value.cast_to(seen) {
+            Ok(value) => bound.clone().map(|_| value.clone()),
+            Err(_) => Precision::Absent,
+        },
+        _ => bound.clone(),
+    };
+    let column = |(known, field): (&ColumnStatistics, &Arc<Field>)| ColumnStatistics {
+        min_value: bound(&known.min_value, field.data_type()),
+        max_value: bound(&known.max_value, field.data_type()),
+        ..known.clone()
+    };
+    let column_statistics = statistics.column_statistics.iter().zip(schema.fields()).map(column).collect();
+    Statistics { column_statistics, ..statistics.clone() }
+}
+
+/// The rows of a plan with the types that a session sees.
+pub fn plan_in_zone(plan: Arc<dyn ExecutionPlan>, seen: &Schema) -> Result<Arc<dyn ExecutionPlan>> {
+    let found = plan.schema();
+    if found.fields().iter().zip(seen.fields()).all(|(found, seen)| found.data_type() == seen.data_type()) {
+        return Ok(plan);
+    }
+    let columns = found.fields().iter().zip(seen.fields()).enumerate().map(|(place, (field, seen))| {
+        let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), place));
+        Ok((cast(column, &found, seen.data_type().clone())?, field.name().clone()))
+    });
+    Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Result<Vec<_>>>()?, plan)?))
+}
+
+/// A table of files or of another node as a session of the zone sees it.
+pub fn table_in_zone(table: Arc<dyn TableProvider>, zone: Option<&str>) -> Arc<dyn TableProvider> {
+    let found = table.schema();
+    let schema = schema_in_zone(&found, zone);
+    if Arc::ptr_eq(&found, &schema) { table } else { Arc::new(TableInZone { table, schema }) }
+}
+
+#[derive(Debug)]
+struct TableInZone {
+    table: Arc<dyn TableProvider>,
+    schema: SchemaRef,
+}
+
+impl TableInZone {
+    /// Whether the table knows all columns of a filter by the types that they have in it.
+    fn is_of_table(&self, filter: &Expr) -> bool {
+        let found = self.table.schema();
+        let type_of = |schema: &Schema, name: &str| schema.field_with_name(name).ok().map(|field| field.data_type().clone());
+        filter.column_refs().iter().all(|column| type_of(&found, &column.name) == type_of(&self.schema, &column.name))
+    }
+}
+
+#[async_trait]
+impl TableProvider for TableInZone {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        self.table.table_type()
+    }
+
+    fn get_table_definition(&self) -> Option<&str> {
+        self.table.get_table_definition()
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let scan = self.table.scan(state, projection, filters, limit).await?;
+        match projection {
+            Some(places) => plan_in_zone(scan, &self.schema.project(places)?),
+            None => plan_in_zone(scan, &self.schema),
+        }
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        let answer = |filter: &&Expr| match self.is_of_table(filter) {
+            true => Ok(self.table.supports_filters_pushdown(&[*filter])?.into_iter().next().unwrap_or(TableProviderFilterPushDown::Unsupported)),
+            false => Ok(TableProviderFilterPushDown::Unsupported),
+        };
+        filters.iter().map(answer).collect()
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        self.table.statistics().map(|statistics| statistics_in_zone(&statistics, &self.schema))
+    }
+}
