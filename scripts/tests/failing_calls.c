@@ -3,7 +3,8 @@
  * FAIL_BELOW: the directory. FAIL_KIND: which calls are counted: sync, write, size, map, name or remove.
  * FAIL_CALL: the one that fails, counted from 1; 0 for none. FAIL_ERROR: its errno, or "short": half of a write is done and said
  * to be, or "torn": half of it is done, and it fails with EIO.
- * FAIL_REPORT: a file of 4096 bytes that is mapped: a line with the number of calls, and one with the call that has failed. */
+ * FAIL_REPORT: a file of 64 KiB that is mapped: a line with the number of calls, and one with the call that has failed, or, where
+ * none is to, one for each with its name. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,11 +17,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { REPORT_BYTES = 4096, COUNT_BYTES = 16 };
+enum { REPORT_BYTES = 65536, COUNT_BYTES = 16 };
 enum outcome { REAL, FAILS, SHORT, TORN };
 
 static const char *below = "", *kind = "", *error = "";
-static long failing, count;
+static long failing, count, named_bytes;
 static char *report;
 
 __attribute__((constructor)) static void begin(void) {
@@ -49,6 +50,10 @@ static enum outcome outcome_of(const char *own_kind, const char *name, const cha
     if (path && strncmp(path, below, strlen(below))) return REAL;
     long own = __sync_add_and_fetch(&count, 1);
     snprintf(report, COUNT_BYTES, "%ld\n", count);
+    if (!failing) {
+        long length = strlen(name) + 1, at = COUNT_BYTES + __sync_fetch_and_add(&named_bytes, length);
+        if (at + length <= REPORT_BYTES) memcpy(report + at, name, length - 1), report[at + length - 1] = '\n';
+    }
     if (own != failing) return REAL;
     snprintf(report + COUNT_BYTES, REPORT_BYTES - COUNT_BYTES, "%s %.4000s\n", name, path ? path : "of a mapping");
     if (!strcmp(error, "short")) return SHORT;

@@ -3,7 +3,8 @@
 Whatever fails, the store opens afterwards, has what was acknowledged and nothing half, and can be written to. The shell and the
 server run with a library before them (`failing_calls.c`) that counts the calls and has one of them fail.
 
-`FAILED_CALLS=all` tries each call with each error that it can have; without it, each sync fails with EIO and some of the others.
+`FAILED_CALLS=all` tries each call with each error that it can have. Without it each sync of the shell fails with EIO and some of the
+others with one of their errors, and of the server some of each function of the C library.
 """
 
 import errno
@@ -11,7 +12,9 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +26,7 @@ from quiver_shell import QUIVER, Failed, Shell
 
 LIBRARY = Path(__file__).with_name("failing_calls.c")
 ALL = os.environ.get("FAILED_CALLS") == "all"
-REPORT_BYTES, COUNT_BYTES = 4096, 16
+REPORT_BYTES, COUNT_BYTES = 65536, 16
 # No work by itself: the calls come in the same order in every run.
 SWITCHES = ["--no-maintenance", "--threads", "1"]
 
@@ -67,6 +70,15 @@ WORK = [
     "TRUNCATE big",
     "INSERT INTO r (n, s) VALUES (6, 'six')",
 ]
+SERVED = [
+    "INSERT INTO r VALUES (1, 'one')",
+    "CHECKPOINT",
+    "INSERT INTO big SELECT * FROM big WHERE n < 10",
+    "OPTIMIZE TABLE big FULL",
+    "CREATE TABLE n1 AS SELECT 1 AS a",
+    "DROP TABLE n1",
+    "EXPIRE VERSIONS OLDER THAN INTERVAL '0 seconds'",
+]
 # What can be seen of all that.
 STATE = [
     "SELECT n, s FROM r ORDER BY n",
@@ -91,8 +103,12 @@ class Failure:
         return os.environ | {"LD_PRELOAD": str(library)} | {f"FAIL_{name}": str(value) for name, value in named.items()}
 
 
-def count_in(report: Path) -> int:
-    return int(report.read_bytes()[:COUNT_BYTES].split(b"\n")[0] or 0)
+def calls_in(report: Path) -> list[str]:
+    """The names of those that were counted in a run in which none fails."""
+    bytes_ = report.read_bytes()
+    names = bytes_[COUNT_BYTES:].rstrip(b"\0").decode().splitlines()
+    expect(len(names) == int(bytes_[:COUNT_BYTES].split(b"\n")[0] or 0), "the report has no room for all names")
+    return names
 
 
 def failed_call_in(report: Path) -> str:
@@ -138,6 +154,28 @@ class Trial:
                 shell.close()
         return (done if shell else -1), said
 
+    def serve(self, library: Path, failure: Failure, statements: list[str]) -> tuple[int, str]:
+        """As [`Trial.run`], by a server."""
+        self.begin()
+        try:
+            server = Server(self.store, *SWITCHES, environment=failure.environment(library, self.store, self.report))
+        except AssertionError as error:
+            return -1, str(error)
+        done, said = 0, ""
+        try:
+            with adbc_driver_flightsql.dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+                    done += 1
+        except adbc_driver_flightsql.dbapi.Error as error:
+            said = str(error)
+            found = read_on(server)
+            expect(found == "20" or "open the store again" in found, f"{failure}: {said}, and then {found}")
+        finally:
+            status, logged = server.end()
+        expect(status == 0 and "panicked" not in logged, f"{failure}: the server ended with {status} and said {logged}")
+        return done, said
+
     def check(self, failure: Failure, done: int, said: str, states: list) -> None:
         """What is there when it is opened again. `states` are those after so many statements."""
         what = f"{failure}, which is {failed_call_in(self.report)}, after {done} statements: {said}"
@@ -161,6 +199,21 @@ class Trial:
             return  # another process, which takes as long as all of the above
         checked = subprocess.run([QUIVER, "check", "--store", self.store], capture_output=True, text=True, timeout=120)
         expect(checked.returncode == 0, f"{what}\n{checked.stdout}{checked.stderr}")
+
+
+def read_on(server: Server) -> str:
+    """How many rows there are of a table that may not have been read yet, or why nobody knows."""
+    try:
+        with adbc_driver_flightsql.dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM a")
+            return str(cursor.fetchone()[0])
+    except adbc_driver_flightsql.dbapi.Error as error:
+        return str(error)
+
+
+def middle_of(calls: list[str], name: str) -> int:
+    places = [place for place, call in enumerate(calls) if call == name]
+    return places[len(places) // 2]
 
 
 def expect(is_so: bool, what: str) -> None:
@@ -193,33 +246,59 @@ class FailedCalls(unittest.TestCase):
             shell.close()
         return states
 
-    def calls_of(self, kind: str) -> int:
-        trial = Trial(self.root / f"count-{kind}", self.template)
-        done, said = trial.run(self.library, Failure(kind, 0, errno.EIO), WORK)
-        self.assertEqual((done, said), (len(WORK), ""))
-        return count_in(trial.report)
-
     def test_no_call_that_fails_once_loses_what_was_acknowledged(self):
-        states = self.states_of(WORK)
+        self.fail_each(Trial.run, WORK, lambda kind, calls, chosen: chosen[: len(calls)] if kind == "sync" else chosen[:: max(1, len(chosen) // 8)])
+
+    def test_a_server_says_what_failed_and_loses_nothing(self):
+        def sample(_kind, calls, chosen):
+            """Of each function of the C library one call, and some with the other errors."""
+            functions = [chosen[middle_of(calls, name)] for name in dict.fromkeys(calls)]
+            return functions + chosen[len(calls) :: max(1, len(chosen) // 4)]
+
+        self.fail_each(Trial.serve, SERVED, sample)
+
+    def test_what_a_server_does_by_itself_ends_with_the_first_failure(self):
+        trial = Trial(self.root / "upkeep", self.template)
+        self.assertEqual(trial.serve(self.library, Failure("sync", 0, errno.EIO), SERVED), (len(SERVED), ""))
+        failure = Failure("sync", len(calls_in(trial.report)) // 2, errno.EIO)
+        trial.begin()
+        server = Server(trial.store, environment=failure.environment(self.library, trial.store, trial.report))
+        try:
+            with adbc_driver_flightsql.dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:
+                with self.assertRaises(adbc_driver_flightsql.dbapi.Error):
+                    for statement in SERVED:
+                        cursor.execute(statement)
+            until = time.monotonic() + 20
+            while "nothing is compacted any more" not in server.said() and time.monotonic() < until:
+                time.sleep(0.1)
+        finally:
+            server.end()
+        self.assertIn("nothing is compacted any more; check the disk and open the store again", server.said())
+        self.assertNotIn("tried again later", server.said())
+
+    def fail_each(self, run, statements, sample) -> None:
+        states = self.states_of(statements)
         failures = []
         for kind, errors in ERRORS.items():
-            calls = self.calls_of(kind)
-            chosen = [Failure(kind, call, error) for error in errors for call in range(1, calls + 1)]
-            kept = chosen if ALL else chosen[:calls] if kind == "sync" else chosen[:: max(1, len(chosen) // 8)]
-            print(f"{calls} calls of kind {kind}: {len(kept)} failures of {len(chosen)} possible", flush=True)
+            counting = Trial(Path(tempfile.mkdtemp(dir=self.root)) / "count", self.template)
+            self.assertEqual(run(counting, self.library, Failure(kind, 0, errno.EIO), statements), (len(statements), ""))
+            calls = calls_in(counting.report)
+            chosen = [Failure(kind, call, error) for error in errors for call in range(1, len(calls) + 1)]
+            kept = chosen if ALL else sample(kind, calls, chosen)
+            print(f"{len(calls)} calls of kind {kind} ({dict(Counter(calls))}): {len(kept)} failures of {len(chosen)} possible", flush=True)
             failures += kept
         workers = os.cpu_count() or 1
-        trials = [Trial(self.root / f"trial-{number}", self.template) for number in range(workers)]
+        trials = [Trial(Path(tempfile.mkdtemp(dir=self.root)) / "trial", self.template) for _ in range(workers)]
         problems = []
 
         def work(number: int) -> int:
             noticed = 0
             for failure in failures[number::workers]:
                 try:
-                    done, said = trials[number].run(self.library, failure, WORK)
+                    done, said = run(trials[number], self.library, failure, statements)
                     noticed += bool(said)
                     trials[number].check(failure, done, said, states)
-                except (AssertionError, Failed) as error:
+                except (AssertionError, Failed, OSError, adbc_driver_flightsql.dbapi.Error) as error:
                     problems.append(f"{failure}: {error}")
             return noticed
 
@@ -228,42 +307,6 @@ class FailedCalls(unittest.TestCase):
         print(f"{len(failures)} calls failed, {noticed} statements with them, {len(problems)} stores are wrong", flush=True)
         self.assertEqual(problems, [], "\n\n".join(problems[:5]))
         self.assertGreater(noticed, len(failures) // 4)
-
-    def test_a_server_says_what_failed_and_loses_nothing(self):
-        statements = ["INSERT INTO r VALUES (1, 'one')", "CHECKPOINT", "INSERT INTO big SELECT * FROM big WHERE n < 10", "OPTIMIZE TABLE big FULL"]
-        states = self.states_of(statements)
-        trial = Trial(self.root / "server", self.template)
-        calls = self.serve(trial, Failure("sync", 0, errno.EIO), statements)[2]
-        step, noticed = (1 if ALL else max(1, calls // 12)), 0
-        for call in range(1, calls + 1, step):
-            failure = Failure("sync", call, errno.EIO)
-            done, said, _ = self.serve(trial, failure, statements)
-            noticed += bool(said)
-            trial.check(failure, done, said, states)
-        print(f"{calls} syncs of a server, {noticed} statements failed with them", flush=True)
-        self.assertGreater(noticed, 0)
-
-    def serve(self, trial: Trial, failure: Failure, statements: list[str]) -> tuple[int, str, int]:
-        """As [`Trial.run`], and how many calls there were."""
-        trial.begin()
-        environment = failure.environment(self.library, trial.store, trial.report)
-        try:
-            server = Server(trial.store, *SWITCHES, environment=environment)
-        except AssertionError as error:
-            return -1, str(error), count_in(trial.report)
-        done, said = 0, ""
-        try:
-            with adbc_driver_flightsql.dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:
-                for statement in statements:
-                    cursor.execute(statement)
-                    done += 1
-        except adbc_driver_flightsql.dbapi.Error as error:
-            said = str(error)
-            with adbc_driver_flightsql.dbapi.connect(server.uri, autocommit=True) as connection, connection.cursor() as cursor:
-                cursor.execute("SELECT count(*) FROM a")
-                self.assertEqual(cursor.fetchall(), [(20,)], "what was there can be read on")
-        server.end()
-        return done, said, count_in(trial.report)
 
 
 if __name__ == "__main__":
