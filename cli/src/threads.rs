@@ -3,20 +3,16 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
-use engine::{Bytes, WORKER_STACK_BYTES};
+use engine::{WORKER_STACK_BYTES, check_address_space};
 use tokio::runtime::{Builder, Handle};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::errors::{CliError, Result};
+use crate::errors::{CliError, Result, StatementError};
 
 /// A cancelled query may be in the middle of a batch. Its thread ends with the process.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Threads that wait for the disk or plan something long, beside those that queries run on.
-const OTHER_THREADS: u64 = 4;
 /// A file has reached the limit of its size (`ulimit -f`). Linux's number on x86 and ARM.
 const SIGXFSZ: i32 = 25;
-/// The program, its heap, the catalog and a log or two.
-const OTHER_BYTES: u64 = 1 << 30;
 
 /// Runs `work`, and then waits for its threads no longer than a user would.
 pub fn with_runtime<T>(
@@ -24,7 +20,7 @@ pub fn with_runtime<T>(
     work: impl FnOnce(&Handle) -> Result<T>,
 ) -> Result<T> {
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    check_address_space(threads)?;
+    check_address_space(threads).map_err(StatementError::from)?;
     let mut builder = Builder::new_multi_thread();
     builder.enable_all().thread_stack_size(WORKER_STACK_BYTES).worker_threads(threads);
     let failed = |error| CliError::message(format!("cannot start the worker threads: {error}"));
@@ -36,23 +32,4 @@ pub fn with_runtime<T>(
     // Also after a panic: dropping it would wait for threads that may wait for this one.
     runtime.shutdown_timeout(PATIENCE);
     result.unwrap_or_else(|panic| resume_unwind(panic))
-}
-
-/// Where a thread or its stack cannot be had there is no way back, so that is looked at before.
-fn check_address_space(threads: usize) -> Result<()> {
-    let needed = (threads as u64 + OTHER_THREADS) * WORKER_STACK_BYTES as u64 + OTHER_BYTES;
-    match address_space_bytes() {
-        Some(limit) if limit < needed => Err(CliError::with_hint(
-            format!("the process may have {} of address space, and needs {} for {threads} threads and their stacks", Bytes(limit), Bytes(needed)),
-            "raise the limit (ulimit -v), of which little becomes memory; or take fewer threads with --threads",
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// The limit, if there is one.
-fn address_space_bytes() -> Option<u64> {
-    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
-    line.split_whitespace().next()?.parse().ok()
 }

@@ -55,7 +55,7 @@ pub use queries::{Outcome, StatementCounts, StatementEnd};
 pub use report::{Bytes, QueryReport};
 pub use session::{Description, MappedBatch, MappedFile, MappedPart, MappedTable, Session};
 pub use kernels::arrays::{shape_of as tensor_shape, tensor_field};
-pub use stack::WORKER_STACK_BYTES;
+pub use stack::{WORKER_STACK_BYTES, check_address_space};
 pub use sql::{SELECT_COLUMNS_MAX, StatementText, column_type_name, declared_name};
 pub use switches::Pushdown;
 pub use usage::Usage;

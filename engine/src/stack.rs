@@ -8,6 +8,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::error::EngineError;
+use crate::report::Bytes;
+
 /// Only reserved: pages are taken as they are touched, and given back after each poll.
 const STACK_BYTES: usize = 256 << 20;
 /// With this much left there is no need for another.
@@ -18,6 +21,28 @@ const SHORT_BYTES: usize = 4 << 10;
 /// For threads that statements are planned on, reserved only: with it, short statements need no other stack. To map one, touch its
 /// pages and unmap it took 0.17 of the 0.44 ms of `SELECT 1`.
 pub const WORKER_STACK_BYTES: usize = STACK_BYTES + ENOUGH_BYTES;
+
+/// Threads that wait for the disk or plan something long, beside those that queries run on.
+const OTHER_THREADS: u64 = 4;
+/// The program, its heap, the catalog and a log or two.
+const OTHER_BYTES: u64 = 1 << 30;
+
+/// Where a thread or its stack cannot be had there is no way back, so this is asked before the threads of queries are started.
+pub fn check_address_space(threads: usize) -> Result<(), EngineError> {
+    let needed = (threads as u64 + OTHER_THREADS) * WORKER_STACK_BYTES as u64 + OTHER_BYTES;
+    let Some(limit) = address_space_bytes().filter(|limit| *limit < needed) else { return Ok(()) };
+    let [limit, needed] = [limit, needed].map(Bytes);
+    let message = format!("the process may have {limit} of address space, and needs {needed} for {threads} threads and their stacks");
+    let hint = "raise the limit (ulimit -v), of which little becomes memory; or take fewer threads";
+    Err(EngineError::Execution { message, hint: Some(hint.into()) })
+}
+
+/// The limit, if there is one.
+fn address_space_bytes() -> Option<u64> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
 
 /// The future, polled on a large stack.
 pub struct Deep<F> {

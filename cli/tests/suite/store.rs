@@ -115,6 +115,15 @@ fn a_file_that_may_not_grow_is_an_error_and_not_the_end_of_the_process() {
     assert!(place.quiver(&["check"]).ok().contains("no problems"));
 }
 
+#[test]
+fn too_few_addresses_for_the_threads_are_said_before_there_are_any() {
+    let place = Place::new();
+    let script = "ulimit -v 2000000; exec \"$0\" --store \"$1\" -c 'SELECT 1'";
+    let said = std::process::Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_quiver"), &place.store()]).output().expect("a shell");
+    let text = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.code() == Some(1) && text.contains("of address space, and needs") && text.contains("hint: raise the limit (ulimit -v)"), "{text}");
+}
+
 fn find_segments(directory: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
     find_files(directory, "arrow", found);
 }
