@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::{Engine, EngineOptions, WORKER_STACK_BYTES};
+use engine::{Engine, EngineOptions, WORKER_STACK_BYTES, check_address_space};
 use flight_server::client::{Credentials, remote_tables};
 use pyo3::prelude::*;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -62,11 +62,10 @@ impl Database {
             remote_tables: Some(remote_tables(Credentials::of_environment())),
             ..EngineOptions::default()
         };
+        let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
+        check_address_space(threads).map_err(|error| errors::of_engine(&error))?;
         let mut builder = Builder::new_multi_thread();
-        builder.enable_all().thread_stack_size(WORKER_STACK_BYTES).thread_name("quiver");
-        if let Some(threads) = threads {
-            builder.worker_threads(threads.max(1));
-        }
+        builder.enable_all().thread_stack_size(WORKER_STACK_BYTES).thread_name("quiver").worker_threads(threads);
         let runtime = builder.build().map_err(|error| errors::internal(&format!("the threads of queries cannot be started: {error}")))?;
         let engine = py.detach(|| match &path {
             Some(path) => Engine::open(path, options),

@@ -240,6 +240,12 @@ class WrongStore(unittest.TestCase):
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=self.environment())
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "left\n", ""))
 
+    def test_too_few_addresses_for_the_threads_are_an_error_and_not_the_end_of_the_process(self):
+        script = "import quiver, resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)); quiver.open(sys.argv[1])"
+        done = subprocess.run([sys.executable, "-c", script, self.directory / "store"], capture_output=True, text=True, env=self.environment())
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"quiver\.errors\..*the process may have 2.15 GB of address space, and needs .* raise the limit \(ulimit -v\)")
+
     def environment(self):
         return os.environ | {"PYTHONPATH": str(Path(quiver.__file__).parents[1])}
 
