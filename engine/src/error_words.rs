@@ -30,7 +30,7 @@ pub fn worded(error: EngineError) -> EngineError {
 }
 
 fn words_for(message: String) -> (String, Option<String>) {
-    let ways = [condition, operation, argument, clause, correlated, frame, count, value, unit, file];
+    let ways = [condition, operation, argument, unnest, untyped, clause, correlated, frame, count, value, unit, file];
     ways.iter().find_map(|way| way(&message)).map_or((message, None), |(message, hint)| (message, hint.map(str::to_string)))
 }
 
@@ -97,7 +97,7 @@ fn between(message: &str) -> Option<(String, String)> {
 
 /// Whether DataFusion calls a fault of its own what is one of the statement.
 pub fn is_of_statement(message: &str) -> bool {
-    between(message).is_some() || argument(message).is_some()
+    between(message).is_some() || argument(message).is_some() || unnest(message).is_some()
 }
 
 /// An argument that has to be another number.
@@ -108,6 +108,23 @@ fn argument(message: &str) -> Words {
     }
     let stride = message.strip_prefix("array_slice got invalid stride: ")?;
     Some((format!("{stride} is no step from one element of a list to the next"), Some("write a smaller number, such as x[1:5:2]")))
+}
+
+/// A struct becomes several columns where it stands by itself.
+fn unnest(message: &str) -> Words {
+    message.contains("unnest on struct can only be applied at the root level").then(|| {
+        ("unnest() of a struct makes columns, and stands by itself in SELECT".to_string(), Some("name the fields, as in s['a'], where an expression takes one"))
+    })
+}
+
+/// An aggregate of a column that has only NULL, and no type.
+fn untyped(message: &str) -> Words {
+    let function = match message {
+        "[return_type] SUM not supported for Null" => "sum",
+        _ if message.starts_with("AvgAccumulator for (Null ") => "avg",
+        _ => return None,
+    };
+    Some((format!("{function} cannot be computed of NULL without a type"), Some("give it one, as in CAST(NULL AS DOUBLE)")))
 }
 
 /// What may not be in a clause.

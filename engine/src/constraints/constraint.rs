@@ -64,6 +64,14 @@ pub fn unique_keys(table: &TableSnapshot) -> Vec<Vec<usize>> {
     keys.filter_map(|key| places(key, table.columns())).collect()
 }
 
+/// The names of the columns of the primary key.
+pub fn primary_key(table: &TableSnapshot) -> Option<Vec<String>> {
+    let constraints = constraints_of(table.record()).ok()?;
+    let key = constraints.iter().find(|constraint| constraint.is_primary_key())?.key()?;
+    let places = places(key, table.columns())?;
+    Some(places.iter().map(|place| table.schema().field(*place).name().clone()).collect())
+}
+
 /// Where the columns with these ids are.
 pub fn places(ids: &[u32], columns: &[ColumnInfo]) -> Option<Vec<usize>> {
     ids.iter().map(|id| columns.iter().position(|column| column.id == *id)).collect()

@@ -40,7 +40,7 @@ mod tests;
 mod zone_bounds;
 
 pub(crate) use check::Check;
-pub(crate) use constraint::{Constraint, Rule, constraints_of, unique_keys};
+pub(crate) use constraint::{Constraint, Rule, constraints_of, primary_key, unique_keys};
 pub(crate) use declare::{ColumnClauses, Declared, DeclaredRule, column_clauses, identifier, table_constraint};
 pub(crate) use defaults::{default_expr, default_value, planned_defaults};
 pub(crate) use enforcer::{Enforcer, all_parts};

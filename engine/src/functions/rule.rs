@@ -22,7 +22,7 @@ use super::date_text::date_of_text;
 use super::extreme::float_extreme;
 use super::float::{is_one_nan, one_nan};
 use super::float_results::{computes, float_result};
-use super::intervals::{compared_by_length, in_groups_of_length, part_of_interval};
+use super::intervals::{compared_by_length, in_groups_of_length, of_intervals, part_of_interval};
 use super::named::map_under_names;
 use super::nearest_floats::{is_nearest_floats, with_nearest_floats};
 use super::scalar::{take_computed_digits, take_own_field};
@@ -117,6 +117,7 @@ fn checked(expr: Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Transfor
             Ok(Transformed::no(Expr::ScalarFunction(outer)))
         }
         Expr::ScalarFunction(_) if let Some(part) = part_of_interval(&expr, schema) => Ok(Transformed::yes(part)),
+        Expr::ScalarFunction(_) if let Some(made) = of_intervals(&expr, schema) => Ok(Transformed::yes(made)),
         Expr::ScalarFunction(_) if let Some(date) = date_of_text(&expr, schema) => Ok(Transformed::yes(date)),
         expr if calculates(&expr, schema) && is_float(&expr, schema) => Ok(Transformed::yes(call(one_nan(), vec![expr]))),
         Expr::Negative(inner) if is_integer(&inner, schema) => {

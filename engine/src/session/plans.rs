@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{DdlStatement, Deallocate, Execute, Expr, LogicalPlan, Prepare, Statement as PlanStatement};
+use datafusion::logical_expr::{DdlStatement, Deallocate, EmptyRelation, Execute, Expr, LogicalPlan, Prepare, Statement as PlanStatement};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
@@ -39,7 +39,15 @@ impl Session {
             LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
                 let name = prepare.name.clone();
                 let prepare = keepable(prepare, &running.function_parameters.taken())?;
-                let prepared = self.change(running, PlanStatement::Prepare(prepare)).await?;
+                let prepared = match self.change(running, PlanStatement::Prepare(prepare.clone())).await {
+                    // Of parameters without types DataFusion's rules may make other types than its planner. It is planned anew with values.
+                    Err(EngineError::Internal(_)) if !running.says_types()? => {
+                        let schema = Arc::clone(prepare.input.schema());
+                        let input = Arc::new(LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema }));
+                        self.change(running, PlanStatement::Prepare(Prepare { fields: Vec::new(), input, ..prepare })).await?
+                    }
+                    prepared => prepared?,
+                };
                 self.prepared.lock().insert(name, running.sql.clone());
                 Ok(prepared)
             }
@@ -136,6 +144,11 @@ impl Session {
 }
 
 impl Running {
+    /// Whether it is a PREPARE with types for its parameters.
+    fn says_types(&self) -> Result<bool, EngineError> {
+        Ok(matches!(sql::parse(&self.state, &self.sql)?, Parsed::Statement(statement) if says_types(&statement)))
+    }
+
     /// The values of an EXECUTE.
     fn constants(&self, parameters: &[Expr]) -> Result<Vec<ScalarAndMetadata>, EngineError> {
         let context = SimplifyContext::builder()

@@ -29,6 +29,7 @@ fn made(engine: &EngineShared) -> SessionState {
     let state = SessionStateBuilder::new()
         .with_config(config(engine))
         .with_runtime_env(Arc::clone(&engine.runtime))
+        .with_expr_planners(vec![Arc::new(sql::ListOperators)])
         .with_default_features()
         .with_query_planner(Arc::new(StatementPlanner))
         .with_type_planner(Arc::new(sql::SqlTypes))

@@ -11,17 +11,19 @@ use datafusion::common::{Column, DFSchema, DataFusionError, Result, SchemaError}
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::{DdlStatement, DescribeTable, Expr, Limit, LogicalPlan, Projection, Sort, Statement as PlanStatement, Values};
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::ast::{self, Visit, Visitor};
 use futures::FutureExt;
 
 use super::function_clauses::check_clauses;
 use super::headers::Headers;
 use super::insert_width::{is_wrong_width, wrong_width};
 use super::insert_source::{put_placeholder, take_source, with_source};
+use super::key_groups::{add_keys, is_about_groups};
 use super::parse::kept_statement;
 use super::rewrite::rewrite;
 use super::same_tables::tell_tables_apart;
 use super::unique_names::name_columns;
+use super::unnamed_subqueries::name_subqueries;
 use super::wildcards::spell_wildcards;
 use crate::catalog;
 use crate::error::EngineError;
@@ -102,11 +104,20 @@ async fn describe(state: &SessionState, query: Statement) -> Result<LogicalPlan>
 /// The plan of a statement, or of the text of a view.
 pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
     tell_tables_apart(&mut statement)?;
+    name_subqueries(&mut statement);
     spell_wildcards(state, &mut statement, rewritten).await?;
     rewrite(&mut statement)?;
     check_clauses(state, &mut statement)?;
-    let plan = catalog::by_names(statement, |statement| with_unique_names(state, statement)).await?;
-    with_choice_shapes(plan)
+    let grouped = if has_groups(&statement) { Some(statement.clone()) } else { None };
+    let plan = |statement| catalog::by_names(statement, |statement| with_unique_names(state, statement));
+    let planned = match (plan(statement).await, grouped) {
+        (Err(error), Some(mut grouped)) if is_about_groups(&error) => match add_keys(state, &mut grouped).await? {
+            true => plan(grouped).await?,
+            false => return Err(error),
+        },
+        (planned, _) => planned?,
+    };
+    with_choice_shapes(planned)
 }
 
 async fn rewritten(state: SessionState, mut statement: Statement) -> Result<LogicalPlan> {
@@ -134,6 +145,26 @@ async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> R
         }
     }
     Err(error)
+}
+
+/// Whether it is a query with GROUP BY.
+fn has_groups(statement: &Statement) -> bool {
+    struct Groups;
+    impl Visitor for Groups {
+        type Break = ();
+
+        fn pre_visit_select(&mut self, select: &ast::Select) -> ControlFlow<()> {
+            match &select.group_by {
+                ast::GroupByExpr::Expressions(groups, _) if !groups.is_empty() => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    match statement {
+        Statement::Statement(inner) => !is_insert_of_values(statement) && inner.visit(&mut Groups).is_break(),
+        Statement::Explain(explain) => has_groups(&explain.statement),
+        _ => false,
+    }
 }
 
 /// Two columns that DataFusion gives the same name.

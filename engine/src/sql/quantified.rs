@@ -24,6 +24,21 @@ pub fn name_quantified(expr: &mut Expr) {
     }
 }
 
+/// `x = ANY (list)`: the function that a session has under that name. DataFusion's own is not of a decimal and a list of floats.
+fn call_of_any(expr: &mut Expr) -> Result<(), EngineError> {
+    match &*expr {
+        Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } if !matches!(right.as_ref(), Expr::Subquery(_)) => {
+            *expr = ours(&format!("array_has({right}, {left})"))?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn ours(sql: &str) -> Result<Expr, EngineError> {
+    expr_of(sql).map_err(|error| EngineError::internal(error.to_string()))
+}
+
 /// `x = ANY (list)`: NULL where nothing in the list makes it true, and something is NULL. DataFusion says FALSE.
 pub fn keep_unknown(expr: &mut Expr) -> Result<(), EngineError> {
     let Expr::AnyOp { right, .. } = &*expr else { return Ok(()) };
@@ -31,12 +46,13 @@ pub fn keep_unknown(expr: &mut Expr) -> Result<(), EngineError> {
     match right.as_ref() {
         Expr::Subquery(_) => return Ok(()),
         // It has no type before it has a value.
-        Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => return Ok(()),
-        Expr::Array(list) if has_no_null(&list.elem) => return Ok(()),
+        Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => return call_of_any(expr),
+        Expr::Array(list) if has_no_null(&list.elem) => return call_of_any(expr),
         _ => {}
     }
     let unknown = format!("CASE WHEN array_position({right}, NULL) IS NOT NULL THEN NULL ELSE false END");
-    let unknown = expr_of(&unknown).map_err(|error| EngineError::internal(error.to_string()))?;
+    let unknown = ours(&unknown)?;
+    call_of_any(expr)?;
     let known = Box::new(Expr::Nested(Box::new(std::mem::replace(expr, Expr::value(Value::Null)))));
     *expr = Expr::Nested(Box::new(Expr::BinaryOp { left: known, op: BinaryOperator::Or, right: Box::new(unknown) }));
     Ok(())

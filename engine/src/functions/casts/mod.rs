@@ -3,10 +3,12 @@
 //! - [`nested`] — lists, structs and maps: the values that are shown, and no others
 //! - [`texts`] — texts as times, timestamps, intervals, lists and floats; [`list_text`] takes those of lists apart
 //! - [`moments`] — timestamps with fewer digits or without their zone, and times on clocks of a zone
+//! - [`list_values`] — lists that would be taken for their one element, and values for a list of one
 //! - [`function`] — the function
 
 mod function;
 mod list_text;
+mod list_values;
 mod moments;
 mod nested;
 mod texts;
@@ -20,9 +22,8 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF, cast, try_cast};
 
 use super::nearest_floats::scalar_nearest;
-use crate::error::EngineError;
-use crate::sql::column_type_name;
 use function::OwnCast;
+use list_values::{check_lists, list_as_text};
 pub(crate) use moments::{Moment, moments, out_of_range};
 pub(crate) use nested::cast_shown;
 use nested::is_done_here;
@@ -34,14 +35,17 @@ pub fn own_cast(expr: &Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Op
         Expr::TryCast(cast) => (&cast.expr, &cast.field, true),
         _ => return Ok(None),
     };
-    if !may_be_own(field.data_type()) {
+    let is_own = may_be_own(field.data_type());
+    if !is_own && matches!(source.as_ref(), Expr::BinaryExpr(_) | Expr::Literal(..)) {
         return Ok(None);
     }
     let Ok((_, from)) = source.to_field(schema) else { return Ok(None) };
-    if is_value_as_list(from.data_type(), field.data_type()) {
-        let (found, wanted) = (column_type_name(&from), column_type_name(field));
-        let hint = Some(format!("write [x] for a list of one {found}"));
-        return Err(EngineError::Sql { message: format!("a {found} is no {wanted}"), position: None, hint }.into_datafusion());
+    check_lists(&from, field)?;
+    if let Some(list) = list_as_text(source, &from, field) {
+        return Ok(Some(cast(own_cast(&list, schema, zone)?.unwrap_or(list), field.data_type().clone())));
+    }
+    if !is_own {
+        return Ok(None);
     }
     if let Some(instant) = in_zone(source, from.data_type(), field.data_type(), zone) {
         let outer = |source: Expr| match expr {
@@ -101,17 +105,10 @@ pub(crate) fn own_values(array: &ArrayRef, from: &Field, to: &Field) -> Option<R
     is_done_here(from, to).then(|| cast_shown(array, from, to, false))
 }
 
-/// The type of a long expression is dear.
+/// Other casts are Arrow's.
 fn may_be_own(to: &DataType) -> bool {
     use DataType::{Date32, Float32, Float64, Interval, Time64, Timestamp};
     to.is_nested() || matches!(to, Timestamp(..) | Date32 | Time64(_) | Interval(_) | Float32 | Float64)
-}
-
-/// Arrow would make a list of it.
-fn is_value_as_list(from: &DataType, to: &DataType) -> bool {
-    let has_elements = from.is_list() || from.is_string() || from.is_binary() || from.is_null();
-    let is_encoded = matches!(from, DataType::Dictionary(..) | DataType::RunEndEncoded(..) | DataType::FixedSizeBinary(_));
-    to.is_list() && !has_elements && !is_encoded
 }
 
 /// An instant in the session's zone, where its date or time of day is wanted and it is in another zone.

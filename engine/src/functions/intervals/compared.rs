@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::{InSubquery, Sort, WindowFunctionDefinition};
+use datafusion::logical_expr::expr::{InSubquery, SetComparison, Sort, WindowFunctionDefinition};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlanBuilder, lit, when};
 
 use super::extreme::interval_extreme;
@@ -31,12 +31,12 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
             let whens = case.when_then_expr.iter_mut().map(|(when, _)| when.as_mut());
             Ok(is_so && by_length(std::iter::once(operand).chain(whens)))
         }
-        Expr::InSubquery(InSubquery { expr, subquery, .. }) if is(&**expr) => {
+        Expr::InSubquery(InSubquery { expr, subquery, .. }) | Expr::SetComparison(SetComparison { expr, subquery, .. }) if is(&**expr) => {
             let plan = subquery.subquery.as_ref().clone();
             let Some((qualifier, field)) = plan.schema().iter().next() else { return Ok(false) };
             let column = Expr::from((qualifier, field));
-            let name = field.name().clone();
-            let made = LogicalPlanBuilder::from(plan).project(vec![length(column).alias(name)])?.build()?;
+            // Under the column's own name DataFusion would take the one for the other.
+            let made = LogicalPlanBuilder::from(plan).project(vec![length(column).alias("__interval_length")])?.build()?;
             subquery.subquery = Arc::new(made);
             Ok(by_length([expr.as_mut()]))
         }
@@ -46,7 +46,7 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
                 if let Some(function) = interval_extreme(&call.func) {
                     call.func = Arc::clone(function);
                     changed = true;
-                } else if call.params.distinct && call.func.name() == "count" {
+                } else if (call.params.distinct && call.func.name() == "count") || call.func.name() == "approx_distinct" {
                     changed |= by_length([argument]);
                 }
             }

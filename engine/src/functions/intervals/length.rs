@@ -3,10 +3,10 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
-use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Field, FieldRef, IntervalMonthDayNano, IntervalMonthDayNanoType};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use datafusion::logical_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use super::text::DAY_NANOSECONDS;
 
@@ -29,7 +29,7 @@ struct Length {
     signature: Signature,
 }
 
-fn lengths(intervals: &ArrayRef) -> Result<ArrayRef> {
+pub fn lengths(intervals: &ArrayRef) -> Result<ArrayRef> {
     let lengths: PrimitiveArray<Decimal128Type> = intervals.as_primitive::<IntervalMonthDayNanoType>().unary(length_of);
     Ok(Arc::new(lengths.with_data_type(LENGTH)))
 }
@@ -45,6 +45,10 @@ impl ScalarUDFImpl for Length {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(LENGTH)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        Ok(Arc::new(Field::new(self.name(), LENGTH, args.arg_fields.iter().any(|field| field.is_nullable()))))
     }
 
     fn is_strict(&self) -> bool {

@@ -4,12 +4,14 @@
 //! - [`text`] — what a text says
 //! - [`length`] — the number by which they are compared, sorted, grouped and joined; [`compared`] and [`grouped`] put it there
 //! - [`extreme`] — `min` and `max`
+//! - [`lists`] — functions of lists of intervals
 //! - [`parts`] — `extract` and `date_part`
 
 mod compared;
 mod extreme;
 mod grouped;
 mod length;
+mod lists;
 mod parts;
 mod text;
 
@@ -17,6 +19,8 @@ use arrow::datatypes::{DataType, IntervalUnit};
 
 pub use compared::compared_by_length;
 pub use grouped::in_groups_of_length;
+pub use length::lengths;
+pub use lists::of_intervals;
 pub use parts::part_of_interval;
 pub use text::interval_of_text;
 

@@ -34,11 +34,14 @@ const FUNCTIONS: [(&str, &[usize]); 13] = [
 ];
 
 pub fn all() -> impl Iterator<Item = ScalarUDF> {
-    all_default_nested_functions().into_iter().filter_map(|inner| {
-        let (_, elements) = FUNCTIONS.iter().find(|(name, _)| *name == inner.name())?;
-        let signature = Signature::user_defined(Volatility::Immutable);
-        Some(ScalarUDF::from(OfElements { inner, elements: elements.to_vec(), signature }))
-    })
+    all_default_nested_functions().into_iter().filter_map(|inner| of_elements(&inner))
+}
+
+/// What stands in the place of DataFusion's function.
+pub fn of_elements(inner: &Arc<ScalarUDF>) -> Option<ScalarUDF> {
+    let (_, elements) = FUNCTIONS.iter().find(|(name, _)| *name == inner.name())?;
+    let (inner, signature) = (Arc::clone(inner), Signature::user_defined(Volatility::Immutable));
+    Some(ScalarUDF::from(OfElements { inner, elements: elements.to_vec(), signature }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -54,7 +54,7 @@ fn unaliased(expr: &Expr) -> &Expr {
 
 /// An operator whose only input can compute them: they become columns of it.
 pub fn below(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    if !plan.expressions().iter().any(has_subquery) {
+    if !plan.expressions().iter().any(|expr| expr.exists(|part| Ok(needs_join(part))).unwrap_or(true)) {
         return Ok(Transformed::no(plan));
     }
     let schema = Arc::clone(plan.schema());
@@ -63,7 +63,7 @@ pub fn below(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&plan);
     let plan = plan.map_expressions(|expr| {
         let name = names.save(&expr);
-        let above = expr.transform_down(|part| match is_subquery(&part) {
+        let above = expr.transform_down(|part| match needs_join(&part) {
             true => {
                 let column = free_name(input.schema(), computed.len());
                 computed.push(exact::value(part, input.schema())?.alias(&column));
@@ -83,6 +83,11 @@ pub fn below(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     // Operators that hand their input on have the columns they had before.
     let columns = schema.columns().into_iter().map(Expr::Column).collect();
     Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?)))
+}
+
+/// A scalar subquery, too, that looks at the row.
+fn needs_join(expr: &Expr) -> bool {
+    is_subquery(expr) || matches!(expr, Expr::ScalarSubquery(subquery) if !subquery.outer_ref_columns.is_empty())
 }
 
 fn free_name(schema: &DFSchema, number: usize) -> String {

@@ -2,10 +2,11 @@
 //!
 //! DataFusion's `<` has NULL inside first, its `min` and `max` take no notice of values with one, and fail of lists of structs. So
 //! `[1] < [NULL]` was false where ORDER BY puts `[1]` before `[NULL]`. Here [`compared`] stands in the place of the operators, and
-//! [`extreme`] in that of the aggregates.
+//! [`extreme`] in that of the aggregates; [`keys`] has NULL apart from NULL inside where ORDER BY wants it on the other side.
 
 mod compared;
 mod extreme;
+mod keys;
 
 use std::sync::Arc;
 
@@ -31,7 +32,8 @@ impl AnalyzerRule for NestedOrder {
             if let LogicalPlan::TableScan(scan) = &plan {
                 schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
             }
-            map_under_names(plan, |expr| expr.transform_up(|part| Ok(ordered(part, &schema))))
+            let ordered = map_under_names(plan, |expr| expr.transform_up(|part| Ok(ordered(part, &schema))))?;
+            ordered.transform_data(|plan| Ok(keys::in_plan(plan)))
         })
         .data()
     }
@@ -51,22 +53,25 @@ fn ordered(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             let within = compared::between(*between.expr, *between.low, *between.high);
             Transformed::yes(if between.negated { !within } else { within })
         }
-        Expr::AggregateFunction(ref mut call) => match extreme_of(&call.func, &call.params.args, schema) {
-            Some(extreme) => {
+        Expr::AggregateFunction(ref mut call) => {
+            // With DISTINCT the keys are the arguments.
+            let mut changed = !call.params.distinct && keys::apart_in_aggregate(&mut call.params.order_by, schema);
+            if let Some(extreme) = extreme_of(&call.func, &call.params.args, schema) {
                 call.func = extreme;
-                Transformed::yes(expr)
+                changed = true;
             }
-            None => Transformed::no(expr),
-        },
-        Expr::WindowFunction(ref mut call) => match &call.fun {
-            WindowFunctionDefinition::AggregateUDF(function)
-                if let Some(extreme) = extreme_of(function, &call.params.args, schema) =>
+            Transformed::new_transformed(expr, changed)
+        }
+        Expr::WindowFunction(ref mut call) => {
+            let mut changed = keys::apart(&mut call.params.order_by, schema);
+            if let WindowFunctionDefinition::AggregateUDF(function) = &call.fun
+                && let Some(extreme) = extreme_of(function, &call.params.args, schema)
             {
                 call.fun = WindowFunctionDefinition::AggregateUDF(extreme);
-                Transformed::yes(expr)
+                changed = true;
             }
-            _ => Transformed::no(expr),
-        },
+            Transformed::new_transformed(expr, changed)
+        }
         expr => Transformed::no(expr),
     }
 }
@@ -85,6 +90,6 @@ fn is_nested(expr: &Expr, schema: &DFSchema) -> bool {
 }
 
 /// Of two columns, in which NULL is greater than all.
-fn comparator(left: &dyn Array, right: &dyn Array) -> Result<DynComparator> {
+pub fn comparator(left: &dyn Array, right: &dyn Array) -> Result<DynComparator> {
     Ok(make_comparator(left, right, SortOptions { descending: false, nulls_first: false })?)
 }

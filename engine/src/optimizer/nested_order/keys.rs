@@ -1,0 +1,67 @@
+//! Keys of ORDER BY that have NULL on the other side than what is larger than all: `l DESC NULLS LAST`.
+//!
+//! A sort knows one place for both, NULL and NULL inside. So the key becomes a struct of whether there is a value, and the value: it is
+//! never NULL itself, and its order has NULL inside where it is larger than all.
+
+use std::sync::Arc;
+
+use datafusion::common::DFSchema;
+use datafusion::common::tree_node::Transformed;
+use datafusion::functions::core::named_struct;
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, SortExpr, lit};
+
+use super::is_nested;
+
+/// One node.
+pub fn in_plan(plan: LogicalPlan) -> Transformed<LogicalPlan> {
+    match plan {
+        LogicalPlan::Sort(mut sort) => {
+            let schema = Arc::clone(sort.input.schema());
+            let changed = apart(&mut sort.expr, &schema);
+            Transformed::new_transformed(LogicalPlan::Sort(sort), changed)
+        }
+        LogicalPlan::Distinct(Distinct::On(mut distinct)) => {
+            let schema = Arc::clone(distinct.input.schema());
+            let Some(keys) = &mut distinct.sort_expr else { return Transformed::no(LogicalPlan::Distinct(Distinct::On(distinct))) };
+            // They are the first keys of the order.
+            let own = distinct.on_expr.len();
+            let width = own + keys.iter().take(own).filter(|key| is_apart(key, &schema)).count();
+            let changed = apart_in_aggregate(keys, &schema);
+            if changed {
+                distinct.on_expr = keys.iter().take(width).map(|key| key.expr.clone()).collect();
+            }
+            Transformed::new_transformed(LogicalPlan::Distinct(Distinct::On(distinct)), changed)
+        }
+        plan => Transformed::no(plan),
+    }
+}
+
+/// Whether a key was changed.
+pub fn apart(keys: &mut [SortExpr], schema: &DFSchema) -> bool {
+    let mut changed = false;
+    for key in keys.iter_mut().filter(|key| is_apart(key, schema)) {
+        key.expr = with_presence(std::mem::take(&mut key.expr));
+        key.nulls_first = !key.asc;
+        changed = true;
+    }
+    changed
+}
+
+/// An aggregate compares values of its keys one by one, and knows no order of structs with lists: there the key becomes two.
+pub fn apart_in_aggregate(keys: &mut Vec<SortExpr>, schema: &DFSchema) -> bool {
+    let before = keys.len();
+    let apart = |key: SortExpr| match is_apart(&key, schema) {
+        true => [key.expr.clone().is_not_null(), key.expr].map(|expr| SortExpr::new(expr, key.asc, !key.asc)).to_vec(),
+        false => vec![key],
+    };
+    *keys = std::mem::take(keys).into_iter().flat_map(apart).collect();
+    keys.len() > before
+}
+
+fn is_apart(key: &SortExpr, schema: &DFSchema) -> bool {
+    key.nulls_first == key.asc && is_nested(&key.expr, schema)
+}
+
+fn with_presence(value: Expr) -> Expr {
+    named_struct().call(vec![lit("is_there"), value.clone().is_not_null(), lit("value"), value])
+}
