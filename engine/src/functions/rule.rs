@@ -42,15 +42,7 @@ impl AnalyzerRule for CheckedArithmetic {
 
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         let zone = config.execution.time_zone.as_deref();
-        let mut is_other = false;
-        let made = plan.transform_up_with_subqueries(|plan| {
-            let plan = in_plan(plan, zone)?.transform_data(with_nearest_floats)?.data;
-            // What was never NULL may be, as the aggregate of a group, and those above say so.
-            let made = in_groups_of_length(if is_other { plan.recompute_schema()? } else { plan })?;
-            is_other |= made.transformed;
-            Ok(made)
-        });
-        made.map(|plan| plan.data)
+        plan.transform_up_with_subqueries(|plan| in_plan(plan, zone)?.transform_data(with_nearest_floats)?.transform_data(in_groups_of_length)).map(|plan| plan.data)
     }
 }
 

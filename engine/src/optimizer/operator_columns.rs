@@ -1,9 +1,8 @@
-//! Columns of which DataFusion's operators know something that is not so. They become others when nothing else looks at them any more.
+//! What is known of a column is not known of a cast of it that has another order.
 //!
-//! - `x IS TRUE` and its kin are never NULL, and the plan says so. The operator for them says that they may be if `x` may, and an aggregate
-//!   above is refused as one whose input has become another. Of a CASE between constants both say the same.
-//! - Of a cast it takes the least and the greatest value of the column, cast, for its own: of 2, 3 and 10 as texts '10' was the greatest, with
-//!   which `max` answered, and a filter found no value between both. Of a function it knows none.
+//! DataFusion's operator for a projection casts the least and the greatest value of the column and takes them for those of the cast: of 2, 3
+//! and 10 as texts '10' was the greatest, with which `max` answered, and a filter found no value between both. Of a function it knows none, and
+//! such a cast becomes one when nothing else looks at it any more.
 
 use std::sync::Arc;
 
@@ -12,49 +11,28 @@ use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::logical_plan::Projection;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, lit, when};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 
 use crate::functions::{cast_function, map_under_names};
 
-/// The plan with such columns in another form; None if it has none.
+/// The plan with functions for such casts; None if it has none.
 pub fn with_operator_columns(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     let mut found = false;
     plan.apply_with_subqueries(|part| {
-        found |= has_truth(part) || has_other_order(part);
+        found |= has_other_order(part);
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
     if !found {
         return Ok(None);
     }
-    let changed = plan.clone().transform_up_with_subqueries(|part| {
-        let part = if has_truth(&part) { map_under_names(part, |expr| expr.transform_up(chosen))? } else { Transformed::no(part) };
-        part.transform_data(|part| match &part {
-            LogicalPlan::Projection(Projection { input, .. }) if has_other_order(&part) => {
-                let schema = Arc::clone(input.schema());
-                map_under_names(part, |expr| as_function(expr, &schema))
-            }
-            _ => Ok(Transformed::no(part)),
-        })
+    let changed = plan.clone().transform_up_with_subqueries(|part| match &part {
+        LogicalPlan::Projection(Projection { input, .. }) if has_other_order(&part) => {
+            let schema = Arc::clone(input.schema());
+            map_under_names(part, |expr| as_function(expr, &schema))
+        }
+        _ => Ok(Transformed::no(part)),
     });
     changed.data().map(Some)
-}
-
-/// Whether it makes columns of a truth. Conditions are looked at by those who know `IS TRUE`.
-fn has_truth(plan: &LogicalPlan) -> bool {
-    let is_truth = |expr: &Expr| matches!(expr, Expr::IsTrue(_) | Expr::IsFalse(_) | Expr::IsNotTrue(_) | Expr::IsNotFalse(_));
-    matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_))
-        && plan.expressions().iter().any(|expr| expr.exists(|part| Ok(is_truth(part))).unwrap_or(false))
-}
-
-fn chosen(expr: Expr) -> Result<Transformed<Expr>> {
-    let (condition, then) = match expr {
-        Expr::IsTrue(value) => (*value, true),
-        Expr::IsFalse(value) => (!*value, true),
-        Expr::IsNotTrue(value) => (*value, false),
-        Expr::IsNotFalse(value) => (!*value, false),
-        expr => return Ok(Transformed::no(expr)),
-    };
-    Ok(Transformed::yes(when(condition, lit(then)).otherwise(lit(!then))?))
 }
 
 fn has_other_order(plan: &LogicalPlan) -> bool {
