@@ -11,7 +11,6 @@ from collections.abc import Callable
 from copy import deepcopy
 from random import Random
 
-from random_known import OPEN
 from random_tables import CLOCKS, DATES, DOUBLES, INTERVALS, LISTS, TEXTS, TIMES
 from random_tree import Node, filled
 
@@ -45,9 +44,7 @@ PRODUCTIONS = {
         "({INT} * CAST({DBL} AS DOUBLE))", "({DEC} + CAST({DBL} AS DOUBLE))", "sqrt(abs(CAST({DBL} AS DOUBLE)))",
     ],
     "DEC": [
-        "({DEC} + {DEC})", "({DEC} - {DEC})", "CAST({DEC} * {SMALL} AS DECIMAL(12,2))", "abs({DEC})",
-        *([] if "round of a decimal has two types" in OPEN else ["round({DEC}, 1)"]),
-        "(- {DEC})",
+        "({DEC} + {DEC})", "({DEC} - {DEC})", "CAST({DEC} * {SMALL} AS DECIMAL(12,2))", "abs({DEC})", "round({DEC}, 1)", "(- {DEC})",
         "CAST({INT} % 1000 AS DECIMAL(12,2))", "greatest({DEC}, {DEC})", "({DEC} + {SMALL})",
     ],
     "STR": [
