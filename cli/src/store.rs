@@ -34,6 +34,12 @@ pub fn open_to_read(args: &StoreArgs, command: &str) -> Result<Engine> {
 
 /// The store without what damage has taken, for good.
 pub fn open_to_accept_loss(args: &StoreArgs, command: &str) -> Result<Engine> {
+    if args.read_only {
+        return Err(CliError::usage(
+            format!("quiver {command} --accept-loss changes the store"),
+            "leave --read-only out".to_string(),
+        ));
+    }
     let path = absolute(&named(args, command)?)?;
     let maintenance = MaintenanceOptions { enabled: false, ..MaintenanceOptions::default() };
     let options = EngineOptions { accept_loss: true, maintenance, ..options(args, false) };

@@ -9,6 +9,7 @@ use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::Result;
 use datafusion::physical_plan::unnest::UnnestExec;
 
+use crate::error::EngineError;
 use crate::functions::values_bytes;
 
 /// What the rows of a piece come to.
@@ -23,8 +24,14 @@ pub struct Elements {
 }
 
 impl Elements {
-    pub fn of(node: &UnnestExec) -> Elements {
-        Elements { lists: node.list_column_indices().iter().map(|list| list.index_in_input_schema).collect() }
+    /// An error for lists of several depths: each element of the one would be beside all elements of the other.
+    pub fn of(node: &UnnestExec) -> Result<Elements> {
+        let lists = node.list_column_indices();
+        if lists.len() > 1 && lists.iter().any(|list| list.depth != 1) {
+            let hint = Some("unnest the inner lists in a query around it");
+            return Err(EngineError::unsupported("unnest() of unnest() beside another unnest()", hint).into());
+        }
+        Ok(Elements { lists: lists.iter().map(|list| list.index_in_input_schema).collect() })
     }
 
     /// The batch as the first piece and what is left of it, in parts.

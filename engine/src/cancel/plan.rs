@@ -70,6 +70,6 @@ fn with_paced_probe(join: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPla
 
 fn with_pieces_of_lists(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let Some(node) = plan.downcast_ref::<UnnestExec>() else { return Ok(plan) };
-    let pieces: Arc<dyn ExecutionPlan> = Arc::new(PacedExec::in_pieces_of_lists(Arc::clone(node.input()), Elements::of(node)));
+    let pieces: Arc<dyn ExecutionPlan> = Arc::new(PacedExec::in_pieces_of_lists(Arc::clone(node.input()), Elements::of(node)?));
     replace_children_if_necessary(Arc::clone(&plan), vec![pieces])
 }

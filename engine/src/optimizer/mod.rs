@@ -35,11 +35,12 @@ pub use exact_comparisons::{exact_filter, with_exact_comparisons};
 pub use fast_decimals::FastDecimals;
 pub use filters_by_name::physical_optimizer_rules;
 pub use float_decimals::{fields_of, with_field};
-pub use long_chains::LongChains;
 pub use nested_order::comparator as nested_comparator;
+pub use long_chains::LongChains;
 pub use null_safe_keys::with_null_safe_keys;
 pub use operator_columns::with_operator_columns;
 pub use skip_rows::SkipRows;
+pub use volatile_values::VolatileValues;
 
 use std::sync::Arc;
 
@@ -58,7 +59,6 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(nested_order::NestedOrder));
     rules.push(Arc::new(single_rows::SingleRows));
     rules.push(Arc::new(empty_structs::EmptyStructs));
-    rules.push(Arc::new(volatile_values::VolatileValues));
     rules.push(Arc::new(unnested_structs::UnnestedStructs));
     rules
 }

@@ -45,6 +45,8 @@ fn made(engine: &EngineShared) -> SessionState {
 fn analyzer_rules() -> AnalyzerRules {
     let mut rules = optimizer::analyzer_rules();
     rules.push(Arc::new(functions::CheckedArithmetic));
+    // It compares as the rule before it has made of comparisons.
+    rules.push(Arc::new(optimizer::VolatileValues));
     // After the rule that changes functions.
     rules.push(Arc::new(cancel::WatchedWindows));
     rules.insert(0, Arc::new(LongChains::before(rules.clone())));

@@ -55,6 +55,11 @@ fn read(text: &str) -> Option<FunctionError> {
 /// Where the call is below what has one type for all arguments, such as IS NULL, types are not looked at before the analyzer, and
 /// its error has the reasons alone.
 fn read_reasons(text: &str) -> Option<FunctionError> {
+    if let Some(call) = text.strip_prefix("Failed to coerce arguments to satisfy a call to '") {
+        let (name, reason) = call.split_once("' function: coercion from ")?;
+        let shown: Vec<String> = parts(reason.split_once(" to the signature ")?.0).into_iter().map(type_name).collect();
+        return Some(FunctionError { name: name.to_string(), message: format!(" cannot be computed of {}", listed(&shown, "and")), hint: None });
+    }
     let (name, reasons) = text.strip_prefix("Function '")?.split_once("' ")?;
     let is_call = [NO_SIGNATURE, "user-defined coercion failed with: ", "expects ", "requires "].iter().any(|start| reasons.starts_with(start));
     if !is_call {
@@ -209,6 +214,8 @@ mod tests {
              received Timestamp(ns, \"UTC\") (DataType: Timestamp(ns, \"UTC\")).";
         let text = Some("cast the argument to text: CAST(x AS VARCHAR)".to_string());
         assert_eq!(said(types), ("f cannot be computed of TIMESTAMP WITH TIME ZONE".to_string(), text));
+        let coercion = "Failed to coerce arguments to satisfy a call to 'f' function: coercion from Date32, Int64 to the signature Exact failed";
+        assert_eq!(said(coercion).0, "f cannot be computed of DATE and BIGINT");
         assert_eq!(said("Function 'f' expects 1 arguments but received 2"), ("f takes 1 argument, and was given 2".to_string(), None));
     }
 }

@@ -23,7 +23,7 @@ const WOKEN_FOR_BYTES: usize = 256 << 10;
 /// Pieces of a message are of so many bytes at most: who reads a large one slowly is seen to read by each of them. Of 256 KiB, they took a
 /// quarter of the throughput: each is a call of the system.
 const PIECE_BYTES: usize = 8 << 20;
-/// A user who has less unread than this part of the bound for all waits for no other user.
+/// A user who has less unread than this part of the bound for all, or the part of one where there are more users, waits for no other.
 const ALWAYS_ROOM: usize = 64;
 
 /// Over all results.
@@ -136,7 +136,8 @@ impl Unsent {
     }
 
     fn is_next_to_nothing(&self, user: &User) -> bool {
-        user.bytes.load(Ordering::Acquire) <= self.bytes_max / ALWAYS_ROOM
+        let users = self.users.lock().len().max(ALWAYS_ROOM);
+        user.bytes.load(Ordering::Acquire) <= self.bytes_max / users
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::identity::new_store_id;
-use super::integrity::{self, Flaw, VERIFIED_AT_OPEN_BYTES};
+use super::integrity::{self, CACHE_BYTES, Flaw, VERIFIED_AT_OPEN_BYTES};
 use super::records::{NamespaceRecord, StoreRecord};
 use super::simulated::SimulatedFile;
 use super::sum::{self, Records};
@@ -84,8 +84,7 @@ impl Database {
     pub fn open(path: &Path, access: Access) -> Result<Database> {
         let failed = |error: redb::DatabaseError| open_error(path, error);
         let mut builder = Builder::new();
-        // The catalog is small; redb's default cache is a gigabyte.
-        builder.set_cache_size(32 << 20);
+        builder.set_cache_size(CACHE_BYTES);
         if access != Access::Create && path.metadata().is_ok_and(|file| VERIFIED_AT_OPEN_BYTES.contains(&file.len())) {
             integrity::verify(path).map_err(|flaw| flaw_error(path, flaw))?;
         }

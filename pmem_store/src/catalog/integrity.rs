@@ -38,6 +38,9 @@ pub enum Flaw {
     Refused(DatabaseError),
 }
 
+/// The catalog is small; redb's default cache is a gigabyte.
+pub const CACHE_BYTES: usize = 32 << 20;
+
 /// Verifies every page that the last commit in the file reaches. Nobody may write to it meanwhile.
 pub fn verify(path: &Path) -> Result<(), Flaw> {
     let image = image_of(path).map_err(|error| Flaw::Refused(error.into()))?;
@@ -51,7 +54,7 @@ pub fn verify(path: &Path) -> Result<(), Flaw> {
             session.abort();
         }
     };
-    let open = || Builder::new().set_repair_callback(on_repair).create_with_backend(image).map(drop);
+    let open = || Builder::new().set_cache_size(CACHE_BYTES).set_repair_callback(on_repair).create_with_backend(image).map(drop);
     match without_panic(open) {
         _ if has_bad_page.load(Ordering::Relaxed) => Err(Flaw::Damage("the checksum of a page is wrong".into())),
         Ok(Ok(())) => Ok(()),

@@ -95,6 +95,11 @@ impl BufferChecksums {
         &self.entries
     }
 
+    /// Everything is verified again: of a file that is mapped anew.
+    pub(super) fn forget(&self) {
+        self.verified.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+    }
+
     /// Verifies the entry that begins at `offset`, once; bytes no entry covers are padding.
     pub(super) fn verify_at(&self, path: &Path, bytes: &[u8], offset: u64) -> Result<()> {
         let Ok(index) = self.entries.binary_search_by_key(&offset, |entry| entry.offset) else {

@@ -70,7 +70,8 @@ impl Releasable for SegmentData {
         let Some(Mapped { mapping, bytes, decoded }) = mapped.take() else { return true };
         drop(bytes);
         decoded.lock().clear();
-        let idle = Arc::strong_count(&mapping) == 1;
+        // A mark of damage stays for who asks about it.
+        let idle = Arc::strong_count(&mapping) == 1 && !mapping.damaged();
         if !idle {
             *mapped = Some(Mapped { bytes: mapping.whole(), mapping, decoded });
         }
@@ -123,6 +124,8 @@ impl Segment {
             return Ok(mapped.clone());
         }
         let mapped = Mapped::open(&self.path, self.size_bytes)?;
+        // Nobody reads the mapping before, and what the file has now has not been verified.
+        self.checksums.forget();
         *slot = Some(mapped.clone());
         drop(slot);
         self.count_mapping();
