@@ -1,4 +1,4 @@
-//! Structs without fields, which `{}` of JSON is: DataFusion's groups of them panic (`encode_array_if_necessary` of
+//! Structs without fields, which `{}` of JSON is: DataFusion's groups of them panic (`row_backed.rs` of
 //! datafusion-physical-plan), so none are made.
 
 use arrow::datatypes::DataType;
