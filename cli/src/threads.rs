@@ -27,7 +27,7 @@ pub fn with_runtime<T>(
     let runtime = builder.build().map_err(failed)?;
     // A file that may not grow further is an error of the statement then, and not the end of the process: nobody looks at
     // the signal, and the handler stays.
-    runtime.block_on(async { signal(SignalKind::from_raw(SIGXFSZ)) }).map_err(failed)?;
+    runtime.block_on(async { signal(SignalKind::from_raw(SIGXFSZ)).map(drop) }).map_err(failed)?;
     let result = catch_unwind(AssertUnwindSafe(|| work(runtime.handle())));
     // Also after a panic: dropping it would wait for threads that may wait for this one.
     runtime.shutdown_timeout(PATIENCE);

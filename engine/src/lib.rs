@@ -47,7 +47,7 @@ pub use catalog::{RemoteTables, TableListing};
 pub use engine::Engine;
 pub use error::{EngineError, nearest};
 pub use error_kind::ErrorKind;
-pub use functions::function_as_cast;
+pub use functions::{chain_as_operators, function_as_cast};
 pub use options::{EngineOptions, MaintenanceOptions};
 pub use output::{QueryOutput, StatementKind};
 pub use plans::{Binding, PlanContext};

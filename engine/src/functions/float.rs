@@ -11,7 +11,7 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
-use arrow::datatypes::{DataType, Field, FieldRef, Float16Type, Float32Type, Float64Type};
+use arrow::datatypes::{DataType, FieldRef, Float16Type, Float32Type, Float64Type};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -88,7 +88,7 @@ impl ScalarUDFImpl for OneNan {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let field = &args.arg_fields[0];
-        Ok(Arc::new(Field::new(self.name(), field.data_type().clone(), field.is_nullable())))
+        Ok(Arc::new(field.as_ref().clone().with_name(self.name())))
     }
 
     fn is_strict(&self) -> bool {

@@ -36,13 +36,14 @@ pub(crate) use casts::{cast_function, own_values, scalar_as};
 pub(crate) use current_user::current_user;
 pub(crate) use delegate::described_by_inner;
 pub(crate) use fixed_list::{FixedLists, deeper_scalar, flat_scalar};
-pub(crate) use float::with_one_nan;
+pub(crate) use float::{one_nan, with_one_nan};
 pub(crate) use intervals::interval_of_text;
 pub(crate) use named::map_under_names;
 pub(crate) use nearest_floats::{
     NearestFloatsOfFiles, NearestFloatsOfSubqueries, cast_nearest, cast_operand, is_nearest_floats, nearest_f32, nearest_f64,
     scalar_nearest, with_floats,
 };
+pub use operator_chain::chain_as_operators;
 pub(crate) use operator_chain::{AnalyzerRules, Steps, is_operator_chain, operator_chain};
 pub(crate) use rule::CheckedArithmetic;
 pub(crate) use scalar::of_elements;

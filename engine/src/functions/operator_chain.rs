@@ -14,12 +14,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DFSchemaRef, Result, ToDFSchema, internal_err};
 use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::logical_plan::EmptyRelation;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, Operator, Projection, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, Projection, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility, binary_expr, col,
 };
 use datafusion::optimizer::AnalyzerRule;
@@ -35,6 +37,12 @@ pub fn operator_chain(operators: Vec<Operator>, steps: Arc<Steps>) -> ScalarUDF 
 
 pub fn is_operator_chain(function: &ScalarUDF) -> bool {
     function.inner().downcast_ref::<OperatorChain>().is_some()
+}
+
+/// The operators of a chain inside each other, for plans that have no such function. None: it is another function.
+pub fn chain_as_operators(call: &ScalarFunction, schema: &DFSchema) -> Option<Result<Expr>> {
+    let chain = call.func.inner().downcast_ref::<OperatorChain>()?;
+    Some(chain.as_operators(&call.args, schema))
 }
 
 /// Of a statement: what each operator does with operands of two types.
@@ -84,6 +92,15 @@ impl Steps {
 }
 
 impl Step {
+    fn of(&self, left: Expr, right: &Expr) -> Result<Expr> {
+        let operand = |expr: Expr| match &expr {
+            Expr::Column(column) if column.name == "left" => Ok(Transformed::new(left.clone(), true, TreeNodeRecursion::Jump)),
+            Expr::Column(_) => Ok(Transformed::new(right.clone(), true, TreeNodeRecursion::Jump)),
+            _ => Ok(Transformed::no(expr)),
+        };
+        self.expr.clone().transform_down(operand).data()
+    }
+
     fn evaluator(&self, config: &Arc<ConfigOptions>) -> Result<Arc<dyn PhysicalExpr>> {
         let columns: &DFSchema = &self.columns;
         let props = ExecutionProps { config_options: Some(Arc::clone(config)), ..ExecutionProps::new() };
@@ -118,6 +135,17 @@ impl Hash for OperatorChain {
 }
 
 impl OperatorChain {
+    fn as_operators(&self, args: &[Expr], schema: &DFSchema) -> Result<Expr> {
+        let Some((first, rest)) = args.split_first() else { return internal_err!("a chain without operands") };
+        let (mut whole, mut data_type) = (first.clone(), first.get_type(schema)?);
+        for (operator, right) in self.operators.iter().zip(rest) {
+            let step = self.steps.step(&data_type, *operator, &right.get_type(schema)?)?;
+            whole = step.of(whole, right)?;
+            data_type = step.data_type.clone();
+        }
+        Ok(whole)
+    }
+
     fn name_of<T: fmt::Display>(&self, args: impl IntoIterator<Item = T>) -> String {
         let mut args = args.into_iter();
         let mut name = args.next().map(|first| first.to_string()).unwrap_or_default();

@@ -51,6 +51,15 @@ impl QueryPool {
         DataFusionError::ResourcesExhausted(text)
     }
 
+    /// Where other statements hold what this one would still be allowed.
+    fn refused_by_process(&self, reservation: &MemoryReservation, additional: usize) -> DataFusionError {
+        let MemoryLimit::Finite(limit) = self.process.memory_limit() else { return self.refused(reservation, additional) };
+        let [limit, used, more] = [limit, self.process.reserved(), additional].map(|bytes| Bytes(bytes as u64));
+        let operator = reservation.consumer().name();
+        let text = format!("the memory limit of {limit} for all statements leaves no more for {operator}: it asked for {more}, {used} are in use");
+        DataFusionError::ResourcesExhausted(text)
+    }
+
     /// Within its share, if it has one.
     fn try_share(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let is_first_bytes = reservation.size() + additional <= self.limit_bytes / FIRST_BYTES_ONE_OF;
@@ -101,7 +110,10 @@ impl MemoryPool for QueryPool {
         let before = self.used_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown);
         let before = before.map_err(|_| self.refused(reservation, additional))?;
         let granted = self.try_share(reservation, additional).map_err(|_| self.refused(reservation, additional)).and_then(|()| {
-            self.process.try_grow(reservation, additional).inspect_err(|_| self.shares.shrink(reservation, additional))
+            self.process.try_grow(reservation, additional).map_err(|_| {
+                self.shares.shrink(reservation, additional);
+                self.refused_by_process(reservation, additional)
+            })
         });
         match granted {
             Ok(()) => self.took(before + additional),

@@ -24,7 +24,7 @@ mod single_rows;
 mod skip_rows;
 mod topk_keys;
 mod union_shapes;
-mod unnested_structs;
+mod unnested;
 mod values_subqueries;
 mod volatile_values;
 mod window_arguments;
@@ -59,7 +59,7 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(nested_order::NestedOrder));
     rules.push(Arc::new(single_rows::SingleRows));
     rules.push(Arc::new(empty_structs::EmptyStructs));
-    rules.push(Arc::new(unnested_structs::UnnestedStructs));
+    rules.push(Arc::new(unnested::Unnested));
     rules
 }
 

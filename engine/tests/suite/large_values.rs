@@ -136,7 +136,7 @@ fn what_an_aggregate_makes_of_all_rows_counts_with_what_it_holds() {
 
 #[test]
 fn distinct_lists_take_memory_as_their_bytes() {
-    let db = filled(64);
+    let db = filled(128);
     assert_eq!(db.value("SELECT array_length(array_agg(DISTINCT [a, a + 1])) FROM t"), ROWS.to_string());
     assert_eq!(db.value("SELECT array_length(array_agg(DISTINCT {'n': a, 's': s})) FROM t"), ROWS.to_string());
     assert_eq!(db.value("SELECT array_length(array_agg([a, a + 1] ORDER BY s)) FROM t"), ROWS.to_string());

@@ -42,14 +42,7 @@ impl Transaction {
         core.shared.logs.flush()?;
         let current = core.snapshot();
         let version = current.version() + 1;
-        let mut state = current.state.clone();
-        for change in &self.changes {
-            apply::apply(change, &mut state, version, &core.shared).map_err(|error| rights_first(self.author.as_ref(), error))?;
-        }
-        self.check(&core, &state, version)?;
-        if let Some(author) = &self.author {
-            check_author(author.as_ref(), &current.state, &state)?;
-        }
+        let state = self.becoming(&core, &current, version)?;
         let replaced = self.changes.iter().filter_map(|change| match change {
             Change::ReplaceSegments(replacement) => Some(Arc::clone(replacement)),
             _ => None,
@@ -70,9 +63,20 @@ impl Transaction {
             return Ok(());
         }
         let current = core.snapshot();
-        let (mut state, version) = (current.state.clone(), current.version() + 1);
-        self.changes.iter().try_for_each(|change| apply::apply(change, &mut state, version, &core.shared))?;
-        self.check(core, &state, version)
+        self.becoming(core, &current, current.version() + 1).map(drop)
+    }
+
+    /// What the store is about to be. Who may not make the changes learns nothing of what they would meet.
+    fn becoming(&self, core: &StoreCore, current: &Snapshot, version: u64) -> Result<CatalogState> {
+        let mut state = current.state.clone();
+        for change in &self.changes {
+            apply::apply(change, &mut state, version, &core.shared).map_err(|error| rights_first(self.author.as_ref(), error))?;
+        }
+        if let Some(author) = &self.author {
+            check_author(author.as_ref(), &current.state, &state)?;
+        }
+        self.check(core, &state, version)?;
+        Ok(state)
     }
 
     /// Has the checks look at what the store is about to be.

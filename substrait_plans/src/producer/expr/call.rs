@@ -5,7 +5,7 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, Volatility};
 use datafusion::scalar::ScalarValue;
-use engine::function_as_cast;
+use engine::{chain_as_operators, function_as_cast};
 
 use super::super::functions::kinds::{is_text, is_utc, kinds_of};
 use super::super::functions::own;
@@ -24,6 +24,9 @@ impl Writer {
         let (name, args) = (call.name(), call.args.as_slice());
         if let ([operand], Some((field, tries))) = (args, function_as_cast(&call.func)) {
             return self.cast(operand, field, tries, schema);
+        }
+        if let Some(operators) = chain_as_operators(call, schema) {
+            return self.expr(&operators?, schema);
         }
         // The engine's own, which stand where operators were or around what can be NaN; those who read the plan put theirs there.
         match (name, args) {

@@ -1,5 +1,10 @@
-//! `unnest` of a struct as its fields. DataFusion's operator shows what lies beneath a struct that is NULL, and a field is NULL then.
+//! What DataFusion's operator of UNNEST gets wrong.
+//!
+//! - The fields of a struct: it shows what lies beneath a struct that is NULL, and a field is NULL then.
+//! - Keys: `Unnest::try_new` keeps the functional dependencies of its input, though a row comes out once for each element. DISTINCT above
+//!   `SELECT i, unnest(array_agg(j)) … GROUP BY i` was left out, as `i` had been a key.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
@@ -11,17 +16,26 @@ use datafusion::logical_expr::logical_plan::{Projection, Unnest};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
-#[derive(Debug)]
-pub struct UnnestedStructs;
+use crate::functions::one_nan;
 
-impl AnalyzerRule for UnnestedStructs {
+#[derive(Debug)]
+pub struct Unnested;
+
+impl AnalyzerRule for Unnested {
     fn name(&self) -> &str {
-        "unnested_structs"
+        "unnested"
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut found = false;
         plan.transform_up_with_subqueries(|part| match part {
-            LogicalPlan::Unnest(unnest) if !unnest.struct_type_columns.is_empty() => Ok(Transformed::yes(with_fields(unnest)?)),
+            LogicalPlan::Unnest(unnest) => {
+                found = true;
+                let is_of_structs = !unnest.struct_type_columns.is_empty();
+                Ok(Transformed::yes(if is_of_structs { with_fields(unnest)? } else { without_keys(unnest)? }))
+            }
+            // What was a key above may be none now.
+            part if found => Ok(Transformed::yes(part.recompute_schema()?)),
             part => Ok(Transformed::no(part)),
         })
         .data()
@@ -37,7 +51,7 @@ fn with_fields(unnest: Unnest) -> Result<LogicalPlan> {
         Err(error) => Some(Err(error)),
     });
     let lists = lists.collect::<Result<Vec<_>>>()?;
-    let input = if lists.is_empty() { input } else { Arc::new(LogicalPlan::Unnest(Unnest::try_new(input, lists, options)?)) };
+    let input = if lists.is_empty() { input } else { Arc::new(without_keys(Unnest::try_new(input, lists, options)?)?) };
     let columns = schema.iter().zip(&dependency_indices).enumerate().map(|(place, ((qualifier, field), source))| {
         if !struct_type_columns.contains(source) {
             return Ok(Expr::Column(Column::from((qualifier, field))));
@@ -49,4 +63,18 @@ fn with_fields(unnest: Unnest) -> Result<LogicalPlan> {
         Ok(value.alias_qualified(qualifier.cloned(), field.name()))
     });
     Ok(LogicalPlan::Projection(Projection::try_new(columns.collect::<Result<Vec<_>>>()?, input)?))
+}
+
+/// A computed column has no functional dependencies, and this function does nothing to keys: NaN is one there.
+fn without_keys(unnest: Unnest) -> Result<LogicalPlan> {
+    let schema = Arc::clone(&unnest.schema);
+    let keys: HashSet<usize> = schema.functional_dependencies().iter().filter_map(|key| key.source_indices.first().copied()).collect();
+    if keys.is_empty() {
+        return Ok(LogicalPlan::Unnest(unnest));
+    }
+    let columns = schema.iter().enumerate().map(|(number, (qualifier, field))| {
+        let column = Expr::Column(Column::from((qualifier, field)));
+        if keys.contains(&number) { one_nan().call(vec![column]).alias_qualified(qualifier.cloned(), field.name()) } else { column }
+    });
+    Ok(LogicalPlan::Projection(Projection::try_new(columns.collect(), Arc::new(LogicalPlan::Unnest(unnest)))?))
 }
