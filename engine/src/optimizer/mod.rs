@@ -40,6 +40,7 @@ pub use long_chains::LongChains;
 pub use null_safe_keys::with_null_safe_keys;
 pub use operator_columns::with_operator_columns;
 pub use skip_rows::SkipRows;
+pub use unnested::UnnestedRelations;
 pub use volatile_values::VolatileValues;
 
 use std::sync::Arc;

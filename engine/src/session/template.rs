@@ -33,6 +33,7 @@ fn made(engine: &EngineShared) -> SessionState {
         .with_default_features()
         .with_query_planner(Arc::new(StatementPlanner))
         .with_type_planner(Arc::new(sql::SqlTypes))
+        .with_relation_planners(vec![Arc::new(optimizer::UnnestedRelations)])
         .with_analyzer_rules(asking_analyzer(analyzer_rules()))
         .with_optimizer_rules(asking_optimizer(optimizer_rules(engine)))
         .with_physical_optimizer_rules(asking_physical(physical_optimizer_rules()));
