@@ -44,7 +44,7 @@ pub use logs::Durability;
 pub use region::{Mode, RegionKind};
 pub use roaring::RoaringBitmap;
 pub use seal::LogInfo;
-pub use segment::{Appender, SealedSegment, Segment, ZoneStatistics};
+pub use segment::{Appender, SealedSegment, Segment, ZoneStatistics, compact};
 pub use shared::SegmentHandle;
 pub use snapshot::{Snapshot, TableSnapshot, Visibility};
 pub use state::{ColumnInfo, TableData, TableSegment, Tail};

@@ -33,9 +33,9 @@ pub struct Key {
 }
 
 impl Key {
-    /// A key cannot be made of lists, structs and maps.
+    /// A key cannot be made of lists, structs and maps, nor of intervals: they are equal where they are as long.
     pub fn supports(data_type: &DataType) -> bool {
-        !data_type.is_nested() && RowConverter::supports_fields(&[SortField::new(data_type.clone())])
+        !data_type.is_nested() && !matches!(data_type, DataType::Interval(_)) && RowConverter::supports_fields(&[SortField::new(data_type.clone())])
     }
 
     pub fn types(&self) -> impl Iterator<Item = &DataType> {

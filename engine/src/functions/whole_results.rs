@@ -49,6 +49,13 @@ impl AggregateUDFImpl for WholeResult {
     described_by_inner!();
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        if args.is_distinct && args.is_reversed && self.copies == COPIES {
+            // DataFusion's sorts distinct values at the end, and does not turn around what was to be turned around: of two such
+            // calls, one with DESC, both had the order of the first.
+            let order_bys: Vec<_> = args.order_bys.iter().map(|key| key.reverse()).collect();
+            let args = AccumulatorArgs { order_bys: &order_bys, is_reversed: false, ..args };
+            return Ok(self.counted(self.inner.accumulator(args)?));
+        }
         Ok(self.counted(self.inner.accumulator(args)?))
     }
 

@@ -140,7 +140,7 @@ fn distinct_lists_take_memory_as_their_bytes() {
     assert_eq!(db.value("SELECT array_length(array_agg(DISTINCT [a, a + 1])) FROM t"), ROWS.to_string());
     assert_eq!(db.value("SELECT array_length(array_agg(DISTINCT {'n': a, 's': s})) FROM t"), ROWS.to_string());
     assert_eq!(db.value("SELECT array_length(array_agg([a, a + 1] ORDER BY s)) FROM t"), ROWS.to_string());
-    for one in ["any_value([a, a + 1])", "first_value({'n': a})", "last_value([s])"] {
+    for one in ["any_value([a, a + 1])", "first_value({'n': a})", "last_value([s])", "max([s])", "min({'n': a, 's': s})"] {
         assert_eq!(db.value(&format!("SELECT count(*) FROM (SELECT a, {one} AS x FROM t GROUP BY a) WHERE x IS NOT NULL")), ROWS.to_string());
     }
     assert_eq!(db.rows("SELECT count(DISTINCT [a]), count(DISTINCT {'n': a % 7}) FROM t"), [format!("{ROWS}|7")]);

@@ -94,7 +94,7 @@ pub(crate) fn cast_to(array: &ArrayRef, data_type: &DataType) -> Result<ArrayRef
 }
 
 /// `array` with nothing behind it that it does not show.
-pub(crate) fn compact(array: &ArrayRef) -> ArrayRef {
+pub fn compact(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => compact_view(array.as_string_view()),
         DataType::BinaryView => compact_view(array.as_binary_view()),

@@ -16,11 +16,11 @@ mod statistics;
 mod writer;
 
 pub(crate) use checksum::{Xxh3, xxh3};
-pub(crate) use compact::{cast_to, compact};
+pub(crate) use compact::cast_to;
 pub(crate) use exact::exact;
 pub use appender::Appender;
 pub use checksum::{BufferChecksums, ChecksumEntry};
-pub use compact::storable_schema;
+pub use compact::{compact, storable_schema};
 pub use in_place::{AroundHole, Elements, rows_of_segment};
 pub use reader::{BatchPlace, Segment};
 pub use seal::SealedSegment;

@@ -1,10 +1,7 @@
 //! Lists and values that are none: Arrow takes the one element of a list of one for the list, and makes a list of a value.
 
-use std::sync::Arc;
-
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::Result;
-use datafusion::logical_expr::{Expr, cast};
 
 use crate::error::EngineError;
 use crate::sql::column_type_name;
@@ -26,12 +23,4 @@ fn is_value_as_list(from: &DataType, to: &DataType) -> bool {
     let has_elements = from.is_list() || from.is_string() || from.is_binary() || from.is_null();
     let is_encoded = matches!(from, DataType::Dictionary(..) | DataType::RunEndEncoded(..) | DataType::FixedSizeBinary(_));
     to.is_list() && !has_elements && !is_encoded
-}
-
-/// A list of a fixed size as one of any, where its text is wanted.
-pub fn list_as_text(source: &Expr, from: &Field, to: &Field) -> Option<Expr> {
-    match from.data_type() {
-        DataType::FixedSizeList(item, _) if to.data_type().is_string() => Some(cast(source.clone(), DataType::List(Arc::clone(item)))),
-        _ => None,
-    }
 }

@@ -23,7 +23,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, ScalarUDF, cast, try_cast};
 
 use super::nearest_floats::scalar_nearest;
 use function::OwnCast;
-use list_values::{check_lists, list_as_text};
+use list_values::check_lists;
 pub(crate) use moments::{Moment, moments, out_of_range};
 pub(crate) use nested::cast_shown;
 use nested::is_done_here;
@@ -41,10 +41,7 @@ pub fn own_cast(expr: &Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Op
     }
     let Ok((_, from)) = source.to_field(schema) else { return Ok(None) };
     check_lists(&from, field)?;
-    if let Some(list) = list_as_text(source, &from, field) {
-        return Ok(Some(cast(own_cast(&list, schema, zone)?.unwrap_or(list), field.data_type().clone())));
-    }
-    if !is_own {
+    if !is_own && !from.data_type().is_nested() {
         return Ok(None);
     }
     if let Some(instant) = in_zone(source, from.data_type(), field.data_type(), zone) {

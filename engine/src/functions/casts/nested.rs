@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, StringViewArray, StructArray};
 use arrow::compute::{CastOptions, cast};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use arrow::error::ArrowError;
+use arrow::util::display::ArrayFormatter;
 use datafusion::common::Result;
 use datafusion::common::format::DEFAULT_CAST_OPTIONS;
 use datafusion::logical_expr::ColumnarValue;
@@ -28,7 +30,7 @@ pub fn is_done_here(from: &Field, to: &Field) -> bool {
         // DataFusion takes the times of day for ones in the order of their days.
         (Timestamp(..), Time32(_) | Time64(_)) => true,
         (Struct(fields), Struct(wanted)) => pairs(fields, wanted).any(|(_, from, to)| is_done_here(from, to)),
-        (from, to) => is_read_here(from, to) || is_moved(from, to) || (from.is_list() && to.is_list()),
+        (from, to) => is_read_here(from, to) || is_moved(from, to) || (from.is_list() && to.is_list()) || (from.is_nested() && to.is_string()),
     }
 }
 
@@ -68,10 +70,19 @@ fn in_part(array: &ArrayRef, from: &Field, to: &Field, safe: bool) -> Result<Arr
                 None => lists_of(array, element(found), element(wanted), safe),
             }
         }
+        (found, wanted) if found.is_nested() && wanted.is_string() => text_of(array),
         (Struct(fields), Struct(wanted)) => structs_of(array, fields, wanted, safe),
         (Map(..), Map(entries, is_sorted)) => map_of(array, entries, *is_sorted, safe),
         _ => Ok(Arc::clone(array)),
     }
+}
+
+/// Arrow's cast shows a NULL inside as nothing, and takes no lists of a fixed size.
+fn text_of(nested: &ArrayRef) -> Result<ArrayRef> {
+    let options = DEFAULT_CAST_OPTIONS.format_options.with_null("NULL");
+    let formatter = ArrayFormatter::try_new(nested, &options)?;
+    let texts = (0..nested.len()).map(|row| nested.is_valid(row).then(|| formatter.value(row).try_to_string()).transpose());
+    Ok(Arc::new(texts.collect::<Result<StringViewArray, ArrowError>>()?))
 }
 
 fn element(lists: &DataType) -> Option<&FieldRef> {

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::expr::{InSubquery, SetComparison, Sort, WindowFunctionDefinition};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlanBuilder, lit, when};
 
 use super::extreme::interval_extreme;
-use super::is_interval;
 use super::length::length;
+use super::{has_intervals, is_interval};
+use crate::error::EngineError;
 
 /// Whether something of the expression was changed.
 pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
-    let is = |expr: &Expr| expr.get_type(schema).is_ok_and(|data_type| is_interval(&data_type));
+    let is = |expr: &Expr| expr.get_type(schema).is_ok_and(|data_type| has_intervals(&data_type));
+    let is_plain = |expr: &Expr| expr.get_type(schema).is_ok_and(|data_type| is_interval(&data_type));
     match expr {
         Expr::BinaryExpr(binary) if binary.op.supports_propagation() => {
             Ok(is(&binary.left) && is(&binary.right) && by_length([binary.left.as_mut(), binary.right.as_mut()]))
@@ -43,11 +45,13 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
         Expr::AggregateFunction(call) => {
             let mut changed = sorted_by_length(&mut call.params.order_by, is);
             if let Some(argument) = call.params.args.first_mut().filter(|argument| is(argument)) {
-                if let Some(function) = interval_extreme(&call.func) {
+                if let Some(function) = interval_extreme(&call.func).filter(|_| is_plain(argument)) {
                     call.func = Arc::clone(function);
                     changed = true;
                 } else if (call.params.distinct && call.func.name() == "count") || call.func.name() == "approx_distinct" {
                     changed |= by_length([argument]);
+                } else if call.params.distinct && !matches!(call.func.name(), "min" | "max") {
+                    return Err(distinct_intervals(call.func.name()));
                 }
             }
             Ok(changed)
@@ -55,7 +59,10 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
         Expr::WindowFunction(call) => {
             let mut changed = sorted_by_length(&mut call.params.order_by, is);
             changed |= by_length(call.params.partition_by.iter_mut().filter(|key| is(key)));
-            if call.params.args.first().is_some_and(is)
+            if call.params.distinct && call.params.args.first().is_some_and(is) {
+                return Err(distinct_intervals(call.fun.name()));
+            }
+            if call.params.args.first().is_some_and(is_plain)
                 && let WindowFunctionDefinition::AggregateUDF(function) = &call.fun
                 && let Some(function) = interval_extreme(function)
             {
@@ -76,6 +83,12 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
         }
         _ => Ok(false),
     }
+}
+
+/// Such an aggregate compares by months, days and the rest.
+fn distinct_intervals(function: &str) -> DataFusionError {
+    let hint = "intervals of one length are equal; write SELECT DISTINCT in a subquery";
+    EngineError::unsupported(format!("{function}(DISTINCT …) of intervals"), Some(hint)).into_datafusion()
 }
 
 pub fn sorted_by_length(keys: &mut [Sort], is_interval: impl Fn(&Expr) -> bool) -> bool {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, JoinConstraint, Result};
+use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::logical_plan::Distinct;
 use datafusion::logical_expr::utils::grouping_set_to_exprlist;
@@ -11,21 +12,22 @@ use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, GroupingSet, Logi
 
 use super::compared::sorted_by_length;
 use super::extreme::shortest;
-use super::is_interval;
 use super::length::length;
+use super::{has_intervals, is_interval};
+use crate::error::EngineError;
 
 /// One node.
 pub fn in_groups_of_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let has_intervals = |schema: &DFSchema| schema.fields().iter().any(|field| is_interval(field.data_type()));
+    let has_some = |schema: &DFSchema| schema.fields().iter().any(|field| has_intervals(field.data_type()));
     match plan {
-        LogicalPlan::Aggregate(aggregate) if has_intervals(&aggregate.schema) => grouped(aggregate),
-        LogicalPlan::Distinct(Distinct::All(input)) if has_intervals(input.schema()) => {
+        LogicalPlan::Aggregate(aggregate) if has_some(&aggregate.schema) => grouped(aggregate),
+        LogicalPlan::Distinct(Distinct::All(input)) if has_some(input.schema()) => {
             let columns = input.schema().iter().map(Expr::from).collect();
             grouped(Aggregate::try_new(input, columns, Vec::new())?)
         }
         LogicalPlan::Distinct(Distinct::On(mut distinct)) => {
             let schema = Arc::clone(distinct.input.schema());
-            let is = |expr: &Expr| expr.get_type(schema.as_ref()).is_ok_and(|data_type| is_interval(&data_type));
+            let is = |expr: &Expr| expr.get_type(schema.as_ref()).is_ok_and(|data_type| has_intervals(&data_type));
             let mut changed = false;
             for key in distinct.on_expr.iter_mut().filter(|key| is(key)) {
                 *key = length(std::mem::take(key));
@@ -34,8 +36,12 @@ pub fn in_groups_of_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>
             changed |= distinct.sort_expr.as_mut().is_some_and(|keys| sorted_by_length(keys, is));
             Ok(Transformed::new_transformed(LogicalPlan::Distinct(Distinct::On(distinct)), changed))
         }
+        LogicalPlan::RecursiveQuery(query) if query.is_distinct && has_some(query.static_term.schema()) => {
+            let hint = "intervals of one length are equal; write UNION ALL, and SELECT DISTINCT of the whole";
+            Err(EngineError::unsupported("UNION in WITH RECURSIVE of intervals", Some(hint)).into_datafusion())
+        }
         LogicalPlan::Join(mut join) => {
-            let is = |key: &Expr, side: &LogicalPlan| key.get_type(side.schema()).is_ok_and(|data_type| is_interval(&data_type));
+            let is = |key: &Expr, side: &LogicalPlan| key.get_type(side.schema()).is_ok_and(|data_type| has_intervals(&data_type));
             let mut changed = false;
             for (left, right) in &mut join.on {
                 if is(left, &join.left) && is(right, &join.right) {
@@ -51,7 +57,7 @@ pub fn in_groups_of_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>
         }
         LogicalPlan::Sort(mut sort) => {
             let schema = Arc::clone(sort.input.schema());
-            let is = |expr: &Expr| expr.get_type(schema.as_ref()).is_ok_and(|data_type| is_interval(&data_type));
+            let is = |expr: &Expr| expr.get_type(schema.as_ref()).is_ok_and(|data_type| has_intervals(&data_type));
             let changed = sorted_by_length(&mut sort.expr, is);
             Ok(Transformed::new_transformed(LogicalPlan::Sort(sort), changed))
         }
@@ -63,7 +69,7 @@ pub fn in_groups_of_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>
 fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     let keys: Vec<Expr> = grouping_set_to_exprlist(&aggregate.group_expr)?.into_iter().cloned().collect();
     let fields = aggregate.schema.fields();
-    let places: Vec<usize> = (0..keys.len()).filter(|place| is_interval(fields[*place].data_type())).collect();
+    let places: Vec<usize> = (0..keys.len()).filter(|place| has_intervals(fields[*place].data_type())).collect();
     if places.is_empty() {
         return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
     }
@@ -80,7 +86,8 @@ fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     let group_expr = group_expr.collect();
     let mut aggr_expr = aggregate.aggr_expr;
     for place in &places {
-        let shown = AggregateFunction::new_udf(shortest(), vec![keys[*place].clone()], false, None, Vec::new(), None);
+        let function = if is_interval(fields[*place].data_type()) { shortest() } else { first_value_udaf() };
+        let shown = AggregateFunction::new_udf(function, vec![keys[*place].clone()], false, None, Vec::new(), None);
         aggr_expr.push(Expr::AggregateFunction(shown).alias(format!("__interval_{place}")));
     }
     let width = aggregate.schema.fields().len();

@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{ArrayRef, AsArray, PrimitiveArray};
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, make_array};
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Field, FieldRef, IntervalMonthDayNano, IntervalMonthDayNanoType};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use super::text::DAY_NANOSECONDS;
+use super::{has_intervals, is_interval};
 
 const LENGTH: DataType = DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
 
@@ -29,9 +30,31 @@ struct Length {
     signature: Signature,
 }
 
-pub fn lengths(intervals: &ArrayRef) -> Result<ArrayRef> {
-    let lengths: PrimitiveArray<Decimal128Type> = intervals.as_primitive::<IntervalMonthDayNanoType>().unary(length_of);
-    Ok(Arc::new(lengths.with_data_type(LENGTH)))
+/// Of lists and structs: with the lengths in the places of the intervals inside.
+pub fn lengths(values: &ArrayRef) -> Result<ArrayRef> {
+    if is_interval(values.data_type()) {
+        let lengths: PrimitiveArray<Decimal128Type> = values.as_primitive::<IntervalMonthDayNanoType>().unary(length_of);
+        return Ok(Arc::new(lengths.with_data_type(LENGTH)));
+    }
+    if !has_intervals(values.data_type()) {
+        return Ok(Arc::clone(values));
+    }
+    let data = values.to_data();
+    let inner = data.child_data().iter().map(|inner| Ok(lengths(&make_array(inner.clone()))?.to_data()));
+    let inner = inner.collect::<Result<Vec<_>>>()?;
+    Ok(make_array(data.into_builder().data_type(type_of_lengths(values.data_type())).child_data(inner).build()?))
+}
+
+fn type_of_lengths(data_type: &DataType) -> DataType {
+    let field = |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(type_of_lengths(field.data_type())));
+    match data_type {
+        DataType::List(item) => DataType::List(field(item)),
+        DataType::LargeList(item) => DataType::LargeList(field(item)),
+        DataType::FixedSizeList(item, width) => DataType::FixedSizeList(field(item), *width),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
+        interval if is_interval(interval) => LENGTH,
+        other => other.clone(),
+    }
 }
 
 impl ScalarUDFImpl for Length {
@@ -43,12 +66,13 @@ impl ScalarUDFImpl for Length {
         &self.signature
     }
 
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(LENGTH)
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        Ok(type_of_lengths(&arg_types[0]))
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        Ok(Arc::new(Field::new(self.name(), LENGTH, args.arg_fields.iter().any(|field| field.is_nullable()))))
+        let field = &args.arg_fields[0];
+        Ok(Arc::new(Field::new(self.name(), type_of_lengths(field.data_type()), field.is_nullable())))
     }
 
     fn is_strict(&self) -> bool {

@@ -27,3 +27,12 @@ pub use text::interval_of_text;
 pub fn is_interval(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Interval(IntervalUnit::MonthDayNano))
 }
+
+/// Whether values have intervals, themselves or inside of lists and structs.
+pub fn has_intervals(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => has_intervals(item.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| has_intervals(field.data_type())),
+        other => is_interval(other),
+    }
+}

@@ -12,7 +12,7 @@ use datafusion::functions::core::{greatest, least};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 
 use super::described_by_function;
-use crate::functions::intervals::{is_interval, lengths};
+use crate::functions::intervals::is_interval;
 use crate::optimizer::nested_comparator;
 
 pub fn all() -> [ScalarUDF; 2] {
@@ -27,10 +27,7 @@ struct Best {
 
 impl Best {
     fn better(&self, best: ArrayRef, other: ArrayRef) -> Result<ArrayRef> {
-        let order = match is_interval(best.data_type()) {
-            true => nested_comparator(&lengths(&best)?, &lengths(&other)?)?,
-            false => nested_comparator(&best, &other)?,
-        };
+        let order = nested_comparator(&best, &other)?;
         let (nulls, other_nulls) = (best.logical_nulls(), other.logical_nulls());
         let is_valid = |nulls: &Option<NullBuffer>, row| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
         let takes_over = |row: usize| {

@@ -8,9 +8,10 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::min_max::{Max, Min, max_udaf, min_udaf};
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF};
-use datafusion_functions_aggregate_common::aggregate::groups_accumulator::GroupsAccumulatorAdapter;
+use pmem_store::compact;
 
 use super::comparator;
+use super::group_extreme::GroupsBest;
 
 static MAX: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(Extreme { inner: max_udaf(), is_max: true })));
 static MIN: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(Extreme { inner: min_udaf(), is_max: false })));
@@ -31,18 +32,19 @@ struct Extreme {
 }
 
 impl AggregateUDFImpl for Extreme {
-    crate::functions::described_by_inner!();
+    crate::functions::described_by_inner!(without groups);
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
+        true
+    }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         let nothing = ScalarValue::try_new_null(args.return_field.data_type())?;
         Ok(Box::new(Best { found: None, nothing, is_max: self.is_max }))
     }
 
-    /// An accumulator for each group: DataFusion's for structs compares as its own.
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
-        let (nothing, is_max) = (ScalarValue::try_new_null(args.return_field.data_type())?, self.is_max);
-        let of_group = move || Ok(Box::new(Best { found: None, nothing: nothing.clone(), is_max }) as Box<dyn Accumulator>);
-        Ok(Box::new(GroupsAccumulatorAdapter::new(of_group)))
+        Ok(Box::new(GroupsBest::new(args.return_field.data_type(), self.is_max)))
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
@@ -87,7 +89,7 @@ impl Accumulator for Best {
         };
         if takes_over {
             // A copy, which does not hold on to the batch.
-            self.found = Some(take(values, &UInt32Array::from(vec![row as u32]), None)?);
+            self.found = Some(compact(&take(values, &UInt32Array::from(vec![row as u32]), None)?));
         }
         Ok(())
     }

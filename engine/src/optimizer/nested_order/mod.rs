@@ -6,11 +6,12 @@
 
 mod compared;
 mod extreme;
+mod group_extreme;
 mod keys;
 
 use std::sync::Arc;
 
-use arrow::array::{Array, DynComparator, make_comparator};
+use arrow::array::{ArrayRef, DynComparator, make_comparator};
 use arrow::compute::SortOptions;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
@@ -19,7 +20,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, WindowFunctionDefinition};
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::functions::map_under_names;
+use crate::functions::{interval_lengths, map_under_names};
 
 /// Once the types are known.
 #[derive(Debug)]
@@ -89,7 +90,8 @@ fn is_nested(expr: &Expr, schema: &DFSchema) -> bool {
     }
 }
 
-/// Of two columns, in which NULL is greater than all.
-pub fn comparator(left: &dyn Array, right: &dyn Array) -> Result<DynComparator> {
-    Ok(make_comparator(left, right, SortOptions { descending: false, nulls_first: false })?)
+/// Of two columns, in which NULL is greater than all, and intervals are as they are long.
+pub fn comparator(left: &ArrayRef, right: &ArrayRef) -> Result<DynComparator> {
+    let (left, right) = (interval_lengths(left)?, interval_lengths(right)?);
+    Ok(make_comparator(&left, &right, SortOptions { descending: false, nulls_first: false })?)
 }
