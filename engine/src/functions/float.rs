@@ -12,9 +12,10 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use arrow::datatypes::{DataType, FieldRef, Float16Type, Float32Type, Float64Type};
-use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
 static ONE_NAN: LazyLock<Arc<ScalarUDF>> =
@@ -26,6 +27,20 @@ pub fn one_nan() -> &'static Arc<ScalarUDF> {
 
 pub fn is_one_nan(function: &ScalarUDF) -> bool {
     function.inner().downcast_ref::<OneNan>().is_some()
+}
+
+/// A condition of columns, some of which a function stands around that does nothing: other values have no NaN.
+pub fn without_one_nan(condition: Expr, schema: &DFSchema) -> Result<Expr> {
+    let bare = |part: Expr| match part {
+        Expr::ScalarFunction(mut call) if is_one_nan(&call.func) && matches!(call.args.as_slice(), [Expr::Column(_)]) => {
+            match call.args[0].get_type(schema)?.is_floating() {
+                true => Ok(Transformed::no(Expr::ScalarFunction(call))),
+                false => Ok(Transformed::yes(call.args.remove(0))),
+            }
+        }
+        part => Ok(Transformed::no(part)),
+    };
+    condition.transform_up(bare).data()
 }
 
 /// The array with no NaN but the one without a sign.

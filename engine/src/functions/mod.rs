@@ -36,7 +36,7 @@ pub(crate) use casts::{cast_function, own_values, scalar_as};
 pub(crate) use current_user::current_user;
 pub(crate) use delegate::described_by_inner;
 pub(crate) use fixed_list::{FixedLists, deeper_scalar, flat_scalar};
-pub(crate) use float::{one_nan, with_one_nan};
+pub(crate) use float::{one_nan, with_one_nan, without_one_nan};
 pub(crate) use intervals::{interval_of_text, lengths as interval_lengths};
 pub(crate) use named::map_under_names;
 pub(crate) use nearest_floats::{

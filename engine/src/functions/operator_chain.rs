@@ -15,7 +15,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, DFSchemaRef, Result, ToDFSchema, internal_err};
+use datafusion::common::{DFSchema, DFSchemaRef, Result, ToDFSchema, internal_err, not_impl_err};
 use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::logical_plan::EmptyRelation;
@@ -92,9 +92,14 @@ impl Steps {
 }
 
 impl Step {
+    /// All that is before it stands in it once: copies of it would be as many as there are operators, and of any length.
     fn of(&self, left: Expr, right: &Expr) -> Result<Expr> {
+        let mut left = Some(left);
         let operand = |expr: Expr| match &expr {
-            Expr::Column(column) if column.name == "left" => Ok(Transformed::new(left.clone(), true, TreeNodeRecursion::Jump)),
+            Expr::Column(column) if column.name == "left" => match left.take() {
+                Some(left) => Ok(Transformed::new(left, true, TreeNodeRecursion::Jump)),
+                None => not_impl_err!("a long chain with {} in it", self.expr),
+            },
             Expr::Column(_) => Ok(Transformed::new(right.clone(), true, TreeNodeRecursion::Jump)),
             _ => Ok(Transformed::no(expr)),
         };

@@ -51,7 +51,7 @@ impl QueryPool {
         DataFusionError::ResourcesExhausted(text)
     }
 
-    /// Where other statements hold what this one would still be allowed.
+    /// Where other statements hold what this one would still be allowed, or its share of all is used up.
     fn refused_by_process(&self, reservation: &MemoryReservation, additional: usize) -> DataFusionError {
         let MemoryLimit::Finite(limit) = self.process.memory_limit() else { return self.refused(reservation, additional) };
         let [limit, used, more] = [limit, self.process.reserved(), additional].map(|bytes| Bytes(bytes as u64));

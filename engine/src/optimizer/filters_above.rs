@@ -19,6 +19,8 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use crate::functions::without_one_nan;
+
 /// Ours, if the rule is DataFusion's that moves filters.
 pub fn in_place_of_filters(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
     let theirs = PushDownFilter::new();
@@ -41,7 +43,11 @@ impl OptimizerRule for FiltersAbove {
         true
     }
 
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    fn rewrite(&self, mut plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        if let LogicalPlan::Filter(filter) = &mut plan {
+            // It stands around the keys of what was unnested, and zone maps are not asked about a function.
+            filter.predicate = without_one_nan(std::mem::take(&mut filter.predicate), filter.input.schema())?;
+        }
         if !has_terms_that_stay(&plan) {
             return self.0.rewrite(plan, config);
         }

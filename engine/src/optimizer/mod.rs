@@ -35,7 +35,7 @@ pub use exact_comparisons::{exact_filter, with_exact_comparisons};
 pub use fast_decimals::FastDecimals;
 pub use filters_by_name::physical_optimizer_rules;
 pub use float_decimals::{fields_of, with_field};
-pub use nested_order::comparator as nested_comparator;
+pub use nested_order::{comparator as nested_comparator, nested_min};
 pub use long_chains::LongChains;
 pub use null_safe_keys::with_null_safe_keys;
 pub use operator_columns::with_operator_columns;

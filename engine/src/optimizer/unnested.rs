@@ -13,7 +13,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, Result, internal_err};
 use datafusion::functions::core::expr_fn::get_field;
-use datafusion::logical_expr::logical_plan::{Projection, Unnest};
+use datafusion::logical_expr::logical_plan::{Projection, SubqueryAlias, Unnest};
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
@@ -85,11 +85,16 @@ impl RelationPlanner for UnnestedRelations {
         IS_SAME_RELATION.set(true);
         let plan = context.plan(relation);
         IS_SAME_RELATION.set(false);
-        let mut plan = plan?;
-        let has_keys = !plan.schema().functional_dependencies().is_empty();
-        if has_keys && plan.exists(|part| Ok(matches!(part, LogicalPlan::Unnest(_))))? {
-            plan = without_keys(plan)?;
-        }
+        let plan = match plan? {
+            plan if plan.schema().functional_dependencies().is_empty() => plan,
+            plan if !plan.exists(|part| Ok(matches!(part, LogicalPlan::Unnest(_))))? => plan,
+            // DataFusion looks for the alias on top.
+            LogicalPlan::SubqueryAlias(SubqueryAlias { input, alias, .. }) => {
+                let input = without_keys(Arc::unwrap_or_clone(input))?;
+                LogicalPlan::SubqueryAlias(SubqueryAlias::try_new(Arc::new(input), alias)?)
+            }
+            plan => without_keys(plan)?,
+        };
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
     }
 }
@@ -98,7 +103,8 @@ impl RelationPlanner for UnnestedRelations {
 fn without_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
     let schema = Arc::clone(plan.schema());
     let keys: HashSet<usize> = schema.functional_dependencies().iter().filter_map(|key| key.source_indices.first().copied()).collect();
-    if keys.is_empty() {
+    // A condition about the row outside is moved above by the columns that are keys.
+    if keys.is_empty() || !plan.all_out_ref_exprs().is_empty() {
         return Ok(plan);
     }
     let columns = schema.iter().enumerate().map(|(number, (qualifier, field))| {

@@ -36,7 +36,11 @@ pub fn own_cast(expr: &Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Op
         _ => return Ok(None),
     };
     let is_own = may_be_own(field.data_type());
-    if !is_own && matches!(source.as_ref(), Expr::BinaryExpr(_) | Expr::Literal(..)) {
+    let is_plain = match source.as_ref() {
+        Expr::Literal(value, _) => !value.data_type().is_nested(),
+        source => matches!(source, Expr::BinaryExpr(_)),
+    };
+    if !is_own && is_plain {
         return Ok(None);
     }
     let Ok((_, from)) = source.to_field(schema) else { return Ok(None) };

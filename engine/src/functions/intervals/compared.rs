@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{InSubquery, SetComparison, Sort, WindowFunctionDefinition};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlanBuilder, lit, when};
 
@@ -48,10 +48,8 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
                 if let Some(function) = interval_extreme(&call.func).filter(|_| is_plain(argument)) {
                     call.func = Arc::clone(function);
                     changed = true;
-                } else if (call.params.distinct && call.func.name() == "count") || call.func.name() == "approx_distinct" {
-                    changed |= by_length([argument]);
-                } else if call.params.distinct && !matches!(call.func.name(), "min" | "max") {
-                    return Err(distinct_intervals(call.func.name()));
+                } else if call.params.distinct || call.func.name() == "approx_distinct" {
+                    changed |= distinct_by_length(call.func.name(), argument)?;
                 }
             }
             Ok(changed)
@@ -59,8 +57,8 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
         Expr::WindowFunction(call) => {
             let mut changed = sorted_by_length(&mut call.params.order_by, is);
             changed |= by_length(call.params.partition_by.iter_mut().filter(|key| is(key)));
-            if call.params.distinct && call.params.args.first().is_some_and(is) {
-                return Err(distinct_intervals(call.fun.name()));
+            if let Some(argument) = call.params.args.first_mut().filter(|argument| call.params.distinct && is(argument)) {
+                changed |= distinct_by_length(call.fun.name(), argument)?;
             }
             if call.params.args.first().is_some_and(is_plain)
                 && let WindowFunctionDefinition::AggregateUDF(function) = &call.fun
@@ -76,7 +74,7 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
             let is_so = is(value) && is(other) && !value.is_volatile();
             if is_so {
                 let (value, other) = (value.clone(), other.clone());
-                let null = lit(ScalarValue::IntervalMonthDayNano(None));
+                let null = lit(ScalarValue::try_new_null(&value.get_type(schema)?)?);
                 *expr = when(length(value.clone()).eq(length(other)), null).otherwise(value)?;
             }
             Ok(is_so)
@@ -85,10 +83,16 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
     }
 }
 
-/// Such an aggregate compares by months, days and the rest.
-fn distinct_intervals(function: &str) -> DataFusionError {
-    let hint = "intervals of one length are equal; write SELECT DISTINCT in a subquery";
-    EngineError::unsupported(format!("{function}(DISTINCT …) of intervals"), Some(hint)).into_datafusion()
+/// The argument of an aggregate of distinct values. One that gives them compares them by months, days and the rest.
+fn distinct_by_length(function: &str, argument: &mut Expr) -> Result<bool> {
+    match function {
+        "count" | "approx_distinct" => Ok(by_length([argument])),
+        "min" | "max" | "any_value" | "first_value" | "last_value" => Ok(false),
+        other => {
+            let hint = "intervals of one length are equal; write SELECT DISTINCT in a subquery";
+            Err(EngineError::unsupported(format!("{other}(DISTINCT …) of intervals"), Some(hint)).into_datafusion())
+        }
+    }
 }
 
 pub fn sorted_by_length(keys: &mut [Sort], is_interval: impl Fn(&Expr) -> bool) -> bool {

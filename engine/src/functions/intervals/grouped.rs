@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, JoinConstraint, Result};
-use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::logical_plan::Distinct;
 use datafusion::logical_expr::utils::grouping_set_to_exprlist;
@@ -15,6 +14,7 @@ use super::extreme::shortest;
 use super::length::length;
 use super::{has_intervals, is_interval};
 use crate::error::EngineError;
+use crate::optimizer::nested_min;
 
 /// One node.
 pub fn in_groups_of_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
@@ -86,7 +86,7 @@ fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     let group_expr = group_expr.collect();
     let mut aggr_expr = aggregate.aggr_expr;
     for place in &places {
-        let function = if is_interval(fields[*place].data_type()) { shortest() } else { first_value_udaf() };
+        let function = if is_interval(fields[*place].data_type()) { shortest() } else { nested_min() };
         let shown = AggregateFunction::new_udf(function, vec![keys[*place].clone()], false, None, Vec::new(), None);
         aggr_expr.push(Expr::AggregateFunction(shown).alias(format!("__interval_{place}")));
     }

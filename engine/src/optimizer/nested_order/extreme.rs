@@ -25,6 +25,10 @@ pub fn of(function: &AggregateUDF) -> Option<&'static Arc<AggregateUDF>> {
     inner.downcast_ref::<Min>().map(|_| &*MIN)
 }
 
+pub fn nested_min() -> Arc<AggregateUDF> {
+    Arc::clone(&MIN)
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Extreme {
     inner: Arc<AggregateUDF>,

@@ -2,7 +2,7 @@
 //!
 //! DataFusion's adapter has an accumulator for each group: 100,000 lists of two texts took 6 GB. Here the best values lie beside each
 //! other. A batch adds a chunk of its rows that are the best of their groups by then; rows that later ones have taken the place of
-//! stay until half of all are such.
+//! stay until all take twice the memory that they took without such.
 
 use std::cmp::Ordering;
 
@@ -15,8 +15,8 @@ use pmem_store::compact;
 
 use super::comparator;
 
-/// So many rows may lie there beside as many as there are groups.
-const SPARE_ROWS: usize = 8_192;
+/// Beside twice what was left the last time.
+const SPARE_BYTES: usize = 4 << 20;
 /// Each may take a comparator in each batch.
 const CHUNKS_MAX: usize = 256;
 
@@ -24,6 +24,9 @@ const CHUNKS_MAX: usize = 256;
 pub struct GroupsBest {
     wanted: Ordering,
     chunks: Vec<ArrayRef>,
+    /// Of all chunks, and what it was when none was replaced.
+    bytes: usize,
+    kept_bytes: usize,
     /// By group: which chunk, and which row of it. None for a group of NULLs.
     best: Vec<Option<(u32, u32)>>,
     /// A NULL, for those.
@@ -33,7 +36,7 @@ pub struct GroupsBest {
 impl GroupsBest {
     pub fn new(data_type: &DataType, is_max: bool) -> GroupsBest {
         let wanted = if is_max { Ordering::Greater } else { Ordering::Less };
-        GroupsBest { wanted, chunks: Vec::new(), best: Vec::new(), nothing: new_null_array(data_type, 1) }
+        GroupsBest { wanted, chunks: Vec::new(), bytes: 0, kept_bytes: 0, best: Vec::new(), nothing: new_null_array(data_type, 1) }
     }
 
     fn values_of(&self, best: &[Option<(u32, u32)>]) -> Result<ArrayRef> {
@@ -42,13 +45,11 @@ impl GroupsBest {
         Ok(compact(&interleave(&arrays, &rows.collect::<Vec<_>>())?))
     }
 
-    fn rows(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.len()).sum()
-    }
-
     fn drop_replaced(&mut self) -> Result<()> {
-        if self.rows() > 2 * self.best.len() + SPARE_ROWS || self.chunks.len() > CHUNKS_MAX {
+        if self.bytes > 2 * self.kept_bytes + SPARE_BYTES || self.chunks.len() > CHUNKS_MAX {
             self.chunks = vec![self.values_of(&self.best)?];
+            self.kept_bytes = self.chunks[0].get_array_memory_size();
+            self.bytes = self.kept_bytes;
             for (row, found) in self.best.iter_mut().enumerate() {
                 *found = found.map(|_| (0, row as u32));
             }
@@ -91,7 +92,9 @@ impl GroupsAccumulator for GroupsBest {
         }
         if !winners.is_empty() {
             let rows: UInt32Array = winners.iter().map(|(row, _)| *row).collect::<Vec<_>>().into();
-            self.chunks.push(compact(&take(values, &rows, None)?));
+            let chunk = compact(&take(values, &rows, None)?);
+            self.bytes += chunk.get_array_memory_size();
+            self.chunks.push(chunk);
             for (place, (_, group)) in winners.iter().enumerate() {
                 self.best[*group] = Some((batch as u32, place as u32));
             }
@@ -112,10 +115,11 @@ impl GroupsAccumulator for GroupsBest {
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
         let best = emit_to.take_needed(&mut self.best);
         let values = self.values_of(&best)?;
-        match emit_to {
-            EmitTo::All => self.chunks.clear(),
-            EmitTo::First(_) => self.drop_replaced()?,
+        if self.best.is_empty() {
+            (self.bytes, self.kept_bytes) = (0, 0);
+            self.chunks = Vec::new();
         }
+        self.drop_replaced()?;
         Ok(values)
     }
 
@@ -124,7 +128,6 @@ impl GroupsAccumulator for GroupsBest {
     }
 
     fn size(&self) -> usize {
-        let chunks: usize = self.chunks.iter().map(|chunk| chunk.get_array_memory_size()).sum();
-        size_of_val(self) + self.best.capacity() * size_of::<Option<(u32, u32)>>() + chunks
+        size_of_val(self) + self.best.capacity() * size_of::<Option<(u32, u32)>>() + self.bytes
     }
 }

@@ -9,6 +9,8 @@ mod extreme;
 mod group_extreme;
 mod keys;
 
+pub use extreme::nested_min;
+
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, DynComparator, make_comparator};
