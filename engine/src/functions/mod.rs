@@ -46,7 +46,7 @@ pub(crate) use nearest_floats::{
 pub use operator_chain::chain_as_operators;
 pub(crate) use operator_chain::{AnalyzerRules, Steps, is_operator_chain, operator_chain};
 pub(crate) use rule::CheckedArithmetic;
-pub(crate) use scalar::of_elements;
+pub(crate) use scalar::{ANY_EQUALS, of_elements};
 pub(crate) use sliding::sliding_accumulator;
 use sum::checked_sum;
 use version::version;

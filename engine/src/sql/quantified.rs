@@ -10,9 +10,11 @@ use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, GroupByExpr, Ident, 
 use super::fragments::{expr_of, query_of};
 use super::headers::text;
 use crate::error::EngineError;
+use crate::functions::ANY_EQUALS;
 
 const COLUMN: &str = "quantified_value";
 const TABLE: &str = "quantified_rows";
+const ARRAY_HAS: &str = "array_has";
 
 /// Changes the expression in place, if it is such a comparison.
 pub fn name_quantified(expr: &mut Expr) {
@@ -24,11 +26,11 @@ pub fn name_quantified(expr: &mut Expr) {
     }
 }
 
-/// `x = ANY (list)`: the function that a session has under that name. DataFusion's own is not of a decimal and a list of floats.
-fn call_of_any(expr: &mut Expr) -> Result<(), EngineError> {
+/// `x = ANY (list)`: a function that a session has. DataFusion's own is not of a decimal and a list of floats.
+fn call_of_any(expr: &mut Expr, function: &str) -> Result<(), EngineError> {
     match &*expr {
         Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } if !matches!(right.as_ref(), Expr::Subquery(_)) => {
-            *expr = ours(&format!("array_has({right}, {left})"))?;
+            *expr = ours(&format!("{function}({right}, {left})"))?;
         }
         _ => {}
     }
@@ -46,13 +48,13 @@ pub fn keep_unknown(expr: &mut Expr) -> Result<(), EngineError> {
     match right.as_ref() {
         Expr::Subquery(_) => return Ok(()),
         // It has no type before it has a value.
-        Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => return call_of_any(expr),
-        Expr::Array(list) if has_no_null(&list.elem) => return call_of_any(expr),
+        Expr::Value(value) if matches!(value.value, Value::Placeholder(_)) => return call_of_any(expr, ANY_EQUALS),
+        Expr::Array(list) if has_no_null(&list.elem) => return call_of_any(expr, ARRAY_HAS),
         _ => {}
     }
     let unknown = format!("CASE WHEN array_position({right}, NULL) IS NOT NULL THEN NULL ELSE false END");
     let unknown = ours(&unknown)?;
-    call_of_any(expr)?;
+    call_of_any(expr, ARRAY_HAS)?;
     let known = Box::new(Expr::Nested(Box::new(std::mem::replace(expr, Expr::value(Value::Null)))));
     *expr = Expr::Nested(Box::new(Expr::BinaryOp { left: known, op: BinaryOperator::Or, right: Box::new(unknown) }));
     Ok(())

@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
 use super::is_interval;
 use super::length::{length_of, lengths};
 use super::text::DAY_NANOSECONDS;
+use crate::functions::ANY_EQUALS;
 
 type Intervals = PrimitiveArray<IntervalMonthDayNanoType>;
 
@@ -35,7 +36,7 @@ enum Instead {
 
 fn instead(function: &str) -> Option<Instead> {
     Some(match function {
-        "array_has" | "array_has_all" | "array_has_any" | "array_position" | "array_positions" => Instead::Lengths,
+        "array_has" | ANY_EQUALS | "array_has_all" | "array_has_any" | "array_position" | "array_positions" => Instead::Lengths,
         "array_sort" | "array_max" | "array_min" => Instead::Ranks,
         "array_distinct" | "array_union" | "array_intersect" | "array_except" => Instead::First,
         "array_remove" | "array_remove_n" | "array_remove_all" | "array_replace" | "array_replace_n" | "array_replace_all" => {

@@ -1,11 +1,15 @@
 //! Functions of a list and elements, with decimals among floats. DataFusion's look for a type that both have and find none.
+//!
+//! `array_has` of a constant list is `x IN (…)` to DataFusion, which is NULL where the list has a NULL and not `x`: `array_has` is false then.
+//! [`ANY_EQUALS`] is NULL there.
 
 use std::sync::Arc;
 
-use arrow::array::AsArray;
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_nested::all_default_nested_functions;
+use datafusion::functions_nested::array_has::array_has_udf;
 use datafusion::logical_expr::binary::comparison_coercion;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
@@ -33,19 +37,28 @@ const FUNCTIONS: [(&str, &[usize]); 13] = [
     ("array_has_any", &[]),
 ];
 
+/// `x = ANY (list)` where the list has no type before it has a value.
+pub const ANY_EQUALS: &str = "any_equals";
+
 pub fn all() -> impl Iterator<Item = ScalarUDF> {
-    all_default_nested_functions().into_iter().filter_map(|inner| of_elements(&inner))
+    let any_equals = OfElements { name: ANY_EQUALS, inner: array_has_udf(), elements: vec![1], signature: signature() };
+    let functions = all_default_nested_functions().into_iter().filter_map(|inner| of_elements(&inner));
+    functions.chain([ScalarUDF::from(any_equals)])
 }
 
 /// What stands in the place of DataFusion's function.
 pub fn of_elements(inner: &Arc<ScalarUDF>) -> Option<ScalarUDF> {
-    let (_, elements) = FUNCTIONS.iter().find(|(name, _)| *name == inner.name())?;
-    let (inner, signature) = (Arc::clone(inner), Signature::user_defined(Volatility::Immutable));
-    Some(ScalarUDF::from(OfElements { inner, elements: elements.to_vec(), signature }))
+    let (name, elements) = FUNCTIONS.iter().find(|(name, _)| *name == inner.name())?;
+    Some(ScalarUDF::from(OfElements { name, inner: Arc::clone(inner), elements: elements.to_vec(), signature: signature() }))
+}
+
+fn signature() -> Signature {
+    Signature::user_defined(Volatility::Immutable)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OfElements {
+    name: &'static str,
     inner: Arc<ScalarUDF>,
     elements: Vec<usize>,
     signature: Signature,
@@ -86,11 +99,11 @@ impl OfElements {
 
 impl ScalarUDFImpl for OfElements {
     fn name(&self) -> &str {
-        self.inner.name()
+        self.name
     }
 
     fn aliases(&self) -> &[String] {
-        self.inner.aliases()
+        if self.name == ANY_EQUALS { &[] } else { self.inner.aliases() }
     }
 
     fn signature(&self) -> &Signature {
@@ -110,7 +123,20 @@ impl ScalarUDFImpl for OfElements {
     }
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        self.inner.simplify(args, info)
+        let is_computed = |list: &Expr| match list {
+            Expr::ScalarFunction(made) => made.args.iter().any(|element| !matches!(element, Expr::Literal(..))),
+            _ => false,
+        };
+        if self.name == "array_has" && args.first().is_some_and(is_computed) {
+            return Ok(ExprSimplifyResult::Original(args));
+        }
+        match self.inner.simplify(args, info)? {
+            ExprSimplifyResult::Simplified(Expr::InList(mut list)) if self.name == "array_has" => {
+                list.list.retain(|element| !matches!(element, Expr::Literal(value, _) if value.is_null()));
+                Ok(ExprSimplifyResult::Simplified(Expr::InList(list)))
+            }
+            simplified => Ok(simplified),
+        }
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -123,10 +149,31 @@ impl ScalarUDFImpl for OfElements {
                 return Err(EngineError::data(format!("a list cannot have {size} elements"), None).into_datafusion());
             }
         }
-        self.inner.invoke_with_args(args)
+        if self.name != ANY_EQUALS {
+            return self.inner.invoke_with_args(args);
+        }
+        let (list, rows) = (args.args[0].clone(), args.number_rows);
+        match (self.inner.invoke_with_args(args)?, list) {
+            (ColumnarValue::Scalar(found), list) => {
+                let found = unknown_beside_null(&found.to_array()?, &list.to_array(1)?);
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&found, 0)?))
+            }
+            (found, list) => Ok(ColumnarValue::Array(Arc::new(unknown_beside_null(&found.into_array(rows)?, &list.to_array(rows)?)))),
+        }
     }
 
     fn documentation(&self) -> Option<&Documentation> {
         self.inner.documentation()
     }
+}
+
+/// NULL where a value was not found in a list that has a NULL.
+fn unknown_beside_null(found: &ArrayRef, lists: &ArrayRef) -> BooleanArray {
+    let has_null = |row: usize| {
+        let fixed = lists.as_fixed_size_list_opt().map(|lists| lists.value(row));
+        let small = || lists.as_list_opt::<i32>().map(|lists| lists.value(row));
+        let large = || lists.as_list_opt::<i64>().map(|lists| lists.value(row));
+        fixed.or_else(small).or_else(large).is_some_and(|elements| elements.logical_null_count() > 0)
+    };
+    found.as_boolean().iter().enumerate().map(|(row, found)| found.filter(|found| *found || !has_null(row))).collect()
 }

@@ -16,7 +16,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::ScalarUDF;
 
 use super::bounded::counted;
-pub use lists::of_elements;
+pub use lists::{ANY_EQUALS, of_elements};
 pub use get_field::take_own_field;
 pub use round::take_computed_digits;
 
