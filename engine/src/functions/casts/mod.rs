@@ -36,11 +36,8 @@ pub fn own_cast(expr: &Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Op
         _ => return Ok(None),
     };
     let is_own = may_be_own(field.data_type());
-    let is_plain = match source.as_ref() {
-        Expr::Literal(value, _) => !value.data_type().is_nested(),
-        source => matches!(source, Expr::BinaryExpr(_)),
-    };
-    if !is_own && is_plain {
+    let is_plain = matches!(source.as_ref(), Expr::Literal(value, _) if !value.data_type().is_nested());
+    if !is_own && (is_plain || matches!(source.as_ref(), Expr::BinaryExpr(_))) {
         return Ok(None);
     }
     let Ok((_, from)) = source.to_field(schema) else { return Ok(None) };
