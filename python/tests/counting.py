@@ -1,5 +1,6 @@
 """Runs the tests of a folder, and says how many passed and failed on a line that others can read. For `scripts/tests` too."""
 
+import signal
 import sys
 import unittest
 from pathlib import Path
@@ -17,6 +18,8 @@ class CountingResult(unittest.TextTestResult):
 
 def main(folder: Path, name: str) -> int:
     """The exit status; `name` begins the line."""
+    # A shell has what it runs in the background ignore Ctrl-C, and some tests are about that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     suite = unittest.defaultTestLoader.discover(str(folder))
     result = unittest.TextTestRunner(resultclass=CountingResult, verbosity=2, stream=sys.stdout).run(suite)
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
