@@ -11,6 +11,7 @@ mod extreme;
 mod fixed_list;
 mod float;
 mod float_results;
+mod in_lists;
 mod intervals;
 mod named;
 mod nearest_floats;

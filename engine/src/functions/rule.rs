@@ -22,6 +22,7 @@ use super::date_text::date_of_text;
 use super::extreme::float_extreme;
 use super::float::{is_one_nan, one_nan};
 use super::float_results::{computes, float_result};
+use super::in_lists::compared_one_by_one;
 use super::intervals::{compared_by_length, in_groups_of_length, of_intervals, part_of_interval};
 use super::named::map_under_names;
 use super::nearest_floats::{is_nearest_floats, with_nearest_floats};
@@ -57,7 +58,7 @@ fn in_plan(plan: LogicalPlan, zone: Option<&str>) -> Result<Transformed<LogicalP
 
 fn in_expr(mut expr: Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Transformed<Expr>> {
     let is_changed = compared_by_length(&mut expr, schema)? | take_own_field(&mut expr) | take_computed_digits(&mut expr);
-    let mut made = checked(expr, schema, zone)?;
+    let mut made = checked(expr, schema, zone)?.transform_data(|expr| Ok(compared_one_by_one(expr)))?;
     made.transformed |= is_changed;
     Ok(made)
 }
