@@ -1,7 +1,7 @@
 //! `x IN (1, CASE WHEN n > 3 THEN 4 ELSE 5 END)`, where an element is computed of a row.
 //!
 //! DataFusion evaluates the elements of no rows, and takes one that gives a value then, and not a column, for a constant
-//! (`try_evaluate_constant_list`, in_list.rs of datafusion-physical-expr). A CASE whose branches are constants gives the one of ELSE. So
+//! (in_list.rs of datafusion-physical-expr). A CASE whose branches are constants gives the one of ELSE. So
 //! such elements are compared one by one.
 
 use datafusion::common::tree_node::Transformed;
