@@ -35,6 +35,7 @@ pub fn own_cast(expr: &Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Op
         Expr::TryCast(cast) => (&cast.expr, &cast.field, true),
         _ => return Ok(None),
     };
+    // Before the type is asked for: of a long expression that takes long.
     let is_own = may_be_own(field.data_type());
     let is_plain = matches!(source.as_ref(), Expr::Literal(value, _) if !value.data_type().is_nested());
     if !is_own && (is_plain || matches!(source.as_ref(), Expr::BinaryExpr(_))) {

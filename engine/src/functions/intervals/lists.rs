@@ -12,9 +12,9 @@ use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
-use super::is_interval;
 use super::length::{length_of, lengths};
 use super::text::DAY_NANOSECONDS;
+use super::{has_intervals, is_interval};
 use crate::functions::ANY_EQUALS;
 
 type Intervals = PrimitiveArray<IntervalMonthDayNanoType>;
@@ -50,8 +50,13 @@ fn instead(function: &str) -> Option<Instead> {
 pub fn of_intervals(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::ScalarFunction(call) = expr else { return None };
     let instead = instead(call.func.name()).filter(|_| call.func.inner().downcast_ref::<OfIntervals>().is_none())?;
-    let has_intervals = |arg: &Expr| arg.get_type(schema).is_ok_and(|data_type| is_list(&data_type));
-    call.args.iter().any(has_intervals).then(|| {
+    let is_such = |arg: &Expr| {
+        arg.get_type(schema).is_ok_and(|data_type| match instead {
+            Instead::Lengths => data_type.is_list() && has_intervals(&data_type),
+            _ => is_list(&data_type),
+        })
+    };
+    call.args.iter().any(is_such).then(|| {
         let function = ScalarUDF::from(OfIntervals { inner: Arc::clone(&call.func), instead });
         function.call(call.args.clone())
     })
@@ -70,7 +75,7 @@ struct OfIntervals {
 impl OfIntervals {
     fn arguments(&self, arrays: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
         match self.instead {
-            Instead::Lengths => arrays.iter().map(|array| with_values(array, lengths)).collect(),
+            Instead::Lengths => arrays.iter().map(lengths).collect(),
             Instead::Ranks => arrays.iter().map(|array| with_values(array, |intervals| Ok(ranks(intervals)))).collect(),
             Instead::First => one_for_all(arrays, None),
             Instead::Second => one_for_all(arrays, Some(1)),
