@@ -5,16 +5,16 @@ from __future__ import annotations
 import operator
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import pyarrow as pa
 
 from . import arrays, progress, show
 from .errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from .rows import Rows
-from .sources import Look, Source
+from .sources import Source
 from .stats import Stats
 from .types import without_views
 
@@ -24,6 +24,30 @@ if TYPE_CHECKING:
     import polars
 
     from .connection import Connection
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+def _reads(method: Callable[Concatenate[Result, P], T]) -> Callable[Concatenate[Result, P], T]:
+    """For methods that take rows, of one thread at a time.
+
+    Ctrl-C may come after any call in Python. A `with` on the lock itself has no such gap, and what comes while the lock is
+    given back is still inside `try`: rows that nobody received never go unnoticed. A thread that comes in the same moment as
+    another one waits for it."""
+
+    @wraps(method)
+    def reading(self: Result, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            if self._reader.locked():
+                raise InterfaceError("another thread is reading these rows", hint="read them in one thread")
+            with self._reader:
+                return method(self, *args, **kwargs)
+        except BaseException as error:
+            self._broke_in(error)
+            raise
+
+    return reading
 
 
 class Result:
@@ -44,7 +68,7 @@ class Result:
         self._rows: Rows | None = None
         self._is_streaming = self._is_interrupted = False
         # Of two threads each would take rows that the other one has in hand.
-        self._reader = threading.RLock()
+        self._reader = threading.Lock()
 
     @property
     def schema(self) -> pa.Schema:
@@ -71,18 +95,20 @@ class Result:
         """All rows. Columns that the query only read are the buffers of the store's files. Text comes as string_view, of
         which pyarrow cannot compute everything yet: `views=False` copies it into plain strings."""
         if self._table is None:
-            with self._interruptible(), progress.shown(self._connection.progress) as look:
-                # Another thread may have been just before.
-                if self._table is None:
-                    self._table = self._read_all(look)
+            self._read_all()
         return self._table if views else without_views(self._table)
 
-    def _read_all(self, look: Look | None) -> pa.Table:
+    @_reads
+    def _read_all(self) -> None:
+        # Another thread may have been just before.
+        if self._table is not None:
+            return
         self._check_unread()
-        rest = self._source.read_all(look)
+        with progress.shown(self._connection.progress) as look:
+            rest = self._source.read_all(look)
         ahead = pa.Table.from_batches(self._ahead, self.schema)
         self._ahead.clear()
-        return pa.concat_tables([ahead, rest]) if ahead.num_rows else rest
+        self._table = pa.concat_tables([ahead, rest]) if ahead.num_rows else rest
 
     def df(self) -> pandas.DataFrame:
         return without_views(self.arrow(), large=True).to_pandas()
@@ -101,24 +127,19 @@ class Result:
         """The rows that were not fetched yet."""
         if self._rows is None and not self._is_streaming:
             self.arrow()
-        with self._interruptible():
-            return list(self._row_iterator())
+        return self._rest()
 
+    @_reads
+    def _rest(self) -> list[tuple]:
+        return list(self._row_iterator())
+
+    @_reads
     def fetchone(self) -> tuple | None:
-        # `_interruptible` in words that take a third of its time.
-        self._claim()
-        try:
-            return next(self._row_iterator(), None)
-        except BaseException as error:
-            self._broke_in(error)
-            raise
-        finally:
-            self._reader.release()
+        return next(self._row_iterator(), None)
 
+    @_reads
     def fetchmany(self, size: int) -> list[tuple]:
-        size = _number_of_rows(size)
-        with self._interruptible():
-            return [row for _, row in zip(range(size), self._row_iterator())]
+        return [row for _, row in zip(range(_number_of_rows(size)), self._row_iterator())]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Record batches, as they are made."""
@@ -129,14 +150,17 @@ class Result:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         """For every library that reads Arrow: rows as they are made."""
+        if self._ahead:
+            self.arrow()
         if self._table is not None:
             return self._table.__arrow_c_stream__(requested_schema)
-        with self._interruptible():
-            self._check_unread()
-            if self._ahead:
-                return self.arrow().__arrow_c_stream__(requested_schema)
-            self._is_streaming = True
-        return self._source.reader().__arrow_c_stream__(requested_schema)
+        return self._stream().__arrow_c_stream__(requested_schema)
+
+    @_reads
+    def _stream(self) -> pa.RecordBatchReader:
+        self._check_unread()
+        self._is_streaming = True
+        return self._source.reader()
 
     def __dataframe__(self, nan_as_null: bool = False, allow_copy: bool = True) -> Any:
         return without_views(self.arrow(), large=True).__dataframe__(nan_as_null, allow_copy)
@@ -172,26 +196,36 @@ class Result:
     def _peek(self, rows: int) -> pa.Table:
         """The first rows, which stay to be read."""
         if self._table is None and not self._is_streaming:
-            seen = sum(batch.num_rows for batch in self._ahead)
-            with self._interruptible():
-                while seen < rows and (batch := self._source.next_batch()) is not None:
-                    self._ahead.append(batch)
-                    seen += batch.num_rows
+            self._read_ahead(rows)
             return pa.Table.from_batches(self._ahead, self.schema).slice(0, rows)
         return self.arrow().slice(0, rows)
+
+    @_reads
+    def _read_ahead(self, rows: int) -> None:
+        seen = sum(batch.num_rows for batch in self._ahead)
+        while seen < rows and (batch := self._source.next_batch()) is not None:
+            self._ahead.append(batch)
+            seen += batch.num_rows
 
     def _row_iterator(self) -> Rows:
         if self._is_interrupted:
             raise _interrupted()
         if self._rows is None:
-            self._rows = Rows(iter(self))
+            if self._table is None:
+                self._is_streaming = True
+                self._rows = Rows(iter(self._take_batch, None))
+            else:
+                self._rows = Rows(iter(self._table.to_batches()))
         return self._rows
 
+    @_reads
     def _next_batch(self) -> pa.RecordBatch | None:
+        return self._take_batch()
+
+    def _take_batch(self) -> pa.RecordBatch | None:
         if self._is_interrupted:
             raise _interrupted()
-        with self._interruptible():
-            return self._ahead.popleft() if self._ahead else self._source.next_batch()
+        return self._ahead.popleft() if self._ahead else self._source.next_batch()
 
     def _check_unread(self) -> None:
         if self._is_interrupted:
@@ -199,21 +233,6 @@ class Result:
         if self._is_streaming:
             self._source.check()
             raise InterfaceError("rows of this result were read already", hint="run the query again to have all of them")
-
-    @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        self._claim()
-        try:
-            yield
-        except BaseException as error:
-            self._broke_in(error)
-            raise
-        finally:
-            self._reader.release()
-
-    def _claim(self) -> None:
-        if not self._reader.acquire(blocking=False):
-            raise InterfaceError("another thread is reading these rows", hint="read them in one thread")
 
     def _broke_in(self, error: BaseException) -> None:
         """What is no error of ours came in between: rows that were on their way are lost, so that no more may follow."""
