@@ -150,7 +150,6 @@ fn correlated(message: &str) -> Words {
     let hint = match message {
         "Correlated scalar subquery must be aggregated to return at most one row" => "write an aggregate, such as (SELECT max(x) FROM …), or join the tables",
         "Correlated scalar subquery can only be used in Projection, Filter, Aggregate plan nodes" => "compute it in SELECT or WHERE, or join the tables",
-        _ if message.starts_with("null_aware anti join only supports single column join key") => "write NOT EXISTS (SELECT … WHERE …)",
         _ => return None,
     };
     Some(("a subquery looks at the row outside of it where it cannot".to_string(), Some(hint)))

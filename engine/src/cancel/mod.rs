@@ -12,7 +12,9 @@
 //! A third kind, the rows of a window in one step, ask by themselves (`windows`). `plan` and `operators` put all that where
 //! it is needed, when the plan is otherwise finished. Where expressions make far more of a row than there is in it, their operator is
 //! given few rows at once (`pieces`), and what they make counts against the limit of the query.
+//! Each batch is looked at on its way, and what it does not show is let go (`buffers`).
 
+mod buffers;
 mod dear;
 mod elements;
 mod expression;

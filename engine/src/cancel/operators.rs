@@ -159,9 +159,14 @@ fn function_with(function: &AggregateFunctionExpr, input: &Input<'_>) -> Option<
     if function.is_reversed() {
         return None;
     }
-    let order = function.order_bys().iter().map(|sort| Arc::clone(&sort.expr)).collect();
     let old = function.expressions();
     let new = input.any_stoppable(&old)?;
+    // `array_agg(DISTINCT x ORDER BY x)` has to find that both are the same.
+    let order = function.order_bys().iter().map(|sort| match old.iter().position(|argument| argument == &sort.expr) {
+        Some(place) => Arc::clone(&new[place]),
+        None => Arc::clone(&sort.expr),
+    });
+    let order = order.collect();
     // Some look for a constant in the arguments that say how.
     let says_how = |place: usize, old: &Expr| place > 0 && old.is::<Literal>();
     let arguments = new.into_iter().zip(&old).enumerate();

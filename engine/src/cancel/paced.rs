@@ -22,6 +22,7 @@ use datafusion::physical_plan::{
 };
 use futures::{Stream, StreamExt};
 
+use super::buffers::with_few_buffers;
 use super::elements::Elements;
 use super::pieces::Pieces;
 use super::turn::give_way;
@@ -232,7 +233,7 @@ impl Stream for Paced {
             return Poll::Ready(Some(self.cut(rest)));
         }
         match self.input.poll_next_unpin(context) {
-            Poll::Ready(Some(Ok(batch))) => Poll::Ready(Some(self.cut(batch))),
+            Poll::Ready(Some(Ok(batch))) => Poll::Ready(Some(self.cut(with_few_buffers(batch)))),
             Poll::Pending => {
                 self.yielded = Instant::now();
                 Poll::Pending

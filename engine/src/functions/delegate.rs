@@ -11,6 +11,14 @@ macro_rules! described_by_inner {
     };
     // Without that groups have an accumulator for all.
     (without groups) => {
+        crate::functions::described_by_inner!(without groups, order);
+
+        fn order_sensitivity(&self) -> datafusion::logical_expr::utils::AggregateOrderSensitivity {
+            self.inner.order_sensitivity()
+        }
+    };
+    // And without what the order of its input is to it.
+    (without groups, order) => {
         fn name(&self) -> &str {
             self.inner.name()
         }
@@ -51,10 +59,6 @@ macro_rules! described_by_inner {
 
         fn supports_within_group_clause(&self) -> bool {
             self.inner.supports_within_group_clause()
-        }
-
-        fn order_sensitivity(&self) -> datafusion::logical_expr::utils::AggregateOrderSensitivity {
-            self.inner.order_sensitivity()
         }
 
         fn is_descending(&self) -> Option<bool> {

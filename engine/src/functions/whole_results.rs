@@ -12,6 +12,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::logical_expr::function::AccumulatorArgs;
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF};
 
 use super::bounded::values_bytes;
@@ -46,7 +47,19 @@ impl WholeResult {
 }
 
 impl AggregateUDFImpl for WholeResult {
-    described_by_inner!();
+    described_by_inner!(without groups, order);
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        self.inner.groups_accumulator_supported(args)
+    }
+
+    /// `string_agg` sorts what it holds, as `array_agg` does: an input in its order is of no more use, and two calls may have two orders.
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        match self.copies {
+            COPIES => AggregateOrderSensitivity::SoftRequirement,
+            _ => self.inner.order_sensitivity(),
+        }
+    }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         if args.is_distinct && args.is_reversed && self.copies == COPIES {
@@ -72,9 +85,12 @@ impl AggregateUDFImpl for WholeResult {
     }
 
     fn with_beneficial_ordering(self: Arc<Self>, is_ordered: bool) -> Result<Option<Arc<dyn AggregateUDFImpl>>> {
-        let inner = Arc::clone(self.inner.inner()).with_beneficial_ordering(is_ordered)?;
         let copies = self.copies;
-        Ok(inner.map(|inner| Arc::new(WholeResult { inner: Arc::new(AggregateUDF::new_from_shared_impl(inner)), copies }) as _))
+        Ok(match Arc::clone(self.inner.inner()).with_beneficial_ordering(is_ordered)? {
+            Some(inner) => Some(Arc::new(WholeResult { inner: Arc::new(AggregateUDF::new_from_shared_impl(inner)), copies })),
+            None if copies == COPIES => Some(self),
+            None => None,
+        })
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {

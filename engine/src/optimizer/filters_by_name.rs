@@ -25,9 +25,11 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
 
+use super::aggregate_statistics::in_place_of_statistics;
 use super::barrier::Barrier;
 use super::grouping_sets::GroupingSets;
 use super::limits_below::LimitsBelow;
+use super::outer_joins::OuterJoins;
 use super::topk_keys::in_place_of_topk;
 
 /// DataFusion's rules, with those that move filters between barriers.
@@ -39,8 +41,9 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
             false => rule,
         }
     };
-    let barriers: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] = [Arc::new(GroupingSets), Arc::new(LimitsBelow)];
-    barriers.into_iter().chain(PhysicalOptimizer::new().rules.into_iter().map(with_ours).map(in_place_of_topk)).collect()
+    let barriers: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 3] = [Arc::new(GroupingSets), Arc::new(OuterJoins), Arc::new(LimitsBelow)];
+    let rules = PhysicalOptimizer::new().rules.into_iter().map(with_ours).map(in_place_of_topk).map(in_place_of_statistics);
+    barriers.into_iter().chain(rules).collect()
 }
 
 #[derive(Debug)]

@@ -2,16 +2,19 @@
 //!
 //! Each set leaves out other columns and shows NULL for them: columns that a join makes equal, that a filter makes constant, that rows are
 //! sorted or divided by are none of that any more. DataFusion hands all that up, and leaves out sorts and exchanges that are needed then.
+//! A key that is a constant it takes for one above, too: `GROUP BY ROLLUP (a, 'x')` had a group more than once.
 
 use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 
 use super::barrier::Barrier;
 
@@ -22,6 +25,9 @@ pub struct GroupingSets;
 impl PhysicalOptimizerRule for GroupingSets {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|node| match node.downcast_ref::<AggregateExec>() {
+            Some(aggregate) if aggregate.group_expr().expr().iter().any(|(key, _)| key.is::<Literal>()) => {
+                Ok(Transformed::yes(Arc::new(with_columns_of_constants(aggregate)?)))
+            }
             Some(aggregate) if aggregate.group_expr().has_grouping_set() => {
                 let input: Arc<dyn ExecutionPlan> = Arc::new(Barrier::to_relations(Arc::clone(aggregate.input())));
                 Ok(Transformed::yes(replace_children_if_necessary(node, vec![input])?))
@@ -38,4 +44,24 @@ impl PhysicalOptimizerRule for GroupingSets {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// The aggregate of keys that are columns, above a barrier.
+fn with_columns_of_constants(aggregate: &AggregateExec) -> Result<AggregateExec> {
+    let (keys, schema) = (aggregate.group_expr(), aggregate.input().schema());
+    let column = |name: &str, index: usize| -> Arc<dyn PhysicalExpr> { Arc::new(Column::new(name, index)) };
+    let fields = schema.fields().iter().enumerate();
+    let mut columns: Vec<_> = fields.map(|(index, field)| (column(field.name(), index), field.name().clone())).collect();
+    let mut exprs = keys.expr().to_vec();
+    for (key, name) in exprs.iter_mut().filter(|(key, _)| key.is::<Literal>()) {
+        let constant = std::mem::replace(key, column(name, columns.len()));
+        columns.push((constant, name.clone()));
+    }
+    let keys = PhysicalGroupBy::new(exprs, keys.null_expr().to_vec(), keys.groups().to_vec(), keys.has_grouping_set());
+    let input = Arc::new(ProjectionExec::try_new(columns, Arc::clone(aggregate.input()))?);
+    let schema = input.schema();
+    let input = Arc::new(Barrier::to_relations(input));
+    let (functions, filters) = (aggregate.aggr_expr().to_vec(), aggregate.filter_expr().to_vec());
+    let new = AggregateExec::try_new(*aggregate.mode(), keys, functions, filters, input, schema)?;
+    Ok(new.with_limit_options(aggregate.limit_options()))
 }

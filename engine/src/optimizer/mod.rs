@@ -1,5 +1,6 @@
 //! Rules of ours, among DataFusion's own.
 
+mod aggregate_statistics;
 mod await_join_filters;
 mod barrier;
 mod choice_shapes;
@@ -18,8 +19,10 @@ mod nested_order;
 mod null_safe_keys;
 mod operator_columns;
 mod order_once;
+mod outer_joins;
 mod recursive_shapes;
 mod same_projections;
+mod set_comparisons;
 mod single_rows;
 mod skip_rows;
 mod topk_keys;
@@ -69,5 +72,5 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let rules = Optimizer::new().rules.into_iter();
     let rules = rules.map(null_safe_keys::in_place_of_keys).map(exact_comparisons::in_place_of_simplifying);
     let rules = rules.map(in_subqueries::in_place_of_predicates).map(filters_above::in_place_of_filters);
-    rules.map(same_projections::in_place_of_projections).collect()
+    rules.map(same_projections::in_place_of_projections).map(set_comparisons::in_place_of_comparisons).collect()
 }

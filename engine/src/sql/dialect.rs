@@ -2,7 +2,11 @@
 
 use std::any::TypeId;
 
+use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 #[derive(Debug, Default, Clone, Copy)]
 pub struct QuiverDialect;
@@ -42,6 +46,18 @@ impl Dialect for QuiverDialect {
         }
     }
 
+    /// `IN ((SELECT …), 7)`: sqlparser takes what begins with a query for one query.
+    fn parse_infix(&self, parser: &mut Parser<'_>, expr: &Expr, _precedence: u8) -> Option<Result<Expr, ParserError>> {
+        begins_list_with_query(parser).then(|| {
+            let negated = parser.parse_keyword(Keyword::NOT);
+            parser.expect_keyword(Keyword::IN)?;
+            parser.expect_token(&Token::LParen)?;
+            let list = parser.parse_comma_separated(Parser::parse_expr)?;
+            parser.expect_token(&Token::RParen)?;
+            Ok(Expr::InList { expr: Box::new(expr.clone()), list, negated })
+        })
+    }
+
     /// `1_000`
     fn supports_numeric_literal_underscores(&self) -> bool {
         true
@@ -66,4 +82,29 @@ impl Dialect for QuiverDialect {
         supports_comment_optimizer_hint, supports_constraint_keyword_without_name, supports_key_column_option, supports_comma_separated_trim,
         supports_cte_without_as, supports_select_item_multi_column_alias, supports_xml_expressions,
     }
+}
+
+/// Whether `[NOT] IN ((…),` comes next, with a query inside.
+fn begins_list_with_query(parser: &Parser<'_>) -> bool {
+    let is = |at: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(at).token, Token::Word(word) if word.keyword == keyword);
+    let at = usize::from(is(0, Keyword::NOT));
+    let opens = |at: usize| parser.peek_nth_token_ref(at).token == Token::LParen;
+    if !is(at, Keyword::IN) || !opens(at + 1) || !opens(at + 2) || !(is(at + 3, Keyword::SELECT) || is(at + 3, Keyword::WITH)) {
+        return false;
+    }
+    // Of tokens with the space between them: others are found by a walk from here.
+    let mut depth = 0_usize;
+    for at in 0.. {
+        match parser.peek_nth_token_no_skip(at).token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth == 2 => {
+                let mut after = (at + 1..).map(|at| parser.peek_nth_token_no_skip(at).token);
+                return after.find(|token| !matches!(token, Token::Whitespace(_))) == Some(Token::Comma);
+            }
+            Token::RParen => depth -= 1,
+            Token::EOF => break,
+            _ => {}
+        }
+    }
+    false
 }

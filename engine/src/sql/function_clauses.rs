@@ -77,6 +77,7 @@ impl Calls<'_> {
         if aggregate.name() == "any_value" {
             function.name = ObjectName::from(vec![Ident::new("first_value")]);
             function.null_treatment.get_or_insert(NullTreatment::IgnoreNulls);
+            drop_constant_keys(function);
             return Ok(());
         }
         if IN_ANY_ORDER.contains(&aggregate.name()) {
@@ -88,9 +89,23 @@ impl Calls<'_> {
         }
         match aggregate.order_sensitivity() == AggregateOrderSensitivity::Insensitive {
             true => Err(refused("ORDER BY", &name, "leave it out: the order of rows changes no more than the last digits")),
-            false => Ok(()),
+            false => {
+                drop_constant_keys(function);
+                Ok(())
+            }
         }
     }
+}
+
+/// A constant orders nothing. DataFusion takes a number for the column of that number, as in ORDER BY of a query.
+fn drop_constant_keys(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    for clause in &mut list.clauses {
+        if let FunctionArgumentClause::OrderBy(keys) = clause {
+            keys.retain(|key| !matches!(key.expr, Expr::Value(_)));
+        }
+    }
+    list.clauses.retain(|clause| !matches!(clause, FunctionArgumentClause::OrderBy(keys) if keys.is_empty()));
 }
 
 /// `sum(NULL)` is NULL: what is computed of numbers takes it for one. DataFusion knows no sum of what has no type.

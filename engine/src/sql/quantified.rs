@@ -1,4 +1,4 @@
-//! `x > ALL (SELECT y …)` and `= ANY`: gives the subquery's column a name no other can have.
+//! `x > ALL (SELECT y …)` and its like: gives the subquery's column a name no other can have.
 //!
 //! DataFusion turns both into a filter over both sides and then finds the outer column of the same
 //! name (test `quantified comparisons`, sqllogictests/slt/subqueries.slt).
@@ -16,13 +16,25 @@ const COLUMN: &str = "quantified_value";
 const TABLE: &str = "quantified_rows";
 const ARRAY_HAS: &str = "array_has";
 
-/// Changes the expression in place, if it is such a comparison.
+/// Changes the expression in place, if it is such a comparison. `= ANY` is `IN`, and `<> ALL` is `NOT IN`, of which joins by key are made.
 pub fn name_quantified(expr: &mut Expr) {
-    if let Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } = expr
-        && let Expr::Subquery(query) = right.as_mut()
-        && let Some(named) = named(query)
-    {
-        **query = named;
+    let (negated, left, query) = match expr {
+        Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => (Some(false), left, right),
+        Expr::AllOp { left, compare_op: BinaryOperator::NotEq, right } => (Some(true), left, right),
+        Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => (None, left, right),
+        _ => return,
+    };
+    let Expr::Subquery(query) = query.as_mut() else { return };
+    match negated {
+        Some(negated) => {
+            let left = Box::new(std::mem::replace(left.as_mut(), Expr::value(Value::Null)));
+            *expr = Expr::InSubquery { expr: left, subquery: query.clone(), negated };
+        }
+        None => {
+            if let Some(named) = named(query) {
+                **query = named;
+            }
+        }
     }
 }
 

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray, UInt64Array};
+use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_nested::all_default_nested_functions;
@@ -14,7 +15,7 @@ use datafusion::logical_expr::binary::comparison_coercion;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{
-    ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
 
 use crate::error::EngineError;
@@ -133,13 +134,18 @@ impl ScalarUDFImpl for OfElements {
         match self.inner.simplify(args, info)? {
             ExprSimplifyResult::Simplified(Expr::InList(mut list)) if self.name == "array_has" => {
                 list.list.retain(|element| !matches!(element, Expr::Literal(value, _) if value.is_null()));
-                Ok(ExprSimplifyResult::Simplified(Expr::InList(list)))
+                // Nothing is in a list of NULLs, and of NULL that is not known.
+                let found = if list.list.is_empty() { list.expr.is_null().and(lit(ScalarValue::Boolean(None))) } else { Expr::InList(list) };
+                Ok(ExprSimplifyResult::Simplified(found))
             }
             simplified => Ok(simplified),
         }
     }
 
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        for argument in &mut args.args {
+            *argument = empty_where_null(argument)?;
+        }
         if self.name() == "array_resize"
             && let Some(size) = args.args.get(1)
         {
@@ -165,6 +171,24 @@ impl ScalarUDFImpl for OfElements {
     fn documentation(&self) -> Option<&Documentation> {
         self.inner.documentation()
     }
+}
+
+/// Lists that are NULL have no elements: DataFusion's `array_append` takes those that lie beneath, as `nullif` leaves them there.
+fn empty_where_null(argument: &ColumnarValue) -> Result<ColumnarValue> {
+    let (array, is_scalar) = match argument {
+        ColumnarValue::Array(array) => (Arc::clone(array), false),
+        ColumnarValue::Scalar(ScalarValue::List(list)) => (Arc::clone(list) as ArrayRef, true),
+        scalar => return Ok(scalar.clone()),
+    };
+    let is_empty = |list: &ListArray| (0..list.len()).all(|row| list.is_valid(row) || list.value_length(row) == 0);
+    if array.null_count() == 0 || array.as_list_opt::<i32>().is_none_or(is_empty) {
+        return Ok(argument.clone());
+    }
+    if is_scalar {
+        return Ok(ColumnarValue::Scalar(ScalarValue::try_new_null(array.data_type())?));
+    }
+    let rows: UInt64Array = (0..array.len()).map(|row| array.is_valid(row).then_some(row as u64)).collect();
+    Ok(ColumnarValue::Array(take(&array, &rows, None)?))
 }
 
 /// NULL where a value was not found in a list that has a NULL.

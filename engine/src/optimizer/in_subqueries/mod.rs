@@ -44,7 +44,8 @@ impl OptimizerRule for InSubqueries {
         inner.transform_data(|plan| match plan {
             LogicalPlan::Filter(mut filter) if has_subquery(&filter.predicate) => {
                 filter.predicate = exact::condition(filter.predicate, filter.input.schema())?;
-                self.0.rewrite(LogicalPlan::Filter(filter), config)
+                let plan = self.0.rewrite(LogicalPlan::Filter(filter), config)?;
+                Ok(Transformed::yes(plan.data))
             }
             LogicalPlan::Projection(projection) if projection.expr.iter().any(has_subquery) => {
                 clauses::in_projection(projection, |filter| self.0.rewrite(filter, config))

@@ -94,6 +94,8 @@ fn not_in_with_nulls_is_the_same_as_a_plan() {
         "SELECT k FROM t WHERE i NOT IN (SELECT i FROM u)",
         "SELECT k FROM t WHERE i NOT IN (SELECT i FROM u WHERE i IS NOT NULL)",
         "SELECT k FROM t WHERE i NOT IN (SELECT i FROM empty)",
+        "SELECT k FROM t WHERE i NOT IN (SELECT i FROM u WHERE u.k > t.k)",
+        "SELECT k FROM t WHERE i NOT IN (SELECT i FROM u WHERE u.k = t.k)",
         "SELECT k FROM t WHERE k NOT IN (SELECT k FROM u)",
         "SELECT k FROM t WHERE i + 1 NOT IN (SELECT i FROM u) AND b",
         "SELECT k FROM t WHERE i NOT IN (7, 10)",
