@@ -141,6 +141,10 @@ fn clause(message: &str) -> Words {
         let hint = "write the name that it has in FROM: the alias, where there is one";
         return Some((format!("there is no table \"{table}\" in FROM"), Some(hint)));
     }
+    let shown_twice = || message.strip_prefix("Schema contains qualified field name ")?.strip_suffix(" which would be ambiguous");
+    if let Some((_, column)) = shown_twice().and_then(|names| names.split_once(" and unqualified field name ")) {
+        return Some((format!("two columns are called \"{column}\""), Some("give one of them another name with AS")));
+    }
     let column = message.strip_prefix("Ambiguous reference to unqualified field ")?;
     Some((format!("column \"{column}\" is ambiguous: more than one table has it"), Some("name the table too, as in t.x")))
 }

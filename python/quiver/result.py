@@ -32,14 +32,15 @@ P = ParamSpec("P")
 def _reads(method: Callable[Concatenate[Result, P], T]) -> Callable[Concatenate[Result, P], T]:
     """For methods that take rows, of one thread at a time.
 
-    Ctrl-C may come after any call in Python. A `with` on the lock itself has no such gap, and what comes while the lock is
-    given back is still inside `try`: rows that nobody received never go unnoticed. A thread that comes in the same moment as
-    another one waits for it."""
+    Ctrl-C may come after any call in Python, also after a row was taken: so nothing but the call itself is outside of `try`, and
+    rows that nobody received never go unnoticed. A thread that comes in the same moment as another one waits for it."""
 
     @wraps(method)
     def reading(self: Result, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             if self._reader.locked():
+                # Newer Pythons may be interrupted before they give it back.
+                self._check_uninterrupted()
                 raise InterfaceError("another thread is reading these rows", hint="read them in one thread")
             with self._reader:
                 return method(self, *args, **kwargs)
@@ -101,9 +102,11 @@ class Result:
     @_reads
     def _read_all(self) -> None:
         # Another thread may have been just before.
-        if self._table is not None:
-            return
-        self._check_unread()
+        if self._table is None:
+            self._check_unread()
+            self._read_table()
+
+    def _read_table(self) -> None:
         with progress.shown(self._connection.progress) as look:
             rest = self._source.read_all(look)
         ahead = pa.Table.from_batches(self._ahead, self.schema)
@@ -133,13 +136,19 @@ class Result:
     def _rest(self) -> list[tuple]:
         return list(self._row_iterator())
 
-    @_reads
     def fetchone(self) -> tuple | None:
-        return next(self._row_iterator(), None)
+        return self._one()
 
     @_reads
+    def _one(self) -> tuple | None:
+        return next(self._row_iterator(), None)
+
     def fetchmany(self, size: int) -> list[tuple]:
-        return [row for _, row in zip(range(_number_of_rows(size)), self._row_iterator())]
+        return self._some(_number_of_rows(size))
+
+    @_reads
+    def _some(self, size: int) -> list[tuple]:
+        return [row for _, row in zip(range(size), self._row_iterator())]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Record batches, as they are made."""
@@ -150,15 +159,16 @@ class Result:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         """For every library that reads Arrow: rows as they are made."""
-        if self._ahead:
-            self.arrow()
-        if self._table is not None:
-            return self._table.__arrow_c_stream__(requested_schema)
         return self._stream().__arrow_c_stream__(requested_schema)
 
     @_reads
-    def _stream(self) -> pa.RecordBatchReader:
+    def _stream(self) -> pa.Table | pa.RecordBatchReader:
+        if self._table is not None:
+            return self._table
         self._check_unread()
+        if self._ahead:
+            self._read_table()
+            return self._table
         self._is_streaming = True
         return self._source.reader()
 
@@ -195,21 +205,24 @@ class Result:
 
     def _peek(self, rows: int) -> pa.Table:
         """The first rows, which stay to be read."""
-        if self._table is None and not self._is_streaming:
+        if self._table is None:
             self._read_ahead(rows)
+        # Another thread may have taken all of them.
+        if self._table is None and not self._is_streaming:
             return pa.Table.from_batches(self._ahead, self.schema).slice(0, rows)
         return self.arrow().slice(0, rows)
 
     @_reads
     def _read_ahead(self, rows: int) -> None:
+        if self._table is not None or self._is_streaming:
+            return
         seen = sum(batch.num_rows for batch in self._ahead)
         while seen < rows and (batch := self._source.next_batch()) is not None:
             self._ahead.append(batch)
             seen += batch.num_rows
 
     def _row_iterator(self) -> Rows:
-        if self._is_interrupted:
-            raise _interrupted()
+        self._check_uninterrupted()
         if self._rows is None:
             if self._table is None:
                 self._is_streaming = True
@@ -223,13 +236,15 @@ class Result:
         return self._take_batch()
 
     def _take_batch(self) -> pa.RecordBatch | None:
-        if self._is_interrupted:
-            raise _interrupted()
+        self._check_uninterrupted()
         return self._ahead.popleft() if self._ahead else self._source.next_batch()
 
-    def _check_unread(self) -> None:
+    def _check_uninterrupted(self) -> None:
         if self._is_interrupted:
-            raise _interrupted()
+            raise InterfaceError("reading these rows was interrupted", hint="run the query again")
+
+    def _check_unread(self) -> None:
+        self._check_uninterrupted()
         if self._is_streaming:
             self._source.check()
             raise InterfaceError("rows of this result were read already", hint="run the query again to have all of them")
@@ -250,7 +265,3 @@ def _number_of_rows(size: Any) -> int:
     if number < 0:
         raise ProgrammingError(f"{size!r} is no number of rows", hint="give one from 0")
     return number
-
-
-def _interrupted() -> InterfaceError:
-    return InterfaceError("reading these rows was interrupted", hint="run the query again")

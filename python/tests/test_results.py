@@ -15,6 +15,14 @@ SERIES = "SELECT value AS n, 'row ' || value AS t FROM generate_series(1, {}) AS
 
 
 class Results:
+    def test_a_wrong_call_takes_no_rows(self):
+        result = self.con.sql("SELECT value FROM generate_series(1, 3) AS g (value)")
+        self.assertEqual(result.fetchone(), (1,))
+        for wrong in [lambda: result.fetchmany(), lambda: result.fetchone(2), lambda: result.fetchmany("two")]:
+            with self.assertRaises((TypeError, quiver.ProgrammingError)):
+                wrong()
+        self.assertEqual(result.fetchall(), [(2,), (3,)])
+
     def test_a_query_gives_values_of_python(self):
         sql = (
             "SELECT 1 AS n, 'text' AS t, CAST(12.34 AS DECIMAL(10, 2)) AS d, DATE '2026-11-20' AS day, true AS flag, "

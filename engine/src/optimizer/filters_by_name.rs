@@ -18,6 +18,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::ensure_requirements::EnsureRequirements;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -43,7 +44,12 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
     };
     let barriers: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 3] = [Arc::new(GroupingSets), Arc::new(OuterJoins), Arc::new(LimitsBelow)];
     let rules = PhysicalOptimizer::new().rules.into_iter().map(with_ours).map(in_place_of_topk).map(in_place_of_statistics);
-    barriers.into_iter().chain(rules).collect()
+    // Joins that were turned around know of more constants, and the rule that leaves out sorts believes them.
+    let sorts = EnsureRequirements::new();
+    let again = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| -> Option<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+        (rule.name() == sorts.name()).then(|| Arc::new(OuterJoins) as _)
+    };
+    barriers.into_iter().chain(rules.flat_map(|rule| [again(&rule), Some(rule)]).flatten()).collect()
 }
 
 #[derive(Debug)]

@@ -25,7 +25,7 @@ pub struct GroupingSets;
 impl PhysicalOptimizerRule for GroupingSets {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|node| match node.downcast_ref::<AggregateExec>() {
-            Some(aggregate) if aggregate.group_expr().expr().iter().any(|(key, _)| key.is::<Literal>()) => {
+            Some(aggregate) if aggregate.group_expr().has_grouping_set() && has_constant(aggregate) => {
                 Ok(Transformed::yes(Arc::new(with_columns_of_constants(aggregate)?)))
             }
             Some(aggregate) if aggregate.group_expr().has_grouping_set() => {
@@ -46,6 +46,10 @@ impl PhysicalOptimizerRule for GroupingSets {
     }
 }
 
+fn has_constant(aggregate: &AggregateExec) -> bool {
+    aggregate.group_expr().expr().iter().any(|(key, _)| key.is::<Literal>())
+}
+
 /// The aggregate of keys that are columns, above a barrier.
 fn with_columns_of_constants(aggregate: &AggregateExec) -> Result<AggregateExec> {
     let (keys, schema) = (aggregate.group_expr(), aggregate.input().schema());
@@ -57,7 +61,7 @@ fn with_columns_of_constants(aggregate: &AggregateExec) -> Result<AggregateExec>
         let constant = std::mem::replace(key, column(name, columns.len()));
         columns.push((constant, name.clone()));
     }
-    let keys = PhysicalGroupBy::new(exprs, keys.null_expr().to_vec(), keys.groups().to_vec(), keys.has_grouping_set());
+    let keys = PhysicalGroupBy::new(exprs, keys.null_expr().to_vec(), keys.groups().to_vec(), true);
     let input = Arc::new(ProjectionExec::try_new(columns, Arc::clone(aggregate.input()))?);
     let schema = input.schema();
     let input = Arc::new(Barrier::to_relations(input));

@@ -13,6 +13,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::rewrite_set_comparison::RewriteSetComparison;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use super::in_subqueries::of_single_rows;
+
 /// Ours, if the rule is DataFusion's for them.
 pub fn in_place_of_comparisons(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
     let theirs = RewriteSetComparison::new();
@@ -38,7 +40,8 @@ impl OptimizerRule for SetComparisons {
             }
             let preserver = NamePreserver::new(&node);
             let mut names: Vec<_> = node.expressions().iter().map(|expr| preserver.save(expr)).rev().collect();
-            // All below has none any more.
+            // Of an aggregate without groups it is a comparison with its value. All below has none any more.
+            let node = node.map_expressions(|expr| of_single_rows(expr).map(Transformed::yes))?.data;
             let node = self.0.rewrite(node, config)?;
             let named = node.data.map_expressions(|expr| {
                 Ok(match names.pop() {

@@ -22,7 +22,7 @@ use super::key_groups::{add_keys, is_about_groups};
 use super::parse::kept_statement;
 use super::rewrite::rewrite;
 use super::same_tables::tell_tables_apart;
-use super::unique_names::name_columns;
+use super::unique_names::{alias_as_written, name_columns};
 use super::unnamed_subqueries::name_subqueries;
 use super::wildcards::spell_wildcards;
 use crate::catalog;
@@ -47,6 +47,11 @@ pub async fn plan_statement(state: &SessionState, mut statement: Statement) -> R
     Ok(match plan {
         // Kept as it was written: it is rewritten when the view is used.
         LogicalPlan::Ddl(DdlStatement::CreateView(mut command)) => {
+            if let Some(name) = command.input.schema().fields().iter().find_map(|field| alias_as_written(field.name())) {
+                let message = format!("two columns of the view are called \"{name}\"");
+                let hint = Some("give one of them another name with AS".to_string());
+                return Err(EngineError::Sql { message, position: None, hint }.into_datafusion());
+            }
             command.definition = view.or(command.definition);
             LogicalPlan::Ddl(DdlStatement::CreateView(command))
         }
@@ -171,7 +176,11 @@ fn has_groups(statement: &Statement) -> bool {
 fn is_about_names(error: &DataFusionError) -> bool {
     match error.find_root() {
         DataFusionError::SchemaError(error, _) => {
-            matches!(**error, SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. })
+            // A reference to a column has no table where it is ambiguous: with one, it is about `SELECT a + 1 AS a, t.*`.
+            match error.as_ref() {
+                SchemaError::AmbiguousReference { field } => field.relation.is_some(),
+                other => matches!(other, SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. }),
+            }
         }
         // DataFusion has no type for this one.
         DataFusionError::Plan(message) => message.contains("require unique expression names"),
@@ -195,7 +204,12 @@ fn view_definition(statement: &Statement) -> Option<String> {
 
 /// The plan as it is where a name would be there twice.
 fn with_headers(plan: Arc<LogicalPlan>, headers: &Headers) -> Arc<LogicalPlan> {
-    let names = headers.names(plan.schema().fields().len());
+    let mut names = headers.names(plan.schema().fields().len());
+    for (name, field) in names.iter_mut().zip(plan.schema().fields()) {
+        if let Some(alias) = alias_as_written(field.name()) {
+            *name = Some(alias.to_string());
+        }
+    }
     renamed(&plan, &names).unwrap_or(plan)
 }
 
@@ -209,18 +223,27 @@ fn renamed(plan: &Arc<LogicalPlan>, names: &[Option<String>]) -> Result<Arc<Logi
     if let LogicalPlan::Projection(Projection { expr, input, .. }) = plan.as_ref()
         && expr.len() == plan.schema().fields().len()
     {
-        let columns = expr.iter().zip(names.iter().chain(std::iter::repeat(&None))).map(|(expr, name)| named(expr.clone(), name));
-        return Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(columns.collect(), Arc::clone(input))?)));
+        return named(expr.clone(), names, input);
     }
-    let columns = fields().map(|(field, name)| named(Expr::Column(Column::from(field)), name)).collect();
-    Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(columns, Arc::clone(plan))?)))
+    let columns = fields().map(|(field, _)| Expr::Column(Column::from(field))).collect();
+    named(columns, names, plan)
 }
 
-fn named(expr: Expr, name: &Option<String>) -> Expr {
-    match name {
-        Some(name) => expr.alias(name),
-        None => expr,
-    }
+/// A table that no name can mean.
+const RESULT: &str = "__result";
+
+fn named(columns: Vec<Expr>, names: &[Option<String>], input: &Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
+    let named = |table: Option<&str>| {
+        let names = names.iter().chain(std::iter::repeat(&None));
+        let columns = columns.iter().cloned().zip(names).map(|(expr, name)| match name {
+            Some(name) => expr.unalias().alias_qualified(table, name),
+            None => expr,
+        });
+        Projection::try_new(columns.collect(), Arc::clone(input))
+    };
+    // Beside a column of the same name, it is one of another table.
+    let projection = named(None).or_else(|error| if is_about_names(&error) { named(Some(RESULT)) } else { Err(error) })?;
+    Ok(Arc::new(LogicalPlan::Projection(projection)))
 }
 
 /// The query of a CREATE TABLE that names its first columns.

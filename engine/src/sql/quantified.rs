@@ -1,6 +1,6 @@
 //! `x > ALL (SELECT y …)` and its like: gives the subquery's column a name no other can have.
 //!
-//! DataFusion turns both into a filter over both sides and then finds the outer column of the same
+//! DataFusion turns it into a filter over both sides and then finds the outer column of the same
 //! name (test `quantified comparisons`, sqllogictests/slt/subqueries.slt).
 
 use std::ops::ControlFlow;

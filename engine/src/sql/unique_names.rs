@@ -10,8 +10,17 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, Se
 use super::headers::{is_unnest, text};
 use super::merged_names::normalized;
 
+/// Between an alias and a number. `SELECT 1 AS a, t.*` has two columns of one name, of which DataFusion knows one.
+const NUMBER_MARK: char = '\u{1f}';
+
+/// The alias as it was written, of one that has got a number.
+pub fn alias_as_written(name: &str) -> Option<&str> {
+    name.split_once(NUMBER_MARK).map(|(alias, _)| alias)
+}
+
 /// Names the columns that have no alias: expressions as they are written, and a second `a` as `a_1`. With
-/// `beside_wildcards` the columns beside a `*` too, which may be among those it stands for.
+/// `beside_wildcards` the columns beside a `*` too, which may be among those it stands for. An alias there gets a number until the result
+/// is shown, but for one that ORDER BY is about.
 pub fn name_columns(statement: &mut Statement, beside_wildcards: bool) {
     let statement = match statement {
         Statement::Statement(statement) => statement.as_mut(),
@@ -60,6 +69,13 @@ impl VisitorMut for Naming {
         let mut mentioned = Mentioned::default();
         let _ = query.visit(&mut mentioned);
         self.name_in(&mut query.body, &mentioned.0);
+        if self.beside_wildcards
+            && let SetExpr::Select(select) = query.body.as_mut()
+        {
+            let mut ordered = Mentioned::default();
+            let _ = query.order_by.visit(&mut ordered);
+            number_aliases(&mut select.projection, &ordered.0);
+        }
         ControlFlow::Continue(())
     }
 }
@@ -77,7 +93,6 @@ impl Naming {
     }
 
     fn name(&self, projection: &mut [SelectItem], mentioned: &HashSet<String>) {
-        let is_wildcard = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
         let renames_columns = self.beside_wildcards && projection.iter().any(is_wildcard);
         let mut last_numbers = HashMap::new();
         let mut seen: HashSet<String> = projection.iter().filter_map(alias).map(normalized).collect();
@@ -101,6 +116,23 @@ impl Naming {
             *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::with_quote('"', name) };
         }
     }
+}
+
+fn number_aliases(projection: &mut [SelectItem], ordered: &HashSet<String>) {
+    if !projection.iter().any(is_wildcard) {
+        return;
+    }
+    for (number, item) in projection.iter_mut().enumerate() {
+        if let SelectItem::ExprWithAlias { alias, .. } = item
+            && !ordered.contains(&alias.value.to_lowercase())
+        {
+            *alias = Ident::with_quote('"', format!("{}{NUMBER_MARK}{number}", normalized(alias)));
+        }
+    }
+}
+
+fn is_wildcard(item: &SelectItem) -> bool {
+    matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
 /// `name_1`, or with the next number that nothing has. `last` is that of the name's last one: what is taken stays so.

@@ -3,53 +3,58 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, DFSchema, Result, ScalarValue, plan_datafusion_err};
+use datafusion::common::{Column, DFSchema, ExprSchema, Result, ScalarValue, plan_datafusion_err};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
-use datafusion::logical_expr::logical_plan::{Filter, Projection, Subquery, SubqueryAlias};
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::logical_plan::{Filter, Projection, Subquery};
+use datafusion::logical_expr::utils::{conjunction, disjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Case, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, lit};
 
 use super::is_subquery;
+use super::single_rows::{is_correlated, of_single_rows};
 
 const COLUMN: &str = "__in_value";
 const INNER_COLUMN: &str = "__in_query_value";
 
 /// A condition in which false and NULL are the same.
 pub fn condition(predicate: Expr, schema: &DFSchema) -> Result<Expr> {
-    let terms = split_conjunction_owned(of_single_rows(predicate)?).into_iter().map(|term| {
-        let (is_not, inner) = if let Expr::Not(inner) = &term { (true, inner.as_ref()) } else { (false, &term) };
-        let is_joined = match inner {
-            // DataFusion's join for `NOT IN` knows NULL by the key, which a constant is not. It looks at the keys of all rows of
-            // the subquery, also of those that belong to other rows outside.
-            Expr::InSubquery(part) => part.expr.any_column_refs() && !((is_not || part.negated) && is_correlated(&part.subquery)),
-            inner => is_subquery(inner),
-        };
-        if is_joined { Ok(term) } else { true_or_not(term, schema) }
+    let terms = split_conjunction_owned(of_single_rows(predicate)?).into_iter().map(|term| match term {
+        Expr::InSubquery(part) if part.negated && is_correlated(&part.subquery) => none_equal(part, schema),
+        Expr::Not(inner) => match *inner {
+            Expr::InSubquery(part) if !part.negated && is_correlated(&part.subquery) => none_equal(part, schema),
+            inner => joined_or_exact(!inner, schema),
+        },
+        term => joined_or_exact(term, schema),
     });
     let terms = terms.collect::<Result<Vec<_>>>()?;
     Ok(conjunction(terms).unwrap_or_else(|| lit(true)))
 }
 
-/// An aggregate without groups has one row, also where it is of no rows. DataFusion's join has none then: `0 IN (SELECT count(*) FROM u
-/// WHERE u.a = t.a)` was false where no `a` is the same. So that is a comparison, which knows of it.
-fn of_single_rows(expr: Expr) -> Result<Expr> {
-    expr.transform_up(|part| match part {
-        Expr::InSubquery(part) if is_correlated(&part.subquery) && has_one_row(&part.subquery.subquery) => {
-            let value = Expr::ScalarSubquery(part.subquery);
-            Ok(Transformed::yes(if part.negated { (*part.expr).not_eq(value) } else { (*part.expr).eq(value) }))
-        }
-        Expr::Exists(part) if is_correlated(&part.subquery) && has_one_row(&part.subquery.subquery) => Ok(Transformed::yes(lit(!part.negated))),
-        part => Ok(Transformed::no(part)),
-    })
-    .data()
+/// Of these DataFusion makes joins that know NULL, by the key that a constant is not.
+fn joined_or_exact(term: Expr, schema: &DFSchema) -> Result<Expr> {
+    let inner = if let Expr::Not(inner) = &term { inner } else { &term };
+    let is_of_constant = matches!(inner, Expr::InSubquery(part) if !part.expr.any_column_refs());
+    if is_subquery(inner) && !is_of_constant { Ok(term) } else { true_or_not(term, schema) }
 }
 
-fn has_one_row(plan: &LogicalPlan) -> bool {
-    match plan {
-        LogicalPlan::Projection(Projection { input, .. }) | LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) => has_one_row(input),
-        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
-        _ => false,
-    }
+/// `x NOT IN (SELECT y …)` of a subquery that looks outside: no row of those that belong to it is equal, or may be. DataFusion's join for
+/// `NOT IN` looks at the NULLs of all rows of the subquery.
+fn none_equal(part: InSubquery, schema: &DFSchema) -> Result<Expr> {
+    let InSubquery { expr, subquery, .. } = with_named_column(part)?;
+    let is_null = expr.nullable(schema).unwrap_or(true);
+    let Subquery { subquery: plan, mut outer_ref_columns, spans } = subquery;
+    let outside = expr.transform_up(|part| match part {
+        Expr::Column(column) => {
+            let outer = Expr::OuterReferenceColumn(Arc::clone(schema.field_from_column(&column)?), column);
+            outer_ref_columns.push(outer.clone());
+            Ok(Transformed::yes(outer))
+        }
+        part => Ok(Transformed::no(part)),
+    });
+    let (outside, value) = (outside.data()?, Expr::Column(Column::from(plan.schema().qualified_field(0))));
+    let may_be_equal = [(true, outside.clone().eq(value.clone())), (plan.schema().field(0).is_nullable(), value.is_null()), (is_null, outside.is_null())];
+    let may_be_equal = disjunction(may_be_equal.into_iter().filter_map(|(applies, term)| applies.then_some(term)));
+    let rows = LogicalPlan::Filter(Filter::try_new(may_be_equal.unwrap_or_else(|| lit(true)), plan)?);
+    Ok(Expr::Exists(Exists { subquery: Subquery { subquery: Arc::new(rows), outer_ref_columns, spans }, negated: true }))
 }
 
 fn true_or_not(expr: Expr, schema: &DFSchema) -> Result<Expr> {
@@ -74,8 +79,8 @@ pub fn value(expr: Expr, schema: &DFSchema) -> Result<Expr> {
 }
 
 /// DataFusion's join for an `IN` within an expression takes a column of no table twice, as of the subquery's query and of the subquery,
-/// and a cast that is called as its column beside that column: `a IN (SELECT max(b) FROM u) OR c`. So both have names that nothing
-/// else has.
+/// and refuses a cast, which is called as its column, beside that column: `a IN (SELECT max(b) FROM u) OR c`. So both have names that
+/// nothing else has.
 fn with_named_column(mut part: InSubquery) -> Result<InSubquery> {
     let plan = part.subquery.subquery.as_ref();
     let [column] = <[Column; 1]>::try_from(plan.schema().columns()).map_err(|_| plan_datafusion_err!("IN is of a query of one column"))?;
@@ -116,10 +121,6 @@ fn with_null(part: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let found = (Box::new(found), Box::new(lit(!negated)));
     let when_then_expr = std::iter::once(found).chain(cases.into_iter().map(|case| (Box::new(case), null()))).collect();
     Ok(Transformed::yes(Expr::Case(Case { expr: None, when_then_expr, else_expr: Some(Box::new(lit(negated))) })))
-}
-
-fn is_correlated(subquery: &Subquery) -> bool {
-    !subquery.outer_ref_columns.is_empty()
 }
 
 fn exists(plan: LogicalPlan, of: &Subquery) -> Result<Expr> {

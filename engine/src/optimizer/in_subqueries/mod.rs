@@ -2,11 +2,14 @@
 //!
 //! DataFusion makes a join of one that is a condition of WHERE or HAVING as a whole. Of one within an expression it makes a column that
 //! says whether a row was found, which is false where `IN` is NULL: `(x IN (…)) IS NULL` was never true, and `x NOT IN (…) OR …` was true
-//! where it is NULL. [`exact`] says the NULL beside the column. Elsewhere than in conditions DataFusion knows neither; [`clauses`] brings
+//! where it is NULL. [`exact`] says the NULL beside the column, and [`single_rows`] the row of an aggregate that is of none. Elsewhere than in conditions DataFusion knows neither; [`clauses`] brings
 //! them there.
 
 mod clauses;
 mod exact;
+mod single_rows;
+
+pub use single_rows::of_single_rows;
 
 use std::sync::Arc;
 
@@ -42,10 +45,12 @@ impl OptimizerRule for InSubqueries {
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let inner = plan.map_subqueries(|subquery| subquery.transform_down(|part| self.rewrite(part, config)))?;
         inner.transform_data(|plan| match plan {
-            LogicalPlan::Filter(mut filter) if has_subquery(&filter.predicate) => {
-                filter.predicate = exact::condition(filter.predicate, filter.input.schema())?;
-                let plan = self.0.rewrite(LogicalPlan::Filter(filter), config)?;
-                Ok(Transformed::yes(plan.data))
+            LogicalPlan::Filter(filter) if has_subquery(&filter.predicate) => {
+                let mut exact = filter.clone();
+                exact.predicate = exact::condition(exact.predicate, filter.input.schema())?;
+                let plan = self.0.rewrite(LogicalPlan::Filter(exact), config)?.data;
+                // One that cannot be a join yet stays as it is: what was made of it would be found again, and made of that, without an end.
+                Ok(if leaves_subquery(&plan) { Transformed::no(LogicalPlan::Filter(filter)) } else { Transformed::yes(plan) })
             }
             LogicalPlan::Projection(projection) if projection.expr.iter().any(has_subquery) => {
                 clauses::in_projection(projection, |filter| self.0.rewrite(filter, config))
@@ -57,6 +62,14 @@ impl OptimizerRule for InSubqueries {
             LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) | LogicalPlan::Sort(_) => clauses::below(plan),
             plan => Ok(Transformed::no(plan)),
         })
+    }
+}
+
+fn leaves_subquery(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(projection) => leaves_subquery(&projection.input),
+        LogicalPlan::Filter(filter) => has_subquery(&filter.predicate),
+        _ => false,
     }
 }
 
