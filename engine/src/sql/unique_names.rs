@@ -68,7 +68,7 @@ impl VisitorMut for Naming {
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         let mut mentioned = Mentioned::default();
         let _ = query.visit(&mut mentioned);
-        self.name_in(&mut query.body, &mentioned.0);
+        // Before the others get one.
         if self.beside_wildcards
             && let SetExpr::Select(select) = query.body.as_mut()
         {
@@ -76,6 +76,7 @@ impl VisitorMut for Naming {
             let _ = query.order_by.visit(&mut ordered);
             number_aliases(&mut select.projection, &ordered.0);
         }
+        self.name_in(&mut query.body, &mentioned.0);
         ControlFlow::Continue(())
     }
 }
