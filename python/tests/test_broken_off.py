@@ -110,6 +110,9 @@ class BrokenOff:
                     following = result.fetchone()
                 except quiver.InterfaceError as refusal:
                     self.assertRegex(str(refusal), "interrupted")
+                    for again in FORMS:
+                        with self.assertRaisesRegex(quiver.InterfaceError, "interrupted|closed"):
+                            again(result)
                 else:
                     self.assertEqual(following[0], 1 + (last_of(seen[0]) if seen else 0))
                 result.close()
