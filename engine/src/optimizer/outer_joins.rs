@@ -16,7 +16,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::barrier::Barrier;
 
-/// Before all others, which believe what they are told.
+/// Before all others, which believe what they are told, and once more before the rule about sorts.
 #[derive(Debug)]
 pub struct OuterJoins;
 

@@ -103,7 +103,7 @@ fn with_null(part: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let has_null = values.fields().first().is_none_or(|field| field.is_nullable());
     // What is not known may be NULL.
     let is_null = part.expr.nullable(schema).unwrap_or(true);
-    if !has_null && !is_null && !is_correlated(&part.subquery) {
+    if !has_null && !is_null {
         return Ok(Transformed::no(Expr::InSubquery(part)));
     }
     let InSubquery { expr, subquery, negated } = part;
