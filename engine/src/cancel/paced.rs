@@ -6,13 +6,14 @@ use std::any::Any;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, Statistics};
+use datafusion::common::{Result, Statistics, resources_err};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::metrics::MetricsSet;
@@ -38,6 +39,8 @@ pub struct PacedExec {
     operator: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
     cut: Cut,
+    /// Of what may run once: whether it has.
+    has_run: Option<AtomicBool>,
 }
 
 /// How batches are handed on.
@@ -57,26 +60,34 @@ impl PacedExec {
     /// object tells the operators above that nothing has changed, and they keep what they know, and
     /// the dynamic filters they share with scans.
     pub fn in_place_of(old: &Arc<dyn ExecutionPlan>, new: Arc<dyn ExecutionPlan>) -> Self {
-        PacedExec { operator: new, properties: Arc::clone(old.properties()), cut: Cut::Whole }
+        PacedExec { operator: new, properties: Arc::clone(old.properties()), cut: Cut::Whole, has_run: None }
     }
 
     /// Batches in pieces that the reader needs some milliseconds for.
     pub fn in_pieces(operator: Arc<dyn ExecutionPlan>) -> Self {
-        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::ByTime }
+        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::ByTime, has_run: None }
     }
 
     /// Batches in pieces as large as the reader's expressions allow.
     pub fn in_pieces_of(operator: Arc<dyn ExecutionPlan>, pieces: &Arc<Pieces>) -> Self {
-        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::BySize(Arc::clone(pieces)) }
+        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::BySize(Arc::clone(pieces)), has_run: None }
     }
 
     /// Batches in pieces of so many elements that the reader, which makes a row of each, makes some megabytes.
     pub fn in_pieces_of_lists(operator: Arc<dyn ExecutionPlan>, elements: Elements) -> Self {
-        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::ByElements(Arc::new(elements)) }
+        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::ByElements(Arc::new(elements)), has_run: None }
+    }
+
+    /// What a join without equal keys holds. DataFusion runs it again where the memory is not enough for it, and goes on with parts of it on
+    /// disk: rows of LEFT, ANTI and MARK joins come several times then or not at all, and an operator below may panic (apache/datafusion
+    /// #22641, #24676, #24745). So that ends with the error.
+    pub fn run_once(operator: Arc<dyn ExecutionPlan>) -> Self {
+        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::Whole, has_run: Some(AtomicBool::new(false)) }
     }
 
     fn standing_for(&self, operator: Arc<dyn ExecutionPlan>, properties: Arc<PlanProperties>) -> Arc<dyn ExecutionPlan> {
-        Arc::new(PacedExec { operator, properties, cut: self.cut.clone() })
+        let has_run = self.has_run.as_ref().map(|_| AtomicBool::new(false));
+        Arc::new(PacedExec { operator, properties, cut: self.cut.clone(), has_run })
     }
 }
 
@@ -139,6 +150,9 @@ impl ExecutionPlan for PacedExec {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        if self.has_run.as_ref().is_some_and(|has_run| has_run.swap(true, Ordering::Relaxed)) {
+            return resources_err!("the memory limit leaves no room for one side of a join without equal columns, which is held as a whole");
+        }
         let input = self.operator.execute(partition, context)?;
         Ok(Box::pin(Paced::new(input, self.cut.clone())))
     }

@@ -53,19 +53,21 @@ fn only_passes_on(plan: &Arc<dyn ExecutionPlan>) -> bool {
 /// A filter can turn down pair after pair within one poll, as many as one batch of the probe side
 /// makes with all rows of the other. Without one, every poll ends with a batch.
 fn with_paced_probe(join: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    let has_filter = match (join.downcast_ref::<NestedLoopJoinExec>(), join.downcast_ref::<HashJoinExec>()) {
+    let loops = join.downcast_ref::<NestedLoopJoinExec>();
+    let has_filter = match (loops, join.downcast_ref::<HashJoinExec>()) {
         (Some(join), _) => join.filter().is_some(),
         (_, Some(join)) => join.filter().is_some(),
         _ => false,
     };
     // Both joins probe with their right side.
-    match join.children()[..] {
-        [build, probe] if has_filter => {
-            let probe: Arc<dyn ExecutionPlan> = Arc::new(PacedExec::in_pieces(Arc::clone(probe)));
-            replace_children_if_necessary(Arc::clone(&join), vec![Arc::clone(build), probe])
+    let children: Vec<Arc<dyn ExecutionPlan>> = match join.children()[..] {
+        [build, probe] if loops.is_some() || has_filter => {
+            let build = if loops.is_some() { Arc::new(PacedExec::run_once(Arc::clone(build))) } else { Arc::clone(build) };
+            vec![build, if has_filter { Arc::new(PacedExec::in_pieces(Arc::clone(probe))) } else { Arc::clone(probe) }]
         }
-        _ => Ok(join),
-    }
+        _ => return Ok(join),
+    };
+    replace_children_if_necessary(join, children)
 }
 
 fn with_pieces_of_lists(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {

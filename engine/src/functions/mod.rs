@@ -18,6 +18,7 @@ mod nearest_floats;
 mod operator_chain;
 mod overflow;
 mod patterns;
+mod ranks;
 mod regr_r2;
 mod rule;
 mod scalar;
@@ -37,7 +38,7 @@ pub(crate) use casts::{cast_function, own_values, scalar_as};
 pub(crate) use current_user::current_user;
 pub(crate) use delegate::described_by_inner;
 pub(crate) use fixed_list::{FixedLists, deeper_scalar, flat_scalar};
-pub(crate) use float::{one_nan, with_one_nan, without_one_nan};
+pub(crate) use float::{with_one_nan, without_one_nan};
 pub(crate) use intervals::{interval_of_text, lengths as interval_lengths};
 pub(crate) use named::map_under_names;
 pub(crate) use nearest_floats::{
@@ -64,6 +65,7 @@ pub(crate) fn register(context: &SessionContext) {
     whole_results().into_iter().for_each(|function| context.register_udaf(function));
     context.register_udaf(checked_sum());
     context.register_udaf(regr_r2::regr_r2());
+    ranks::ranks().for_each(|function| context.register_udwf(function));
     scalar::all(config).into_iter().for_each(|function| context.register_udf(function));
 }
 

@@ -28,6 +28,7 @@ use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceCh
 
 use super::aggregate_statistics::in_place_of_statistics;
 use super::barrier::Barrier;
+use super::filter_projections::in_place_of_projections;
 use super::grouping_sets::GroupingSets;
 use super::limits_below::LimitsBelow;
 use super::outer_joins::OuterJoins;
@@ -43,7 +44,7 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
         }
     };
     let barriers: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 3] = [Arc::new(GroupingSets), Arc::new(OuterJoins), Arc::new(LimitsBelow)];
-    let rules = PhysicalOptimizer::new().rules.into_iter().map(with_ours).map(in_place_of_topk).map(in_place_of_statistics);
+    let rules = PhysicalOptimizer::new().rules.into_iter().map(with_ours).map(in_place_of_topk).map(in_place_of_statistics).map(in_place_of_projections);
     // Joins that were turned around know of more constants, and the rule that leaves out sorts believes them.
     let sorts = EnsureRequirements::new();
     let again = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| -> Option<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
@@ -102,7 +103,8 @@ fn misleads(node: &Arc<dyn ExecutionPlan>, input: usize) -> bool {
     })
 }
 
-fn has_no_order(key: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
+/// Whether `<` has another order than ORDER BY.
+pub(super) fn has_no_order(key: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     key.data_type(schema).is_ok_and(|data_type| has_several_orders(&data_type))
 }
 

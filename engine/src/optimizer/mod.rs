@@ -4,22 +4,28 @@ mod aggregate_statistics;
 mod await_join_filters;
 mod barrier;
 mod choice_shapes;
+mod correlated_columns;
 mod decimal;
 mod empty_structs;
 mod exact_comparisons;
 mod fast_decimals;
+mod filter_projections;
 mod filters_above;
 mod filters_by_name;
 mod float_decimals;
 mod grouping_sets;
 mod in_subqueries;
+mod keys;
 mod limits_below;
 mod long_chains;
 mod nested_order;
+mod nested_topk;
 mod null_safe_keys;
+mod nullable_subqueries;
 mod operator_columns;
 mod order_once;
 mod outer_joins;
+mod range_frames;
 mod recursive_shapes;
 mod same_projections;
 mod set_comparisons;
@@ -38,12 +44,14 @@ pub use exact_comparisons::{exact_filter, with_exact_comparisons};
 pub use fast_decimals::FastDecimals;
 pub use filters_by_name::physical_optimizer_rules;
 pub use float_decimals::{fields_of, with_field};
+pub use nested_topk::NestedTopK;
 pub use nested_order::{comparator as nested_comparator, nested_min};
+pub use keys::RelationsWithoutKeys;
 pub use long_chains::LongChains;
 pub use null_safe_keys::with_null_safe_keys;
 pub use operator_columns::with_operator_columns;
+pub use range_frames::RangeFrames;
 pub use skip_rows::SkipRows;
-pub use unnested::UnnestedRelations;
 pub use volatile_values::VolatileValues;
 
 use std::sync::Arc;
@@ -62,6 +70,8 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules.push(Arc::new(values_subqueries::ValuesSubqueries));
     rules.push(Arc::new(nested_order::NestedOrder));
     rules.push(Arc::new(single_rows::SingleRows));
+    rules.push(Arc::new(nullable_subqueries::NullableSubqueries));
+    rules.push(Arc::new(correlated_columns::CorrelatedColumns));
     rules.push(Arc::new(empty_structs::EmptyStructs));
     rules.push(Arc::new(unnested::Unnested));
     rules
@@ -72,5 +82,6 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let rules = Optimizer::new().rules.into_iter();
     let rules = rules.map(null_safe_keys::in_place_of_keys).map(exact_comparisons::in_place_of_simplifying);
     let rules = rules.map(in_subqueries::in_place_of_predicates).map(filters_above::in_place_of_filters);
-    rules.map(same_projections::in_place_of_projections).map(set_comparisons::in_place_of_comparisons).collect()
+    let rules = rules.map(same_projections::in_place_of_projections).map(set_comparisons::in_place_of_comparisons);
+    rules.map(keys::around_rules_of_keys).collect()
 }

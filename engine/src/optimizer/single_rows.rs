@@ -3,6 +3,9 @@
 //! DataFusion makes a join of one that is an aggregate and refuses the others. So it becomes an aggregate, of a value and of how many rows
 //! there are, and [`OnlyRow`] takes the value where that is one. It also looks at the row outside: what did not, DataFusion would compute
 //! of all rows below the join, and those that nobody asks for may be several.
+//!
+//! `(SELECT max(b) FROM t WHERE t.k = u.x HAVING count(*) = 0)`: DataFusion forgets the condition where it is true of no rows. So the value
+//! is NULL where the condition is not true. What it answers wrongly in other ways is refused, as in LATERAL.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,12 +17,14 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, Tr
 use datafusion::common::{DFSchema, Result, internal_err};
 use datafusion::functions::core::named_struct;
 use datafusion::functions_aggregate::expr_fn::{count, first_value};
+use datafusion::logical_expr::logical_plan::{Filter, Projection};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Subquery, Volatility, lit,
+    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Subquery, Volatility, lit, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use super::in_subqueries::{check_lateral, check_scalar, is_correlated};
 use crate::error::EngineError;
 use crate::functions::map_under_names;
 
@@ -33,6 +38,9 @@ pub struct SingleRows;
 impl AnalyzerRule for SingleRows {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|plan| {
+            if let LogicalPlan::Join(join) = &plan {
+                check_lateral(&join.right)?;
+            }
             if !matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::Aggregate(_)) {
                 return Ok(Transformed::no(plan));
             }
@@ -49,6 +57,13 @@ impl AnalyzerRule for SingleRows {
 
 fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Expr::ScalarSubquery(subquery) = expr else { return Ok(Transformed::no(expr)) };
+    if !is_correlated(&subquery) {
+        return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
+    }
+    if let Some(plan) = with_condition_in_value(&subquery.subquery)? {
+        return Ok(Transformed::yes(Expr::ScalarSubquery(subquery.with_plan(Arc::new(plan)))));
+    }
+    check_scalar(&subquery.subquery)?;
     match outer_column(&subquery, schema) {
         Some(outer) if has_plain_rows(&subquery.subquery)? => {
             let value = ONLY_ROW.call(vec![Expr::ScalarSubquery(with_count(subquery)?), outer]);
@@ -56,6 +71,18 @@ fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         _ => Ok(Transformed::no(Expr::ScalarSubquery(subquery))),
     }
+}
+
+/// Of an aggregate that has one row without its HAVING.
+fn with_condition_in_value(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
+    let LogicalPlan::Projection(Projection { expr, input, .. }) = plan else { return Ok(None) };
+    let ([value], LogicalPlan::Filter(Filter { predicate, input, .. })) = (expr.as_slice(), input.as_ref()) else { return Ok(None) };
+    if !matches!(input.as_ref(), LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty()) {
+        return Ok(None);
+    }
+    let name = value.schema_name().to_string();
+    let value = when(predicate.clone(), value.clone().unalias()).end()?.alias(name);
+    Ok(Some(LogicalPlan::Projection(Projection::try_new(vec![value], Arc::clone(input))?)))
 }
 
 /// One of the row outside, where all that the subquery looks at is there.

@@ -1,8 +1,11 @@
-//! Dear expressions of window functions are evaluated below the window.
+//! Dear expressions of window functions are evaluated below the window, and casts of their keys.
 //!
 //! A window evaluates what it needs for all rows of a partition that it holds, and again when more
 //! come. In a projection below it each row is evaluated once, and a cancelled query stops between two
 //! slices of them (`cancel/operators.rs`).
+//!
+//! Of casts DataFusion knows that rows in the order of `ts::date, ts` are in that of `ts` while it leaves out sorts, and not when
+//! it checks the plan: `avg(v) OVER (PARTITION BY ts::date ORDER BY ts), row_number() OVER (ORDER BY ts)` was an error where `ts` is NOT NULL.
 
 use std::sync::Arc;
 
@@ -64,10 +67,11 @@ impl Below<'_> {
         let new = expr.transform_down(|expr| {
             let Expr::WindowFunction(mut function) = expr else { return Ok(Transformed::no(expr)) };
             let params = &mut function.params;
-            let order = params.order_by.iter_mut().map(|sort| &mut sort.expr);
+            let keys = params.partition_by.iter_mut().chain(params.order_by.iter_mut().map(|sort| &mut sort.expr));
             let filter = params.filter.iter_mut().map(AsMut::as_mut);
-            for part in params.args.iter_mut().chain(&mut params.partition_by).chain(order).chain(filter) {
-                if self.belongs_here(part) {
+            let parts = params.args.iter_mut().chain(filter).map(|part| (part, false)).chain(keys.map(|key| (key, true)));
+            for (part, is_key) in parts {
+                if self.may_be_below(part) && (may_be_dear_in_plan(part, self.schema) || is_key && has_cast(part)) {
                     *part = self.column(part.clone());
                 }
             }
@@ -77,12 +81,11 @@ impl Below<'_> {
     }
 
     /// Constants stay: some arguments have to be ones. So does what a subquery takes from outside.
-    fn belongs_here(&self, expr: &Expr) -> bool {
+    fn may_be_below(&self, expr: &Expr) -> bool {
         expr.any_column_refs()
             && !expr.is_volatile()
             && !expr.contains_outer()
             && !expr.exists(|part| Ok(is_subquery(part))).unwrap_or(true)
-            && may_be_dear_in_plan(expr, self.schema)
     }
 
     fn column(&mut self, expr: Expr) -> Expr {
@@ -103,4 +106,9 @@ impl Below<'_> {
 
 fn is_subquery(expr: &Expr) -> bool {
     matches!(expr, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_))
+}
+
+fn has_cast(expr: &Expr) -> bool {
+    // The walk itself cannot fail.
+    expr.exists(|part| Ok(matches!(part, Expr::Cast(_)))).unwrap_or(true)
 }

@@ -13,7 +13,7 @@ use crate::cancel;
 use crate::engine::EngineShared;
 use crate::functions;
 use crate::kernels;
-use crate::optimizer::{self, AwaitJoinFilters, FastDecimals, LongChains, SkipRows};
+use crate::optimizer::{self, AwaitJoinFilters, FastDecimals, LongChains, NestedTopK, RangeFrames, SkipRows};
 use crate::planning::{AnalyzerRules, OptimizerRules, PhysicalRules, asking_analyzer, asking_optimizer, asking_physical};
 use crate::sql;
 
@@ -33,7 +33,7 @@ fn made(engine: &EngineShared) -> SessionState {
         .with_default_features()
         .with_query_planner(Arc::new(StatementPlanner))
         .with_type_planner(Arc::new(sql::SqlTypes))
-        .with_relation_planners(vec![Arc::new(optimizer::UnnestedRelations)])
+        .with_relation_planners(vec![Arc::new(optimizer::RelationsWithoutKeys)])
         .with_analyzer_rules(asking_analyzer(analyzer_rules()))
         .with_optimizer_rules(asking_optimizer(optimizer_rules(engine)))
         .with_physical_optimizer_rules(asking_physical(physical_optimizer_rules()));
@@ -64,6 +64,8 @@ fn optimizer_rules(engine: &EngineShared) -> OptimizerRules {
 
 fn physical_optimizer_rules() -> PhysicalRules {
     let mut rules = optimizer::physical_optimizer_rules();
+    rules.push(Arc::new(NestedTopK));
+    rules.push(Arc::new(RangeFrames));
     rules.push(Arc::new(FastDecimals));
     rules.push(Arc::new(AwaitJoinFilters));
     rules.push(Arc::new(SkipRows));

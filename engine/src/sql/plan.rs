@@ -113,13 +113,20 @@ pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<L
     spell_wildcards(state, &mut statement, rewritten).await?;
     rewrite(&mut statement)?;
     check_clauses(state, &mut statement)?;
-    let grouped = if has_groups(&statement) { Some(statement.clone()) } else { None };
+    let copy = if may_be_about_groups(&statement) { Some(statement.clone()) } else { None };
     let plan = |statement| catalog::by_names(statement, |statement| with_unique_names(state, statement));
-    let planned = match (plan(statement).await, grouped) {
-        (Err(error), Some(mut grouped)) if is_about_groups(&error) => match add_keys(state, &mut grouped).await? {
-            true => plan(grouped).await?,
-            false => return Err(error),
-        },
+    let planned = match (plan(statement).await, copy) {
+        (Err(error), Some(mut statement)) if is_about_groups(&error) => {
+            let planned = if add_keys(state, &mut statement).await? { plan(statement.clone()).await } else { Err(error) };
+            match planned {
+                Err(error) if is_about_groups(&error) => {
+                    // `ORDER BY 1` of an expression with an aggregate: DataFusion finds it by an alias.
+                    name_columns(&mut statement, false);
+                    plan(statement).await.map_err(|_| error)?
+                }
+                planned => planned?,
+            }
+        }
         (planned, _) => planned?,
     };
     with_choice_shapes(planned)
@@ -152,11 +159,15 @@ async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> R
     Err(error)
 }
 
-/// Whether it is a query with GROUP BY.
-fn has_groups(statement: &Statement) -> bool {
+/// Whether it has a GROUP BY, or an ORDER BY, which can be of an aggregate.
+fn may_be_about_groups(statement: &Statement) -> bool {
     struct Groups;
     impl Visitor for Groups {
         type Break = ();
+
+        fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+            if query.order_by.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
 
         fn pre_visit_select(&mut self, select: &ast::Select) -> ControlFlow<()> {
             match &select.group_by {
@@ -167,7 +178,7 @@ fn has_groups(statement: &Statement) -> bool {
     }
     match statement {
         Statement::Statement(inner) => !is_insert_of_values(statement) && inner.visit(&mut Groups).is_break(),
-        Statement::Explain(explain) => has_groups(&explain.statement),
+        Statement::Explain(explain) => may_be_about_groups(&explain.statement),
         _ => false,
     }
 }

@@ -18,6 +18,7 @@ use super::quantified::{keep_unknown, name_quantified, name_quantified_item};
 use super::recursive_ctes::keep_clauses;
 use super::set_copies::count_copies;
 use super::similar::replace_similar;
+use super::unique_names::name_branches;
 use super::widths::check_width;
 use crate::error::EngineError;
 
@@ -60,6 +61,7 @@ impl VisitorMut for Rewriting {
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
         let merged = merge_in(&mut query.body, query.order_by.as_mut());
+        name_branches(query);
         flow(merged.and_then(|()| count_copies(&mut query.body)))
     }
 

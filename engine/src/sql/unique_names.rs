@@ -30,6 +30,36 @@ pub fn name_columns(statement: &mut Statement, beside_wildcards: bool) {
     let _ = statement.visit(&mut Naming { beside_wildcards });
 }
 
+/// Names the columns of the SELECTs of a UNION and its like, where two have one name: DataFusion forgets the table of a column that is to
+/// have the type of the other side.
+pub fn name_branches(query: &mut Query) {
+    if matches!(query.body.as_ref(), SetExpr::SetOperation { .. }) {
+        let mut mentioned = Mentioned::default();
+        let _ = query.visit(&mut mentioned);
+        in_branches(&mut query.body, &mentioned.0);
+    }
+}
+
+fn in_branches(body: &mut SetExpr, mentioned: &HashSet<String>) {
+    match body {
+        SetExpr::Select(select) if has_column_twice(select) => Naming { beside_wildcards: false }.name(&mut select.projection, mentioned),
+        SetExpr::SetOperation { left, right, .. } => {
+            in_branches(left, mentioned);
+            in_branches(right, mentioned);
+        }
+        _ => {}
+    }
+}
+
+fn has_column_twice(select: &Select) -> bool {
+    let mut names = HashSet::new();
+    let columns = select.projection.iter().filter_map(|item| match item {
+        SelectItem::UnnamedExpr(expr) => column(expr),
+        _ => None,
+    });
+    columns.map(normalized).any(|name| !names.insert(name))
+}
+
 /// Every name in a query. A new one must be none of them: its ORDER BY could come to mean the new column.
 #[derive(Default)]
 struct Mentioned(HashSet<String>);

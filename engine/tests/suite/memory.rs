@@ -90,6 +90,31 @@ fn a_join_that_cannot_fit_is_an_error_and_the_engine_answers_on() {
     assert!(soon(|| db.spill_files().is_empty()));
 }
 
+/// DataFusion's loop goes on with what it holds on disk, and then had rows twice or not at all, or a panic (`PacedExec::run_once`).
+#[test]
+fn a_join_without_equal_columns_that_does_not_fit_is_an_error_and_no_other_answer() {
+    let db = Db::with(EngineOptions { query_memory_limit_bytes: Some(16 << 20), threads: Some(4), ..options() });
+    for statement in [
+        "CREATE TABLE l (a INTEGER, s VARCHAR)",
+        "CREATE TABLE r (b INTEGER)",
+        "INSERT INTO l SELECT value, repeat('x', 500) || value FROM generate_series(1, 40000)",
+        "INSERT INTO r VALUES (1000), (20000)",
+        "SET batch_size = 1000",
+    ] {
+        db.run(statement);
+    }
+    for query in [
+        "SELECT count(*) FROM l WHERE NOT EXISTS (SELECT 1 FROM (SELECT unnest([b]) AS b FROM r) AS y WHERE l.a < y.b AND l.s <> '')",
+        "SELECT count(*) FROM (SELECT DISTINCT a, s FROM l) AS x JOIN (SELECT unnest([b]) AS b FROM r) AS y ON x.a < y.b AND x.s <> y.b::VARCHAR",
+    ] {
+        let error = db.error(query);
+        assert!(is_memory(&error), "{error}");
+    }
+    db.run("RESET batch_size");
+    assert_eq!(db.value("SELECT count(*) FROM r WHERE NOT EXISTS (SELECT 1 FROM l WHERE l.a + 20000 < r.b)"), "2");
+    assert!(soon(|| db.spill_files().is_empty()));
+}
+
 #[test]
 fn a_query_may_take_its_own_limit_and_no_more() {
     let db = filled(EngineOptions { query_memory_limit_bytes: Some(8 << 20), memory_limit_bytes: Some(1 << 30), ..options() });

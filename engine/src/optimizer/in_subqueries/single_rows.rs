@@ -6,7 +6,7 @@
 //! is about.
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::Result;
+use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::logical_plan::{Limit, Projection, Subquery, SubqueryAlias};
 use datafusion::logical_expr::{BinaryExpr, Expr, FetchType, LogicalPlan, SkipType, lit};
 
@@ -64,21 +64,51 @@ fn keeps_first_row(limit: &Limit) -> bool {
     matches!(limit.get_skip_type(), Ok(SkipType::Literal(0))) && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(rows)) if rows != Some(0))
 }
 
+/// Of a scalar subquery: an aggregate on top has a row for each row outside, and DataFusion knows what it is where nothing is found.
+pub fn check_scalar(plan: &LogicalPlan) -> Result<()> {
+    match plan {
+        LogicalPlan::Projection(Projection { input, .. }) => check_scalar(input),
+        LogicalPlan::Aggregate(aggregate) => check(&aggregate.input, false),
+        plan => check(plan, false),
+    }
+}
+
+/// Of the right side of a join, if it is LATERAL: there it takes what is beside aggregates for NULL.
+pub fn check_lateral(plan: &LogicalPlan) -> Result<()> {
+    let plan = match plan {
+        LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) => return check_lateral(input),
+        LogicalPlan::Subquery(lateral) if is_correlated(lateral) => lateral.subquery.as_ref(),
+        _ => return Ok(()),
+    };
+    if let LogicalPlan::Projection(Projection { expr, input, .. }) = plan
+        && is_single_row(input)
+        && !expr.iter().all(Expr::any_column_refs)
+    {
+        return Err(refused("a constant beside an aggregate in LATERAL", "have the constant in the SELECT list of the query around it"));
+    }
+    check_scalar(plan)
+}
+
+fn refused(what: &str, hint: &str) -> DataFusionError {
+    EngineError::unsupported(what.to_string(), Some(hint)).into_datafusion()
+}
+
 /// Whether there are rows is the same of more rows, as long as none is left out above.
 fn check(plan: &LogicalPlan, is_about_rows: bool) -> Result<()> {
-    let refused = match plan {
+    let wrong = match plan {
         LogicalPlan::Limit(limit) if !(is_about_rows && keeps_first_row(limit)) => Some("LIMIT"),
         LogicalPlan::Window(_) if !is_about_rows => Some("a window"),
         LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty() => Some("an aggregate without GROUP BY"),
+        LogicalPlan::SubqueryAlias(_) => Some("a query in FROM"),
         _ => None,
     };
     // The walk itself cannot fail.
     let is_below = |input: &&LogicalPlan| input.exists(|below| Ok(below.contains_outer_reference())).unwrap_or(true);
-    if let Some(what) = refused
+    if let Some(what) = wrong
         && plan.inputs().iter().any(is_below)
     {
         let what = format!("{what} in a subquery that looks at the row outside of it");
-        return Err(EngineError::unsupported(what, Some("join with a subquery that has what it needs of all rows, by GROUP BY or PARTITION BY")).into_datafusion());
+        return Err(refused(&what, "join with a subquery that has what it needs of all rows, by GROUP BY or PARTITION BY"));
     }
     let is_about_rows = is_about_rows && !matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
     plan.inputs().into_iter().filter(is_below).try_for_each(|input| check(input, is_about_rows))

@@ -30,7 +30,7 @@ impl Writer {
         }
         // The engine's own, which stand where operators were or around what can be NaN; those who read the plan put theirs there.
         match (name, args) {
-            ("one_nan", [value]) => return self.expr(value, schema),
+            ("one_nan" | "nullable", [value]) => return self.expr(value, schema),
             ("checked_add", [_, _]) => return self.checked("add", args, whole, schema),
             ("checked_sub", [_, _]) => return self.checked("subtract", args, whole, schema),
             ("checked_mul", [_, _]) => return self.checked("multiply", args, whole, schema),

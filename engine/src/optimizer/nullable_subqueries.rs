@@ -1,0 +1,82 @@
+//! `(SELECT k FROM t WHERE …)` is NULL where no row is found, also where `k` never is.
+//!
+//! DataFusion takes the subquery for NOT NULL then (expr_schema.rs: `nullable` of a scalar subquery is that of its column): `(SELECT k …) IS
+//! NULL` was false, and `coalesce((SELECT k …), 0)` an error. So a function stands around the subquery that may give NULL.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::Result;
+use datafusion::logical_expr::logical_plan::{EmptyRelation, Projection, SubqueryAlias};
+use datafusion::logical_expr::{ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use datafusion::optimizer::AnalyzerRule;
+
+use crate::functions::map_under_names;
+
+static NULLABLE: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Arc::new(ScalarUDF::from(Nullable { signature: Signature::any(1, Volatility::Immutable) })));
+
+#[derive(Debug)]
+pub struct NullableSubqueries;
+
+impl AnalyzerRule for NullableSubqueries {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut found = false;
+        plan.transform_up_with_subqueries(|part| {
+            let part = map_under_names(part, |expr| expr.transform_up(in_expr))?;
+            found |= part.transformed;
+            // What may be NULL above may be so now.
+            if found { Ok(Transformed::yes(part.data.recompute_schema()?)) } else { Ok(part) }
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "nullable_subqueries"
+    }
+}
+
+fn in_expr(expr: Expr) -> Result<Transformed<Expr>> {
+    let Expr::ScalarSubquery(subquery) = expr else { return Ok(Transformed::no(expr)) };
+    let plan = &subquery.subquery;
+    if has_row(plan) || plan.schema().iter().next().is_none_or(|(_, field)| field.is_nullable()) {
+        return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
+    }
+    // Around the subquery: a literal within it would still be one.
+    Ok(Transformed::yes(NULLABLE.call(vec![Expr::ScalarSubquery(subquery)])))
+}
+
+fn has_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(Projection { input, .. }) | LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) => has_row(input),
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row, .. }) => *produce_one_row,
+        _ => false,
+    }
+}
+
+/// The value itself.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Nullable {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Nullable {
+    fn name(&self) -> &str {
+        "nullable"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types[0].clone())
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(args.args.swap_remove(0))
+    }
+}

@@ -1,0 +1,50 @@
+//! `count(*) OVER (ORDER BY a RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING)`, where `a` may be NULL.
+//!
+//! The frame of a row whose `a` is NULL are all rows like it. DataFusion's window that holds few rows takes a frame that ends before its row
+//! for known when it comes to the row, and rows like it are still to come (`WindowExpr::uses_bounded_memory`, and `is_end_bound_safe` in
+//! datafusion-physical-expr/src/window). So the window that holds the partition stands in its place.
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::logical_expr::{WindowFrameBound, WindowFrameUnits};
+use datafusion::physical_expr::window::WindowExpr;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::{ExecutionPlan, InputOrderMode};
+
+/// After the rules that choose windows.
+#[derive(Debug)]
+pub struct RangeFrames;
+
+impl PhysicalOptimizerRule for RangeFrames {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|node| {
+            let Some(window) = node.downcast_ref::<BoundedWindowAggExec>() else { return Ok(Transformed::no(node)) };
+            let is_sorted = window.input_order_mode == InputOrderMode::Sorted;
+            if !is_sorted || !window.window_expr().iter().any(|expr| ends_before_nulls(expr, window.input())) {
+                return Ok(Transformed::no(node));
+            }
+            let can_repartition = !window.partition_keys().is_empty();
+            Ok(Transformed::yes(Arc::new(WindowAggExec::try_new(window.window_expr().to_vec(), Arc::clone(window.input()), can_repartition)?)))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "range_frames"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn ends_before_nulls(expr: &Arc<dyn WindowExpr>, input: &Arc<dyn ExecutionPlan>) -> bool {
+    let frame = expr.get_window_frame();
+    frame.units == WindowFrameUnits::Range
+        && matches!(&frame.end_bound, WindowFrameBound::Preceding(value) if !value.is_null())
+        && expr.order_by().iter().any(|key| key.expr.nullable(&input.schema()).unwrap_or(true))
+}
