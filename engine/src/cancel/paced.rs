@@ -39,7 +39,7 @@ pub struct PacedExec {
     operator: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
     cut: Cut,
-    /// Of what may run once: whether it has.
+    /// Set if it may run once: whether it has run.
     has_run: Option<AtomicBool>,
 }
 
@@ -79,8 +79,8 @@ impl PacedExec {
     }
 
     /// What a join without equal keys holds. DataFusion runs it again where the memory is not enough for it, and goes on with parts of it on
-    /// disk: rows of LEFT, ANTI and MARK joins come several times then or not at all, and an operator below may panic (apache/datafusion
-    /// #22641, #24676, #24745). So that ends with the error.
+    /// disk: rows of LEFT, ANTI and MARK joins come several times then or not at all, and an operator below that divides rows panics
+    /// (apache/datafusion #22641, #24676, #24745). So that ends with the error.
     pub fn run_once(operator: Arc<dyn ExecutionPlan>) -> Self {
         PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::Whole, has_run: Some(AtomicBool::new(false)) }
     }

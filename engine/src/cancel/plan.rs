@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::Result;
+use datafusion::common::{JoinType, Result};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
@@ -12,6 +12,7 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::unnest::UnnestExec;
 
@@ -62,12 +63,18 @@ fn with_paced_probe(join: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPla
     // Both joins probe with their right side.
     let children: Vec<Arc<dyn ExecutionPlan>> = match join.children()[..] {
         [build, probe] if loops.is_some() || has_filter => {
-            let build = if loops.is_some() { Arc::new(PacedExec::run_once(Arc::clone(build))) } else { Arc::clone(build) };
+            let runs_once = loops.is_some_and(|join| *join.join_type() != JoinType::Inner) || loops.is_some() && is_divided(build)?;
+            let build = if runs_once { Arc::new(PacedExec::run_once(Arc::clone(build))) } else { Arc::clone(build) };
             vec![build, if has_filter { Arc::new(PacedExec::in_pieces(Arc::clone(probe))) } else { Arc::clone(probe) }]
         }
         _ => return Ok(join),
     };
     replace_children_if_necessary(join, children)
+}
+
+/// Whether rows are divided anew somewhere below, which can be done once.
+fn is_divided(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    plan.exists(|node| Ok(node.is::<RepartitionExec>()))
 }
 
 fn with_pieces_of_lists(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {

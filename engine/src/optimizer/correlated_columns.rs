@@ -9,22 +9,25 @@ use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, Result};
+use datafusion::common::{Column, JoinType, Result};
 use datafusion::logical_expr::logical_plan::{Filter, Projection};
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::in_subqueries::is_correlated;
+use super::correlated_checks::is_correlated;
 
 #[derive(Debug)]
 pub struct CorrelatedColumns;
 
 impl AnalyzerRule for CorrelatedColumns {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut copies = 0;
         plan.transform_up_with_subqueries(|part| match part {
             LogicalPlan::Subquery(subquery) if is_correlated(&subquery) => {
-                let plan = with_copies(subquery.subquery.as_ref().clone(), &HashSet::new())?;
+                let mut columns: HashSet<Column> = subquery.subquery.schema().columns().into_iter().collect();
+                add_compared(&subquery.subquery, &mut columns);
+                let plan = with_copies(subquery.subquery.as_ref().clone(), &columns, &mut copies)?;
                 Ok(plan.update_data(|plan| LogicalPlan::Subquery(subquery.with_plan(Arc::new(plan)))))
             }
             part => Ok(Transformed::no(part)),
@@ -37,46 +40,64 @@ impl AnalyzerRule for CorrelatedColumns {
     }
 }
 
-/// `above` are the columns of the operators above.
-fn with_copies(plan: LogicalPlan, above: &HashSet<Column>) -> Result<Transformed<LogicalPlan>> {
-    let mut columns = above.clone();
-    columns.extend(plan.schema().columns());
-    plan.map_children(|input| with_copies(input, &columns))?.transform_parent(|plan| match plan {
-        LogicalPlan::Filter(filter) => filter_of_copies(filter, &columns),
+/// Conditions of the other side of a semi or anti join, and of a part of a UNION, come out of nothing.
+fn lets_conditions_out(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Join(join) => matches!(join.join_type, JoinType::Inner | JoinType::Left | JoinType::Right),
+        LogicalPlan::Union(_) => false,
+        _ => true,
+    }
+}
+
+/// Columns that come out of the subquery with the conditions they are in.
+fn add_compared(plan: &LogicalPlan, columns: &mut HashSet<Column>) {
+    if let LogicalPlan::Filter(filter) = plan {
+        let terms = split_conjunction(&filter.predicate).into_iter().filter(|term| term.contains_outer());
+        columns.extend(terms.flat_map(Expr::column_refs).cloned());
+    }
+    if lets_conditions_out(plan) {
+        plan.inputs().into_iter().for_each(|input| add_compared(input, columns));
+    }
+}
+
+fn with_copies(plan: LogicalPlan, columns: &HashSet<Column>, copies: &mut usize) -> Result<Transformed<LogicalPlan>> {
+    if !lets_conditions_out(&plan) {
+        return Ok(Transformed::no(plan));
+    }
+    plan.map_children(|input| with_copies(input, columns, copies))?.transform_parent(|plan| match plan {
+        LogicalPlan::Filter(filter) => filter_of_copies(filter, columns, copies),
         plan => Ok(Transformed::no(plan)),
     })
 }
 
-fn filter_of_copies(filter: Filter, above: &HashSet<Column>) -> Result<Transformed<LogicalPlan>> {
-    let is_ambiguous = |column: &Column| above.iter().any(|other| other.name == column.name && other.relation != column.relation);
-    let mut copies: Vec<Column> = Vec::new();
+fn filter_of_copies(filter: Filter, columns: &HashSet<Column>, copies: &mut usize) -> Result<Transformed<LogicalPlan>> {
+    let is_ambiguous = |column: &Column| columns.iter().any(|other| other.name == column.name && other.relation != column.relation);
+    let mut copied: Vec<(Column, Column)> = Vec::new();
     let terms = split_conjunction_owned(filter.predicate.clone()).into_iter().map(|term| {
         if !term.contains_outer() {
             return Ok(term);
         }
         let about_copies = term.transform_up(|part| match part {
             Expr::Column(column) if is_ambiguous(&column) => {
-                let number = copies.iter().position(|copy| *copy == column).unwrap_or_else(|| {
-                    copies.push(column);
-                    copies.len() - 1
-                });
-                Ok(Transformed::yes(Expr::Column(copy_of(&copies[number], number))))
+                if let Some((_, copy)) = copied.iter().find(|(original, _)| *original == column) {
+                    return Ok(Transformed::yes(Expr::Column(copy.clone())));
+                }
+                *copies += 1;
+                let copy = Column::new_unqualified(format!("__compared_{copies}_{}", column.name));
+                copied.push((column, copy.clone()));
+                Ok(Transformed::yes(Expr::Column(copy)))
             }
             part => Ok(Transformed::no(part)),
         });
         about_copies.data()
     });
     let terms = terms.collect::<Result<Vec<_>>>()?;
-    let Some(predicate) = conjunction(terms).filter(|_| !copies.is_empty()) else {
+    let Some(predicate) = conjunction(terms).filter(|_| !copied.is_empty()) else {
         return Ok(Transformed::no(LogicalPlan::Filter(filter)));
     };
     let columns: Vec<Expr> = filter.input.schema().columns().into_iter().map(Expr::Column).collect();
-    let copies = copies.iter().enumerate().map(|(number, column)| Expr::Column(column.clone()).alias(copy_of(column, number).name));
-    let input = Projection::try_new(columns.iter().cloned().chain(copies).collect(), filter.input)?;
+    let copied = copied.into_iter().map(|(column, copy)| Expr::Column(column).alias(copy.name));
+    let input = Projection::try_new(columns.iter().cloned().chain(copied).collect(), filter.input)?;
     let filtered = Filter::try_new(predicate, Arc::new(LogicalPlan::Projection(input)))?;
     Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(LogicalPlan::Filter(filtered)))?)))
-}
-
-fn copy_of(column: &Column, number: usize) -> Column {
-    Column::new_unqualified(format!("__compared_{number}_{}", column.name))
 }

@@ -83,7 +83,7 @@ fn with_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
     .data()
 }
 
-/// Of an operator that DataFusion may say too many of.
+/// The keys of an operator that DataFusion may say too many of.
 fn keys(plan: &LogicalPlan) -> Option<FunctionalDependencies> {
     let none = FunctionalDependencies::empty;
     match plan {
@@ -120,7 +120,7 @@ impl RelationPlanner for RelationsWithoutKeys {
         let plan = context.plan(relation);
         IS_SAME_RELATION.set(false);
         let mut plan = plan?;
-        // What has keys is a query, and a query in FROM has an alias.
+        // What has keys is a query, and a query in FROM has an alias (`sql/unnamed_subqueries.rs`).
         if let LogicalPlan::SubqueryAlias(SubqueryAlias { schema, .. }) = &mut plan
             && !schema.functional_dependencies().is_empty()
         {

@@ -4,6 +4,7 @@ mod aggregate_statistics;
 mod await_join_filters;
 mod barrier;
 mod choice_shapes;
+mod correlated_checks;
 mod correlated_columns;
 mod decimal;
 mod empty_structs;

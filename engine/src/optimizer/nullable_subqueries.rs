@@ -10,6 +10,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::Result;
 use datafusion::logical_expr::logical_plan::{EmptyRelation, Projection, SubqueryAlias};
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 use datafusion::optimizer::AnalyzerRule;
 
@@ -74,6 +75,11 @@ impl ScalarUDFImpl for Nullable {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(types[0].clone())
+    }
+
+    /// Of a column of a join, which a correlated subquery has become, that may be NULL it says nothing.
+    fn simplify(&self, mut args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        Ok(if info.nullable(&args[0])? { ExprSimplifyResult::Simplified(args.swap_remove(0)) } else { ExprSimplifyResult::Original(args) })
     }
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {

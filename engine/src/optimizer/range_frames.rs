@@ -1,15 +1,18 @@
-//! `count(*) OVER (ORDER BY a RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING)`, where `a` may be NULL.
+//! `count(*) OVER (ORDER BY a RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING)`, where `a` may be itself one step before: NULL, NaN, infinity, 1e17, and
+//! a date an hour before.
 //!
-//! The frame of a row whose `a` is NULL are all rows like it. DataFusion's window that holds few rows takes a frame that ends before its row
-//! for known when it comes to the row, and rows like it are still to come (`WindowExpr::uses_bounded_memory`, and `is_end_bound_safe` in
-//! datafusion-physical-expr/src/window). So the window that holds the partition stands in its place.
+//! The frame of such a row has all rows like it. DataFusion's window that holds few rows takes a frame that ends before its row
+//! for known when it comes to the row, and rows like it are still to come (`WindowExpr::uses_bounded_memory`, datafusion-physical-expr,
+//! src/window). So the window that holds the partition stands in its place.
 
 use std::sync::Arc;
 
+use arrow::datatypes::{DataType, Schema};
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::logical_expr::{WindowFrameBound, WindowFrameUnits};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::window::WindowExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
@@ -24,7 +27,7 @@ impl PhysicalOptimizerRule for RangeFrames {
         plan.transform_up(|node| {
             let Some(window) = node.downcast_ref::<BoundedWindowAggExec>() else { return Ok(Transformed::no(node)) };
             let is_sorted = window.input_order_mode == InputOrderMode::Sorted;
-            if !is_sorted || !window.window_expr().iter().any(|expr| ends_before_nulls(expr, window.input())) {
+            if !is_sorted || !window.window_expr().iter().any(|expr| may_end_at_equals(expr, window.input())) {
                 return Ok(Transformed::no(node));
             }
             let can_repartition = !window.partition_keys().is_empty();
@@ -42,9 +45,15 @@ impl PhysicalOptimizerRule for RangeFrames {
     }
 }
 
-fn ends_before_nulls(expr: &Arc<dyn WindowExpr>, input: &Arc<dyn ExecutionPlan>) -> bool {
+fn may_end_at_equals(expr: &Arc<dyn WindowExpr>, input: &Arc<dyn ExecutionPlan>) -> bool {
     let frame = expr.get_window_frame();
     frame.units == WindowFrameUnits::Range
         && matches!(&frame.end_bound, WindowFrameBound::Preceding(value) if !value.is_null())
-        && expr.order_by().iter().any(|key| key.expr.nullable(&input.schema()).unwrap_or(true))
+        && expr.order_by().iter().any(|key| may_be_itself_before(&key.expr, &input.schema()).unwrap_or(true))
+}
+
+fn may_be_itself_before(key: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<bool> {
+    let data_type = key.data_type(schema)?;
+    let has_steps = data_type.is_integer() || data_type.is_decimal() || matches!(data_type, DataType::Timestamp(..));
+    Ok(!has_steps || key.nullable(schema)?)
 }

@@ -24,7 +24,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use super::in_subqueries::{check_lateral, check_scalar, is_correlated};
+use super::correlated_checks::{check_lateral, check_scalar, is_correlated};
+use super::values_subqueries::has_subquery;
 use crate::error::EngineError;
 use crate::functions::map_under_names;
 
@@ -56,20 +57,23 @@ impl AnalyzerRule for SingleRows {
 }
 
 fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let Expr::ScalarSubquery(subquery) = expr else { return Ok(Transformed::no(expr)) };
+    let Expr::ScalarSubquery(mut subquery) = expr else { return Ok(Transformed::no(expr)) };
     if !is_correlated(&subquery) {
         return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
     }
-    if let Some(plan) = with_condition_in_value(&subquery.subquery)? {
-        return Ok(Transformed::yes(Expr::ScalarSubquery(subquery.with_plan(Arc::new(plan)))));
-    }
+    let rewritten = with_condition_in_value(&subquery.subquery)?.map(Arc::new);
+    let is_rewritten = rewritten.is_some();
+    subquery.subquery = rewritten.unwrap_or(subquery.subquery);
     check_scalar(&subquery.subquery)?;
     match outer_column(&subquery, schema) {
         Some(outer) if has_plain_rows(&subquery.subquery)? => {
             let value = ONLY_ROW.call(vec![Expr::ScalarSubquery(with_count(subquery)?), outer]);
             Ok(Transformed::yes(value))
         }
-        _ => Ok(Transformed::no(Expr::ScalarSubquery(subquery))),
+        _ => {
+            let subquery = Expr::ScalarSubquery(subquery);
+            Ok(if is_rewritten { Transformed::yes(subquery) } else { Transformed::no(subquery) })
+        }
     }
 }
 
@@ -77,7 +81,8 @@ fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 fn with_condition_in_value(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     let LogicalPlan::Projection(Projection { expr, input, .. }) = plan else { return Ok(None) };
     let ([value], LogicalPlan::Filter(Filter { predicate, input, .. })) = (expr.as_slice(), input.as_ref()) else { return Ok(None) };
-    if !matches!(input.as_ref(), LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty()) {
+    let is_of_rows = !predicate.contains_outer() && !has_subquery(predicate);
+    if !is_of_rows || !matches!(input.as_ref(), LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty()) {
         return Ok(None);
     }
     let name = value.schema_name().to_string();

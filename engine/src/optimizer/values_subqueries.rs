@@ -39,7 +39,8 @@ impl AnalyzerRule for ValuesSubqueries {
     }
 }
 
-fn has_subquery(expr: &Expr) -> bool {
+/// Of any kind.
+pub(super) fn has_subquery(expr: &Expr) -> bool {
     // The walk itself cannot fail.
     expr.exists(|part| Ok(matches!(part, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_))))
         .unwrap_or(true)

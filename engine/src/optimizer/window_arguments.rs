@@ -1,4 +1,4 @@
-//! Dear expressions of window functions are evaluated below the window, and casts of their keys.
+//! Dear expressions of window functions are evaluated below the window, and casts of what is a key, too.
 //!
 //! A window evaluates what it needs for all rows of a partition that it holds, and again when more
 //! come. In a projection below it each row is evaluated once, and a cancelled query stops between two
@@ -7,6 +7,7 @@
 //! Of casts DataFusion knows that rows in the order of `ts::date, ts` are in that of `ts` while it leaves out sorts, and not when
 //! it checks the plan: `avg(v) OVER (PARTITION BY ts::date ORDER BY ts), row_number() OVER (ORDER BY ts)` was an error where `ts` is NOT NULL.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
@@ -67,11 +68,12 @@ impl Below<'_> {
         let new = expr.transform_down(|expr| {
             let Expr::WindowFunction(mut function) = expr else { return Ok(Transformed::no(expr)) };
             let params = &mut function.params;
+            let plain: HashSet<Column> = params.order_by.iter().filter_map(|sort| sort.expr.try_as_col().cloned()).collect();
             let keys = params.partition_by.iter_mut().chain(params.order_by.iter_mut().map(|sort| &mut sort.expr));
             let filter = params.filter.iter_mut().map(AsMut::as_mut);
             let parts = params.args.iter_mut().chain(filter).map(|part| (part, false)).chain(keys.map(|key| (key, true)));
             for (part, is_key) in parts {
-                if self.may_be_below(part) && (may_be_dear_in_plan(part, self.schema) || is_key && has_cast(part)) {
+                if self.may_be_below(part) && (may_be_dear_in_plan(part, self.schema) || is_key && has_cast_of(part, &plain)) {
                     *part = self.column(part.clone());
                 }
             }
@@ -108,7 +110,7 @@ fn is_subquery(expr: &Expr) -> bool {
     matches!(expr, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_))
 }
 
-fn has_cast(expr: &Expr) -> bool {
+fn has_cast_of(expr: &Expr, columns: &HashSet<Column>) -> bool {
     // The walk itself cannot fail.
-    expr.exists(|part| Ok(matches!(part, Expr::Cast(_)))).unwrap_or(true)
+    expr.exists(|part| Ok(matches!(part, Expr::Cast(cast) if cast.expr.column_refs().iter().any(|column| columns.contains(*column))))).unwrap_or(true)
 }

@@ -3,7 +3,7 @@
 
 use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr};
 
-/// More sets than of so many parts DataFusion refuses.
+/// DataFusion refuses a CUBE of more parts.
 const MAX_CUBE_PARTS: usize = 12;
 
 /// `()` is the group of all rows.

@@ -113,9 +113,9 @@ pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<L
     spell_wildcards(state, &mut statement, rewritten).await?;
     rewrite(&mut statement)?;
     check_clauses(state, &mut statement)?;
-    let copy = if may_be_about_groups(&statement) { Some(statement.clone()) } else { None };
+    let untouched = if may_be_about_groups(&statement) { Some(statement.clone()) } else { None };
     let plan = |statement| catalog::by_names(statement, |statement| with_unique_names(state, statement));
-    let planned = match (plan(statement).await, copy) {
+    let planned = match (plan(statement).await, untouched) {
         (Err(error), Some(mut statement)) if is_about_groups(&error) => {
             let planned = if add_keys(state, &mut statement).await? { plan(statement.clone()).await } else { Err(error) };
             match planned {

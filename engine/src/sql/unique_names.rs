@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, SetExpr, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, SetExpr, SetQuantifier, VisitMut, VisitorMut};
 
 use super::headers::{is_unnest, text};
 use super::merged_names::normalized;
@@ -43,12 +43,17 @@ pub fn name_branches(query: &mut Query) {
 fn in_branches(body: &mut SetExpr, mentioned: &HashSet<String>) {
     match body {
         SetExpr::Select(select) if has_column_twice(select) => Naming { beside_wildcards: false }.name(&mut select.projection, mentioned),
-        SetExpr::SetOperation { left, right, .. } => {
+        // BY NAME is about the names as they are.
+        SetExpr::SetOperation { set_quantifier, left, right, .. } if !is_by_name(*set_quantifier) => {
             in_branches(left, mentioned);
             in_branches(right, mentioned);
         }
         _ => {}
     }
+}
+
+fn is_by_name(quantifier: SetQuantifier) -> bool {
+    matches!(quantifier, SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName)
 }
 
 fn has_column_twice(select: &Select) -> bool {

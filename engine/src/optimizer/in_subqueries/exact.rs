@@ -10,7 +10,8 @@ use datafusion::logical_expr::utils::{conjunction, disjunction, split_conjunctio
 use datafusion::logical_expr::{BinaryExpr, Case, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, lit};
 
 use super::is_subquery;
-use super::single_rows::{is_correlated, of_single_rows};
+use super::single_rows::of_single_rows;
+use crate::optimizer::correlated_checks::is_correlated;
 
 const COLUMN: &str = "__in_value";
 const INNER_COLUMN: &str = "__in_query_value";

@@ -9,7 +9,7 @@ mod clauses;
 mod exact;
 mod single_rows;
 
-pub use single_rows::{check_lateral, check_scalar, is_correlated, of_single_rows};
+pub use single_rows::of_single_rows;
 
 use std::sync::Arc;
 
