@@ -6,6 +6,7 @@ mod barrier;
 mod choice_shapes;
 mod correlated_checks;
 mod correlated_columns;
+mod date_frames;
 mod decimal;
 mod empty_structs;
 mod exact_comparisons;
@@ -63,6 +64,7 @@ use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 /// DataFusion's analyzer rules, and ours.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = float_decimals::analyzer_rules();
+    rules.push(Arc::new(date_frames::DateFrames));
     rules.push(Arc::new(window_arguments::WindowArguments));
     rules.push(Arc::new(order_once::OrderOnce));
     // Before the rule about UNIONs, which asks what their inputs say.
