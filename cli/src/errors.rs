@@ -14,11 +14,7 @@ pub type Result<T> = std::result::Result<T, CliError>;
 
 pub enum CliError {
     /// A statement failed. `place` says where the statement stood.
-    Sql {
-        error: StatementError,
-        sql: String,
-        place: Place,
-    },
+    Sql { error: StatementError, sql: String, place: Place },
     /// Anything else: one sentence, and what to do about it if there is something to do.
     Message { text: String, hint: Option<String> },
     /// The command line asks for what there is not; said as any other message.
@@ -71,17 +67,11 @@ pub struct Place {
 
 impl CliError {
     pub fn message(text: impl Display) -> Self {
-        CliError::Message {
-            text: text.to_string(),
-            hint: None,
-        }
+        CliError::Message { text: text.to_string(), hint: None }
     }
 
     pub fn with_hint(text: impl Display, hint: impl Display) -> Self {
-        CliError::Message {
-            text: text.to_string(),
-            hint: Some(hint.to_string()),
-        }
+        CliError::Message { text: text.to_string(), hint: Some(hint.to_string()) }
     }
 
     pub fn usage(text: impl Display, hint: impl Display) -> Self {
@@ -113,14 +103,10 @@ impl CliError {
         let text = match self {
             CliError::OutputClosed => return,
             CliError::Stopped(stop) => labelled("error", Color::Red, &stop.to_string()),
-            CliError::Message { text, hint } => {
-                labelled("error", Color::Red, text) + &hint_line(hint.as_deref())
-            }
+            CliError::Message { text, hint } => labelled("error", Color::Red, text) + &hint_line(hint.as_deref()),
             CliError::Usage { text, hint } => labelled("error", Color::Red, text) + &hint_line(Some(hint)),
             CliError::Sql { error, sql, place } => {
-                labelled("error", Color::Red, &error.text)
-                    + &context(error, sql, place)
-                    + &hint_line(error.hint.as_deref())
+                labelled("error", Color::Red, &error.text) + &context(error, sql, place) + &hint_line(error.hint.as_deref())
             }
         };
         let _ = io::stderr().write_all(text.as_bytes());

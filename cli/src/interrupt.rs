@@ -87,14 +87,8 @@ impl Interrupts {
             }
         };
         let name = "signals".to_string();
-        std::thread::Builder::new()
-            .name(name)
-            .spawn(move || runtime.block_on(listening))?;
-        Ok(Interrupts {
-            receiver,
-            leave,
-            editor_break,
-        })
+        std::thread::Builder::new().name(name).spawn(move || runtime.block_on(listening))?;
+        Ok(Interrupts { receiver, leave, editor_break })
     }
 
     /// Waits for the next signal that was not seen yet.

@@ -12,9 +12,7 @@ const WIDTH_MAX: usize = 100;
 pub fn mark(sql: &str, position: usize, line_first: usize) -> String {
     let position = floor_char_boundary(sql, position);
     let line_start = sql[..position].rfind('\n').map_or(0, |at| at + 1);
-    let line_end = sql[position..]
-        .find(['\n', '\r'])
-        .map_or(sql.len(), |at| position + at);
+    let line_end = sql[position..].find(['\n', '\r']).map_or(sql.len(), |at| position + at);
     let number = line_first + sql[..line_start].matches('\n').count();
 
     let before: Vec<char> = visible(&sql[line_start..position]);
@@ -24,19 +22,13 @@ pub fn mark(sql: &str, position: usize, line_first: usize) -> String {
 
     let number = format!("{number:>3}");
     let gutter = " ".repeat(number.len());
-    format!(
-        "{number} | {shown}\n{gutter} | {}{marks}",
-        " ".repeat(column)
-    )
+    format!("{number} | {shown}\n{gutter} | {}{marks}", " ".repeat(column))
 }
 
 /// The part of the line to show, and the column of the place in it.
 fn window(before: &[char], after: &[char]) -> (String, usize) {
-    let keep_before = if before.len() + after.len() <= WIDTH_MAX {
-        before.len()
-    } else {
-        before.len().min(WIDTH_MAX - after.len().min(WIDTH_MAX / 2))
-    };
+    let keep_before =
+        if before.len() + after.len() <= WIDTH_MAX { before.len() } else { before.len().min(WIDTH_MAX - after.len().min(WIDTH_MAX / 2)) };
     let cut_left = before.len() - keep_before;
     let keep_after = after.len().min(WIDTH_MAX - keep_before);
 
@@ -55,18 +47,13 @@ fn window(before: &[char], after: &[char]) -> (String, usize) {
 
 /// The name or number at the place is marked whole, any other sign alone.
 fn word_length(after: &[char]) -> usize {
-    after
-        .iter()
-        .take_while(|c| c.is_alphanumeric() || **c == '_')
-        .count()
+    after.iter().take_while(|c| c.is_alphanumeric() || **c == '_').count()
 }
 
 /// A tab has no fixed width and a control character may move the cursor: both would put the mark
 /// under the wrong place, so each is shown as one blank.
 fn visible(text: &str) -> Vec<char> {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn floor_char_boundary(text: &str, position: usize) -> usize {
@@ -83,10 +70,7 @@ mod tests {
 
     #[test]
     fn the_mark_stands_under_the_whole_word() {
-        assert_eq!(
-            mark("SELECT orign FROM flights", 7, 1),
-            "  1 | SELECT orign FROM flights\n    |        ^^^^^"
-        );
+        assert_eq!(mark("SELECT orign FROM flights", 7, 1), "  1 | SELECT orign FROM flights\n    |        ^^^^^");
     }
 
     #[test]
@@ -104,11 +88,7 @@ mod tests {
 
     #[test]
     fn a_long_line_is_cut_around_the_place() {
-        let sql = format!(
-            "SELECT {} orign {}",
-            "a, ".repeat(50_000),
-            "b, ".repeat(50_000)
-        );
+        let sql = format!("SELECT {} orign {}", "a, ".repeat(50_000), "b, ".repeat(50_000));
         let place = sql.find("orign").unwrap();
         let text = mark(&sql, place, 1);
         let lines: Vec<&str> = text.lines().collect();

@@ -46,15 +46,7 @@ pub struct Script<R> {
 
 impl<R: BufRead> Script<R> {
     pub fn new(input: R, split: Split, is_blank: IsBlank) -> Self {
-        Script {
-            input,
-            split,
-            is_blank,
-            pending: String::new(),
-            pending_line: 1,
-            line_next: 1,
-            ready: VecDeque::new(),
-        }
+        Script { input, split, is_blank, pending: String::new(), pending_line: 1, line_next: 1, ready: VecDeque::new() }
     }
 
     /// The next item, `None` at the end. The last statement needs no `;`.
@@ -96,8 +88,7 @@ impl<R: BufRead> Script<R> {
             return;
         };
         for part in &parts[..=last] {
-            self.ready
-                .push_back(statement(&self.pending, self.pending_line, part));
+            self.ready.push_back(statement(&self.pending, self.pending_line, part));
         }
         let mut rest = parts[last].end;
         if self.pending[rest..].starts_with(';') {
@@ -113,9 +104,7 @@ impl<R: BufRead> Script<R> {
             return None;
         }
         let parts = (self.split)(&pending);
-        let items = parts
-            .iter()
-            .map(|part| statement(&pending, self.pending_line, part));
+        let items = parts.iter().map(|part| statement(&pending, self.pending_line, part));
         self.ready.extend(items);
         self.ready.pop_front()
     }
@@ -137,10 +126,7 @@ impl<R: BufRead> Script<R> {
 }
 
 fn statement(text: &str, line_first: usize, part: &Part) -> Item {
-    Item::Statement {
-        sql: text[part.start..part.end].to_string(),
-        line: line_first + text[..part.start].matches('\n').count(),
-    }
+    Item::Statement { sql: text[part.start..part.end].to_string(), line: line_first + text[..part.start].matches('\n').count() }
 }
 
 #[cfg(test)]
@@ -154,11 +140,7 @@ mod tests {
         let mut add = |from: usize, end: usize, complete| {
             let start = end - text[from..end].trim_start().len();
             if start < end {
-                parts.push(Part {
-                    start,
-                    end,
-                    complete,
-                });
+                parts.push(Part { start, end, complete });
             }
         };
         for (at, sign) in text.char_indices() {
@@ -186,10 +168,7 @@ mod tests {
 
     #[test]
     fn statements_know_the_line_they_start_on() {
-        assert_eq!(
-            items("select 1;\n\nselect\n 2; select 3;\n"),
-            ["1:select 1", "3:select\n 2", "4:select 3"]
-        );
+        assert_eq!(items("select 1;\n\nselect\n 2; select 3;\n"), ["1:select 1", "3:select\n 2", "4:select 3"]);
     }
 
     #[test]
@@ -201,10 +180,7 @@ mod tests {
 
     #[test]
     fn a_backslash_line_is_a_meta_command_only_between_statements() {
-        assert_eq!(
-            items("\\timing on\nselect '\n\\dt\n';\n\\q\n"),
-            ["1:\\timing on", "2:select '\n\\dt\n'", "5:\\q"]
-        );
+        assert_eq!(items("\\timing on\nselect '\n\\dt\n';\n\\q\n"), ["1:\\timing on", "2:select '\n\\dt\n'", "5:\\q"]);
     }
 
     #[test]

@@ -13,10 +13,7 @@ pub fn open(args: &StoreArgs) -> Result<Engine> {
     let options = options(args, args.read_only);
     match &args.store {
         Some(path) => Engine::open(&absolute(path)?, options).map_err(CliError::engine),
-        None if args.read_only => Err(CliError::usage(
-            "--read-only needs a store to read",
-            "add --store DIR",
-        )),
+        None if args.read_only => Err(CliError::usage("--read-only needs a store to read", "add --store DIR")),
         None => Engine::open_temporary(options).map_err(CliError::engine),
     }
 }
@@ -35,10 +32,7 @@ pub fn open_to_read(args: &StoreArgs, command: &str) -> Result<Engine> {
 /// The store without what damage has taken, for good.
 pub fn open_to_accept_loss(args: &StoreArgs, command: &str) -> Result<Engine> {
     if args.read_only {
-        return Err(CliError::usage(
-            format!("quiver {command} --accept-loss changes the store"),
-            "leave --read-only out".to_string(),
-        ));
+        return Err(CliError::usage(format!("quiver {command} --accept-loss changes the store"), "leave --read-only out".to_string()));
     }
     let path = absolute(&named(args, command)?)?;
     let maintenance = MaintenanceOptions { enabled: false, ..MaintenanceOptions::default() };
@@ -48,12 +42,7 @@ pub fn open_to_accept_loss(args: &StoreArgs, command: &str) -> Result<Engine> {
 
 /// The directory a subcommand works on, which has no use for a temporary store.
 pub fn named(args: &StoreArgs, command: &str) -> Result<PathBuf> {
-    args.store.clone().ok_or_else(|| {
-        CliError::usage(
-            format!("quiver {command} needs a store"),
-            format!("quiver {command} --store DIR …"),
-        )
-    })
+    args.store.clone().ok_or_else(|| CliError::usage(format!("quiver {command} needs a store"), format!("quiver {command} --store DIR …")))
 }
 
 /// `\cd` must not move the store.

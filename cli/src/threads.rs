@@ -15,10 +15,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 const SIGXFSZ: i32 = 25;
 
 /// Runs `work`, and then waits for its threads no longer than a user would.
-pub fn with_runtime<T>(
-    threads: Option<usize>,
-    work: impl FnOnce(&Handle) -> Result<T>,
-) -> Result<T> {
+pub fn with_runtime<T>(threads: Option<usize>, work: impl FnOnce(&Handle) -> Result<T>) -> Result<T> {
     let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     check_address_space(threads).map_err(StatementError::from)?;
     let mut builder = Builder::new_multi_thread();

@@ -59,9 +59,7 @@ const TIME_S_MAX: u64 = 100 * 366 * 24 * 3_600;
 /// Reads `512M`, `4GiB`, `1.5g` or a plain number of bytes. Units count in 1024, as memory does.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
-    let split = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let power = match unit.trim().to_ascii_lowercase().as_str() {
         "" | "b" => 0,
@@ -71,9 +69,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         "t" | "tb" | "tib" => 4,
         other => return Err(format!("'{other}' is not a unit; use K, M, G or T")),
     };
-    let value: f64 = number
-        .parse()
-        .map_err(|_| "expected a size such as 512M or 4G".to_string())?;
+    let value: f64 = number.parse().map_err(|_| "expected a size such as 512M or 4G".to_string())?;
     let size_bytes = value * 1024f64.powi(power);
     if size_bytes < 1.0 || size_bytes >= u64::MAX as f64 {
         return Err("expected a size between 1 byte and 16 EiB".to_string());

@@ -70,7 +70,8 @@ impl Engine {
     fn open_in(path: &Path, options: EngineOptions, temporary: Option<TemporaryDir>) -> Result<Engine, EngineError> {
         trace_tasks();
         let (read_only, accept_loss) = (options.read_only, options.accept_loss);
-        let store_options = StoreOptions { read_only, accept_loss, create: !accept_loss, region: RegionKind::Auto, ..StoreOptions::default() };
+        let store_options =
+            StoreOptions { read_only, accept_loss, create: !accept_loss, region: RegionKind::Auto, ..StoreOptions::default() };
         let store = Arc::new(Store::open(path, store_options)?);
         let memory_limit_bytes = options.memory_limit();
         let query_memory_limit_bytes = options

@@ -9,9 +9,9 @@ use pmem_store::StoreError;
 use crate::error_kind::ErrorKind;
 use crate::error_text::{bounded, clean, feature, first_line, regular_expression, without_tree, wrong_width};
 use crate::error_words::{is_of_statement, worded};
-use crate::memory::is_spill_full;
 use crate::export::ExportError;
 use crate::import::ImportError;
+use crate::memory::is_spill_full;
 use crate::sql::FunctionError;
 
 /// A message may have an expression, a value or a name of the statement in it, each as long as it was written: it is shown `bounded`.
@@ -104,13 +104,13 @@ impl EngineError {
 
     pub fn hint(&self) -> Option<&str> {
         match self {
-            EngineError::Sql { hint, .. } | EngineError::Execution { hint, .. } | EngineError::Unsupported { hint, .. } => {
-                hint.as_deref()
-            }
+            EngineError::Sql { hint, .. } | EngineError::Execution { hint, .. } | EngineError::Unsupported { hint, .. } => hint.as_deref(),
             EngineError::Data { hint, .. } | EngineError::Plan { hint, .. } | EngineError::Unreachable { hint, .. } => hint.as_deref(),
             EngineError::Denied { hint, .. } | EngineError::NoPrincipal { hint, .. } => Some(hint),
             EngineError::Memory { .. } => Some("give it more with --memory-limit, or ask for less at once"),
-            EngineError::SpillFull => Some("free some space, name another directory with --spill-dir, or give the query more memory with --memory-limit"),
+            EngineError::SpillFull => {
+                Some("free some space, name another directory with --spill-dir, or give the query more memory with --memory-limit")
+            }
             EngineError::TimedOut { .. } => Some("SET quiver.statement_timeout_ms changes the limit for the session, 0 takes it away"),
             EngineError::QueueTimedOut { .. } => Some("try again later; system.queries lists what runs, and queries_max is how many may"),
             EngineError::NoSuchQuery { .. } => Some("system.queries lists those that run"),
@@ -171,12 +171,14 @@ fn of_kind(error: DataFusionError) -> EngineError {
             "a subquery that looks at the query around it other than by x = y",
             Some("join with the subquery, grouped by what it has in common with the query around it"),
         ),
-        DataFusionError::NotImplemented(message) if is_expression(&message, &["WindowFunction"]) => {
-            EngineError::unsupported("a window function outside of SELECT and ORDER BY", Some("compute it in a subquery, and filter its rows"))
-        }
-        DataFusionError::NotImplemented(message) if is_expression(&message, &["OuterReferenceColumn"]) => {
-            EngineError::unsupported("a subquery that looks at the row outside of it in this way", Some("write it as a join with the query, or with GROUP BY and a join"))
-        }
+        DataFusionError::NotImplemented(message) if is_expression(&message, &["WindowFunction"]) => EngineError::unsupported(
+            "a window function outside of SELECT and ORDER BY",
+            Some("compute it in a subquery, and filter its rows"),
+        ),
+        DataFusionError::NotImplemented(message) if is_expression(&message, &["OuterReferenceColumn"]) => EngineError::unsupported(
+            "a subquery that looks at the row outside of it in this way",
+            Some("write it as a join with the query, or with GROUP BY and a join"),
+        ),
         DataFusionError::NotImplemented(message) => EngineError::Unsupported { feature: feature(&message), hint: None },
         DataFusionError::SchemaError(error, _) => schema_error(*error),
         DataFusionError::Plan(message) => plan_error(&message),
@@ -316,7 +318,8 @@ fn schema_error(error: SchemaError) -> EngineError {
 
 /// With the table that has it, where another was named.
 fn with_table(field: &Column, near: &str, valid_fields: &[Column]) -> String {
-    let tables: Vec<&str> = valid_fields.iter().filter(|valid| valid.name == near).filter_map(|valid| Some(valid.relation.as_ref()?.table())).collect();
+    let tables: Vec<&str> =
+        valid_fields.iter().filter(|valid| valid.name == near).filter_map(|valid| Some(valid.relation.as_ref()?.table())).collect();
     match field.relation.as_ref() {
         Some(relation) if !tables.is_empty() && !tables.contains(&relation.table()) => format!("{}.{near}", tables[0]),
         _ => near.to_string(),

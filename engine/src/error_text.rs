@@ -53,8 +53,18 @@ pub fn feature(message: &str) -> String {
     }
     let mut text = text.trim_end_matches([':', ' ', '.', '!']);
     let ends = [
-        " is not yet supported", " yet", " in logical plan", " at the moment", " is not supported", " are not supported", " not supported", " not implemented",
-        " variant not implemented", " is not implemented", " is unsupported", ":",
+        " is not yet supported",
+        " yet",
+        " in logical plan",
+        " at the moment",
+        " is not supported",
+        " are not supported",
+        " not supported",
+        " not implemented",
+        " variant not implemented",
+        " is not implemented",
+        " is unsupported",
+        ":",
     ];
     while let Some(rest) = ends.iter().find_map(|end| text.strip_suffix(end)) {
         text = rest.trim_end();
@@ -83,9 +93,21 @@ pub fn clean(message: &str) -> String {
     }
     let mut text = first_line(message);
     let prefixes = [
-        "Error during planning: ", "Execution error: ", "External error: ", "Arrow error: ", "Schema error: ",
-        "SQL error: ", "Internal error: ", "Optimizer rule ", "sql parser error: ", "Invalid argument error: ",
-        "Compute error: ", "Cast error: ", "Parser error: ", "type_coercion\ncaused by\n", "This feature is not implemented: ",
+        "Error during planning: ",
+        "Execution error: ",
+        "External error: ",
+        "Arrow error: ",
+        "Schema error: ",
+        "SQL error: ",
+        "Internal error: ",
+        "Optimizer rule ",
+        "sql parser error: ",
+        "Invalid argument error: ",
+        "Compute error: ",
+        "Cast error: ",
+        "Parser error: ",
+        "type_coercion\ncaused by\n",
+        "This feature is not implemented: ",
     ];
     while let Some(rest) = prefixes.iter().find_map(|prefix| text.strip_prefix(prefix)) {
         text = rest.to_string();
@@ -126,14 +148,18 @@ mod tests {
         assert_eq!(bounded("short"), "short");
         let long = format!("cannot add {} and a text", "é".repeat(1_000_000));
         let shown = bounded(&long);
-        assert!(shown.len() < 1_000 && shown.starts_with("cannot add é") && shown.contains(" … ") && shown.ends_with("and a text"), "{shown}");
+        assert!(
+            shown.len() < 1_000 && shown.starts_with("cannot add é") && shown.contains(" … ") && shown.ends_with("and a text"),
+            "{shown}"
+        );
     }
 
     #[test]
     fn regular_expressions_are_one_sentence() {
         let drawn = "External error: regex parse error:\n    a(\n     ^\nerror: unclosed group";
         assert_eq!(clean(drawn), "the regular expression 'a(' cannot be read: unclosed group");
-        let printed = "Regular expression did not compile: Syntax(\n~~~~\nregex parse error:\n    [\n    ^\nerror: unclosed character class\n~~~~\n)";
+        let printed =
+            "Regular expression did not compile: Syntax(\n~~~~\nregex parse error:\n    [\n    ^\nerror: unclosed character class\n~~~~\n)";
         assert_eq!(clean(printed), "the regular expression '[' cannot be read: unclosed character class");
         let large = "failed to call 'regex_match_dyn_scalar' External error: Compiled regex exceeds size limit of 10485760 bytes.";
         assert_eq!(clean(large), "the regular expression is too large");

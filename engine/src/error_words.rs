@@ -39,7 +39,10 @@ type Words = Option<(String, Option<&'static str>)>;
 /// A parameter that is left when the statement runs.
 fn parameter(message: &str) -> Words {
     if let Some((id, _)) = message.strip_prefix("Placeholder '").and_then(|rest| rest.split_once("' was not provided a value")) {
-        return Some((format!("the parameter {id} has no value"), Some("give one value for each parameter, or write it into the statement")));
+        return Some((
+            format!("the parameter {id} has no value"),
+            Some("give one value for each parameter, or write it into the statement"),
+        ));
     }
     let id = message.strip_prefix("Unsupported value Placeholder(\"")?.strip_suffix("\")")?;
     Some((format!("SET takes no parameters, and has {id}"), Some("write the value into the statement")))
@@ -59,8 +62,12 @@ fn operation(message: &str) -> Words {
     if let Some(rest) = message.strip_prefix("Cannot coerce arithmetic expression ") {
         let expression = rest.strip_suffix(" to valid types")?;
         let hint = match expression {
-            _ if expression.starts_with("VARCHAR + ") || expression.ends_with(" + VARCHAR") => "write || to join texts, or cast the text: CAST(x AS DOUBLE)",
-            _ if expression.contains("TIMESTAMP") && expression.contains("VARCHAR") => "cast the text: CAST(x AS TIMESTAMP) or CAST(x AS INTERVAL)",
+            _ if expression.starts_with("VARCHAR + ") || expression.ends_with(" + VARCHAR") => {
+                "write || to join texts, or cast the text: CAST(x AS DOUBLE)"
+            }
+            _ if expression.contains("TIMESTAMP") && expression.contains("VARCHAR") => {
+                "cast the text: CAST(x AS TIMESTAMP) or CAST(x AS INTERVAL)"
+            }
             _ if expression.contains("DATE") && expression.contains("VARCHAR") => "cast the text: CAST(x AS DATE) or CAST(x AS INTERVAL)",
             _ if expression.contains("VARCHAR") => "cast the text: CAST(x AS DOUBLE)",
             _ => "cast one of them to a type that goes with the other",
@@ -69,10 +76,16 @@ fn operation(message: &str) -> Words {
     }
     if let Some((_, found)) = message.strip_prefix("Cannot access field at argument ").and_then(|rest| rest.split_once(": type ")) {
         let found = found.strip_suffix(" is not Struct, Map, or Null")?;
-        return Some((format!("{found} has no fields"), Some("only a STRUCT and a MAP have; a name before a point is a table or such a column")));
+        return Some((
+            format!("{found} has no fields"),
+            Some("only a STRUCT and a MAP have; a name before a point is a table or such a column"),
+        ));
     }
     if let Some((left, right)) = between(message) {
-        return Some((format!("{left} BETWEEN {right} cannot be compared"), Some("cast one of them to the type of the other: CAST(x AS …)")));
+        return Some((
+            format!("{left} BETWEEN {right} cannot be compared"),
+            Some("cast one of them to the type of the other: CAST(x AS …)"),
+        ));
     }
     let types = message.strip_prefix("Cannot infer common argument type for ")?;
     let (kind, types) = types.split_once(" operation ")?;
@@ -81,7 +94,10 @@ fn operation(message: &str) -> Words {
     match kind {
         "logical boolean" => {
             let operator = types.split(' ').find(|word| matches!(*word, "AND" | "OR"))?;
-            Some((format!("{operator} takes two conditions, and was given {types}"), Some("compare what is none with something, such as x > 0")))
+            Some((
+                format!("{operator} takes two conditions, and was given {types}"),
+                Some("compare what is none with something, such as x > 0"),
+            ))
         }
         "comparison" => Some((format!("{types} cannot be compared"), Some("cast one of them to the type of the other: CAST(x AS …)"))),
         _ => Some((format!("{types} cannot be computed"), Some("cast what is no text: CAST(x AS VARCHAR)"))),
@@ -102,9 +118,14 @@ pub fn is_of_statement(message: &str) -> bool {
 
 /// An argument that has to be another number.
 fn argument(message: &str) -> Words {
-    if let Some((number, found)) = message.strip_prefix("Argument #").and_then(|rest| rest.split_once(" must be an INTEGER or NULL, got ")) {
-        let found = found.strip_prefix("Literal(").and_then(|value| value.split_once('(')).map_or("another expression", |(data_type, _)| data_type);
-        return Some((format!("argument {number} is {found}, where it is to be a whole number"), Some("write a number that is known before the query runs")));
+    if let Some((number, found)) = message.strip_prefix("Argument #").and_then(|rest| rest.split_once(" must be an INTEGER or NULL, got "))
+    {
+        let found =
+            found.strip_prefix("Literal(").and_then(|value| value.split_once('(')).map_or("another expression", |(data_type, _)| data_type);
+        return Some((
+            format!("argument {number} is {found}, where it is to be a whole number"),
+            Some("write a number that is known before the query runs"),
+        ));
     }
     let stride = message.strip_prefix("array_slice got invalid stride: ")?;
     Some((format!("{stride} is no step from one element of a list to the next"), Some("write a smaller number, such as x[1:5:2]")))
@@ -113,7 +134,10 @@ fn argument(message: &str) -> Words {
 /// A struct becomes several columns where it stands by itself.
 fn unnest(message: &str) -> Words {
     message.contains("unnest on struct can only be applied at the root level").then(|| {
-        ("unnest() of a struct makes columns, and stands by itself in SELECT".to_string(), Some("name the fields, as in s['a'], where an expression takes one"))
+        (
+            "unnest() of a struct makes columns, and stands by itself in SELECT".to_string(),
+            Some("name the fields, as in s['a'], where an expression takes one"),
+        )
     })
 }
 
@@ -152,8 +176,12 @@ fn clause(message: &str) -> Words {
 /// A subquery that names a column of the query around it.
 fn correlated(message: &str) -> Words {
     let hint = match message {
-        "Correlated scalar subquery must be aggregated to return at most one row" => "write an aggregate, such as (SELECT max(x) FROM …), or join the tables",
-        "Correlated scalar subquery can only be used in Projection, Filter, Aggregate plan nodes" => "compute it in SELECT or WHERE, or join the tables",
+        "Correlated scalar subquery must be aggregated to return at most one row" => {
+            "write an aggregate, such as (SELECT max(x) FROM …), or join the tables"
+        }
+        "Correlated scalar subquery can only be used in Projection, Filter, Aggregate plan nodes" => {
+            "compute it in SELECT or WHERE, or join the tables"
+        }
         _ => return None,
     };
     Some(("a subquery looks at the row outside of it where it cannot".to_string(), Some(hint)))
@@ -162,7 +190,10 @@ fn correlated(message: &str) -> Words {
 /// What bounds the frame of a window.
 fn frame(message: &str) -> Words {
     message.starts_with("INTERVAL expression cannot be ").then(|| {
-        ("the interval of a window's frame is to be written as a text".to_string(), Some("write RANGE BETWEEN INTERVAL '1 day' PRECEDING AND …"))
+        (
+            "the interval of a window's frame is to be written as a text".to_string(),
+            Some("write RANGE BETWEEN INTERVAL '1 day' PRECEDING AND …"),
+        )
     })
 }
 
@@ -184,7 +215,8 @@ fn count(message: &str) -> Words {
             return Some((format!("{clause} {number}: a number of rows is 0 or more"), None));
         }
     }
-    if let Some((clause, found)) = message.strip_prefix("Expected ").and_then(|rest| rest.split_once(" to be an integer or null, but got ")) {
+    if let Some((clause, found)) = message.strip_prefix("Expected ").and_then(|rest| rest.split_once(" to be an integer or null, but got "))
+    {
         return Some((format!("{clause} is {found}, where it is to be a number of rows"), Some("write a number, such as LIMIT 10")));
     }
     if let Some((_, columns)) = message.split_once("The subquery should only return one column: ") {
@@ -192,7 +224,10 @@ fn count(message: &str) -> Words {
     }
     let named = message.strip_prefix("Source table contains ").and_then(|rest| rest.strip_suffix(" names given as column alias"));
     if let Some((found, named)) = named.and_then(|counts| counts.split_once(" columns but only ")) {
-        return Some((format!("the alias names {named} columns of a table, which has {found}"), Some("name as many as there are, as in t(a, b)")));
+        return Some((
+            format!("the alias names {named} columns of a table, which has {found}"),
+            Some("name as many as there are, as in t(a, b)"),
+        ));
     }
     if message == "Scalar subquery returned more than one row" {
         let hint = "write x IN (SELECT …), or have it give one row: an aggregate such as max(x), or LIMIT 1";
@@ -211,7 +246,10 @@ fn limit(feature: &str) -> Words {
 /// Values that a type or an operator has no place for.
 fn value(message: &str) -> Words {
     if let Some((value, data_type)) = message.strip_prefix("Can't cast value ").and_then(|rest| rest.split_once(" to type ")) {
-        return Some((format!("{value} is out of range for {data_type}"), Some("take a wider type; TRY_CAST gives NULL for what does not fit")));
+        return Some((
+            format!("{value} is out of range for {data_type}"),
+            Some("take a wider type; TRY_CAST gives NULL for what does not fit"),
+        ));
     }
     if message == "Divide by zero error" {
         return Some((message.to_string(), Some("x / NULLIF(y, 0) is NULL where y is 0")));
@@ -221,7 +259,9 @@ fn value(message: &str) -> Words {
     }
     let text = message.strip_prefix("Cannot cast string '").and_then(|rest| rest.strip_suffix("' to value of DATE type"))?;
     Some(match month_like_a_day(text) {
-        Some(1..=12) => (format!("there is no day '{text}'"), Some("months have 28 to 31 days; TRY_CAST gives NULL for a text that is no day")),
+        Some(1..=12) => {
+            (format!("there is no day '{text}'"), Some("months have 28 to 31 days; TRY_CAST gives NULL for a text that is no day"))
+        }
         Some(month) => {
             let hint = "write the month before the day, as in '2024-12-31'; to_date(x, '%Y-%d-%m') reads days before months";
             (format!("there is no month {month} in '{text}'"), Some(hint))
@@ -233,17 +273,21 @@ fn value(message: &str) -> Words {
 /// The month of a text that is no day and is written as one: `2024-02-30`.
 fn month_like_a_day(text: &str) -> Option<u8> {
     let parts: Vec<&str> = text.split('-').collect();
-    let is_like = parts.iter().map(|part| part.len()).eq([4, 2, 2]) && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_like =
+        parts.iter().map(|part| part.len()).eq([4, 2, 2]) && parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
     parts.get(1).filter(|_| is_like)?.parse().ok()
 }
 
 /// Parts of a time that there are not.
 fn unit(message: &str) -> Words {
-    if let Some((unit, units)) = message.strip_prefix("Unsupported date_trunc granularity: '").and_then(|rest| rest.split_once("'. Supported values are: ")) {
+    if let Some((unit, units)) =
+        message.strip_prefix("Unsupported date_trunc granularity: '").and_then(|rest| rest.split_once("'. Supported values are: "))
+    {
         return Some((format!("'{unit}' is no unit of date_trunc: there are {units}"), None));
     }
     let part = message.strip_prefix("Date part '")?.split_once('\'')?.0;
-    let parts = "there are year, quarter, month, week, day, hour, minute, second, millisecond, microsecond, dow, doy, isodow, isoyear and epoch";
+    let parts =
+        "there are year, quarter, month, week, day, hour, minute, second, millisecond, microsecond, dow, doy, isodow, isoyear and epoch";
     Some((format!("'{part}' is no part of a time"), Some(parts)))
 }
 
@@ -254,7 +298,10 @@ fn unsupported(feature: String) -> EngineError {
     }
     if feature.starts_with("There is only support Literal types for field at idx") {
         let hint = "write a constant; CASE around the function chooses another value";
-        return EngineError::unsupported("a window function with an offset, a default or a number that differs from row to row", Some(hint));
+        return EngineError::unsupported(
+            "a window function with an offset, a default or a number that differs from row to row",
+            Some(hint),
+        );
     }
     if let Some((message, hint)) = limit(&feature).or_else(|| unit(&feature)) {
         return EngineError::Sql { message, position: None, hint: hint.map(str::to_string) };
@@ -275,8 +322,14 @@ mod tests {
     #[test]
     fn messages_of_libraries_are_said_in_words_of_sql() {
         for (message, expected) in [
-            ("Cannot create filter with non-boolean predicate 't.b returning x' returning VARCHAR", "the condition is VARCHAR, where it is to be BOOLEAN"),
-            ("Cannot infer common argument type for logical boolean operation Boolean AND VARCHAR", "AND takes two conditions, and was given BOOLEAN AND VARCHAR"),
+            (
+                "Cannot create filter with non-boolean predicate 't.b returning x' returning VARCHAR",
+                "the condition is VARCHAR, where it is to be BOOLEAN",
+            ),
+            (
+                "Cannot infer common argument type for logical boolean operation Boolean AND VARCHAR",
+                "AND takes two conditions, and was given BOOLEAN AND VARCHAR",
+            ),
             ("Cannot infer common argument type for comparison operation Boolean = Utf8", "BOOLEAN = VARCHAR cannot be compared"),
             ("Cannot cast string '2024-02-30' to value of DATE type", "there is no day '2024-02-30'"),
             ("Cannot cast string '2024-31-12' to value of DATE type", "there is no month 31 in '2024-31-12'"),
@@ -287,7 +340,10 @@ mod tests {
             ("LIMIT must be >= 0, '-1' was provided", "LIMIT -1: a number of rows is 0 or more"),
             ("OFFSET must be >=0, '-7' was provided", "OFFSET -7: a number of rows is 0 or more"),
             ("Can't cast value 300 to type TINYINT", "300 is out of range for TINYINT"),
-            ("Unsupported date_trunc granularity: 'mnth'. Supported values are: day, week", "'mnth' is no unit of date_trunc: there are day, week"),
+            (
+                "Unsupported date_trunc granularity: 'mnth'. Supported values are: day, week",
+                "'mnth' is no unit of date_trunc: there are day, week",
+            ),
             ("something else", "something else"),
         ] {
             assert_eq!(words_for(message.to_string()).0, expected);

@@ -47,7 +47,13 @@ pub struct MaintenanceOptions {
 
 impl Default for MaintenanceOptions {
     fn default() -> Self {
-        MaintenanceOptions { enabled: true, rate_bytes_per_s: Some(100 << 20), delay_ms: 1_000, seal_after_ms: 60_000, backlog_after_ms: 10_000 }
+        MaintenanceOptions {
+            enabled: true,
+            rate_bytes_per_s: Some(100 << 20),
+            delay_ms: 1_000,
+            seal_after_ms: 60_000,
+            backlog_after_ms: 10_000,
+        }
     }
 }
 

@@ -18,9 +18,9 @@ use crate::access::Reads;
 use crate::error::EngineError;
 use crate::memory::QueryPool;
 use crate::queries::{Entry, Held, Outcome};
-use crate::write::TransactionSlot;
 use crate::report::{QueryReport, ReportCollector};
 use crate::sql::run_error;
+use crate::write::TransactionSlot;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementKind {

@@ -44,7 +44,8 @@ impl ReportCollector {
     pub(crate) fn reads_counted(&self, rows: impl IntoIterator<Item = Arc<dyn Counted>>) {
         let (mut counted, mut rows) = (self.counted.lock(), rows.into_iter().peekable());
         // Each partition of a scan says all.
-        let is_known = rows.peek().is_some_and(|first| counted.iter().any(|known| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(first))));
+        let is_known =
+            rows.peek().is_some_and(|first| counted.iter().any(|known| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(first))));
         if !is_known {
             counted.extend(rows);
         }
@@ -143,7 +144,13 @@ impl fmt::Display for Bytes {
         while value >= 999.5 && unit + 1 < UNITS.len() {
             (value, unit) = (value / 1000.0, unit + 1);
         }
-        let decimals = if unit == 0 || value >= 99.95 { 0 } else if value >= 9.995 { 1 } else { 2 };
+        let decimals = if unit == 0 || value >= 99.95 {
+            0
+        } else if value >= 9.995 {
+            1
+        } else {
+            2
+        };
         write!(f, "{value:.decimals$} {}", UNITS[unit])
     }
 }

@@ -15,8 +15,8 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use parking_lot::Mutex;
-use tokio::sync::MutexGuard;
 use pmem_store::Author;
+use tokio::sync::MutexGuard;
 use tracing::Instrument;
 
 use crate::access::{Reads, SessionAccess};
@@ -31,8 +31,8 @@ use crate::memory::{QueryPool, StatementMemory};
 use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
 use crate::queries::{Entry, Gate, Placed, Query, reads_system_alone};
 use crate::report::ReportCollector;
-use crate::stack::deep;
 use crate::sql::{self, Parsed, StatementText};
+use crate::stack::deep;
 use crate::write::TransactionSlot;
 use function_parameters::FunctionParameters;
 use result_schema::as_planned;
@@ -57,8 +57,8 @@ mod transactions;
 mod volatile;
 mod whole;
 
-pub use mapped::{MappedBatch, MappedFile, MappedPart, MappedTable};
 pub(crate) use config::config;
+pub use mapped::{MappedBatch, MappedFile, MappedPart, MappedTable};
 pub(crate) use owner::Owner;
 pub use parameters::Description;
 
@@ -112,7 +112,17 @@ impl Session {
         context.register_udf(functions::current_user(catalog.user()));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
         catalog.rest();
-        Ok(Session { engine, context, catalog, prepared: Mutex::default(), transaction, targets: Targets::default(), owner, access, turn: Default::default() })
+        Ok(Session {
+            engine,
+            context,
+            catalog,
+            prepared: Mutex::default(),
+            transaction,
+            targets: Targets::default(),
+            owner,
+            access,
+            turn: Default::default(),
+        })
     }
 
     pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {

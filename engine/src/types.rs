@@ -22,9 +22,7 @@ const DECIMAL64_PRECISION_MAX: u8 = 18;
 pub fn physical_type(declared: &DataType) -> DataType {
     match declared {
         // Half the bytes to read; widened again after the filter.
-        DataType::Decimal128(precision, scale) if *precision <= DECIMAL64_PRECISION_MAX => {
-            DataType::Decimal64(*precision, *scale)
-        }
+        DataType::Decimal128(precision, scale) if *precision <= DECIMAL64_PRECISION_MAX => DataType::Decimal64(*precision, *scale),
         other => other.clone(),
     }
 }
@@ -59,9 +57,7 @@ fn with_plain_keys(entries: &Arc<Field>) -> Arc<Field> {
     match entries.data_type() {
         DataType::Struct(fields) => {
             let fields = fields.iter().enumerate().map(|(index, field)| match field.data_type() {
-                DataType::Utf8View | DataType::LargeUtf8 if index == 0 => {
-                    Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8))
-                }
+                DataType::Utf8View | DataType::LargeUtf8 if index == 0 => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8)),
                 _ => Arc::clone(field),
             });
             Arc::new(entries.as_ref().clone().with_data_type(DataType::Struct(fields.collect())))
@@ -94,9 +90,10 @@ pub fn is_tensor(field: &Field) -> bool {
 
 /// The declared schema of a table made from rows of `schema`.
 pub fn declared_schema(schema: &Schema) -> Schema {
-    let fields = schema.fields().iter().map(|field| {
-        Field::new(field.name(), declared_type(field.data_type()), field.is_nullable()).with_metadata(kept_metadata(field))
-    });
+    let fields = schema
+        .fields()
+        .iter()
+        .map(|field| Field::new(field.name(), declared_type(field.data_type()), field.is_nullable()).with_metadata(kept_metadata(field)));
     Schema::new(fields.collect::<Vec<_>>())
 }
 

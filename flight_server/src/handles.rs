@@ -169,7 +169,9 @@ impl<T> Handles<T> {
 
     fn check_room_in(&self, entries: &Entries<T>, owner: &Owner) -> Result<(), Status> {
         let what = self.what;
-        let full = |who: String, max: usize| Status::resource_exhausted(format!("{who} {max} {what} at once already; close some, or wait until they expire"));
+        let full = |who: String, max: usize| {
+            Status::resource_exhausted(format!("{who} {max} {what} at once already; close some, or wait until they expire"))
+        };
         if entries.by_handle.len() >= self.max {
             return Err(full("there are".to_string(), self.max));
         }
@@ -186,7 +188,9 @@ impl<T> Handles<T> {
 
     fn unknown(&self) -> Status {
         let (what, idle_s) = (self.what, self.idle.as_secs());
-        Status::not_found(format!("none of the {what} has this handle: it was used up or closed, or not used for {idle_s} s; ask for a new one"))
+        Status::not_found(format!(
+            "none of the {what} has this handle: it was used up or closed, or not used for {idle_s} s; ask for a new one"
+        ))
     }
 }
 
@@ -360,7 +364,8 @@ mod tests {
         for over_oldest in [false, true] {
             *HANDLES.lock() = Some(Arc::clone(&handles));
             let value = Arc::new(Refused);
-            let put = if over_oldest { handles.insert_over_oldest(&anybody(), value, |_| None) } else { handles.insert_arc(&anybody(), value) };
+            let put =
+                if over_oldest { handles.insert_over_oldest(&anybody(), value, |_| None) } else { handles.insert_arc(&anybody(), value) };
             assert!(put.is_err() && HANDLES.lock().is_none());
         }
     }

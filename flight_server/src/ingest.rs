@@ -8,18 +8,20 @@ use futures::StreamExt;
 use parking_lot::Mutex;
 use tonic::Status;
 
-use engine::import::{IfExists, IfMissing, IngestTarget};
 use crate::connection::Connection;
 use crate::error::status;
 use crate::flight::check_name;
 use crate::metadata::CATALOG;
 use crate::stream::Batches;
+use engine::import::{IfExists, IfMissing, IngestTarget};
 
 /// Where CommandStatementIngest wants its rows.
 pub fn target(command: &CommandStatementIngest) -> Result<IngestTarget, Status> {
     check_name(&command.table)?;
     if command.temporary {
-        return Err(Status::unimplemented("there are no temporary tables; ingest into a table, and drop it when it is not needed any more"));
+        return Err(Status::unimplemented(
+            "there are no temporary tables; ingest into a table, and drop it when it is not needed any more",
+        ));
     }
     if let Some(catalog) = command.catalog.as_deref().filter(|catalog| !catalog.is_empty() && *catalog != CATALOG) {
         return Err(Status::not_found(format!("there is no catalog \"{catalog}\"; the only one is \"{CATALOG}\"")));

@@ -215,7 +215,10 @@ pub fn patient(messages: impl Stream<Item = Result<FlightData, Status>> + Unpin 
             Ok(next) => next.map(|message| (message, Some(messages))),
             Err(_) => {
                 let idle_s = idle.as_secs();
-                Some((Err(Status::deadline_exceeded(format!("no rows came for {idle_s} s, so nothing of them is kept; send them again"))), None))
+                Some((
+                    Err(Status::deadline_exceeded(format!("no rows came for {idle_s} s, so nothing of them is kept; send them again"))),
+                    None,
+                ))
             }
         }
     }))

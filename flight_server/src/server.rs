@@ -20,9 +20,13 @@ use crate::tls::{Certificates, TlsError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    #[error("other machines can reach {0}, and there is no TLS: give --tls-cert FILE and --tls-key FILE, or listen on 127.0.0.1, or say --insecure")]
+    #[error(
+        "other machines can reach {0}, and there is no TLS: give --tls-cert FILE and --tls-key FILE, or listen on 127.0.0.1, or say --insecure"
+    )]
     NoTls(SocketAddr),
-    #[error("other machines can reach {0}, and the store has no user: make one with quiver user add NAME --admin --store DIR, or listen on 127.0.0.1, or say --insecure")]
+    #[error(
+        "other machines can reach {0}, and the store has no user: make one with quiver user add NAME --admin --store DIR, or listen on 127.0.0.1, or say --insecure"
+    )]
     NoUsers(SocketAddr),
     #[error(
         "other machines can reach {0}, and there are no TLS and no users: give --tls-cert FILE and --tls-key FILE and make a user \
@@ -70,7 +74,9 @@ impl Server {
         let monitor = Monitor::new(engine, &service, address)?;
         let http = match service.options.http {
             Some(address) if !address.ip().is_loopback() => return Err(ServerError::HttpNotLoopback(address)),
-            Some(address) => Some(Http::bind(address, Arc::clone(&monitor)).await.map_err(|source| ServerError::Listen { address, source })?),
+            Some(address) => {
+                Some(Http::bind(address, Arc::clone(&monitor)).await.map_err(|source| ServerError::Listen { address, source })?)
+            }
             None => None,
         };
         Ok(Server { listener, address, certificates, service, monitor, stop, http })

@@ -105,7 +105,8 @@ impl Certificates {
 fn config(options: &TlsOptions) -> Result<ServerConfig, TlsError> {
     let (cert, key) = options.cert.as_deref().zip(options.key.as_deref()).ok_or(TlsError::Incomplete)?;
     let (chain, private_key) = (certificates(cert)?, private_key(key)?);
-    let unusable = |error: rustls::Error| TlsError::Unusable { cert: cert.to_path_buf(), key: key.to_path_buf(), reason: error.to_string() };
+    let unusable =
+        |error: rustls::Error| TlsError::Unusable { cert: cert.to_path_buf(), key: key.to_path_buf(), reason: error.to_string() };
     let provider = Arc::new(default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().map_err(unusable)?;
     let builder = match &options.client_ca {

@@ -71,7 +71,12 @@ impl Transactions {
             fresh: handles("transactions", options.sessions_max, options.fresh_transaction_idle),
             moving: Mutex::default(),
             open: handles("transactions", options.transactions_max, options.transaction_idle),
-            savepoints: Handles::new("savepoints", options.savepoints_max, options.limits.of_user(options.savepoints_max), options.transaction_idle),
+            savepoints: Handles::new(
+                "savepoints",
+                options.savepoints_max,
+                options.limits.of_user(options.savepoints_max),
+                options.transaction_idle,
+            ),
         }
     }
 

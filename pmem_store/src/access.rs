@@ -65,7 +65,9 @@ impl Access {
     }
 
     pub fn grants(&self) -> impl Iterator<Item = (&str, &GrantObject, &BTreeSet<String>)> {
-        self.grants.iter().flat_map(|(grantee, grants)| grants.iter().map(move |(object, privileges)| (grantee.as_str(), object, privileges)))
+        self.grants
+            .iter()
+            .flat_map(|(grantee, grants)| grants.iter().map(move |(object, privileges)| (grantee.as_str(), object, privileges)))
     }
 
     /// In the place of one of its name.

@@ -73,7 +73,10 @@ impl Closed {
         let shorter = |log: &LogInfo| {
             let noted = self.of_log(log.table, log.id).filter(|noted| log.size_bytes < noted.end)?;
             let (rows, bytes) = (noted.rows.saturating_sub(log.row_count), noted.end - log.size_bytes);
-            Some(format!("log {} of table {} is without {rows} rows ({bytes} bytes) that it had when the store was closed", log.id, log.table))
+            Some(format!(
+                "log {} of table {} is without {rows} rows ({bytes} bytes) that it had when the store was closed",
+                log.id, log.table
+            ))
         };
         let older = (version < self.version)
             .then(|| format!("the catalog is of version {version}, and was of {} when the store was closed", self.version));

@@ -54,7 +54,9 @@ pub enum StoreError {
     KeptBySnapshot { id: TableId, namespace: String, table: String, snapshot: String },
     #[error("{}", no_such_version(*.version, *.oldest, *.newest, .named))]
     NoSuchVersion { version: u64, oldest: u64, newest: u64, named: Vec<NamedSnapshot> },
-    #[error("version {version} is not kept apart from the ones beside it: small appends are put together after a while; choose another one")]
+    #[error(
+        "version {version} is not kept apart from the ones beside it: small appends are put together after a while; choose another one"
+    )]
     BetweenVersions { version: u64 },
     #[error("table \"{table}\" was made by version {created}, so there is none at version {version}")]
     BeforeTable { table: String, version: u64, created: u64 },

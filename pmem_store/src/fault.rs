@@ -25,9 +25,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*, compiler_fence, fence,
-};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*, compiler_fence, fence};
 
 use libc::{c_int, c_void, siginfo_t};
 use parking_lot::Mutex;
@@ -66,11 +64,7 @@ struct Registry {
 }
 
 static FIRST: Chunk = Chunk::new();
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
-    free: Vec::new(),
-    last: None,
-    live: 0,
-});
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { free: Vec::new(), last: None, live: 0 });
 static PAGE_SIZE: AtomicUsize = AtomicUsize::new(0);
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
@@ -111,10 +105,7 @@ impl Slot {
 
 impl Chunk {
     const fn new() -> Chunk {
-        Chunk {
-            slots: [const { Slot::new() }; SLOTS_PER_CHUNK],
-            next: AtomicPtr::new(ptr::null_mut()),
-        }
+        Chunk { slots: [const { Slot::new() }; SLOTS_PER_CHUNK], next: AtomicPtr::new(ptr::null_mut()) }
     }
 }
 
@@ -146,12 +137,7 @@ pub(crate) struct FaultGuard {
 
 impl std::fmt::Debug for Slot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "Slot({:#x}..{:#x})",
-            self.start.load(Relaxed),
-            self.end.load(Relaxed)
-        )
+        write!(f, "Slot({:#x}..{:#x})", self.start.load(Relaxed), self.end.load(Relaxed))
     }
 }
 
@@ -163,21 +149,13 @@ impl FaultGuard {
     /// `start` must be the page-aligned start of a file mapping of at least `len` bytes which stays
     /// mapped, and is not shared with another guard, until the returned value is dropped: the
     /// handler replaces its pages.
-    pub(crate) unsafe fn register(
-        start: *const u8,
-        len: usize,
-        access: Access,
-    ) -> io::Result<FaultGuard> {
+    pub(crate) unsafe fn register(start: *const u8, len: usize, access: Access) -> io::Result<FaultGuard> {
         install()?;
         let page = PAGE_SIZE.load(Relaxed);
         let start = start.addr();
         let mut registry = REGISTRY.lock();
         let slot = registry.take();
-        slot.assign(
-            start,
-            start + len.next_multiple_of(page),
-            access == Access::ReadWrite,
-        );
+        slot.assign(start, start + len.next_multiple_of(page), access == Access::ReadWrite);
         registry.live += 1;
         Ok(FaultGuard { slot })
     }
@@ -205,17 +183,11 @@ pub fn guarded_mappings() -> usize {
 }
 
 fn install() -> io::Result<()> {
-    INSTALLED
-        .get_or_init(install_once)
-        .map_err(io::Error::from_raw_os_error)
+    INSTALLED.get_or_init(install_once).map_err(io::Error::from_raw_os_error)
 }
 
 fn install_once() -> Result<(), i32> {
-    let last_errno = || {
-        io::Error::last_os_error()
-            .raw_os_error()
-            .unwrap_or(libc::EINVAL)
-    };
+    let last_errno = || io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL);
     // SAFETY: sysconf has no preconditions. That the answer is the size of a page is held by
     // `pages_before_the_cut_are_still_read_as_they_are`.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
@@ -245,11 +217,7 @@ fn install_once() -> Result<(), i32> {
         libc::sigemptyset(&mut action.sa_mask);
         libc::sigaction(libc::SIGBUS, &action, ptr::null_mut())
     };
-    if status == 0 {
-        Ok(())
-    } else {
-        Err(last_errno())
-    }
+    if status == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
 /// Runs in signal context: atomics, mmap and sigaction only; no locks, no allocation, no panic.
@@ -300,16 +268,7 @@ fn map_zeros(start: usize, len: usize, writable: bool) -> bool {
     // SAFETY: the range lies inside a mapping registered under `FaultGuard::register`'s contract
     // and kept alive by the faulting thread, so MAP_FIXED replaces only memory that is ours. Held
     // by `a_truncated_file_reads_as_zeros_and_is_marked_damaged`.
-    let mapped = unsafe {
-        libc::mmap(
-            ptr::without_provenance_mut(start),
-            len,
-            protection,
-            flags,
-            -1,
-            0,
-        )
-    };
+    let mapped = unsafe { libc::mmap(ptr::without_provenance_mut(start), len, protection, flags, -1, 0) };
     mapped != libc::MAP_FAILED
 }
 
@@ -342,8 +301,7 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
                 libc::raise(signal);
             }
         } else if previous.is_some_and(|previous| previous.sa_flags & libc::SA_SIGINFO != 0) {
-            let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) =
-                std::mem::transmute(action);
+            let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = std::mem::transmute(action);
             handler(signal, info, context);
         } else {
             let handler: extern "C" fn(c_int) = std::mem::transmute(action);

@@ -14,14 +14,14 @@ pub mod fault;
 mod files;
 mod info;
 pub mod lock;
-mod logs;
 pub mod log;
+mod logs;
 pub mod mapping;
 mod publisher;
 mod recovery;
+pub mod region;
 pub mod requests;
 mod seal;
-pub mod region;
 pub mod segment;
 mod shared;
 mod snapshot;
@@ -33,8 +33,8 @@ mod versions;
 pub use access::{Access, Author, OWNERSHIP};
 pub use backup::{BackupError, BackupProgress, BackupReport, FileCount, VerifyReport, restore_backup, verify_backup};
 pub use catalog::{
-    ColumnOrder, DEFAULT_RETENTION_MS, GrantObject, GrantRecord, NamedSnapshot, PrincipalRecord, SegmentRecord, TableId, TableRecord, VersionRecord,
-    ViewRecord,
+    ColumnOrder, DEFAULT_RETENTION_MS, GrantObject, GrantRecord, NamedSnapshot, PrincipalRecord, SegmentRecord, TableId, TableRecord,
+    VersionRecord, ViewRecord,
 };
 pub use check::{CheckProgress, CheckReport};
 pub use deletions::Deletions;

@@ -46,11 +46,7 @@ pub struct Holder {
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     #[error("{}", in_use(store, *wanted, holders))]
-    InUse {
-        store: PathBuf,
-        wanted: LockKind,
-        holders: Vec<Holder>,
-    },
+    InUse { store: PathBuf, wanted: LockKind, holders: Vec<Holder> },
     #[error("cannot lock \"{}\": {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -95,10 +91,7 @@ impl StoreLock {
     /// [`LockError::Io`] if the lock file cannot be opened, created or locked.
     pub fn acquire(store: &Path, kind: LockKind) -> Result<StoreLock, LockError> {
         let path = store.join(LOCK_FILE);
-        let io_error = |source| LockError::Io {
-            path: path.clone(),
-            source,
-        };
+        let io_error = |source| LockError::Io { path: path.clone(), source };
         let Some(file) = open_lock_file(&path, kind).map_err(io_error)? else {
             return Ok(StoreLock { file: None, kind });
         };
@@ -119,21 +112,14 @@ impl StoreLock {
             Err(TryLockError::Error(source)) => return Err(io_error(source)),
             Err(TryLockError::WouldBlock) => {
                 let holders = find_holders(&file);
-                return Err(LockError::InUse {
-                    store: store.to_owned(),
-                    wanted: kind,
-                    holders,
-                });
+                return Err(LockError::InUse { store: store.to_owned(), wanted: kind, holders });
             }
         }
         if kind == LockKind::Exclusive && write_record(&file).is_err() {
             // The lock is held without it, and a full disk must not keep anybody from making room.
             let _ = file.set_len(0);
         }
-        Ok(StoreLock {
-            file: Some(file),
-            kind,
-        })
+        Ok(StoreLock { file: Some(file), kind })
     }
 
     /// What the lock allows.
@@ -168,16 +154,11 @@ fn open_lock_file(path: &Path, kind: LockKind) -> io::Result<Option<File>> {
 }
 
 fn is_read_only(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
-    )
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 fn write_record(mut file: &File) -> io::Result<()> {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |elapsed| elapsed.as_secs());
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
     let record = format!("{} {since} {}\n", std::process::id(), own_command());
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
@@ -205,9 +186,7 @@ fn find_holders(file: &File) -> Vec<Holder> {
         .into_iter()
         .map(|(pid, kind)| {
             let recorded = recorded.as_ref().filter(|recorded| recorded.pid == pid);
-            let written = recorded
-                .map(|recorded| recorded.command.clone())
-                .unwrap_or_default();
+            let written = recorded.map(|recorded| recorded.command.clone()).unwrap_or_default();
             Holder {
                 pid,
                 kind,
@@ -216,17 +195,12 @@ fn find_holders(file: &File) -> Vec<Holder> {
             }
         })
         .collect();
-    if seen.is_empty() {
-        recorded.into_iter().collect()
-    } else {
-        seen
-    }
+    if seen.is_empty() { recorded.into_iter().collect() } else { seen }
 }
 
 /// Who holds a flock on `file`'s inode, from /proc/locks.
 fn kernel_holders(file: &File) -> Vec<(u32, LockKind)> {
-    let (Ok(metadata), Ok(table)) = (file.metadata(), std::fs::read_to_string("/proc/locks"))
-    else {
+    let (Ok(metadata), Ok(table)) = (file.metadata(), std::fs::read_to_string("/proc/locks")) else {
         return Vec::new();
     };
     // The device column shows the file system's own number, which on btrfs and overlayfs is not the
@@ -249,11 +223,7 @@ fn flock_of_inode(line: &str, inode: u64) -> Option<(u32, LockKind)> {
     if fields.next()? != "FLOCK" {
         return None;
     }
-    let kind = if fields.nth(1)? == "WRITE" {
-        LockKind::Exclusive
-    } else {
-        LockKind::Shared
-    };
+    let kind = if fields.nth(1)? == "WRITE" { LockKind::Exclusive } else { LockKind::Shared };
     let pid = fields.next()?.parse().ok().filter(|&pid| pid != 0)?;
     let found: u64 = fields.next()?.rsplit(':').next()?.parse().ok()?;
     (found == inode).then_some((pid, kind))
@@ -262,29 +232,22 @@ fn flock_of_inode(line: &str, inode: u64) -> Option<(u32, LockKind)> {
 /// None if the process's open files cannot be seen.
 fn has_open(pid: u32, wanted: &std::fs::Metadata) -> Option<bool> {
     let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
-    Some(descriptors.flatten().any(|descriptor| {
-        std::fs::metadata(descriptor.path())
-            .is_ok_and(|open| open.ino() == wanted.ino() && open.dev() == wanted.dev())
-    }))
+    Some(
+        descriptors.flatten().any(|descriptor| {
+            std::fs::metadata(descriptor.path()).is_ok_and(|open| open.ino() == wanted.ino() && open.dev() == wanted.dev())
+        }),
+    )
 }
 
 fn live_command(pid: u32) -> Option<String> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words = line
-        .split(|&byte| byte == 0)
-        .filter(|word| !word.is_empty());
-    let words: Vec<String> = words
-        .map(|word| String::from_utf8_lossy(word).into_owned())
-        .collect();
+    let words = line.split(|&byte| byte == 0).filter(|word| !word.is_empty());
+    let words: Vec<String> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     (!words.is_empty()).then(|| shorten(words))
 }
 
 fn own_command() -> String {
-    shorten(
-        std::env::args_os()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
-    )
+    shorten(std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect())
 }
 
 /// One printable line: the program without its folder, then its arguments.
@@ -303,16 +266,8 @@ fn who(holders: &[Holder]) -> String {
     match holders {
         [] => "another process, which this system does not show".to_owned(),
         [first, rest @ ..] => {
-            let command = if first.command.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", first.command)
-            };
-            let more = if rest.is_empty() {
-                String::new()
-            } else {
-                format!(" and {} more", rest.len())
-            };
+            let command = if first.command.is_empty() { String::new() } else { format!(" ({})", first.command) };
+            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
             format!("process {}{command}{more}", first.pid)
         }
     }
@@ -329,8 +284,5 @@ fn in_use(store: &Path, wanted: LockKind, holders: &[Holder]) -> String {
     } else {
         "close it first"
     };
-    format!(
-        "the store \"{}\" is in use by {who}; {way_out}",
-        store.display()
-    )
+    format!("the store \"{}\" is in use by {who}; {way_out}", store.display())
 }

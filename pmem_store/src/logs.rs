@@ -94,8 +94,11 @@ impl OpenLogs {
     pub fn infos(&self) -> Vec<LogInfo> {
         // Rows that wait are written when they are counted, for which no commit should have to wait.
         let open: Vec<_> = self.open.lock().iter().map(|(place, open)| (*place, Arc::clone(&open.log))).collect();
-        let info = |((table, id), log): ((TableId, u64), Arc<TailLog>)| {
-            LogInfo { table, id, row_count: log.rows_at(u64::MAX), size_bytes: log.size_bytes() }
+        let info = |((table, id), log): ((TableId, u64), Arc<TailLog>)| LogInfo {
+            table,
+            id,
+            row_count: log.rows_at(u64::MAX),
+            size_bytes: log.size_bytes(),
         };
         open.into_iter().map(info).collect()
     }

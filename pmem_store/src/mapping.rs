@@ -21,24 +21,11 @@ pub enum MappingError {
     #[error("\"{}\" is empty; a sealed file never is, so it was damaged after it was written", path.display())]
     Empty { path: PathBuf },
     #[error("\"{}\" has {found} bytes where the catalog says {expected}; restore it from a backup", path.display())]
-    Length {
-        path: PathBuf,
-        expected: u64,
-        found: u64,
-    },
+    Length { path: PathBuf, expected: u64, found: u64 },
     #[error("cannot map the {len} bytes of \"{}\": {source}", path.display())]
-    Map {
-        path: PathBuf,
-        len: u64,
-        source: io::Error,
-    },
+    Map { path: PathBuf, len: u64, source: io::Error },
     #[error("bytes {offset}..+{len} lie outside \"{}\", which has {size} bytes", path.display())]
-    OutOfBounds {
-        path: PathBuf,
-        offset: usize,
-        len: usize,
-        size: usize,
-    },
+    OutOfBounds { path: PathBuf, offset: usize, len: usize, size: usize },
 }
 
 /// A sealed file mapped read-only (`MAP_SHARED`, `PROT_READ`) as a whole.
@@ -72,50 +59,29 @@ impl Mapping {
     /// The file cannot be opened or mapped, is not a regular file, is empty, or has not the
     /// expected length.
     pub fn open(path: &Path, expected_len: Option<u64>) -> Result<Arc<Mapping>, MappingError> {
-        let open_error = |source| MappingError::Open {
-            path: path.to_owned(),
-            source,
-        };
+        let open_error = |source| MappingError::Open { path: path.to_owned(), source };
         let file = File::open(path).map_err(open_error)?;
         let metadata = file.metadata().map_err(open_error)?;
         let found = metadata.len();
         if !metadata.is_file() {
-            return Err(MappingError::NotAFile {
-                path: path.to_owned(),
-            });
+            return Err(MappingError::NotAFile { path: path.to_owned() });
         }
         if let Some(expected) = expected_len.filter(|&expected| expected != found) {
-            return Err(MappingError::Length {
-                path: path.to_owned(),
-                expected,
-                found,
-            });
+            return Err(MappingError::Length { path: path.to_owned(), expected, found });
         }
         if found == 0 {
-            return Err(MappingError::Empty {
-                path: path.to_owned(),
-            });
+            return Err(MappingError::Empty { path: path.to_owned() });
         }
-        let map_error = |source| MappingError::Map {
-            path: path.to_owned(),
-            len: found,
-            source,
-        };
-        let len =
-            usize::try_from(found).map_err(|_| map_error(io::ErrorKind::FileTooLarge.into()))?;
+        let map_error = |source| MappingError::Map { path: path.to_owned(), len: found, source };
+        let len = usize::try_from(found).map_err(|_| map_error(io::ErrorKind::FileTooLarge.into()))?;
         // SAFETY: sealed files are immutable (see the type's contract) and truncation by others is
         // caught by the guard below. Held by
         // `a_truncated_file_reads_as_zeros_and_is_marked_damaged`.
         let map = unsafe { MmapOptions::new().len(len).map(&file) }.map_err(map_error)?;
         // SAFETY: `map` starts on a page, has `len` bytes, is ours alone and outlives the guard by
         // field order. Held by `slots_of_dropped_mappings_are_used_again`.
-        let guard =
-            unsafe { FaultGuard::register(map.as_ptr(), len, Access::Read) }.map_err(map_error)?;
-        Ok(Arc::new(Mapping {
-            guard,
-            map,
-            path: path.to_owned(),
-        }))
+        let guard = unsafe { FaultGuard::register(map.as_ptr(), len, Access::Read) }.map_err(map_error)?;
+        Ok(Arc::new(Mapping { guard, map, path: path.to_owned() }))
     }
 
     /// Size in bytes; never 0.
@@ -147,13 +113,12 @@ impl Mapping {
     /// [`MappingError::OutOfBounds`] if they are not all inside the file.
     pub fn slice(&self, offset: usize, len: usize) -> Result<&[u8], MappingError> {
         let end = offset.checked_add(len);
-        end.and_then(|end| self.map.get(offset..end))
-            .ok_or_else(|| MappingError::OutOfBounds {
-                path: self.path.clone(),
-                offset,
-                len,
-                size: self.map.len(),
-            })
+        end.and_then(|end| self.map.get(offset..end)).ok_or_else(|| MappingError::OutOfBounds {
+            path: self.path.clone(),
+            offset,
+            len,
+            size: self.map.len(),
+        })
     }
 
     /// `len` bytes from `offset` as an Arrow buffer, in place; the buffer keeps the mapping alive.
@@ -180,8 +145,6 @@ impl Mapping {
     /// place.
     pub fn contains(&self, start: *const u8, len: usize) -> bool {
         let offset = start.addr().checked_sub(self.as_ptr().addr());
-        offset
-            .and_then(|offset| offset.checked_add(len))
-            .is_some_and(|end| end <= self.len())
+        offset.and_then(|offset| offset.checked_add(len)).is_some_and(|end| end <= self.len())
     }
 }

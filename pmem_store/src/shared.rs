@@ -31,8 +31,7 @@ impl Graveyard {
     /// Takes out what no living reader can name.
     fn exhume(&mut self) -> Vec<PathBuf> {
         let oldest = self.live.keys().next().copied().unwrap_or(u64::MAX);
-        let (free, kept): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.graves).into_iter().partition(|(version, _)| *version <= oldest);
+        let (free, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut self.graves).into_iter().partition(|(version, _)| *version <= oldest);
         self.graves = kept;
         free.into_iter().flat_map(|(_, files)| files).collect()
     }

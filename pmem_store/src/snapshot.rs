@@ -8,7 +8,7 @@ use arrow::datatypes::SchemaRef;
 use crate::catalog::{NamedSnapshot, TableId, TableRecord, ViewRecord};
 use crate::error::Result;
 use crate::shared::Pin;
-use crate::state::{CatalogState, ColumnInfo, TableData, TableSegment, Tail, TableState};
+use crate::state::{CatalogState, ColumnInfo, TableData, TableSegment, TableState, Tail};
 
 /// What of a store somebody may know of.
 pub trait Visibility: std::fmt::Debug + Send + Sync {

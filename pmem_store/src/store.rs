@@ -13,18 +13,18 @@ use crate::DEFAULT_NAMESPACE;
 use crate::access;
 use crate::backup;
 use crate::catalog::{
-    Access, CatalogReader, CatalogWriter, DEFAULT_RETENTION_MS, Database, FORMAT_VERSION, READER_FEATURES, StoreRecord, TableId, WRITER_FEATURES,
-    new_store_id,
+    Access, CatalogReader, CatalogWriter, DEFAULT_RETENTION_MS, Database, FORMAT_VERSION, READER_FEATURES, StoreRecord, TableId,
+    WRITER_FEATURES, new_store_id,
 };
 use crate::closed::Closed;
 use crate::error::{Result, StoreError};
 use crate::files::{self, CATALOG_FILE, SEGMENTS_DIR};
 use crate::lock::{LOCK_FILE, LockKind, StoreLock};
+use crate::publisher::Publisher;
 use crate::recovery::DirtyMark;
 use crate::region::{self, Mode, PoisonFlag, RegionKind};
 use crate::requests;
 use crate::segment::{Appender, SealedSegment, remove_segment_files};
-use crate::publisher::Publisher;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::state::CatalogState;
@@ -99,10 +99,9 @@ impl Store {
         }
         let access = if options.read_only { Access::Read } else { Access::Write };
         let mut database = Arc::new(Database::open(&catalog, access)?);
-        let record = CatalogReader::begin(&database)?.store().map_err(|error| StoreError::NotAStore {
-            path: path.to_path_buf(),
-            reason: error.to_string(),
-        })?;
+        let record = CatalogReader::begin(&database)?
+            .store()
+            .map_err(|error| StoreError::NotAStore { path: path.to_path_buf(), reason: error.to_string() })?;
         check_features(path, &record, options.read_only)?;
         let closed = Closed::read(path).unwrap_or_else(|error| {
             tracing::warn!(%error, "nothing is known of how the store was closed");
@@ -383,11 +382,7 @@ pub(crate) fn check_features(path: &Path, record: &StoreRecord, read_only: bool)
         return Err(unknown("writer", writer));
     }
     if record.format_version > FORMAT_VERSION {
-        return Err(StoreError::NewerVersion {
-            path: path.to_path_buf(),
-            found: record.format_version,
-            known: FORMAT_VERSION,
-        });
+        return Err(StoreError::NewerVersion { path: path.to_path_buf(), found: record.format_version, known: FORMAT_VERSION });
     }
     Ok(())
 }

@@ -111,8 +111,7 @@ impl Store {
         let snapshot = self.snapshot()?;
         let reader = CatalogReader::begin(&self.core.database)?;
         let tables = snapshot.tables()?;
-        let names: HashMap<u64, String> =
-            tables.iter().map(|table| (table.id, format!("{}.{}", table.namespace, table.name))).collect();
+        let names: HashMap<u64, String> = tables.iter().map(|table| (table.id, format!("{}.{}", table.namespace, table.name))).collect();
         let mut infos: BTreeMap<u64, VersionInfo> = BTreeMap::new();
         for (version, record) in reader.versions()? {
             let tables = record.tables.iter().filter_map(|id| names.get(id).cloned()).collect();
@@ -227,7 +226,8 @@ pub(crate) fn keep_named(writer: &CatalogWriter, before: &CatalogState, becoming
             return Err(StoreError::NoSuchVersion { version, oldest, newest, named });
         }
         // One of a log alone is known to nobody else once the log is sealed.
-        let logs = becoming.tables.iter().flat_map(|table| shared.logs.of_table(table.record.id).into_iter().map(|log| (table.record.id, log)));
+        let logs =
+            becoming.tables.iter().flat_map(|table| shared.logs.of_table(table.record.id).into_iter().map(|log| (table.record.id, log)));
         for (table, log) in logs {
             if let Some(commit) = log.log.commits()?.into_iter().find(|commit| commit.version == version) {
                 let record = VersionRecord { committed_at_ms: commit.committed_at_ms, operation: "INSERT".into(), tables: vec![table] };

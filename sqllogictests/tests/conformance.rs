@@ -35,16 +35,10 @@ use pushed::Tallies;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments
-        .iter()
-        .filter(|argument| !argument.starts_with('-'))
-        .map(String::as_str)
-        .collect();
+    let words: Vec<&str> = arguments.iter().filter(|argument| !argument.starts_with('-')).map(String::as_str).collect();
     let files = chosen_files(&words);
     if arguments.iter().any(|argument| argument == "--list") {
-        files
-            .iter()
-            .for_each(|file| println!("{}: test", name(file)));
+        files.iter().for_each(|file| println!("{}: test", name(file)));
         return ExitCode::SUCCESS;
     }
     if files.is_empty() {
@@ -70,17 +64,12 @@ fn main() -> ExitCode {
     }
     print!("{}", tally.lock().unwrap());
     println!("sqllogictests: {passed} passed, {failed} failed");
-    if failed == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn chosen_files(words: &[&str]) -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("slt");
-    let entries = std::fs::read_dir(&directory)
-        .unwrap_or_else(|error| panic!("cannot read {}: {error}", directory.display()));
+    let entries = std::fs::read_dir(&directory).unwrap_or_else(|error| panic!("cannot read {}: {error}", directory.display()));
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.expect("a readable directory entry").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "slt"))
@@ -108,8 +97,5 @@ fn run_and_print(path: &Path, run: &dyn Fn(&Path) -> FileResult) -> FileResult {
 }
 
 fn name(path: &Path) -> String {
-    path.file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -14,7 +14,9 @@ pub enum PlanError {
     TooMany { what: &'static str, limit: usize },
     #[error("this is no Substrait plan that can be read: {what}")]
     Malformed { what: String },
-    #[error("the plan is of Substrait {found}{producer}, and versions up to {newest} are read{why}; let its producer write an older version")]
+    #[error(
+        "the plan is of Substrait {found}{producer}, and versions up to {newest} are read{why}; let its producer write an older version"
+    )]
     NewerVersion { found: String, producer: String, newest: String, why: &'static str },
     #[error("the function \"{name}\" (anchor {anchor}, {}) at {place} is not known here", origin(.uri))]
     UnknownFunction { name: String, anchor: u32, uri: Option<String>, place: String },
@@ -40,7 +42,9 @@ pub enum PlanError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The plan is small, and what has to be planned is not.
-    #[error("columns of columns make the expressions more than {limit} parts longer than they are written, at {place}; aggregate in between")]
+    #[error(
+        "columns of columns make the expressions more than {limit} parts longer than they are written, at {place}; aggregate in between"
+    )]
     TooIntricate { limit: usize, place: String },
     /// A query of ours, or a part of it, cannot be said in a plan.
     #[error(transparent)]

@@ -74,7 +74,9 @@ impl ConnectArgs {
         if self.connect.is_none() {
             // `quiver user` reads passwords of its own by an option of the same name.
             let is_own = |name: &&str| matches!(cli.command, Some(Command::User(_))) && *name == "--password-stdin";
-            return first(&self.about_server()).filter(|name| !is_own(name)).map(|name| format!("{name} is about a server, and needs --connect URI"));
+            return first(&self.about_server())
+                .filter(|name| !is_own(name))
+                .map(|name| format!("{name} is about a server, and needs --connect URI"));
         }
         if let Some(name) = first(&cli.store.about_store()) {
             return Some(format!("{name} is about a store of this process, and --connect works on that of a server"));

@@ -37,10 +37,7 @@ pub fn run(store: StoreArgs, check: CheckArgs, quiet: bool) -> Result<()> {
     match report.problems.len() {
         0 if quiet => Ok(()),
         0 => Ok(writeln!(out, "{checked}: no problems")?),
-        problems => Err(CliError::message(format!(
-            "{} found ({checked})",
-            units::counted(problems as u64, "problem")
-        ))),
+        problems => Err(CliError::message(format!("{} found ({checked})", units::counted(problems as u64, "problem")))),
     }
 }
 

@@ -23,27 +23,15 @@ pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: Expor
     } else {
         console.destination = Destination::single(Path::new(&file))?;
     }
-    console.run_statement(
-        &sql,
-        Place {
-            file: None,
-            line: 1,
-        },
-    )
+    console.run_statement(&sql, Place { file: None, line: 1 })
 }
 
 fn what_and_where(args: &ExportArgs) -> Result<(String, String)> {
     match (&args.query, args.table_and_file.as_slice()) {
         (Some(query), [file]) => Ok((query.clone(), file.clone())),
         (None, [table, file]) => Ok((format!("SELECT * FROM {}", quote(table)), file.clone())),
-        (Some(_), _) => Err(CliError::usage(
-            "a query and a table at once",
-            "quiver export --query SQL FILE, or quiver export TABLE FILE",
-        )),
-        (None, _) => Err(CliError::usage(
-            "the file is missing",
-            "quiver export --store DIR TABLE FILE",
-        )),
+        (Some(_), _) => Err(CliError::usage("a query and a table at once", "quiver export --query SQL FILE, or quiver export TABLE FILE")),
+        (None, _) => Err(CliError::usage("the file is missing", "quiver export --store DIR TABLE FILE")),
     }
 }
 
@@ -54,14 +42,12 @@ fn format(args: &ExportArgs, file: &str) -> Result<Format> {
         FileFormat::Json => Format::Json,
         FileFormat::Arrow => Format::Arrow,
     });
-    named
-        .or_else(|| Format::of_file(Path::new(file)))
-        .ok_or_else(|| {
-            CliError::usage(
-                format!("'{file}' does not say which format to write"),
-                "use a name that ends in .parquet, .csv, .json or .arrow, or --format",
-            )
-        })
+    named.or_else(|| Format::of_file(Path::new(file))).ok_or_else(|| {
+        CliError::usage(
+            format!("'{file}' does not say which format to write"),
+            "use a name that ends in .parquet, .csv, .json or .arrow, or --format",
+        )
+    })
 }
 
 /// A name that SQL takes as it is stays so, and is found in any case; others are quoted.

@@ -7,10 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::import::{
-    FileFormat, FileScan, ImportProgress, ImportSummary, LoadMode, LoadOptions, OnError,
-    ReadOptions,
-};
+use engine::import::{FileFormat, FileScan, ImportProgress, ImportSummary, LoadMode, LoadOptions, OnError, ReadOptions};
 use engine::{Bytes, Session};
 use flight_server::client::RemoteSession;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -115,20 +112,16 @@ fn plan(args: &ImportArgs) -> Result<Vec<(String, Vec<String>)>> {
     Ok(loads)
 }
 
-async fn load(
-    place: &Place,
-    args: &ImportArgs,
-    table: &str,
-    paths: &[String],
-    quiet: bool,
-) -> Result<Imported> {
+async fn load(place: &Place, args: &ImportArgs, table: &str, paths: &[String], quiet: bool) -> Result<Imported> {
     let scan = FileScan::open(paths, read_options(args)).map_err(CliError::message)?;
     let bar = progress_bar(table, scan.total_bytes(), quiet);
     let progress = scan.progress();
     let (namespace, name) = table.split_once('.').unwrap_or((DEFAULT_NAMESPACE, table));
     let work = async {
         match place {
-            Place::Store(session) => session.import(options(args, namespace, name), scan).await.map(Imported::from).map_err(CliError::engine),
+            Place::Store(session) => {
+                session.import(options(args, namespace, name), scan).await.map(Imported::from).map_err(CliError::engine)
+            }
             Place::Server(session) => remote::load(session, &Load { args, namespace, name }, scan).await,
         }
     };
@@ -154,11 +147,7 @@ fn options(args: &ImportArgs, namespace: &str, name: &str) -> LoadOptions {
     }
 }
 
-async fn watch<T>(
-    work: impl Future<Output = T>,
-    bar: &ProgressBar,
-    progress: &Arc<ImportProgress>,
-) -> T {
+async fn watch<T>(work: impl Future<Output = T>, bar: &ProgressBar, progress: &Arc<ImportProgress>) -> T {
     tokio::pin!(work);
     let mut ticks = tokio::time::interval(Duration::from_millis(100));
     loop {

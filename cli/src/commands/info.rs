@@ -28,26 +28,10 @@ pub fn run(runtime: &Handle, store: StoreArgs) -> Result<()> {
     if info.tables.is_empty() {
         return Ok(());
     }
-    let names: StringArray = info
-        .tables
-        .iter()
-        .map(|t| Some(format!("{}.{}", t.namespace, t.name)))
-        .collect();
-    let rows: UInt64Array = info
-        .tables
-        .iter()
-        .map(|table| Some(table.row_count))
-        .collect();
-    let sizes: StringArray = info
-        .tables
-        .iter()
-        .map(|table| Some(Bytes(table.size_bytes).to_string()))
-        .collect();
-    let segments: UInt64Array = info
-        .tables
-        .iter()
-        .map(|table| Some(table.segment_count))
-        .collect();
+    let names: StringArray = info.tables.iter().map(|t| Some(format!("{}.{}", t.namespace, t.name))).collect();
+    let rows: UInt64Array = info.tables.iter().map(|table| Some(table.row_count)).collect();
+    let sizes: StringArray = info.tables.iter().map(|table| Some(Bytes(table.size_bytes).to_string())).collect();
+    let segments: UInt64Array = info.tables.iter().map(|table| Some(table.segment_count)).collect();
     let batch = RecordBatch::try_from_iter([
         ("table", Arc::new(names) as ArrayRef),
         ("rows", Arc::new(rows) as ArrayRef),

@@ -13,13 +13,7 @@ use crate::{session, shell};
 
 const STDIN: &str = "stdin";
 
-pub fn run(
-    runtime: &Handle,
-    store: StoreArgs,
-    connect: ConnectArgs,
-    query: QueryArgs,
-    sources: Vec<Source>,
-) -> Result<()> {
+pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, query: QueryArgs, sources: Vec<Source>) -> Result<()> {
     let typed = sources.is_empty() && io::stdin().is_terminal() && io::stdout().is_terminal();
     let settings = settings(&query, typed);
     refuse_parquet_on_stdout(&query)?;
@@ -32,9 +26,7 @@ pub fn run(
         return shell::run(&mut console);
     }
     if sources.is_empty() {
-        return console
-            .run_script(io::stdin().lock(), Some(STDIN))
-            .map(drop);
+        return console.run_script(io::stdin().lock(), Some(STDIN)).map(drop);
     }
     for source in sources {
         if run_source(&mut console, source)? == Flow::Leave {
@@ -78,10 +70,7 @@ fn settings(query: &QueryArgs, typed: bool) -> Settings {
 
 fn refuse_parquet_on_stdout(query: &QueryArgs) -> Result<()> {
     match (query.format, &query.output) {
-        (Some(Format::Parquet), None) => Err(CliError::usage(
-            "Parquet can only be written to a file",
-            "add -o FILE",
-        )),
+        (Some(Format::Parquet), None) => Err(CliError::usage("Parquet can only be written to a file", "add -o FILE")),
         _ => Ok(()),
     }
 }

@@ -16,7 +16,9 @@ use crate::store;
 pub fn run(runtime: &Handle, store: StoreArgs, action: UserAction, quiet: bool) -> Result<()> {
     // Before the store is opened, which makes one where there is none.
     let password = match &action {
-        UserAction::Add { name, password_stdin, .. } | UserAction::Password { name, password_stdin } => new_password(name, *password_stdin)?,
+        UserAction::Add { name, password_stdin, .. } | UserAction::Password { name, password_stdin } => {
+            new_password(name, *password_stdin)?
+        }
         _ => String::new(),
     };
     let engine = open(&store, &action)?;
@@ -89,7 +91,10 @@ fn new_password(name: &str, from_stdin: bool) -> Result<String> {
     }
     let ask = |prompt: String| {
         rpassword::prompt_password(prompt).map_err(|error| {
-            CliError::with_hint(format!("cannot ask for the password: {error}"), "without a terminal, give it on standard input: --password-stdin")
+            CliError::with_hint(
+                format!("cannot ask for the password: {error}"),
+                "without a terminal, give it on standard input: --password-stdin",
+            )
         })
     };
     let password = ask(format!("password of {name}: "))?;

@@ -39,14 +39,8 @@ impl Destination {
 
     fn open(path: &Path, is_single: bool) -> Result<Self> {
         // `\cd` must not move the file.
-        let path =
-            std::path::absolute(path).map_err(|error| CliError::file(path.display(), error))?;
-        Ok(Destination::File(OutputFile {
-            path,
-            file: None,
-            is_single,
-            is_full: false,
-        }))
+        let path = std::path::absolute(path).map_err(|error| CliError::file(path.display(), error))?;
+        Ok(Destination::File(OutputFile { path, file: None, is_single, is_full: false }))
     }
 }
 
@@ -59,24 +53,14 @@ impl OutputFile {
     /// Only plain text can be appended to: no Parquet, no Arrow, nothing compressed.
     fn single_format(&self, settings: &Settings) -> Option<FileFormat> {
         let format = file_format(self.format(settings))?;
-        let suffix = self
-            .path
-            .extension()
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        let is_packed = ["gz", "gzip", "zst", "zstd"]
-            .iter()
-            .any(|packed| suffix == *packed);
+        let suffix = self.path.extension().unwrap_or_default().to_ascii_lowercase();
+        let is_packed = ["gz", "gzip", "zst", "zstd"].iter().any(|packed| suffix == *packed);
         let is_text = matches!(format, FileFormat::Csv | FileFormat::Json);
         (self.is_single || is_packed || !is_text).then_some(format)
     }
 
     /// A writer for the next result.
-    pub fn writer(
-        &mut self,
-        settings: &Settings,
-        schema: &SchemaRef,
-    ) -> Result<Box<dyn ResultWriter>> {
+    pub fn writer(&mut self, settings: &Settings, schema: &SchemaRef) -> Result<Box<dyn ResultWriter>> {
         let Some(format) = self.single_format(settings) else {
             return output::writer(self.format(settings), schema, &settings.layout_in_file());
         };

@@ -13,7 +13,10 @@ impl Console {
     pub(super) fn edit_last(&mut self) -> Result<Flow> {
         // An editor that nobody sees waits for ever.
         if !io::stdin().is_terminal() || !self.settings.stdout_is_terminal {
-            return Err(CliError::with_hint("\\e opens an editor, and there is no terminal for it", "give the statement with -c, or a file with -f"));
+            return Err(CliError::with_hint(
+                "\\e opens an editor, and there is no terminal for it",
+                "give the statement with -c, or a file with -f",
+            ));
         }
         let path = history::scratch_file();
         let text = self.last().unwrap_or_default();
@@ -43,16 +46,9 @@ fn edit(path: &Path, text: &str) -> io::Result<String> {
 
 /// `$EDITOR` may hold options, so a shell takes it apart.
 pub fn editor() -> Command {
-    let named = ["VISUAL", "EDITOR"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok());
-    let editor = named
-        .filter(|editor| !editor.trim().is_empty())
-        .unwrap_or_else(|| "vi".to_string());
+    let named = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok());
+    let editor = named.filter(|editor| !editor.trim().is_empty()).unwrap_or_else(|| "vi".to_string());
     let mut command = Command::new("sh");
-    command
-        .arg("-c")
-        .arg(format!("{editor} \"$1\""))
-        .arg("editor");
+    command.arg("-c").arg(format!("{editor} \"$1\"")).arg("editor");
     command
 }

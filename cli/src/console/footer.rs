@@ -57,13 +57,8 @@ impl Summary {
 pub fn tag(sql: &str) -> String {
     let words = |count: usize| {
         let tokens = lexer::tokens(sql);
-        let words = tokens
-            .iter()
-            .filter(|token| token.kind == Kind::Word)
-            .take(count);
-        words
-            .map(|token| sql[token.start..token.end].to_ascii_uppercase())
-            .collect::<Vec<_>>()
+        let words = tokens.iter().filter(|token| token.kind == Kind::Word).take(count);
+        words.map(|token| sql[token.start..token.end].to_ascii_uppercase()).collect::<Vec<_>>()
     };
     let first = words(4);
     let what = |word: &&String| matches!(word.as_str(), "TABLE" | "VIEW" | "SCHEMA" | "DATABASE");

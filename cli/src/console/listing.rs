@@ -74,12 +74,7 @@ impl Console {
         RecordBatch::try_from_iter(columns).map_err(CliError::message)
     }
 
-    fn list_tables(
-        &mut self,
-        wanted: impl Fn(&TableListing) -> bool,
-        pattern: Option<&str>,
-        what: &str,
-    ) -> Result<()> {
+    fn list_tables(&mut self, wanted: impl Fn(&TableListing) -> bool, pattern: Option<&str>, what: &str) -> Result<()> {
         let session = self.session();
         let mut tables = self.ask(session.tables())?;
         // Listed only when they are asked for.
@@ -94,29 +89,16 @@ impl Console {
             return self.say(&format!("there are no {what}"));
         }
         let text = |value: fn(&TableListing) -> String| -> ArrayRef {
-            Arc::new(
-                tables
-                    .iter()
-                    .map(|table| Some(value(table)))
-                    .collect::<StringArray>(),
-            )
+            Arc::new(tables.iter().map(|table| Some(value(table))).collect::<StringArray>())
         };
         let rows: UInt64Array = tables.iter().map(|table| table.rows).collect();
-        let sizes = tables.iter().map(|table| {
-            table
-                .size_bytes
-                .map(|size_bytes| Bytes(size_bytes).to_string())
-        });
+        let sizes = tables.iter().map(|table| table.size_bytes.map(|size_bytes| Bytes(size_bytes).to_string()));
         let batch = RecordBatch::try_from_iter_with_nullable([
             ("schema", text(|table| table.schema.to_string()), false),
             ("name", text(|table| table.name.to_string()), false),
             ("kind", text(|table| table.kind.to_string()), false),
             ("rows", Arc::new(rows) as ArrayRef, true),
-            (
-                "size",
-                Arc::new(sizes.collect::<StringArray>()) as ArrayRef,
-                true,
-            ),
+            ("size", Arc::new(sizes.collect::<StringArray>()) as ArrayRef, true),
         ]);
         self.show(&batch.map_err(CliError::message)?)
     }
@@ -156,24 +138,16 @@ fn meant<'a>(listings: &'a [TableListing], name: &str) -> Option<&'a TableListin
 }
 
 fn sentence(listing: &TableListing) -> String {
-    let mut parts = vec![format!(
-        "{} {}.{}",
-        listing.kind, listing.schema, listing.name
-    )];
+    let mut parts = vec![format!("{} {}.{}", listing.kind, listing.schema, listing.name)];
     parts.extend(listing.rows.map(|rows| units::counted(rows, "row")));
-    parts.extend(
-        listing
-            .size_bytes
-            .map(|size_bytes| Bytes(size_bytes).to_string()),
-    );
+    parts.extend(listing.size_bytes.map(|size_bytes| Bytes(size_bytes).to_string()));
     parts.join(", ")
 }
 
 /// psql's patterns: `*` stands for anything, `?` for one sign.
 fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     // reachable[i]: the signs of the name so far can be matched by the first i of the pattern.
     let mut reachable = vec![false; pattern.len() + 1];
     reachable[0] = true;

@@ -60,15 +60,10 @@ impl Console {
             Meta::Pset(None) => return self.say(&self.settings.describe_all().join("\n")),
             Meta::Pset(Some((name, value))) => self.settings.set(&name, value.as_deref())?,
             Meta::Expanded(None) => self.settings.set("expanded", None)?,
-            Meta::Expanded(Some(on)) => self
-                .settings
-                .set("expanded", Some(if on { "on" } else { "off" }))?,
+            Meta::Expanded(Some(on)) => self.settings.set("expanded", Some(if on { "on" } else { "off" }))?,
             Meta::Timing(switch) => {
                 self.settings.timing = switch.unwrap_or(!self.settings.timing);
-                format!(
-                    "timing is {}",
-                    if self.settings.timing { "on" } else { "off" }
-                )
+                format!("timing is {}", if self.settings.timing { "on" } else { "off" })
             }
             _ => return Ok(()),
         };
@@ -92,9 +87,7 @@ impl Console {
 
     fn include(&mut self, path: &str) -> Result<Flow> {
         if self.include_depth >= INCLUDE_DEPTH_MAX {
-            return Err(CliError::message(format!(
-                "{path}: too many files include each other"
-            )));
+            return Err(CliError::message(format!("{path}: too many files include each other")));
         }
         let file = File::open(path).map_err(|error| CliError::file(path, error))?;
         self.include_depth += 1;
@@ -110,19 +103,14 @@ impl Console {
         if !command.is_empty() {
             program.arg("-c").arg(command);
         }
-        program
-            .status()
-            .map_err(|error| CliError::file("\\!", error))?;
+        program.status().map_err(|error| CliError::file("\\!", error))?;
         Ok(())
     }
 
     fn sql_help(&self, topic: Option<&str>) -> Result<()> {
         match sql_help::text(topic) {
             Some(text) => self.say(&text),
-            None => Err(CliError::with_hint(
-                format!("there is no help on '{}'", topic.unwrap_or_default()),
-                "\\h lists the statements",
-            )),
+            None => Err(CliError::with_hint(format!("there is no help on '{}'", topic.unwrap_or_default()), "\\h lists the statements")),
         }
     }
 
@@ -135,9 +123,7 @@ impl Console {
 }
 
 fn help() -> String {
-    let lines = HELP
-        .iter()
-        .map(|(usage, meaning)| format!("  {usage:<24} {meaning}"));
+    let lines = HELP.iter().map(|(usage, meaning)| format!("  {usage:<24} {meaning}"));
     let mut lines: Vec<String> = lines.collect();
     lines.push(String::new());
     lines.push("A statement ends with ; and may span lines. Tab completes, Ctrl-R searches".into());

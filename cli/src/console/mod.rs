@@ -98,20 +98,14 @@ impl Console {
             })?;
             let flow = match item {
                 None => return Ok(Flow::Continue),
-                Some(Item::Meta { text, line }) => {
-                    self.run_meta(&text).map_err(|error| match error {
-                        CliError::Message { text, hint } if file.is_some() => CliError::Message {
-                            text: format!("{}:{line}: {text}", file.unwrap_or_default()),
-                            hint,
-                        },
-                        other => other,
-                    })?
-                }
+                Some(Item::Meta { text, line }) => self.run_meta(&text).map_err(|error| match error {
+                    CliError::Message { text, hint } if file.is_some() => {
+                        CliError::Message { text: format!("{}:{line}: {text}", file.unwrap_or_default()), hint }
+                    }
+                    other => other,
+                })?,
                 Some(Item::Statement { sql, line }) => {
-                    let place = Place {
-                        file: file.map(str::to_string),
-                        line,
-                    };
+                    let place = Place { file: file.map(str::to_string), line };
                     self.run_statement(&sql, place)?;
                     Flow::Continue
                 }
@@ -135,17 +129,11 @@ impl Drop for Console {
 
 /// Where statements end, as the engine sees it. The `;` is not part of the statement.
 fn split(text: &str) -> Vec<Part> {
-    let parts = engine::Session::split_statements(text)
-        .into_iter()
-        .map(|statement| {
-            let sql = statement.text.strip_suffix(';').unwrap_or(statement.text);
-            let end = statement.offset + sql.len();
-            Part {
-                start: statement.offset,
-                end,
-                complete: statement.complete,
-            }
-        });
+    let parts = engine::Session::split_statements(text).into_iter().map(|statement| {
+        let sql = statement.text.strip_suffix(';').unwrap_or(statement.text);
+        let end = statement.offset + sql.len();
+        Part { start: statement.offset, end, complete: statement.complete }
+    });
     parts.collect()
 }
 

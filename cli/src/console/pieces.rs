@@ -22,10 +22,7 @@ pub struct Pieces {
 
 impl Pieces {
     pub fn new(in_pieces: bool) -> Pieces {
-        Pieces {
-            rows: in_pieces.then_some(ROWS_FIRST),
-            rest: None,
-        }
+        Pieces { rows: in_pieces.then_some(ROWS_FIRST), rest: None }
     }
 
     /// To be called when the pieces of the batch before are through.

@@ -32,16 +32,7 @@ pub struct Progress<'a> {
 
 impl<'a> Progress<'a> {
     pub fn new(enabled: bool, session: &'a dyn Session) -> Self {
-        Progress {
-            enabled,
-            session,
-            started: Instant::now(),
-            ticks: None,
-            bar: None,
-            question: None,
-            asked: None,
-            told: None,
-        }
+        Progress { enabled, session, started: Instant::now(), ticks: None, bar: None, question: None, asked: None, told: None }
     }
 
     /// Waits for the moment to draw again; forever when nothing is ever drawn.
@@ -115,11 +106,9 @@ impl<'a> Progress<'a> {
     fn known(&self, report: Option<&QueryReport>) -> Option<QueryReport> {
         let told = self.told.as_ref().filter(|told| told.rows_total > 0);
         match (report, told) {
-            (Some(report), Some(told)) if report.rows_total == 0 => Some(QueryReport {
-                rows_returned: report.rows_returned,
-                bytes_returned: report.bytes_returned,
-                ..told.clone()
-            }),
+            (Some(report), Some(told)) if report.rows_total == 0 => {
+                Some(QueryReport { rows_returned: report.rows_returned, bytes_returned: report.bytes_returned, ..told.clone() })
+            }
             (Some(report), _) => Some(report.clone()),
             (None, told) => told.cloned(),
         }
@@ -149,8 +138,7 @@ async fn answer(question: &mut Option<Question<'_>>) -> Option<QueryReport> {
 /// How much of the tables has been read or skipped. Never all of it: sorting comes after reading.
 fn share(report: &QueryReport) -> u64 {
     let done = u128::from(report.rows_scanned) * u128::from(STEPS);
-    done.checked_div(u128::from(report.rows_total))
-        .map_or(0, |share| share.min(990) as u64)
+    done.checked_div(u128::from(report.rows_total)).map_or(0, |share| share.min(990) as u64)
 }
 
 fn new_bar() -> ProgressBar {

@@ -81,20 +81,12 @@ impl Settings {
             color: colors_wanted(&io::stdout()),
             expanded: self.expanded,
             rows_max: is_cut.then_some(self.rows_max),
-            width_max: terminal_size()
-                .filter(|_| wraps)
-                .map(|(Width(width), _)| width),
+            width_max: terminal_size().filter(|_| wraps).map(|(Width(width), _)| width),
         }
     }
 
     pub fn layout_in_file(&self) -> Layout {
-        Layout {
-            null: self.null.clone(),
-            color: false,
-            expanded: self.expanded,
-            rows_max: None,
-            width_max: None,
-        }
+        Layout { null: self.null.clone(), color: false, expanded: self.expanded, rows_max: None, width_max: None }
     }
 
     /// `\pset name value`; without a value a switch is toggled. Returns the new state.
@@ -120,9 +112,7 @@ impl Settings {
             }
             "maxrows" => {
                 let Some(rows_max) = value.and_then(|value| value.parse().ok()) else {
-                    return Err(CliError::message(
-                        "maxrows takes a number; 0 shows all rows",
-                    ));
+                    return Err(CliError::message("maxrows takes a number; 0 shows all rows"));
                 };
                 self.rows_max = rows_max;
             }
@@ -159,9 +149,6 @@ pub fn parse_format(name: &str) -> Result<Format> {
     use clap::ValueEnum;
     Format::from_str(name, true).map_err(|_| {
         let names: Vec<String> = Format::value_variants().iter().map(|f| f.name()).collect();
-        CliError::with_hint(
-            format!("there is no format '{name}'"),
-            format!("the formats are {}", names.join(", ")),
-        )
+        CliError::with_hint(format!("there is no format '{name}'"), format!("the formats are {}", names.join(", ")))
     })
 }

@@ -52,11 +52,7 @@ impl Console {
         let session = self.session();
         let outcome = self.run(session.as_ref(), sql, session.execute(sql));
         outcome.map_err(|failure| match failure {
-            Failure::Statement(error) => CliError::Sql {
-                error,
-                sql: sql.to_string(),
-                place,
-            },
+            Failure::Statement(error) => CliError::Sql { error, sql: sql.to_string(), place },
             Failure::Output(error) => error,
         })
     }
@@ -76,13 +72,7 @@ impl Console {
         if self.settings.interactive {
             self.interrupts.forget();
         }
-        let Console {
-            settings,
-            destination,
-            interrupts,
-            runtime,
-            ..
-        } = self;
+        let Console { settings, destination, interrupts, runtime, .. } = self;
         runtime.block_on(async {
             tokio::select! {
                 biased;
@@ -146,13 +136,7 @@ impl<'a> Run<'a> {
         let started = Instant::now();
         let mut progress = Progress::new(settings.shows_progress(), session);
         let query = progress.during(begun).await?;
-        let run = Run {
-            settings,
-            sql,
-            query,
-            progress,
-            started,
-        };
+        let run = Run { settings, sql, query, progress, started };
         match run.query.kind() {
             StatementKind::Write => run.count().await,
             // EXPLAIN, SHOW and the like may count as something else, but have rows to show.
@@ -205,12 +189,7 @@ impl<'a> Run<'a> {
         Ok(screen.flush()?)
     }
 
-    async fn show_paged(
-        mut self,
-        writer: &mut dyn ResultWriter,
-        quiet: bool,
-        screen: &mut dyn Write,
-    ) -> Outcome<()> {
+    async fn show_paged(mut self, writer: &mut dyn ResultWriter, quiet: bool, screen: &mut dyn Write) -> Outcome<()> {
         let mut pager = Pager::new(screen);
         let shown = match self.pass_on(writer, &mut pager, quiet).await {
             Ok(summary) => summary.write(self.settings, &mut pager),
@@ -223,12 +202,7 @@ impl<'a> Run<'a> {
 
     /// Streams the result through `writer`. With `quiet`, nothing appears on the terminal
     /// meanwhile, so the progress line may stay.
-    async fn pass_on(
-        &mut self,
-        writer: &mut dyn ResultWriter,
-        out: &mut dyn Write,
-        quiet: bool,
-    ) -> Outcome<Summary> {
+    async fn pass_on(&mut self, writer: &mut dyn ResultWriter, out: &mut dyn Write, quiet: bool) -> Outcome<Summary> {
         let mut rows = 0;
         let mut pieces = Pieces::new(writer.takes_pieces());
         while let Some(batch) = self.next_batch(quiet || rows == 0).await? {
@@ -278,9 +252,6 @@ impl<'a> Run<'a> {
 
 /// A write answers with one row: how many rows it wrote.
 fn written_rows(batch: &RecordBatch) -> u64 {
-    let counts = batch
-        .columns()
-        .first()
-        .and_then(|column| column.as_primitive_opt::<UInt64Type>());
+    let counts = batch.columns().first().and_then(|column| column.as_primitive_opt::<UInt64Type>());
     counts.map_or(0, |counts| counts.values().iter().sum())
 }

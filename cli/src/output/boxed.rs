@@ -34,11 +34,7 @@ impl TableWriter {
             None => Keep::All(Vec::new(), 0),
         };
         let columns = schema.fields().len();
-        TableWriter {
-            grid: Grid::new(schema, look, layout),
-            columns,
-            keep,
-        }
+        TableWriter { grid: Grid::new(schema, look, layout), columns, keep }
     }
 
     fn draw_ends(&mut self, out: &mut dyn Write) -> Result<u64> {

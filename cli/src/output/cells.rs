@@ -38,16 +38,10 @@ impl<'a> Cells<'a> {
     pub fn new(batch: &'a RecordBatch) -> Result<Self> {
         let column = |array: &'a ArrayRef| -> std::result::Result<_, ArrowError> {
             // Logical: a dictionary holds its NULLs in the values as well as in the keys.
-            Ok(Column {
-                values: ArrayFormatter::try_new(array.as_ref(), &OPTIONS)?,
-                nulls: array.logical_nulls(),
-                lists: None,
-            })
+            Ok(Column { values: ArrayFormatter::try_new(array.as_ref(), &OPTIONS)?, nulls: array.logical_nulls(), lists: None })
         };
         let columns = batch.columns().iter().map(column);
-        let columns = columns
-            .collect::<std::result::Result<_, _>>()
-            .map_err(CliError::message)?;
+        let columns = columns.collect::<std::result::Result<_, _>>().map_err(CliError::message)?;
         Ok(Cells { columns })
     }
 

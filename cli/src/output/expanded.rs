@@ -18,23 +18,9 @@ pub struct ExpandedWriter {
 
 impl ExpandedWriter {
     pub fn new(schema: &SchemaRef, layout: Layout) -> Self {
-        let names: Vec<String> = schema
-            .fields()
-            .iter()
-            .map(|f| harmless(f.name(), true))
-            .collect();
-        let width = names
-            .iter()
-            .map(|name| name.chars().count())
-            .max()
-            .unwrap_or(0);
-        ExpandedWriter {
-            names,
-            width,
-            layout,
-            record: 0,
-            hidden: 0,
-        }
+        let names: Vec<String> = schema.fields().iter().map(|f| harmless(f.name(), true)).collect();
+        let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        ExpandedWriter { names, width, layout, record: 0, hidden: 0 }
     }
 }
 
@@ -43,11 +29,7 @@ impl ResultWriter for ExpandedWriter {
         let cells = Cells::new(batch)?;
         let mut text = String::new();
         for row in 0..batch.num_rows() {
-            if self
-                .layout
-                .rows_max
-                .is_some_and(|max| self.record >= max as u64)
-            {
+            if self.layout.rows_max.is_some_and(|max| self.record >= max as u64) {
                 self.hidden += (batch.num_rows() - row) as u64;
                 break;
             }

@@ -25,23 +25,13 @@ impl ExportWriter {
     pub fn stream(format: FileFormat, schema: &SchemaRef) -> Result<Self> {
         let passing = Passing::default();
         let exporter = export::export_to(Box::new(passing.clone()), format, schema);
-        Ok(ExportWriter {
-            exporter: Some(exporter.map_err(refused)?),
-            passing,
-            is_file: false,
-            format,
-        })
+        Ok(ExportWriter { exporter: Some(exporter.map_err(refused)?), passing, is_file: false, format })
     }
 
     /// For a file of one result, which appears when it is complete.
     pub fn file(path: &Path, format: FileFormat, schema: &SchemaRef) -> Result<Self> {
         let exporter = export::open_export(path, Some(format), schema).map_err(refused)?;
-        Ok(ExportWriter {
-            exporter: Some(exporter),
-            passing: Passing::default(),
-            is_file: true,
-            format,
-        })
+        Ok(ExportWriter { exporter: Some(exporter), passing: Passing::default(), is_file: true, format })
     }
 }
 
@@ -78,21 +68,13 @@ struct Passing(Arc<Mutex<Vec<u8>>>);
 
 impl Passing {
     fn take(&self) -> Vec<u8> {
-        std::mem::take(
-            &mut *self
-                .0
-                .lock()
-                .unwrap_or_else(|poisoned| poisoned.into_inner()),
-        )
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 }
 
 impl Write for Passing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut held = self
-            .0
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut held = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         held.extend_from_slice(bytes);
         Ok(bytes.len())
     }

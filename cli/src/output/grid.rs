@@ -4,8 +4,7 @@ use std::io::Write;
 
 use arrow::datatypes::Schema;
 use comfy_table::{
-    Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, ContentLineStyle,
-    LineStyle, Table, TableStyle, Width,
+    Attribute, Cell, CellAlignment, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle, Table, TableStyle, Width,
 };
 use engine::{RecordBatch, column_type_name};
 
@@ -78,13 +77,7 @@ impl Grid {
             Cell::new_owned(text).set_alignment(*alignment)
         };
         let header = schema.fields().iter().zip(&alignments).map(head).collect();
-        Grid {
-            look,
-            layout,
-            header,
-            alignments,
-            widths: None,
-        }
+        Grid { look, layout, header, alignments, widths: None }
     }
 
     /// The rows of a batch as cells.
@@ -111,10 +104,7 @@ impl Grid {
     /// A row that stands for rows left out.
     pub fn gap(&self) -> Line {
         let dots = |alignment: &CellAlignment| Cell::new("·").set_alignment(*alignment);
-        Line {
-            cells: self.alignments.iter().map(dots).collect(),
-            size_bytes: 0,
-        }
+        Line { cells: self.alignments.iter().map(dots).collect(), size_bytes: 0 }
     }
 
     fn null(&self) -> Cell {
@@ -161,9 +151,7 @@ impl Grid {
             false => table.force_no_tty(),
         };
         if let Some(width) = self.layout.width_max {
-            table
-                .set_width(width)
-                .set_content_arrangement(ContentArrangement::Dynamic);
+            table.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
         }
         for (index, width) in self.widths.iter().flatten().enumerate() {
             if let Some(column) = table.column_mut(index) {
@@ -177,9 +165,7 @@ impl Grid {
         let line = self.look.style.bottom_border;
         if let (true, Some(widths)) = (is_last, &self.widths) {
             let sign = |sign: Option<char>| sign.unwrap_or(' ').to_string();
-            let fills = widths
-                .iter()
-                .map(|width| sign(line.fill).repeat(usize::from(*width)));
+            let fills = widths.iter().map(|width| sign(line.fill).repeat(usize::from(*width)));
             let inner = fills.collect::<Vec<_>>().join(&sign(line.junction));
             writeln!(out, "{}{inner}{}", sign(line.left), sign(line.right))?;
         }

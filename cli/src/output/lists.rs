@@ -38,7 +38,9 @@ impl<'a> Lists<'a> {
     pub fn shorten(&self, row: usize, text: &mut String) -> bool {
         let bounds = match self.lists.data_type() {
             DataType::List(_) => self.lists.as_list::<i32>().value_offsets().get(row..=row + 1).map(|at| (at[0] as usize, at[1] as usize)),
-            DataType::LargeList(_) => self.lists.as_list::<i64>().value_offsets().get(row..=row + 1).map(|at| (at[0] as usize, at[1] as usize)),
+            DataType::LargeList(_) => {
+                self.lists.as_list::<i64>().value_offsets().get(row..=row + 1).map(|at| (at[0] as usize, at[1] as usize))
+            }
             DataType::FixedSizeList(_, size) => usize::try_from(*size).ok().map(|size| (row * size, (row + 1) * size)),
             _ => None,
         };

@@ -15,10 +15,7 @@ pub struct MarkdownWriter {
 
 impl MarkdownWriter {
     pub fn new(schema: &SchemaRef) -> Self {
-        MarkdownWriter {
-            schema: schema.clone(),
-            has_header: false,
-        }
+        MarkdownWriter { schema: schema.clone(), has_header: false }
     }
 
     fn header(&mut self, out: &mut dyn Write) -> Result<()> {
@@ -27,16 +24,7 @@ impl MarkdownWriter {
         }
         let fields = self.schema.fields();
         let names: Vec<String> = fields.iter().map(|field| escape(field.name())).collect();
-        let lines: Vec<&str> = fields
-            .iter()
-            .map(|field| {
-                if is_number(field.data_type()) {
-                    "---:"
-                } else {
-                    "---"
-                }
-            })
-            .collect();
+        let lines: Vec<&str> = fields.iter().map(|field| if is_number(field.data_type()) { "---:" } else { "---" }).collect();
         writeln!(out, "| {} |", names.join(" | "))?;
         writeln!(out, "| {} |", lines.join(" | "))?;
         Ok(())
@@ -68,9 +56,6 @@ impl ResultWriter for MarkdownWriter {
 }
 
 fn escape(text: &str) -> String {
-    let lines = text
-        .replace('\\', "\\\\")
-        .replace('|', "\\|")
-        .replace('\n', "<br>");
+    let lines = text.replace('\\', "\\\\").replace('|', "\\|").replace('\n', "<br>");
     harmless(&lines, true)
 }

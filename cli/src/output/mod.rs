@@ -43,20 +43,15 @@ pub enum Format {
 impl Format {
     /// The format a file name asks for.
     pub fn of_file(path: &Path) -> Option<Format> {
-        if path
-            .extension()
-            .is_some_and(|suffix| suffix.eq_ignore_ascii_case("md"))
-        {
+        if path.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("md")) {
             return Some(Format::Markdown);
         }
-        ExportTarget::of(path, None)
-            .ok()
-            .map(|target| match target.format {
-                FileFormat::Parquet => Format::Parquet,
-                FileFormat::Csv => Format::Csv,
-                FileFormat::Json => Format::Json,
-                FileFormat::Arrow => Format::Arrow,
-            })
+        ExportTarget::of(path, None).ok().map(|target| match target.format {
+            FileFormat::Parquet => Format::Parquet,
+            FileFormat::Csv => Format::Csv,
+            FileFormat::Json => Format::Json,
+            FileFormat::Arrow => Format::Arrow,
+        })
     }
 
     pub fn name(self) -> String {
@@ -93,25 +88,16 @@ pub trait ResultWriter {
 }
 
 /// The writer for a result that goes to a screen, a pipe or a text file.
-pub fn writer(
-    format: Format,
-    schema: &SchemaRef,
-    layout: &Layout,
-) -> Result<Box<dyn ResultWriter>> {
+pub fn writer(format: Format, schema: &SchemaRef, layout: &Layout) -> Result<Box<dyn ResultWriter>> {
     if format == Format::Parquet {
-        return Err(CliError::with_hint(
-            "Parquet can only be written to a file",
-            "add -o FILE, or use \\o FILE in the shell",
-        ));
+        return Err(CliError::with_hint("Parquet can only be written to a file", "add -o FILE, or use \\o FILE in the shell"));
     }
     if let Some(format) = file_format(format) {
         return Ok(Box::new(ExportWriter::stream(format, schema)?));
     }
     Ok(match format {
         Format::Table | Format::Box if plan::is_plan(schema) => Box::new(plan::PlanWriter),
-        Format::Table | Format::Box if layout.expanded => {
-            Box::new(expanded::ExpandedWriter::new(schema, layout.clone()))
-        }
+        Format::Table | Format::Box if layout.expanded => Box::new(expanded::ExpandedWriter::new(schema, layout.clone())),
         Format::Table => Box::new(boxed::TableWriter::new(schema, grid::ASCII, layout.clone())),
         Format::Box => Box::new(boxed::TableWriter::new(schema, grid::LINES, layout.clone())),
         _ => Box::new(markdown::MarkdownWriter::new(schema)),

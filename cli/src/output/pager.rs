@@ -28,11 +28,7 @@ impl<'a> Pager<'a> {
     pub fn new(screen: &'a mut dyn Write) -> Self {
         let (Width(width), Height(height)) = terminal_size().unwrap_or((Width(80), Height(24)));
         let size = (usize::from(width), usize::from(height));
-        Pager {
-            screen,
-            state: State::Holding(Vec::new()),
-            size,
-        }
+        Pager { screen, state: State::Holding(Vec::new()), size }
     }
 
     /// Writes what is held back, or waits until the user leaves the pager.

@@ -16,14 +16,7 @@ pub struct RowWindow {
 impl RowWindow {
     /// Keeps `rows_max` rows, half from each end.
     pub fn new(rows_max: usize) -> Self {
-        RowWindow {
-            half: rows_max.div_ceil(2),
-            head: Vec::new(),
-            head_rows: 0,
-            tail: VecDeque::new(),
-            tail_rows: 0,
-            rows: 0,
-        }
+        RowWindow { half: rows_max.div_ceil(2), head: Vec::new(), head_rows: 0, tail: VecDeque::new(), tail_rows: 0, rows: 0 }
     }
 
     pub fn push(&mut self, batch: &RecordBatch) {

@@ -57,14 +57,7 @@ impl SqlCompleter {
             if let Some(table) = resolve(line, table, &tables) {
                 for column in self.column_names(&table) {
                     if starts_with(&column, start) {
-                        found.push((
-                            format!(
-                                "{}.{}",
-                                &word[..word.len() - start.len() - 1],
-                                quote(&column)
-                            ),
-                            "column",
-                        ));
+                        found.push((format!("{}.{}", &word[..word.len() - start.len() - 1], quote(&column)), "column"));
                     }
                 }
             }
@@ -82,10 +75,7 @@ impl SqlCompleter {
         }
         let keywords = KEYWORDS.iter().filter(|keyword| starts_with(keyword, word));
         found.extend(keywords.map(|keyword| (in_case_of(word, keyword), "keyword")));
-        let functions = self
-            .functions
-            .iter()
-            .filter(|function| starts_with(function, word));
+        let functions = self.functions.iter().filter(|function| starts_with(function, word));
         found.extend(functions.map(|function| (format!("{function}("), "function")));
         found
     }
@@ -97,9 +87,8 @@ impl Completer for SqlCompleter {
         if before.trim_start().starts_with('\\') {
             return CompletionResult::fresh(meta_suggestions(before, &self.table_names()));
         }
-        let inside_quote = lexer::tokens(before).last().is_some_and(|token| {
-            !token.closed || (token.kind == Kind::Comment && !before.ends_with('\n'))
-        });
+        let inside_quote =
+            lexer::tokens(before).last().is_some_and(|token| !token.closed || (token.kind == Kind::Comment && !before.ends_with('\n')));
         if inside_quote {
             return CompletionResult::fresh(Vec::new());
         }
@@ -111,18 +100,14 @@ impl Completer for SqlCompleter {
 
 fn menu(found: Vec<(String, &'static str)>, span: Span) -> Vec<Suggestion> {
     let mut seen = std::collections::HashSet::new();
-    let distinct = found
-        .into_iter()
-        .filter(|(value, _)| seen.insert(value.clone()));
-    let suggestions = distinct
-        .take(SUGGESTIONS_MAX)
-        .map(|(value, kind)| Suggestion {
-            append_whitespace: kind == "keyword",
-            description: Some(kind.to_string()),
-            value,
-            span,
-            ..Default::default()
-        });
+    let distinct = found.into_iter().filter(|(value, _)| seen.insert(value.clone()));
+    let suggestions = distinct.take(SUGGESTIONS_MAX).map(|(value, kind)| Suggestion {
+        append_whitespace: kind == "keyword",
+        description: Some(kind.to_string()),
+        value,
+        span,
+        ..Default::default()
+    });
     suggestions.collect()
 }
 
@@ -146,9 +131,7 @@ fn meta_suggestions(before: &str, tables: &[String]) -> Vec<Suggestion> {
 fn word_start(before: &str) -> usize {
     before
         .rfind(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'))
-        .map_or(0, |at| {
-            at + before[at..].chars().next().map_or(1, char::len_utf8)
-        })
+        .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8))
 }
 
 /// After these words only a table makes sense.
@@ -158,10 +141,7 @@ fn wants_table(line: &str, word: &str) -> bool {
         .iter()
         .rfind(|token| token.kind != Kind::Blank)
         .map(|token| before[token.start..token.end].to_ascii_uppercase());
-    matches!(
-        last.as_deref(),
-        Some("FROM" | "JOIN" | "INTO" | "TABLE" | "DESCRIBE")
-    )
+    matches!(last.as_deref(), Some("FROM" | "JOIN" | "INTO" | "TABLE" | "DESCRIBE"))
 }
 
 /// The tables the statement names, in any place.
@@ -176,21 +156,12 @@ fn mentioned<'a>(line: &str, tables: &'a [String]) -> Vec<&'a str> {
         let name = table.rsplit('.').next().unwrap_or(table);
         words.iter().any(|word| word.eq_ignore_ascii_case(name))
     };
-    tables
-        .iter()
-        .filter(is_mentioned)
-        .map(String::as_str)
-        .collect()
+    tables.iter().filter(is_mentioned).map(String::as_str).collect()
 }
 
 /// The table a prefix stands for: its name, or an alias given to it in the statement.
 fn resolve(line: &str, prefix: &str, tables: &[String]) -> Option<String> {
-    let known = |name: &str| {
-        tables
-            .iter()
-            .find(|table| table.eq_ignore_ascii_case(name))
-            .cloned()
-    };
+    let known = |name: &str| tables.iter().find(|table| table.eq_ignore_ascii_case(name)).cloned();
     if let Some(table) = known(prefix) {
         return Some(table);
     }
@@ -206,28 +177,19 @@ fn resolve(line: &str, prefix: &str, tables: &[String]) -> Option<String> {
 }
 
 fn starts_with(name: &str, word: &str) -> bool {
-    name.get(..word.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(word))
+    name.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
 }
 
 /// Keywords come in the case the user types.
 fn in_case_of(word: &str, keyword: &str) -> String {
-    if word.chars().any(|c| c.is_ascii_lowercase()) {
-        keyword.to_ascii_lowercase()
-    } else {
-        keyword.to_string()
-    }
+    if word.chars().any(|c| c.is_ascii_lowercase()) { keyword.to_ascii_lowercase() } else { keyword.to_string() }
 }
 
 /// SQL folds unquoted names to lower case, so any other name needs quotes.
 fn quote(name: &str) -> String {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
-    if starts_well && name.chars().all(plain) {
-        name.to_string()
-    } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
-    }
+    if starts_well && name.chars().all(plain) { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
 fn quote_path(path: &str) -> String {

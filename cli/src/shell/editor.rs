@@ -2,8 +2,8 @@
 
 use nu_ansi_term::{Color, Style};
 use reedline::{
-    ColumnarMenu, DefaultHinter, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
-    MenuBuilder, Reedline, ReedlineEvent, ReedlineMenu, default_emacs_keybindings,
+    ColumnarMenu, DefaultHinter, EditCommand, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder, Reedline, ReedlineEvent,
+    ReedlineMenu, default_emacs_keybindings,
 };
 
 use super::completer::SqlCompleter;
@@ -17,10 +17,7 @@ const HISTORY_ENTRIES_MAX: usize = 10_000;
 const MENU: &str = "completion";
 
 pub fn new(console: &Console) -> Result<Reedline> {
-    let menu = ColumnarMenu::default()
-        .with_name(MENU)
-        .with_word_chars("_.\"")
-        .with_marker("> ");
+    let menu = ColumnarMenu::default().with_name(MENU).with_word_chars("_.\"").with_marker("> ");
     let hinter = DefaultHinter::default().with_style(Style::new().fg(Color::DarkGray));
     let editor = Reedline::create()
         .with_completer(Box::new(SqlCompleter::new(console.session(), console.runtime())))
@@ -56,16 +53,9 @@ fn history() -> Option<FileBackedHistory> {
 
 fn keys() -> Emacs {
     let mut keys = default_emacs_keybindings();
-    let complete = ReedlineEvent::UntilFound(vec![
-        ReedlineEvent::Menu(MENU.to_string()),
-        ReedlineEvent::MenuNext,
-    ]);
+    let complete = ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_string()), ReedlineEvent::MenuNext]);
     keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);
-    keys.add_binding(
-        KeyModifiers::SHIFT,
-        KeyCode::BackTab,
-        ReedlineEvent::MenuPrevious,
-    );
+    keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
     let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
     keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line);
     Emacs::new(keys)

@@ -4,11 +4,7 @@ use std::path::PathBuf;
 
 /// `$XDG_STATE_HOME/quiver`, else `~/.local/state/quiver`. `None` without a home.
 fn state_directory() -> Option<PathBuf> {
-    let absolute = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
     Some(state?.join("quiver"))
 }

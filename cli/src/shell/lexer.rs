@@ -29,12 +29,7 @@ pub fn tokens(sql: &str) -> Vec<Token> {
     while start < sql.len() {
         let (kind, length, closed) = next(&sql[start..]);
         let end = start + length;
-        found.push(Token {
-            kind,
-            start,
-            end,
-            closed,
-        });
+        found.push(Token { kind, start, end, closed });
         start = end;
     }
     found
@@ -143,9 +138,7 @@ mod tests {
     fn kinds(sql: &str) -> Vec<(Kind, &str)> {
         let found = tokens(sql);
         let solid = found.iter().filter(|token| token.kind != Kind::Blank);
-        solid
-            .map(|token| (token.kind, &sql[token.start..token.end]))
-            .collect()
+        solid.map(|token| (token.kind, &sql[token.start..token.end])).collect()
     }
 
     #[test]
@@ -170,18 +163,7 @@ mod tests {
 
     #[test]
     fn tokens_cover_every_byte_of_any_text() {
-        for sql in [
-            "",
-            "'",
-            "\"ä",
-            "/* /* */",
-            "$a$ x",
-            "$1 $",
-            "é€\u{0}",
-            "1e+",
-            "--",
-            "/*/",
-        ] {
+        for sql in ["", "'", "\"ä", "/* /* */", "$a$ x", "$1 $", "é€\u{0}", "1e+", "--", "/*/"] {
             let found = tokens(sql);
             let mut at = 0;
             for token in &found {

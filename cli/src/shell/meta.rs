@@ -43,10 +43,7 @@ pub const HELP: &[(&str, &str)] = &[
     ("\\? ", "show this help"),
     ("\\h [STATEMENT]", "syntax of a SQL statement"),
     ("\\q", "leave the shell (also Ctrl-D)"),
-    (
-        "\\d [TABLE]",
-        "list tables and views, or the columns of one",
-    ),
+    ("\\d [TABLE]", "list tables and views, or the columns of one"),
     ("\\dt [PATTERN]", "list tables"),
     ("\\dv [PATTERN]", "list views"),
     ("\\dn", "list schemas"),
@@ -54,24 +51,15 @@ pub const HELP: &[(&str, &str)] = &[
     ("\\l", "show the store, or the server"),
     ("\\conninfo", "show the store and its mode, or the server; and the version"),
     ("\\i FILE", "run the statements of a file"),
-    (
-        "\\o [FILE]",
-        "write results to a file; without one, back to the screen",
-    ),
+    ("\\o [FILE]", "write results to a file; without one, back to the screen"),
     ("\\e", "edit the last statement in $EDITOR, then run it"),
     ("\\g", "run the last statement again"),
     ("\\p", "print the last statement"),
     ("\\s", "print the history"),
-    (
-        "\\format [NAME]",
-        "table, box, csv, json, markdown or arrow",
-    ),
+    ("\\format [NAME]", "table, box, csv, json, markdown or arrow"),
     ("\\x [on|off]", "one line per column instead of one per row"),
     ("\\timing [on|off]", "print the time of every statement"),
-    (
-        "\\pset [NAME [VALUE]]",
-        "format, null, pager, footer, maxrows, expanded",
-    ),
+    ("\\pset [NAME [VALUE]]", "format, null, pager, footer, maxrows, expanded"),
     ("\\echo TEXT", "print a text"),
     ("\\cd [DIR]", "change the working directory"),
     ("\\! [COMMAND]", "run a command of the operating system"),
@@ -95,27 +83,15 @@ pub fn parse(line: &str) -> Result<Meta, String> {
     let rest = rest.trim_end_matches(';').trim_end();
     let words = words(rest);
     let first = words.first().cloned();
-    let listed = |kind| Meta::List {
-        kind,
-        pattern: first.clone(),
-    };
+    let listed = |kind| Meta::List { kind, pattern: first.clone() };
     // A `+` asks psql for more detail; here everything is shown anyway.
     Ok(match name.trim_end_matches('+') {
-        "\\d" => first.map_or(
-            Meta::List {
-                kind: Listed::Everything,
-                pattern: None,
-            },
-            Meta::Describe,
-        ),
+        "\\d" => first.map_or(Meta::List { kind: Listed::Everything, pattern: None }, Meta::Describe),
         "\\dt" => listed(Listed::Tables),
         "\\dv" => listed(Listed::Views),
         "\\dn" => listed(Listed::Schemas),
         "\\df" => listed(Listed::Functions),
-        "\\l" => Meta::List {
-            kind: Listed::Stores,
-            pattern: None,
-        },
+        "\\l" => Meta::List { kind: Listed::Stores, pattern: None },
         "\\format" => Meta::Format(first),
         "\\pset" => Meta::Pset(first.map(|name| (name, words.get(1).cloned()))),
         "\\timing" => Meta::Timing(switch(name, first)?),
@@ -142,9 +118,7 @@ fn split_name(line: &str) -> (&str, &str) {
             return (name, rest.trim_start());
         }
     }
-    let end = line
-        .find(|c: char| c.is_whitespace() || c == ';')
-        .unwrap_or(line.len());
+    let end = line.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(line.len());
     (&line[..end], line[end..].trim_start())
 }
 
@@ -177,9 +151,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 fn unquote(text: &str) -> String {
-    let inner = text
-        .strip_prefix('\'')
-        .and_then(|text| text.strip_suffix('\''));
+    let inner = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
     inner.map_or_else(|| text.to_string(), |inner| inner.replace("''", "'"))
 }
 
@@ -203,9 +175,7 @@ fn required(name: &str, value: Option<String>, what: &str) -> Result<String, Str
 fn connection(name: &str, target: Option<String>) -> Result<Meta, String> {
     match target {
         None => Ok(Meta::Connection),
-        Some(_) => Err(format!(
-            "{name} cannot change the store; leave and start with --store DIR or --connect URI"
-        )),
+        Some(_) => Err(format!("{name} cannot change the store; leave and start with --store DIR or --connect URI")),
     }
 }
 
@@ -222,16 +192,13 @@ fn unknown(name: &str) -> String {
 /// The candidate a misspelt word most likely stood for, if any is near enough.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |candidate: &str| {
-        let longer =
-            candidate.starts_with(word) || (candidate.len() > 2 && word.starts_with(candidate));
+        let longer = candidate.starts_with(word) || (candidate.len() > 2 && word.starts_with(candidate));
         match longer {
             true => 1,
             false => strsim::damerau_levenshtein(word, candidate),
         }
     };
-    let best = candidates
-        .map(|candidate| (distance(candidate), candidate))
-        .min()?;
+    let best = candidates.map(|candidate| (distance(candidate), candidate)).min()?;
     // The backslash always matches; of the rest at most a third may be wrong, but one sign always.
     let allowed = (word.chars().count().saturating_sub(1) / 3).max(1);
     (best.0 <= allowed).then_some(best.1)
@@ -254,14 +221,8 @@ mod tests {
 
     #[test]
     fn arguments_may_be_quoted_and_a_last_semicolon_is_forgiven() {
-        assert_eq!(
-            parse("\\i 'my file.sql'"),
-            Ok(Meta::Include("my file.sql".into()))
-        );
-        assert_eq!(
-            parse("\\pset null ''"),
-            Ok(Meta::Pset(Some(("null".into(), Some(String::new())))))
-        );
+        assert_eq!(parse("\\i 'my file.sql'"), Ok(Meta::Include("my file.sql".into())));
+        assert_eq!(parse("\\pset null ''"), Ok(Meta::Pset(Some(("null".into(), Some(String::new()))))));
         assert_eq!(parse("\\d flights;"), Ok(Meta::Describe("flights".into())));
         assert_eq!(parse("\\q;"), Ok(Meta::Quit));
         assert_eq!(parse("\\i 'it''s'"), Ok(Meta::Include("it's".into())));
@@ -269,10 +230,7 @@ mod tests {
 
     #[test]
     fn the_operating_system_gets_the_rest_of_the_line_unchanged() {
-        assert_eq!(
-            parse("\\! echo 'a  b';"),
-            Ok(Meta::Shell("echo 'a  b';".into()))
-        );
+        assert_eq!(parse("\\! echo 'a  b';"), Ok(Meta::Shell("echo 'a  b';".into())));
         assert_eq!(parse("\\!ls"), Ok(Meta::Shell("ls".into())));
     }
 
@@ -286,16 +244,8 @@ mod tests {
 
     #[test]
     fn a_misspelt_command_is_refused_with_the_nearest_one() {
-        assert!(
-            parse("\\timig")
-                .unwrap_err()
-                .contains("did you mean \\timing")
-        );
-        assert!(
-            parse("\\fromat csv")
-                .unwrap_err()
-                .contains("did you mean \\format")
-        );
+        assert!(parse("\\timig").unwrap_err().contains("did you mean \\timing"));
+        assert!(parse("\\fromat csv").unwrap_err().contains("did you mean \\format"));
         assert!(!parse("\\zzzzzz").unwrap_err().contains("did you mean"));
     }
 }

@@ -39,9 +39,7 @@ pub fn run(console: &mut Console) -> Result<()> {
                 None => continue,
             },
             Err(error) => {
-                return Err(CliError::message(format!(
-                    "cannot read the terminal: {error}"
-                )));
+                return Err(CliError::message(format!("cannot read the terminal: {error}")));
             }
         };
         match run_line(console, &text) {
@@ -62,12 +60,7 @@ fn run_line(console: &mut Console, text: &str) -> Result<Flow> {
 
 /// Words that newcomers type, and that are no SQL.
 fn plain_word_command(text: &str) -> Option<&'static str> {
-    match text
-        .trim_end_matches(';')
-        .trim_end()
-        .to_ascii_lowercase()
-        .as_str()
-    {
+    match text.trim_end_matches(';').trim_end().to_ascii_lowercase().as_str() {
         "exit" | "quit" => Some("\\q"),
         "help" => Some("\\?"),
         _ => None,

@@ -11,63 +11,30 @@ const STATEMENTS: &[(&str, &str)] = &[
         "CREATE TABLE",
         "CREATE TABLE [IF NOT EXISTS] name (column type [NOT NULL] [DEFAULT expr] [PRIMARY KEY | UNIQUE] [CHECK (…)], …) [ORDER BY (column, …)] [WITH (option = value)]",
     ),
-    (
-        "CREATE TABLE AS",
-        "CREATE [OR REPLACE] TABLE name AS SELECT …",
-    ),
+    ("CREATE TABLE AS", "CREATE [OR REPLACE] TABLE name AS SELECT …"),
     (
         "ALTER TABLE",
         "ALTER TABLE name ADD | DROP | RENAME | ALTER COLUMN … | ADD | DROP CONSTRAINT … | RENAME TO name | SET ORDER BY (column, …) | SET (option = value), …",
     ),
-    (
-        "CREATE EXTERNAL TABLE",
-        "CREATE EXTERNAL TABLE name STORED AS PARQUET|CSV|JSON|ARROW LOCATION 'path' [OPTIONS (…)]",
-    ),
+    ("CREATE EXTERNAL TABLE", "CREATE EXTERNAL TABLE name STORED AS PARQUET|CSV|JSON|ARROW LOCATION 'path' [OPTIONS (…)]"),
     ("CREATE VIEW", "CREATE [OR REPLACE] VIEW name AS SELECT …"),
     ("CREATE SCHEMA", "CREATE SCHEMA [IF NOT EXISTS] name"),
-    (
-        "INSERT",
-        "INSERT INTO table [(column, …)] VALUES (…), … | SELECT …",
-    ),
-    (
-        "COPY FROM",
-        "COPY table FROM 'file' [(FORMAT parquet|csv|json|arrow, …)]",
-    ),
-    (
-        "COPY TO",
-        "COPY table | (SELECT …) TO 'file' [(FORMAT parquet|csv|json|arrow, …)]",
-    ),
+    ("INSERT", "INSERT INTO table [(column, …)] VALUES (…), … | SELECT …"),
+    ("COPY FROM", "COPY table FROM 'file' [(FORMAT parquet|csv|json|arrow, …)]"),
+    ("COPY TO", "COPY table | (SELECT …) TO 'file' [(FORMAT parquet|csv|json|arrow, …)]"),
     ("DROP", "DROP TABLE|VIEW|SCHEMA|SNAPSHOT [IF EXISTS] name"),
-    (
-        "FOR VERSION",
-        "SELECT … FROM table FOR VERSION AS OF n | 'snapshot' [AS alias]",
-    ),
-    (
-        "FOR SYSTEM_TIME",
-        "SELECT … FROM table FOR SYSTEM_TIME AS OF time [AS alias]",
-    ),
+    ("FOR VERSION", "SELECT … FROM table FOR VERSION AS OF n | 'snapshot' [AS alias]"),
+    ("FOR SYSTEM_TIME", "SELECT … FROM table FOR SYSTEM_TIME AS OF time [AS alias]"),
     ("CREATE SNAPSHOT", "CREATE SNAPSHOT [IF NOT EXISTS] name"),
-    (
-        "RESTORE TABLE",
-        "RESTORE TABLE table TO VERSION n | SNAPSHOT name | TIMESTAMP time",
-    ),
-    (
-        "EXPIRE VERSIONS",
-        "EXPIRE VERSIONS BEFORE VERSION n | OLDER THAN INTERVAL '7 days'",
-    ),
-    (
-        "ALTER SYSTEM",
-        "ALTER SYSTEM SET retention = '7 days' | ALTER SYSTEM RESET retention",
-    ),
+    ("RESTORE TABLE", "RESTORE TABLE table TO VERSION n | SNAPSHOT name | TIMESTAMP time"),
+    ("EXPIRE VERSIONS", "EXPIRE VERSIONS BEFORE VERSION n | OLDER THAN INTERVAL '7 days'"),
+    ("ALTER SYSTEM", "ALTER SYSTEM SET retention = '7 days' | ALTER SYSTEM RESET retention"),
     ("OPTIMIZE TABLE", "OPTIMIZE TABLE table [FULL]"),
     ("CHECKPOINT", "CHECKPOINT"),
     ("FLUSH", "FLUSH"),
     ("BACKUP", "BACKUP TO 'directory' [COPY]"),
     ("DESCRIBE", "DESCRIBE table"),
-    (
-        "SHOW",
-        "SHOW TABLES | SHOW SNAPSHOTS | SHOW COLUMNS FROM table | SHOW ALL | SHOW setting",
-    ),
+    ("SHOW", "SHOW TABLES | SHOW SNAPSHOTS | SHOW COLUMNS FROM table | SHOW ALL | SHOW setting"),
     ("EXPLAIN", "EXPLAIN [ANALYZE] [VERBOSE] statement"),
     ("SET", "SET setting = value"),
 ];
@@ -76,17 +43,10 @@ const STATEMENTS: &[(&str, &str)] = &[
 pub fn text(topic: Option<&str>) -> Option<String> {
     let Some(topic) = topic else {
         let names: Vec<&str> = STATEMENTS.iter().map(|(name, _)| *name).collect();
-        return Some(format!(
-            "\\h STATEMENT shows the syntax of one of:\n  {}\n",
-            names.join("\n  ")
-        ));
+        return Some(format!("\\h STATEMENT shows the syntax of one of:\n  {}\n", names.join("\n  ")));
     };
     let topic = topic.to_ascii_uppercase();
-    let fitting = STATEMENTS
-        .iter()
-        .filter(|(name, _)| name.starts_with(&topic));
-    let lines: Vec<String> = fitting
-        .map(|(name, syntax)| format!("{name}\n  {syntax}\n"))
-        .collect();
+    let fitting = STATEMENTS.iter().filter(|(name, _)| name.starts_with(&topic));
+    let lines: Vec<String> = fitting.map(|(name, syntax)| format!("{name}\n  {syntax}\n")).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }

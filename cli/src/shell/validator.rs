@@ -9,11 +9,7 @@ pub struct StatementValidator;
 
 impl Validator for StatementValidator {
     fn validate(&self, text: &str) -> ValidationResult {
-        if is_finished(text) {
-            ValidationResult::Complete
-        } else {
-            ValidationResult::Incomplete
-        }
+        if is_finished(text) { ValidationResult::Complete } else { ValidationResult::Incomplete }
     }
 }
 
@@ -25,9 +21,7 @@ fn is_finished(text: &str) -> bool {
     if lexer::is_blank(text) {
         return true;
     }
-    let open_at_end = lexer::tokens(text)
-        .last()
-        .is_some_and(|token| !token.closed);
+    let open_at_end = lexer::tokens(text).last().is_some_and(|token| !token.closed);
     let parts = Session::split_statements(text);
     !open_at_end && parts.last().is_some_and(|part| part.complete)
 }

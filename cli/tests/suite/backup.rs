@@ -22,9 +22,15 @@ fn a_backup_and_the_next_one_and_a_restore_say_what_they_did() {
     assert!(said.starts_with("version 2 is in ") && said.contains("4 files linked (") && said.contains("2 files copied ("), "{said}");
     place.quiver(&["-c", "insert into t select * from generate_series(1, 50000)"]).ok();
     let said = place.quiver(&["backup", "--to", "kept/backup"]).ok();
-    assert!(said.starts_with("version 3 is in ") && said.contains("4 files linked (") && said.contains("4 files there already ("), "{said}");
+    assert!(
+        said.starts_with("version 3 is in ") && said.contains("4 files linked (") && said.contains("4 files there already ("),
+        "{said}"
+    );
     let said = place.run(&["restore", "--from", "kept/backup", "--verify-only"]).ok();
-    assert!(said.starts_with("version 3, backed up 2") && said.contains(" UTC: 2 segments, ") && said.ends_with("verified: no problems\n"), "{said}");
+    assert!(
+        said.starts_with("version 3, backed up 2") && said.contains(" UTC: 2 segments, ") && said.ends_with("verified: no problems\n"),
+        "{said}"
+    );
     let said = place.run(&["restore", "--from", "kept/backup", "--store", "restored"]).ok();
     assert!(said.contains("restored is version 3, backed up 2") && said.ends_with("all verified\n"), "{said}");
     assert_eq!(sum(&place, "restored"), sum(&place, "store"));

@@ -8,43 +8,23 @@ use crate::quiver::{Place, run};
 #[test]
 fn an_unknown_column_is_marked_and_the_nearest_name_suggested() {
     let place = Place::new();
-    place
-        .quiver(&["-c", "create table flights (origin varchar, dest varchar)"])
-        .ok();
+    place.quiver(&["-c", "create table flights (origin varchar, dest varchar)"]).ok();
     let said = place.quiver(&["-c", "select orign from flights"]);
     assert_eq!(said.status, 1);
     let lines: Vec<&str> = said.err.lines().collect();
-    assert!(
-        lines[0].starts_with("error: ") && lines[0].contains("orign"),
-        "{}",
-        said.err
-    );
-    assert!(
-        said.err.contains("1 | select orign from flights\n"),
-        "{}",
-        said.err
-    );
+    assert!(lines[0].starts_with("error: ") && lines[0].contains("orign"), "{}", said.err);
+    assert!(said.err.contains("1 | select orign from flights\n"), "{}", said.err);
     assert!(said.err.contains("    |        ^^^^^\n"), "{}", said.err);
-    assert!(
-        said.err.contains("hint: ") && said.err.contains("origin"),
-        "{}",
-        said.err
-    );
+    assert!(said.err.contains("hint: ") && said.err.contains("origin"), "{}", said.err);
 }
 
 #[test]
 fn an_unknown_table_is_an_error_with_a_suggestion() {
     let place = Place::new();
-    place
-        .quiver(&["-c", "create table flights (origin varchar)"])
-        .ok();
+    place.quiver(&["-c", "create table flights (origin varchar)"]).ok();
     let said = place.quiver(&["-c", "select * from fligths"]);
     assert_eq!(said.status, 1);
-    assert!(
-        said.err.starts_with("error: ") && said.err.contains("flights"),
-        "{}",
-        said.err
-    );
+    assert!(said.err.starts_with("error: ") && said.err.contains("flights"), "{}", said.err);
 }
 
 #[test]
@@ -59,10 +39,7 @@ fn an_error_in_a_file_names_the_file_and_the_line() {
 
 #[test]
 fn the_first_error_stops_a_script() {
-    let said = run(
-        &["--format", "csv"],
-        "select 1 as a;\nselect * from nowhere;\nselect 2 as b;\n",
-    );
+    let said = run(&["--format", "csv"], "select 1 as a;\nselect * from nowhere;\nselect 2 as b;\n");
     assert_eq!((said.out.as_str(), said.status), ("a\n1\n", 1));
 }
 
@@ -78,23 +55,14 @@ fn a_syntax_error_is_one_clear_line() {
 fn an_unknown_meta_command_suggests_the_nearest() {
     let said = run(&[], "\\timig on\n");
     assert_eq!(said.status, 1);
-    assert!(
-        said.err
-            .contains("stdin:1: there is no command \\timig; did you mean \\timing?"),
-        "{}",
-        said.err
-    );
+    assert!(said.err.contains("stdin:1: there is no command \\timig; did you mean \\timing?"), "{}", said.err);
 }
 
 #[test]
 fn a_file_that_is_missing_is_named() {
     let said = run(&["-f", "no such file.sql"], "");
     assert_eq!(said.status, 1);
-    assert!(
-        said.err.starts_with("error: no such file.sql: "),
-        "{}",
-        said.err
-    );
+    assert!(said.err.starts_with("error: no such file.sql: "), "{}", said.err);
 }
 
 #[test]
@@ -104,14 +72,8 @@ fn a_directory_that_is_no_store_is_refused_and_left_alone() {
     place.write("store/letter.txt", "dear reader");
     let said = place.quiver(&["-c", "select 1"]);
     assert_eq!(said.status, 1);
-    assert!(
-        said.err.starts_with("error: ") && !said.err.contains("panicked"),
-        "{}",
-        said.err
-    );
-    let entries = fs::read_dir(place.path("store"))
-        .expect("the directory")
-        .count();
+    assert!(said.err.starts_with("error: ") && !said.err.contains("panicked"), "{}", said.err);
+    let entries = fs::read_dir(place.path("store")).expect("the directory").count();
     assert_eq!(entries, 1);
 }
 
@@ -125,11 +87,7 @@ fn a_directory_without_permission_is_an_error_and_no_panic() {
     fs::set_permissions(place.path("closed"), fs::Permissions::from_mode(0o700)).expect("chmod");
     // Root may write anywhere, and then it is a store like any other.
     if said.status != 0 {
-        assert!(
-            said.err.starts_with("error: ") && !said.err.contains("panicked"),
-            "{}",
-            said.err
-        );
+        assert!(said.err.starts_with("error: ") && !said.err.contains("panicked"), "{}", said.err);
     }
 }
 
@@ -157,9 +115,6 @@ fn ten_thousand_parentheses_are_answered_or_refused_in_one_line() {
 
 #[test]
 fn wrong_usage_has_exit_status_2() {
-    assert_eq!(
-        run(&["--memory-limit", "12 parsecs", "-c", "select 1"], "").status,
-        2
-    );
+    assert_eq!(run(&["--memory-limit", "12 parsecs", "-c", "select 1"], "").status, 2);
     assert_eq!(run(&["--no-such-option"], "").status, 2);
 }

@@ -4,8 +4,7 @@ use std::fs;
 
 use crate::quiver::{Place, run};
 
-const ROWS: &str =
-    "select * from (values (1, 'plain'), (2, null), (3, ''), (4, 'a,\"b\"')) as t(n, s) order by n";
+const ROWS: &str = "select * from (values (1, 'plain'), (2, null), (3, ''), (4, 'a,\"b\"')) as t(n, s) order by n";
 
 fn show(format: &str, sql: &str) -> String {
     run(&["--format", format, "-c", sql], "").ok()
@@ -13,10 +12,7 @@ fn show(format: &str, sql: &str) -> String {
 
 #[test]
 fn csv_keeps_null_and_the_empty_string_apart() {
-    assert_eq!(
-        show("csv", ROWS),
-        "n,s\n1,plain\n2,\n3,\"\"\n4,\"a,\"\"b\"\"\"\n"
-    );
+    assert_eq!(show("csv", ROWS), "n,s\n1,plain\n2,\n3,\"\"\n4,\"a,\"\"b\"\"\"\n");
 }
 
 #[test]
@@ -62,19 +58,13 @@ fn a_long_table_is_drawn_in_pieces_without_a_seam() {
     assert_eq!(out.lines().count(), 2500 + 4);
     assert_eq!(out.lines().filter(|line| line.starts_with('+')).count(), 3);
     let widths: Vec<usize> = out.lines().map(str::len).collect();
-    assert!(
-        widths.iter().all(|width| *width == widths[0]),
-        "all lines are as wide as the first"
-    );
+    assert!(widths.iter().all(|width| *width == widths[0]), "all lines are as wide as the first");
 }
 
 #[test]
 fn control_characters_in_data_do_not_reach_the_terminal() {
     let out = show("table", "select chr(27) || '[31m' as s");
-    assert!(
-        !out.contains('\u{1b}') && out.contains("\\u{1b}[31m"),
-        "{out}"
-    );
+    assert!(!out.contains('\u{1b}') && out.contains("\\u{1b}[31m"), "{out}");
 }
 
 /// Wide rows, so that a table is drawn in several pieces.
@@ -103,14 +93,8 @@ fn a_result_written_in_pieces_has_every_row_once() {
 fn arrow_on_a_pipe_is_an_ipc_stream() {
     let place = Place::new();
     let sql = "select value from generate_series(1, 20000)";
-    place
-        .run(&["--format", "arrow", "-o", "out.arrow", "-c", sql])
-        .ok();
-    assert!(
-        fs::read(place.path("out.arrow"))
-            .expect("the file")
-            .starts_with(b"ARROW1")
-    );
+    place.run(&["--format", "arrow", "-o", "out.arrow", "-c", sql]).ok();
+    assert!(fs::read(place.path("out.arrow")).expect("the file").starts_with(b"ARROW1"));
     let mut command = crate::quiver::command(&["--format", "arrow", "-c", sql]);
     let output = command.output().expect("the binary runs");
     assert!(output.stdout.starts_with(&[0xff, 0xff, 0xff, 0xff]));
@@ -120,12 +104,7 @@ fn arrow_on_a_pipe_is_an_ipc_stream() {
 fn parquet_needs_a_file() {
     let said = run(&["--format", "parquet", "-c", "select 1"], "");
     assert_eq!(said.status, 2);
-    assert!(
-        said.err
-            .starts_with("error: Parquet can only be written to a file\n"),
-        "{}",
-        said.err
-    );
+    assert!(said.err.starts_with("error: Parquet can only be written to a file\n"), "{}", said.err);
 }
 
 #[test]
@@ -139,13 +118,8 @@ fn a_parquet_file_holds_one_result_and_says_so() {
 #[test]
 fn the_suffix_of_the_output_file_decides_the_format() {
     let place = Place::new();
-    place
-        .run(&["-o", "out.csv", "-c", "select 1 as a; select 2 as b"])
-        .ok();
-    assert_eq!(
-        fs::read_to_string(place.path("out.csv")).expect("the file"),
-        "a\n1\nb\n2\n"
-    );
+    place.run(&["-o", "out.csv", "-c", "select 1 as a; select 2 as b"]).ok();
+    assert_eq!(fs::read_to_string(place.path("out.csv")).expect("the file"), "a\n1\nb\n2\n");
 }
 
 #[test]
@@ -163,7 +137,8 @@ fn a_plan_is_shown_as_text_and_not_in_cells() {
 /// A value of 512×512 numbers is no cell; those who ask for the values get all of them.
 #[test]
 fn a_table_shows_the_beginning_of_a_long_list_and_other_formats_all_of_it() {
-    let block = "select cast(array_agg(value) as tensor(double, 30, 40)) as block, array_agg(value) as l from generate_series(1, 1200) as t(value)";
+    let block =
+        "select cast(array_agg(value) as tensor(double, 30, 40)) as block, array_agg(value) as l from generate_series(1, 1200) as t(value)";
     for format in ["table", "box"] {
         let out = show(format, block);
         assert!(out.contains("[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, …] 30×40"), "{out}");

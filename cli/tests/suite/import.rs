@@ -10,14 +10,7 @@ fn a_file_becomes_a_table_of_its_own_name() {
     place.write("flights.csv", CSV);
     let said = place.quiver(&["import", "flights.csv"]).ok();
     assert!(said.starts_with("flights: 3 rows, "), "{said}");
-    let rows = place
-        .quiver(&[
-            "--format",
-            "csv",
-            "-c",
-            "select * from flights order by origin",
-        ])
-        .ok();
+    let rows = place.quiver(&["--format", "csv", "-c", "select * from flights order by origin"]).ok();
     assert_eq!(rows, "origin,dest,delay\nEWR,IAH,2\nJFK,BQN,-1\nLGA,MIA,\n");
 }
 
@@ -27,15 +20,9 @@ fn several_files_become_several_tables_unless_one_is_named() {
     place.write("a.csv", "x\n1\n");
     place.write("b.csv", "x\n2\n");
     place.quiver(&["import", "a.csv", "b.csv"]).ok();
-    place
-        .quiver(&["import", "--table", "both", "a.csv", "b.csv"])
-        .ok();
-    let sum =
-        "select (select sum(x) from both) as s, (select x from a) as a, (select x from b) as b";
-    assert_eq!(
-        place.quiver(&["--format", "csv", "-c", sum]).ok(),
-        "s,a,b\n3,1,2\n"
-    );
+    place.quiver(&["import", "--table", "both", "a.csv", "b.csv"]).ok();
+    let sum = "select (select sum(x) from both) as s, (select x from a) as a, (select x from b) as b";
+    assert_eq!(place.quiver(&["--format", "csv", "-c", sum]).ok(), "s,a,b\n3,1,2\n");
 }
 
 #[test]
@@ -47,19 +34,9 @@ fn a_table_that_exists_is_appended_to_or_replaced_only_when_asked() {
     assert_eq!(said.status, 1);
     assert!(said.err.starts_with("error: "), "{}", said.err);
     place.quiver(&["import", "--append", "a.csv"]).ok();
-    assert_eq!(
-        place
-            .quiver(&["--format", "csv", "-c", "select count(*) as n from a"])
-            .ok(),
-        "n\n2\n"
-    );
+    assert_eq!(place.quiver(&["--format", "csv", "-c", "select count(*) as n from a"]).ok(), "n\n2\n");
     place.quiver(&["import", "--replace", "a.csv"]).ok();
-    assert_eq!(
-        place
-            .quiver(&["--format", "csv", "-c", "select count(*) as n from a"])
-            .ok(),
-        "n\n1\n"
-    );
+    assert_eq!(place.quiver(&["--format", "csv", "-c", "select count(*) as n from a"]).ok(), "n\n1\n");
 }
 
 #[test]
@@ -69,9 +46,7 @@ fn a_bad_row_stops_the_import_with_its_line_or_is_counted() {
     let said = place.quiver(&["import", "t.csv"]);
     assert_eq!(said.status, 1);
     assert!(said.err.contains('3'), "line 3 is named: {}", said.err);
-    let said = place
-        .quiver(&["import", "--on-error", "skip", "t.csv"])
-        .ok();
+    let said = place.quiver(&["import", "--on-error", "skip", "t.csv"]).ok();
     assert!(said.starts_with("t: 2 rows, 1 row skipped, "), "{said}");
 }
 
@@ -79,17 +54,8 @@ fn a_bad_row_stops_the_import_with_its_line_or_is_counted() {
 fn delimiters_and_null_tokens_are_what_the_user_says() {
     let place = Place::new();
     place.write("t.csv", "a|b\n1|n/a\n2|3\n");
-    place
-        .quiver(&["import", "--delimiter", "|", "--null", "n/a", "t.csv"])
-        .ok();
-    let said = place
-        .quiver(&[
-            "--format",
-            "csv",
-            "-c",
-            "select sum(b) as s, count(b) as c from t",
-        ])
-        .ok();
+    place.quiver(&["import", "--delimiter", "|", "--null", "n/a", "t.csv"]).ok();
+    let said = place.quiver(&["--format", "csv", "-c", "select sum(b) as s, count(b) as c from t"]).ok();
     assert_eq!(said, "s,c\n3,1\n");
 }
 
@@ -105,7 +71,9 @@ fn an_import_without_a_store_is_refused() {
 #[test]
 fn an_export_without_a_file_or_a_format_is_wrong_usage() {
     let place = Place::new();
-    for (args, words) in [(vec!["flights"], "the file is missing"), (vec!["flights", "f.xyz"], "'f.xyz' does not say which format to write")] {
+    for (args, words) in
+        [(vec!["flights"], "the file is missing"), (vec!["flights", "f.xyz"], "'f.xyz' does not say which format to write")]
+    {
         let said = place.quiver(&[&["export"], args.as_slice()].concat());
         assert_eq!(said.status, 2, "{}", said.err);
         assert!(said.err.contains(words) && said.err.contains("hint: "), "{}", said.err);
@@ -119,11 +87,7 @@ fn a_file_that_is_missing_or_no_parquet_is_refused() {
     for file in ["t.parquet", "missing.csv"] {
         let said = place.quiver(&["import", file]);
         assert_eq!(said.status, 1, "{}", said.out);
-        assert!(
-            said.err.starts_with("error: ") && said.err.contains(file),
-            "{}",
-            said.err
-        );
+        assert!(said.err.starts_with("error: ") && said.err.contains(file), "{}", said.err);
     }
 }
 
@@ -137,11 +101,7 @@ fn a_table_goes_out_to_a_file_and_comes_back() {
         let table = file.replace('.', "_");
         place.quiver(&["import", "--table", &table, file]).ok();
         let sql = format!("select count(*) as n, count(delay) as d, sum(delay) as s from {table}");
-        assert_eq!(
-            place.quiver(&["--format", "csv", "-c", &sql]).ok(),
-            "n,d,s\n3,2,1\n",
-            "{file}"
-        );
+        assert_eq!(place.quiver(&["--format", "csv", "-c", &sql]).ok(), "n,d,s\n3,2,1\n", "{file}");
     }
 }
 
@@ -150,13 +110,6 @@ fn the_result_of_a_query_can_be_exported_to_standard_output() {
     let place = Place::new();
     place.write("flights.csv", CSV);
     place.quiver(&["import", "flights.csv"]).ok();
-    let args = [
-        "export",
-        "--query",
-        "select count(*) as n from flights",
-        "--format",
-        "csv",
-        "-",
-    ];
+    let args = ["export", "--query", "select count(*) as n from flights", "--format", "csv", "-"];
     assert_eq!(place.quiver(&args).ok(), "n\n3\n");
 }

@@ -15,25 +15,13 @@ fn the_last_statement_of_a_pipe_needs_no_semicolon() {
 fn several_texts_and_files_run_in_the_order_given() {
     let place = Place::new();
     let file = place.write("two.sql", "select 2 as n;");
-    let args = [
-        "--format",
-        "csv",
-        "-c",
-        "select 1 as n",
-        "-f",
-        &file,
-        "-c",
-        "select 3 as n; select 4 as n",
-    ];
+    let args = ["--format", "csv", "-c", "select 1 as n", "-f", &file, "-c", "select 3 as n; select 4 as n"];
     assert_eq!(place.run(&args).ok(), "n\n1\nn\n2\nn\n3\nn\n4\n");
 }
 
 #[test]
 fn a_dash_as_file_is_standard_input() {
-    assert_eq!(
-        run(&["--format", "csv", "-f", "-"], "select 1 as a").ok(),
-        "a\n1\n"
-    );
+    assert_eq!(run(&["--format", "csv", "-f", "-"], "select 1 as a").ok(), "a\n1\n");
 }
 
 #[test]
@@ -43,58 +31,36 @@ fn comments_and_blank_lines_alone_are_no_error() {
 
 #[test]
 fn quotes_may_hold_semicolons_and_backslash_lines() {
-    let said = run(
-        &["--format", "csv"],
-        "select 'a;b' as x;\nselect '\n\\q\n' as y;",
-    )
-    .ok();
+    let said = run(&["--format", "csv"], "select 'a;b' as x;\nselect '\n\\q\n' as y;").ok();
     assert_eq!(said, "x\na;b\ny\n\"\n\\q\n\"\n");
 }
 
 #[test]
 fn meta_commands_work_in_a_pipe() {
-    let said = run(
-        &[],
-        "\\format csv\n\\echo before\nselect 1 as a;\n\\q\nselect 2 as b;\n",
-    )
-    .ok();
+    let said = run(&[], "\\format csv\n\\echo before\nselect 1 as a;\n\\q\nselect 2 as b;\n").ok();
     assert_eq!(said, "before\na\n1\n");
 }
 
 #[test]
 fn a_reader_that_leaves_early_ends_the_query_without_a_word() {
-    let mut child = command(&[
-        "--format",
-        "csv",
-        "-c",
-        "select * from generate_series(1, 100000000)",
-    ])
-    .stdin(Stdio::null())
-    .stdout(Stdio::piped())
-    .stderr(Stdio::piped())
-    .spawn()
-    .expect("the binary starts");
+    let mut child = command(&["--format", "csv", "-c", "select * from generate_series(1, 100000000)"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
     let mut lines = BufReader::new(child.stdout.take().expect("stdout is a pipe")).lines();
     assert!(lines.next().is_some() && lines.next().is_some());
     drop(lines);
     let mut err = String::new();
-    child
-        .stderr
-        .take()
-        .expect("stderr is a pipe")
-        .read_to_string(&mut err)
-        .expect("text");
+    child.stderr.take().expect("stderr is a pipe").read_to_string(&mut err).expect("text");
     let status = child.wait().expect("the binary ends");
     assert_eq!((err.as_str(), status.code()), ("", Some(141)));
 }
 
 #[test]
 fn a_program_may_keep_it_running_and_read_a_time_after_each_statement() {
-    let mut child = command(&["--format", "csv"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
+    let mut child = command(&["--format", "csv"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
     let mut stdin = child.stdin.take().expect("stdin is a pipe");
     let mut out = BufReader::new(child.stdout.take().expect("stdout is a pipe"));
     writeln!(stdin, "\\timing on").expect("a line can be written");
@@ -105,18 +71,9 @@ fn a_program_may_keep_it_running_and_read_a_time_after_each_statement() {
             // Blocks for ever if the answer is not flushed before the next statement.
             out.read_line(line).expect("an answer");
         }
-        assert_eq!(
-            (lines[0].as_str(), lines[1].as_str()),
-            ("n\n", format!("{number}\n").as_str())
-        );
-        let time = lines[2]
-            .strip_prefix("Time: ")
-            .and_then(|line| line.strip_suffix(" ms\n"));
-        assert!(
-            time.is_some_and(|time| time.parse::<f64>().is_ok()),
-            "{}",
-            lines[2]
-        );
+        assert_eq!((lines[0].as_str(), lines[1].as_str()), ("n\n", format!("{number}\n").as_str()));
+        let time = lines[2].strip_prefix("Time: ").and_then(|line| line.strip_suffix(" ms\n"));
+        assert!(time.is_some_and(|time| time.parse::<f64>().is_ok()), "{}", lines[2]);
     }
     drop(stdin);
     assert!(child.wait().expect("the binary ends").success());
@@ -126,10 +83,7 @@ fn a_program_may_keep_it_running_and_read_a_time_after_each_statement() {
 fn the_footer_tells_rows_time_and_bytes_where_it_is_asked_for() {
     let said = run(&["--footer", "--format", "csv", "-c", "select 1 as a"], "").ok();
     let footer = said.lines().last().expect("a footer");
-    assert!(
-        footer.starts_with("(1 row, 0.") && footer.contains(" s) "),
-        "{footer}"
-    );
+    assert!(footer.starts_with("(1 row, 0.") && footer.contains(" s) "), "{footer}");
     assert!(footer.contains("touched"), "{footer}");
 }
 

@@ -27,9 +27,7 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Self {
-        Place {
-            directory: tempfile::tempdir().expect("a temporary directory"),
-        }
+        Place { directory: tempfile::tempdir().expect("a temporary directory") }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

@@ -120,7 +120,8 @@ fn arrow_and_parquet_hold_the_same_rows_of_the_same_types() {
                value::decimal(12, 2) as d, date '2026-11-20' as day, timestamptz '2026-11-20 10:11:12Z' as at, [value, null] as l \
                from generate_series(1, 20000) as t (value)";
     for suffix in ["arrow", "parquet"] {
-        let files = [place.path(&format!("local.{suffix}")), place.path(&format!("remote.{suffix}"))].map(|path| path.display().to_string());
+        let files =
+            [place.path(&format!("local.{suffix}")), place.path(&format!("remote.{suffix}"))].map(|path| path.display().to_string());
         place.quiver(&["-o", &files[0], "-c", sql]).ok();
         served.quiver(&["-o", &files[1], "-c", sql]).ok();
         let [local, remote] = files.map(|file| {
@@ -191,7 +192,8 @@ fn files_of_the_client_are_imported_as_they_are_here() {
     let (place, served) = (Place::new(), Served::new());
     let csv = place.write("towns.csv", "zip,name,since\n02138,Cambridge,1630-01-01\n10001,\"New York\",\n");
     let more = place.write("more.csv", "zip,name,since\n00501,Holtsville,1900-05-06\n");
-    let arguments: [&[&str]; 3] = [&["import", &csv], &["import", "--table", "towns", "--append", &more], &["import", "--table", "other", &csv, &more]];
+    let arguments: [&[&str]; 3] =
+        [&["import", &csv], &["import", "--table", "towns", "--append", &more], &["import", "--table", "other", &csv, &more]];
     for args in arguments {
         let (local, remote) = (place.quiver(args), served.quiver(args));
         assert_eq!((local.status, remote.status), (0, 0), "{}{}", local.err, remote.err);
@@ -280,7 +282,9 @@ fn options_of_a_store_have_no_place_beside_a_server() {
 
 #[test]
 fn what_works_on_files_of_a_store_says_what_to_do_instead() {
-    for args in [vec!["info"], vec!["check"], vec!["backup", "--to", "x"], vec!["restore", "--from", "x"], vec!["user", "list"], vec!["serve"]] {
+    for args in
+        [vec!["info"], vec!["check"], vec!["backup", "--to", "x"], vec!["restore", "--from", "x"], vec!["user", "list"], vec!["serve"]]
+    {
         let mut all = vec!["--connect", "grpc://127.0.0.1:1"];
         all.extend(&args);
         let said = run(&all, "");

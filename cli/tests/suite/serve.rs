@@ -24,7 +24,8 @@ fn line(text: &str, start: &str) -> String {
 #[test]
 fn a_flag_comes_before_the_environment_and_that_before_the_file() {
     let place = Place::new();
-    let file = place.write("quiver.toml", "sessions_max = 1\nprepared_max = 1\ntickets_max = 1\nmemory_limit = \"1GB\"\nmaintenance = true\n");
+    let file =
+        place.write("quiver.toml", "sessions_max = 1\nprepared_max = 1\ntickets_max = 1\nmemory_limit = \"1GB\"\nmaintenance = true\n");
     let said = printed(
         &["--config", &file, "--sessions-max", "3", "--memory-limit", "3G", "--no-maintenance", "--store", "mine"],
         &[("QUIVER_SESSIONS_MAX", "2"), ("QUIVER_PREPARED_MAX", "2")],

@@ -15,10 +15,7 @@ fn with_table_of(rows: usize) -> Place {
 fn info_shows_mode_size_and_tables() {
     let place = with_table_of(10_000);
     let said = place.quiver(&["info"]).ok();
-    let mode = said
-        .lines()
-        .find(|line| line.starts_with("mode"))
-        .expect("a mode");
+    let mode = said.lines().find(|line| line.starts_with("mode")).expect("a mode");
     let known = ["dax", "msync", "volatile"];
     assert!(known.iter().any(|known| mode.ends_with(known)), "{mode}");
     assert!(said.contains("t ") && said.contains(" 10000 "), "{said}");
@@ -47,9 +44,7 @@ fn a_flipped_byte_is_found_by_the_check() {
     let place = with_table_of(100_000);
     let mut segments = Vec::new();
     find_segments(&place.path("store"), &mut segments);
-    let largest = segments
-        .iter()
-        .max_by_key(|path| fs::metadata(path).map_or(0, |m| m.len()));
+    let largest = segments.iter().max_by_key(|path| fs::metadata(path).map_or(0, |m| m.len()));
     let path = largest.expect("a segment");
     let mut bytes = fs::read(path).expect("the segment");
     let middle = bytes.len() / 2;
@@ -61,12 +56,7 @@ fn a_flipped_byte_is_found_by_the_check() {
     fs::write(path, bytes).expect("the segment can be damaged");
     let said = place.quiver(&["check"]);
     assert_eq!(said.status, 1, "{}", said.out);
-    assert!(
-        said.err.starts_with("error: 1 problem found"),
-        "{}\n{}",
-        said.out,
-        said.err
-    );
+    assert!(said.err.starts_with("error: 1 problem found"), "{}\n{}", said.out, said.err);
 }
 
 #[test]
@@ -109,7 +99,8 @@ fn a_file_that_may_not_grow_is_an_error_and_not_the_end_of_the_process() {
     let place = with_table_of(10);
     // Blocks are of 512 or 1024 bytes.
     let script = "ulimit -f 20000; exec \"$0\" --store \"$1\" -c 'CREATE TABLE u AS SELECT value, repeat(value::VARCHAR, 100) AS s FROM generate_series(1, 100000) AS g(value)'";
-    let said = std::process::Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_quiver"), &place.store()]).output().expect("a shell");
+    let said =
+        std::process::Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_quiver"), &place.store()]).output().expect("a shell");
     let text = String::from_utf8_lossy(&said.stderr);
     assert!(said.status.code() == Some(1) && text.contains("does not allow files of that size"), "{:?}: {text}", said.status);
     assert!(place.quiver(&["check"]).ok().contains("no problems"));
@@ -119,9 +110,13 @@ fn a_file_that_may_not_grow_is_an_error_and_not_the_end_of_the_process() {
 fn too_few_addresses_for_the_threads_are_said_before_there_are_any() {
     let place = Place::new();
     let script = "ulimit -v 2000000; exec \"$0\" --store \"$1\" -c 'SELECT 1'";
-    let said = std::process::Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_quiver"), &place.store()]).output().expect("a shell");
+    let said =
+        std::process::Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_quiver"), &place.store()]).output().expect("a shell");
     let text = String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.code() == Some(1) && text.contains("of address space, and needs") && text.contains("hint: raise the limit (ulimit -v)"), "{text}");
+    assert!(
+        said.status.code() == Some(1) && text.contains("of address space, and needs") && text.contains("hint: raise the limit (ulimit -v)"),
+        "{text}"
+    );
 }
 
 fn find_segments(directory: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
@@ -142,18 +137,8 @@ fn find_files(directory: &std::path::Path, suffix: &str, found: &mut Vec<std::pa
 #[test]
 fn what_was_written_is_there_in_the_next_process() {
     let place = Place::new();
-    place
-        .quiver(&[
-            "-c",
-            "create table t (a int); insert into t values (1), (2)",
-        ])
-        .ok();
-    assert_eq!(
-        place
-            .quiver(&["--format", "csv", "-c", "select sum(a) as s from t"])
-            .ok(),
-        "s\n3\n"
-    );
+    place.quiver(&["-c", "create table t (a int); insert into t values (1), (2)"]).ok();
+    assert_eq!(place.quiver(&["--format", "csv", "-c", "select sum(a) as s from t"]).ok(), "s\n3\n");
 }
 
 #[test]
@@ -182,24 +167,13 @@ fn a_table_without_a_schema_is_described_as_sql_means_it() {
 #[test]
 fn lists_show_tables_views_schemas_and_columns() {
     let place = Place::new();
-    place
-        .quiver(&[
-            "-c",
-            "create table t (a int not null, b varchar); create view v as select a from t",
-        ])
-        .ok();
+    place.quiver(&["-c", "create table t (a int not null, b varchar); create view v as select a from t"]).ok();
     let tables = place.quiver(&["-c", "\\dt"]).ok();
-    assert!(
-        tables.contains("| t ") && !tables.contains("| v "),
-        "{tables}"
-    );
+    assert!(tables.contains("| t ") && !tables.contains("| v "), "{tables}");
     let views = place.quiver(&["-c", "\\dv"]).ok();
     assert!(views.contains("| v ") && !views.contains("| t "), "{views}");
     let columns = place.quiver(&["-c", "\\d t"]).ok();
-    assert!(
-        columns.contains("| a      | INTEGER | NOT NULL |"),
-        "{columns}"
-    );
+    assert!(columns.contains("| a      | INTEGER | NOT NULL |"), "{columns}");
     assert!(columns.contains("table main.t, 0 rows"), "{columns}");
     place.quiver(&["-c", "create table k (n int primary key, m int default 1 + 2)"]).ok();
     let columns = place.quiver(&["-c", "\\d k"]).ok();
@@ -212,24 +186,13 @@ fn lists_show_tables_views_schemas_and_columns() {
     // Those of the system are listed when they are asked for.
     assert!(!tables.contains("system"), "{tables}");
     let system = place.quiver(&["-c", "\\dt system.*"]).ok();
-    assert!(
-        system.contains("| snapshots ") && !system.contains("| t "),
-        "{system}"
-    );
+    assert!(system.contains("| snapshots ") && !system.contains("| t "), "{system}");
     assert!(place.quiver(&["-c", "\\dn"]).ok().contains("main"));
     assert!(place.quiver(&["-c", "\\df su*"]).ok().contains("| sum "));
 }
 
 #[test]
 fn without_a_store_the_tables_are_gone_afterwards() {
-    let said = run(
-        &[
-            "--format",
-            "csv",
-            "-c",
-            "create table t as select 1 as a; select * from t",
-        ],
-        "",
-    );
+    let said = run(&["--format", "csv", "-c", "create table t as select 1 as a; select * from t"], "");
     assert_eq!(said.ok(), "a\n1\n");
 }

@@ -53,17 +53,8 @@ impl Terminal {
         drop(slave);
         let keyboard = File::from(master);
         let screen = Arc::new(Mutex::new(String::new()));
-        watch(
-            keyboard.try_clone().expect("a second handle"),
-            Arc::clone(&screen),
-        );
-        Terminal {
-            child,
-            keyboard,
-            screen,
-            seen: 0,
-            _state: state,
-        }
+        watch(keyboard.try_clone().expect("a second handle"), Arc::clone(&screen));
+        Terminal { child, keyboard, screen, seen: 0, _state: state }
     }
 
     pub fn state_directory(&self) -> &std::path::Path {
@@ -71,9 +62,7 @@ impl Terminal {
     }
 
     pub fn press(&mut self, keys: &str) {
-        self.keyboard
-            .write_all(keys.as_bytes())
-            .expect("keys can be pressed");
+        self.keyboard.write_all(keys.as_bytes()).expect("keys can be pressed");
     }
 
     /// Waits until `text` appears after what was waited for before, and returns what came until
@@ -90,11 +79,7 @@ impl Terminal {
                     self.seen = end;
                     return shown;
                 }
-                assert!(
-                    start.elapsed() < PATIENCE,
-                    "waited for {text:?}, saw {:?}",
-                    &screen[self.seen..]
-                );
+                assert!(start.elapsed() < PATIENCE, "waited for {text:?}, saw {:?}", &screen[self.seen..]);
             }
             thread::sleep(Duration::from_millis(10));
         }
@@ -117,10 +102,7 @@ impl Terminal {
             }
             thread::sleep(Duration::from_millis(10));
         }
-        panic!(
-            "still running, screen: {:?}",
-            self.screen.lock().expect("the screen")
-        );
+        panic!("still running, screen: {:?}", self.screen.lock().expect("the screen"));
     }
 }
 
@@ -147,23 +129,12 @@ fn watch(mut master: File, screen: Arc<Mutex<String>>) {
 
 fn pseudo_terminal() -> (OwnedFd, OwnedFd) {
     let (mut master, mut slave) = (0, 0);
-    let mut size = libc::winsize {
-        ws_row: 30,
-        ws_col: 100,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
+    let mut size = libc::winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: all pointers are to live locals or null, which openpty(3) allows for the name and
     // the settings; on success both descriptors are new and owned by nobody else. Held by: every
     // test in `shell.rs`.
     unsafe {
-        let failed = libc::openpty(
-            &mut master,
-            &mut slave,
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            &mut size,
-        );
+        let failed = libc::openpty(&mut master, &mut slave, std::ptr::null_mut(), std::ptr::null_mut(), &mut size);
         assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
         (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave))
     }

@@ -114,7 +114,8 @@ fn a_client_certificate_is_made_as_the_page_says() {
     let file = |name: &str| place.path(name).display().to_string();
     let store = place.store();
     let (cert, key, clients) = (file("server.crt"), file("server.key"), file("clients.crt"));
-    let listen = ["serve", "--store", &store, "--listen", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key, "--tls-client-ca", &clients];
+    let listen =
+        ["serve", "--store", &store, "--listen", "127.0.0.1:0", "--tls-cert", &cert, "--tls-key", &key, "--tls-client-ca", &clients];
     let mut server = command(&listen).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stdout.take().unwrap()), &mut line).unwrap();
@@ -123,7 +124,23 @@ fn a_client_certificate_is_made_as_the_page_says() {
     let own = file("ada.key");
     let ask = |certificate: &str| {
         let certificate = file(certificate);
-        run(&["--connect", &uri, "--tls-ca", &cert, "--client-cert", &certificate, "--client-key", &own, "--format", "csv", "-c", "SELECT current_user AS who"], "")
+        run(
+            &[
+                "--connect",
+                &uri,
+                "--tls-ca",
+                &cert,
+                "--client-cert",
+                &certificate,
+                "--client-key",
+                &own,
+                "--format",
+                "csv",
+                "-c",
+                "SELECT current_user AS who",
+            ],
+            "",
+        )
     };
     let said = ask("ada.crt");
     let old = ask("old.crt");

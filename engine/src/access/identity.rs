@@ -118,7 +118,10 @@ impl Author for SessionAccess {
         };
         match has.has(Privilege::Ownership) {
             true => Ok(()),
-            false => Err(format!("you may not drop or replace {}, which you do not own; choose another name, or ask its owner", qualified(namespace, name))),
+            false => Err(format!(
+                "you may not drop or replace {}, which you do not own; choose another name, or ask its owner",
+                qualified(namespace, name)
+            )),
         }
     }
 

@@ -47,12 +47,16 @@ fn check_sql(permit: &Permit, statement: &ast::Statement) -> Result<(), EngineEr
     match statement {
         Sql::Query(_) | Sql::Insert(_) | Sql::Update(_) | Sql::Delete(_) | Sql::Merge(_) | Sql::Truncate(_) => Ok(()),
         Sql::CreateSchema { .. } | Sql::CreateView(_) | Sql::Drop { .. } => Ok(()),
-        Sql::ExplainTable { .. } | Sql::ShowTables { .. } | Sql::ShowViews { .. } | Sql::ShowSchemas { .. } | Sql::ShowColumns { .. } => Ok(()),
+        Sql::ExplainTable { .. } | Sql::ShowTables { .. } | Sql::ShowViews { .. } | Sql::ShowSchemas { .. } | Sql::ShowColumns { .. } => {
+            Ok(())
+        }
         Sql::ShowFunctions { .. } | Sql::ShowVariable { .. } | Sql::ShowVariables { .. } | Sql::ShowCreate { .. } => Ok(()),
         // It looks at whose the other statement is.
         Sql::Kill { .. } => Ok(()),
         Sql::Set(_) | Sql::Reset(_) | Sql::Execute { .. } | Sql::Deallocate { .. } => Ok(()),
-        Sql::StartTransaction { .. } | Sql::Commit { .. } | Sql::Rollback { .. } | Sql::Savepoint { .. } | Sql::ReleaseSavepoint { .. } => Ok(()),
+        Sql::StartTransaction { .. } | Sql::Commit { .. } | Sql::Rollback { .. } | Sql::Savepoint { .. } | Sql::ReleaseSavepoint { .. } => {
+            Ok(())
+        }
         Sql::Prepare { statement, .. } | Sql::Explain { statement, .. } => check_sql(permit, statement),
         _ => permit.admin("run a statement of this kind"),
     }

@@ -29,5 +29,5 @@ pub(crate) use principals::{PUBLIC, all_roles, check_admins_left, no_principal, 
 pub(crate) use privilege::Privilege;
 pub(crate) use random::random_epoch;
 pub(crate) use reads::Reads;
-pub use redact::{HIDDEN, redacted};
 pub(crate) use redact::is_about_passwords;
+pub use redact::{HIDDEN, redacted};

@@ -32,7 +32,11 @@ pub fn principal<'a>(access: &'a Access, name: &str) -> Result<&'a Arc<Principal
 pub fn no_principal(access: &Access, kind: &'static str, name: &str) -> EngineError {
     let other = access.principals().find(|record| record.name != name && record.name.to_lowercase() == name.to_lowercase());
     match other {
-        Some(other) => EngineError::NoPrincipal { kind, name: name.to_string(), hint: format!("there is \"{}\": write the name in double quotes", other.name) },
+        Some(other) => EngineError::NoPrincipal {
+            kind,
+            name: name.to_string(),
+            hint: format!("there is \"{}\": write the name in double quotes", other.name),
+        },
         None => StoreError::DoesNotExist { kind, name: name.to_string() }.into(),
     }
 }

@@ -85,10 +85,22 @@ fn is_literal(token: &Token) -> bool {
     use Token::*;
     match token {
         Word(word) => word.quote_style.is_some(),
-        Number(..) | SingleQuotedString(_) | DoubleQuotedString(_) | TripleSingleQuotedString(_) | TripleDoubleQuotedString(_)
-        | DollarQuotedString(_) | SingleQuotedByteStringLiteral(_) | DoubleQuotedByteStringLiteral(_) | NationalStringLiteral(_)
-        | EscapedStringLiteral(_) | UnicodeStringLiteral(_) | HexStringLiteral(_) | SingleQuotedRawStringLiteral(_)
-        | DoubleQuotedRawStringLiteral(_) | QuoteDelimitedStringLiteral(_) | NationalQuoteDelimitedStringLiteral(_) => true,
+        Number(..)
+        | SingleQuotedString(_)
+        | DoubleQuotedString(_)
+        | TripleSingleQuotedString(_)
+        | TripleDoubleQuotedString(_)
+        | DollarQuotedString(_)
+        | SingleQuotedByteStringLiteral(_)
+        | DoubleQuotedByteStringLiteral(_)
+        | NationalStringLiteral(_)
+        | EscapedStringLiteral(_)
+        | UnicodeStringLiteral(_)
+        | HexStringLiteral(_)
+        | SingleQuotedRawStringLiteral(_)
+        | DoubleQuotedRawStringLiteral(_)
+        | QuoteDelimitedStringLiteral(_)
+        | NationalQuoteDelimitedStringLiteral(_) => true,
         _ => false,
     }
 }
@@ -99,9 +111,8 @@ fn makes_user(first: &Token, second: &Token) -> bool {
 
 /// Of a statement about a user only words that no password is are shown, and what stands before a word for one.
 fn hide_all_but_words(tokens: &[Token], hidden: &mut [bool]) {
-    const SHOWN: [&str; 14] = [
-        "CREATE", "ALTER", "USER", "ROLE", "IF", "NOT", "EXISTS", "WITH", "ADMIN", "PASSWORD", "ENCRYPTED", "SET", "TO", "AS",
-    ];
+    const SHOWN: [&str; 14] =
+        ["CREATE", "ALTER", "USER", "ROLE", "IF", "NOT", "EXISTS", "WITH", "ADMIN", "PASSWORD", "ENCRYPTED", "SET", "TO", "AS"];
     let mut has_name = false;
     for (token, hidden) in tokens.iter().zip(hidden) {
         let is_shown = matches!(token, Token::Whitespace(_) | Token::SemiColon | Token::Eq | Token::EOF)
@@ -173,7 +184,9 @@ mod tests {
     #[test]
     fn the_name_is_left() {
         assert_eq!(redacted("CREATE USER bob WITH PASSWORD 'secret' ADMIN"), "CREATE USER bob WITH PASSWORD *** ADMIN");
-        for sql in ["SELECT 'password' FROM users", "SELECT password, 'x' FROM users WHERE a = 'y'", "INSERT INTO users (password) SELECT 'x'"] {
+        for sql in
+            ["SELECT 'password' FROM users", "SELECT password, 'x' FROM users WHERE a = 'y'", "INSERT INTO users (password) SELECT 'x'"]
+        {
             assert_eq!(redacted(sql), sql);
         }
         assert_eq!(redacted("SET password = 'secret', 'x'"), "SET password = ***, 'x'");

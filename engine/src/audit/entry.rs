@@ -38,7 +38,8 @@ impl Audited {
 
     pub fn failed(&mut self, error: &EngineError) {
         self.message = Some(cut(&error.to_string(), MESSAGE_BYTES_MAX));
-        self.quotes_statement = !matches!(error.kind(), ErrorKind::Denied | ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::NotAllowed);
+        self.quotes_statement =
+            !matches!(error.kind(), ErrorKind::Denied | ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::NotAllowed);
     }
 
     pub fn changed(&mut self, rows: u64) {

@@ -21,14 +21,21 @@ pub fn expire(store: &Store) -> Result<u64, EngineError> {
     let mut gone: BTreeMap<u64, RoaringBitmap> = BTreeMap::new();
     for (part, _) in all_parts(&table)? {
         let mut old = RoaringBitmap::new();
-        read_zones(&part, &[TIME], table.schema(), Deleted::Skip, |_| true, |zone| {
-            let times: &TimestampNanosecondArray = zone.columns[0].as_primitive::<TimestampNanosecondType>();
-            let is_alive = |row: u32| part.deletions().is_none_or(|deletions| !deletions.rows().contains(row));
-            let rows = times.values().iter().zip(zone.start as u32..);
-            let before = old.len();
-            old.extend(rows.filter(|(time, row)| **time < before_nanos && is_alive(*row)).map(|(_, row)| row));
-            Ok(if old.len() == before { Next::Stop } else { Next::Go })
-        })?;
+        read_zones(
+            &part,
+            &[TIME],
+            table.schema(),
+            Deleted::Skip,
+            |_| true,
+            |zone| {
+                let times: &TimestampNanosecondArray = zone.columns[0].as_primitive::<TimestampNanosecondType>();
+                let is_alive = |row: u32| part.deletions().is_none_or(|deletions| !deletions.rows().contains(row));
+                let rows = times.values().iter().zip(zone.start as u32..);
+                let before = old.len();
+                old.extend(rows.filter(|(time, row)| **time < before_nanos && is_alive(*row)).map(|(_, row)| row));
+                Ok(if old.len() == before { Next::Stop } else { Next::Go })
+            },
+        )?;
         if old.is_empty() {
             break;
         }

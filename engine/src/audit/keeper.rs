@@ -65,7 +65,12 @@ impl Trouble {
 
 impl Audit {
     pub fn new(store: &Arc<Store>) -> Arc<Audit> {
-        let shared = Waiting { store: Mutex::new(Some(Arc::clone(store))), inner: Mutex::default(), woken: Condvar::new(), writing: Mutex::default() };
+        let shared = Waiting {
+            store: Mutex::new(Some(Arc::clone(store))),
+            inner: Mutex::default(),
+            woken: Condvar::new(),
+            writing: Mutex::default(),
+        };
         Arc::new(Audit { refused: RefusedLogins::default(), shared: Arc::new(shared), thread: Mutex::default() })
     }
 

@@ -92,7 +92,8 @@ mod tests {
     #[test]
     fn however_many_names_are_tried_there_are_few_rows_and_little_is_remembered() {
         let (logins, start) = (RefusedLogins::default(), Instant::now());
-        let rows = (0..6_000u32).filter(|number| logins.row_for(&number.to_string(), start + Duration::from_millis(50) * *number).is_some());
+        let rows =
+            (0..6_000u32).filter(|number| logins.row_for(&number.to_string(), start + Duration::from_millis(50) * *number).is_some());
         // 300 seconds.
         assert_eq!(rows.count(), 5 * ROWS_MAX);
         assert!(logins.0.lock().names.len() <= ROWS_MAX);

@@ -148,7 +148,10 @@ pub fn set_retention_ms(store: &Store, retention_ms: Option<u64>) -> Result<(), 
 /// An error where this is the table of the audit: it has what was done, and not what somebody writes.
 pub fn check_not_audit(namespace: &str, name: &str) -> Result<(), EngineError> {
     match namespace == SYSTEM && name == AUDIT_TABLE {
-        true => Err(EngineError::unsupported("changing system.audit", Some("it can only be read; ALTER SYSTEM SET audit_retention says how long its rows stay"))),
+        true => Err(EngineError::unsupported(
+            "changing system.audit",
+            Some("it can only be read; ALTER SYSTEM SET audit_retention says how long its rows stay"),
+        )),
         false => Ok(()),
     }
 }

@@ -128,13 +128,17 @@ fn aggregate(node: &AggregateExec, watch: &Watch) -> Result<Option<Plan>> {
     let filters = node.filter_expr().iter().flatten();
     let input = Input::of(node.input(), arguments.iter().chain(keys).chain(filters), watch);
     let mut any = false;
-    let functions: Vec<_> = node.aggr_expr().iter().map(|function| match function_with(function, &input) {
-        Some(new) => {
-            any = true;
-            Arc::new(new)
-        }
-        None => Arc::clone(function),
-    }).collect();
+    let functions: Vec<_> = node
+        .aggr_expr()
+        .iter()
+        .map(|function| match function_with(function, &input) {
+            Some(new) => {
+                any = true;
+                Arc::new(new)
+            }
+            None => Arc::clone(function),
+        })
+        .collect();
     let old = node.group_expr();
     let keys = input.any_stoppable(old.expr().iter().map(|(expr, _)| expr));
     let filters: Vec<_> = node.filter_expr().iter().map(|filter| input.stoppable(filter.as_ref()?)).collect();
@@ -145,8 +149,7 @@ fn aggregate(node: &AggregateExec, watch: &Watch) -> Result<Option<Plan>> {
     let keys = keys.into_iter().zip(old.expr()).map(|(key, (_, name))| (key, name.clone())).collect();
     let group_by = PhysicalGroupBy::new(keys, old.null_expr().to_vec(), old.groups().to_vec(), old.has_grouping_set());
     let filters = filters.into_iter().zip(node.filter_expr()).map(|(new, old)| new.or_else(|| old.clone())).collect();
-    let new =
-        AggregateExec::try_new(*node.mode(), group_by, functions, filters, input.plan(), node.input_schema())?;
+    let new = AggregateExec::try_new(*node.mode(), group_by, functions, filters, input.plan(), node.input_schema())?;
     let mut new = new.with_limit_options(node.limit_options());
     for shared in shared_with_scans(node) {
         new = new.with_dynamic_filter_expr(shared)?;

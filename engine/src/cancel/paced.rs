@@ -112,10 +112,7 @@ impl ExecutionPlan for PacedExec {
         self.operator.children()
     }
 
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
+    fn apply_expressions(&self, f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
         self.operator.apply_expressions(f)
     }
 
@@ -151,7 +148,9 @@ impl ExecutionPlan for PacedExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         if self.has_run.as_ref().is_some_and(|has_run| has_run.swap(true, Ordering::Relaxed)) {
-            return resources_err!("the memory limit leaves no room for one side of a join without equal columns, which is held as a whole");
+            return resources_err!(
+                "the memory limit leaves no room for one side of a join without equal columns, which is held as a whole"
+            );
         }
         let input = self.operator.execute(partition, context)?;
         Ok(Box::pin(Paced::new(input, self.cut.clone())))

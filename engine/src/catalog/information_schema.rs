@@ -131,12 +131,8 @@ async fn columns_batch(schema: SchemaRef, schemas: &[(String, Arc<dyn SchemaProv
             }));
         }
     }
-    let text = |value: &dyn Fn(&Column) -> Option<String>| -> ArrayRef {
-        Arc::new(columns.iter().map(value).collect::<StringArray>())
-    };
-    let number = |value: &dyn Fn(&Column) -> Option<u64>| -> ArrayRef {
-        Arc::new(columns.iter().map(value).collect::<UInt64Array>())
-    };
+    let text = |value: &dyn Fn(&Column) -> Option<String>| -> ArrayRef { Arc::new(columns.iter().map(value).collect::<StringArray>()) };
+    let number = |value: &dyn Fn(&Column) -> Option<u64>| -> ArrayRef { Arc::new(columns.iter().map(value).collect::<UInt64Array>()) };
     let arrays = vec![
         text(&|_| Some(CATALOG.to_string())),
         text(&|column| Some(column.schema.clone())),

@@ -107,7 +107,6 @@ impl Held {
     }
 }
 
-
 impl StoreCatalog {
     pub fn new(
         engine: Arc<EngineShared>,
@@ -192,7 +191,8 @@ impl StoreCatalog {
             return held.clone();
         }
         let snapshot = self.transaction.snapshot().unwrap_or_else(|| Arc::clone(self.engine.store.begin_read_only().base()));
-        let permit = self.access.as_ref().map(|access| Arc::new(access.permit(self.transaction.base()).unwrap_or_else(|_| access.nothing())));
+        let permit =
+            self.access.as_ref().map(|access| Arc::new(access.permit(self.transaction.base()).unwrap_or_else(|_| access.nothing())));
         Held::new(snapshot, permit)
     }
 
@@ -277,7 +277,8 @@ impl CatalogProvider for CatalogHandle {
         }
         if name == SYSTEM {
             let snapshot = self.0.snapshot();
-            let older = snapshot.has_namespace(SYSTEM).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
+            let older =
+                snapshot.has_namespace(SYSTEM).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
             let schema = SystemSchema::new(&self.0.engine, snapshot, self.0.transaction(), older, self.0.permit());
             return Some(Arc::new(schema.with_volatile(self.0.volatile()).with_zone(self.0.zone())));
         }

@@ -52,7 +52,10 @@ pub fn check_remote(table: &CreateExternalTable) -> Result<(), EngineError> {
     }
     match table.locations.as_slice() {
         [location] if location.split_once("://").is_some_and(|(scheme, _)| is_of_node(scheme)) => Ok(()),
-        [_] => refuse("this location of a table STORED AS QUIVER", "write LOCATION 'quiver://host:port/schema.table', or quiver+tls:// with TLS"),
+        [_] => refuse(
+            "this location of a table STORED AS QUIVER",
+            "write LOCATION 'quiver://host:port/schema.table', or quiver+tls:// with TLS",
+        ),
         _ => refuse("a table of several nodes", "name one table of one node"),
     }
 }

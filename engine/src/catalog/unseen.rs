@@ -27,11 +27,17 @@ fn text_of(token: &Token) -> Option<&str> {
         Word(word) => Some(&word.value),
         DollarQuotedString(text) => Some(&text.value),
         QuoteDelimitedStringLiteral(text) | NationalQuoteDelimitedStringLiteral(text) => Some(&text.value),
-        SingleQuotedString(text) | DoubleQuotedString(text) | TripleSingleQuotedString(text) | TripleDoubleQuotedString(text)
-        | SingleQuotedByteStringLiteral(text) | DoubleQuotedByteStringLiteral(text) | NationalStringLiteral(text)
-        | EscapedStringLiteral(text) | UnicodeStringLiteral(text) | SingleQuotedRawStringLiteral(text) | DoubleQuotedRawStringLiteral(text) => {
-            Some(text)
-        }
+        SingleQuotedString(text)
+        | DoubleQuotedString(text)
+        | TripleSingleQuotedString(text)
+        | TripleDoubleQuotedString(text)
+        | SingleQuotedByteStringLiteral(text)
+        | DoubleQuotedByteStringLiteral(text)
+        | NationalStringLiteral(text)
+        | EscapedStringLiteral(text)
+        | UnicodeStringLiteral(text)
+        | SingleQuotedRawStringLiteral(text)
+        | DoubleQuotedRawStringLiteral(text) => Some(text),
         _ => None,
     }
 }
@@ -43,11 +49,24 @@ mod tests {
     #[test]
     fn a_name_is_found_however_it_is_written() {
         let unseen = HashSet::from(["secret", "Odd Name"]);
-        for sql in ["SELECT * FROM sales.secret", "SELECT * FROM SECRET", "TABLE \"Odd Name\"", "SELECT * FROM kmeans('hr.secret', 'x')", "SELECT 'x"] {
+        for sql in [
+            "SELECT * FROM sales.secret",
+            "SELECT * FROM SECRET",
+            "TABLE \"Odd Name\"",
+            "SELECT * FROM kmeans('hr.secret', 'x')",
+            "SELECT 'x",
+        ] {
             assert!(names_unseen(sql, &unseen), "{sql}");
         }
         for text in [
-            "$$hr.secret$$", "$x$hr.secret$x$", "E'hr.secret'", "E'hr.se\\x63ret'", "N'secret'", "U&'hr.secret'", "\"hr.secret\"", "'HR.SECRET'",
+            "$$hr.secret$$",
+            "$x$hr.secret$x$",
+            "E'hr.secret'",
+            "E'hr.se\\x63ret'",
+            "N'secret'",
+            "U&'hr.secret'",
+            "\"hr.secret\"",
+            "'HR.SECRET'",
         ] {
             assert!(names_unseen(&format!("SELECT * FROM kmeans({text}, 'x')"), &unseen), "{text}");
         }

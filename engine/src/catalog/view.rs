@@ -59,7 +59,9 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
         let (kind, name) = (&record.kind, &record.name);
         DataFusionError::Plan(match error.to_string() {
             // Whatever else is wrong may name what only those may know of who may see the text.
-            _ if !is_shown_to(catalog, record) => format!("{kind} \"{name}\" cannot be used: something in it is gone, or is not there for you"),
+            _ if !is_shown_to(catalog, record) => {
+                format!("{kind} \"{name}\" cannot be used: something in it is gone, or is not there for you")
+            }
             // Said once for the whole circle.
             message if message.ends_with(TO_ITSELF) => message,
             message => format!("{kind} \"{name}\" cannot be used any more: {message}"),
@@ -110,8 +112,9 @@ pub async fn external_provider(
     command.name = name;
     command.definition = Some(definition);
     let kind = command.file_type.to_uppercase();
-    let factory = state.table_factories().get(&kind).ok_or_else(|| {
-        DataFusionError::Plan(format!("files of type {kind} cannot be read; PARQUET, CSV, JSON and ARROW can"))
-    })?;
+    let factory = state
+        .table_factories()
+        .get(&kind)
+        .ok_or_else(|| DataFusionError::Plan(format!("files of type {kind} cannot be read; PARQUET, CSV, JSON and ARROW can")))?;
     factory.create(state, &command).await
 }

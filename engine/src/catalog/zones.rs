@@ -120,7 +120,9 @@ impl TableProvider for TableInZone {
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let answer = |filter: &&Expr| match self.is_of_table(filter) {
-            true => Ok(self.table.supports_filters_pushdown(&[*filter])?.into_iter().next().unwrap_or(TableProviderFilterPushDown::Unsupported)),
+            true => {
+                Ok(self.table.supports_filters_pushdown(&[*filter])?.into_iter().next().unwrap_or(TableProviderFilterPushDown::Unsupported))
+            }
             false => Ok(TableProviderFilterPushDown::Unsupported),
         };
         filters.iter().map(answer).collect()

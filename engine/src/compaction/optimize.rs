@@ -93,12 +93,7 @@ async fn run_all(worker: &mut Worker<'_>, table: &TableSnapshot, jobs: &[Job]) -
 }
 
 /// Looks into segments, which may have to be read for it.
-async fn picked(
-    store: &Arc<Store>,
-    table: TableId,
-    effort: Effort,
-    limits: Limits,
-) -> Result<(TableSnapshot, Vec<Job>), EngineError> {
+async fn picked(store: &Arc<Store>, table: TableId, effort: Effort, limits: Limits) -> Result<(TableSnapshot, Vec<Job>), EngineError> {
     let store = Arc::clone(store);
     blocking(move || {
         let table = current(&store, table)?;

@@ -9,8 +9,14 @@ const WORDS: usize = 8;
 
 /// Odd numbers that spread a hash differently in each word.
 const SALTS: [u64; WORDS] = [
-    0x47b6_137b_4497_4d91, 0x8824_ad5b_a2b7_289d, 0x7054_95c7_2df1_424b, 0x9efc_4947_5c6b_fb31,
-    0x5fb3_ae1f_9d3c_0c35, 0xc2b2_ae3d_27d4_eb4f, 0x1656_67b1_9e37_79f9, 0xd6e8_feb8_6659_fd93,
+    0x47b6_137b_4497_4d91,
+    0x8824_ad5b_a2b7_289d,
+    0x7054_95c7_2df1_424b,
+    0x9efc_4947_5c6b_fb31,
+    0x5fb3_ae1f_9d3c_0c35,
+    0xc2b2_ae3d_27d4_eb4f,
+    0x1656_67b1_9e37_79f9,
+    0xd6e8_feb8_6659_fd93,
 ];
 
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::{DataType, Schema};
-use datafusion::common::cast::as_boolean_array;
 use datafusion::common::Result;
+use datafusion::common::cast::as_boolean_array;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{Expr, Volatility};
 use datafusion::physical_expr::PhysicalExpr;

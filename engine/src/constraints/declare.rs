@@ -84,9 +84,7 @@ pub fn table_constraint(constraint: &TableConstraint) -> Result<Declared, Engine
             refuse_unique(key)?;
             Ok(Declared { name: key.name.as_ref().map(identifier), rule: DeclaredRule::Unique(key_columns(&key.columns)?) })
         }
-        TableConstraint::Check(check) => {
-            Ok(Declared { name: check.name.as_ref().map(identifier), rule: condition(check)? })
-        }
+        TableConstraint::Check(check) => Ok(Declared { name: check.name.as_ref().map(identifier), rule: condition(check)? }),
         TableConstraint::ForeignKey(_) => Err(foreign_key()),
         TableConstraint::Index(_) | TableConstraint::FulltextOrSpatial(_) => {
             Err(EngineError::unsupported("INDEX", Some("zone statistics prune scans; order the table with ORDER BY")))

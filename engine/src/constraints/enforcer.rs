@@ -114,12 +114,7 @@ impl Enforcer {
 }
 
 /// Has the commit look at what others committed since the transaction began.
-fn watch(
-    rules: &Arc<TableRules>,
-    transaction: &mut Transaction,
-    table: TableId,
-    sought: Vec<(Key, Sought)>,
-) -> Result<(), StoreError> {
+fn watch(rules: &Arc<TableRules>, transaction: &mut Transaction, table: TableId, sought: Vec<(Key, Sought)>) -> Result<(), StoreError> {
     // A table of this transaction's own is nobody else's.
     let Some(base) = transaction.base().table_by_id(table)? else { return Ok(()) };
     let (rules, seen) = (Arc::clone(rules), Mutex::new(base));
@@ -178,7 +173,9 @@ fn told(rules: &TableRules, key: &Key, new: &NewKeys, twice: &Duplicate) -> Stri
     let (table, shown, described) = (&rules.table, bounded(&twice.shown), key.described());
     match (rows.next(), rows.next()) {
         (Some(first), Some(second)) => {
-            format!("rows {first} and {second} of the rows being written to \"{table}\" have the same key {shown}, which breaks {described}")
+            format!(
+                "rows {first} and {second} of the rows being written to \"{table}\" have the same key {shown}, which breaks {described}"
+            )
         }
         (first, _) => {
             let row = first.unwrap_or_default();

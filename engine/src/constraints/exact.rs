@@ -24,26 +24,33 @@ pub fn duplicate(table: &Haystack<'_>, key: &Key, suspects: &BTreeSet<u64>) -> R
     let mut seen: HashSet<Box<[u8]>> = HashSet::new();
     let mut found = None;
     for (part, _) in table.parts {
-        let next = read_zones(part, &key.columns, table.declared, Deleted::Skip, |_| true, |zone| {
-            let columns: Vec<ArrayRef> = zone.columns.iter().map(comparable).collect();
-            let hashes = key.hashes(&columns)?;
-            let is_suspect = |row: &usize| suspects.contains(&hashes[*row]) && is_alive(part, zone.start + row);
-            let rows: Vec<u32> = (0..hashes.len()).filter(is_suspect).map(|row| row as u32).collect();
-            if rows.is_empty() {
-                return Ok(Next::Go);
-            }
-            let rows = UInt32Array::from(rows);
-            let taken = columns.iter().map(|column| take(column, &rows, None)).collect::<Result<Vec<_>, _>>()?;
-            let encoded = encoder.convert_columns(&taken)?;
-            for (row, bytes) in encoded.iter().enumerate() {
-                if !seen.insert(bytes.as_ref().into()) {
-                    let hash = hashes[rows.value(row) as usize];
-                    found = Some(Duplicate { hash, shown: key.shown(&taken, row) });
-                    return Ok(Next::Stop);
+        let next = read_zones(
+            part,
+            &key.columns,
+            table.declared,
+            Deleted::Skip,
+            |_| true,
+            |zone| {
+                let columns: Vec<ArrayRef> = zone.columns.iter().map(comparable).collect();
+                let hashes = key.hashes(&columns)?;
+                let is_suspect = |row: &usize| suspects.contains(&hashes[*row]) && is_alive(part, zone.start + row);
+                let rows: Vec<u32> = (0..hashes.len()).filter(is_suspect).map(|row| row as u32).collect();
+                if rows.is_empty() {
+                    return Ok(Next::Go);
                 }
-            }
-            Ok(Next::Go)
-        })?;
+                let rows = UInt32Array::from(rows);
+                let taken = columns.iter().map(|column| take(column, &rows, None)).collect::<Result<Vec<_>, _>>()?;
+                let encoded = encoder.convert_columns(&taken)?;
+                for (row, bytes) in encoded.iter().enumerate() {
+                    if !seen.insert(bytes.as_ref().into()) {
+                        let hash = hashes[rows.value(row) as usize];
+                        found = Some(Duplicate { hash, shown: key.shown(&taken, row) });
+                        return Ok(Next::Stop);
+                    }
+                }
+                Ok(Next::Go)
+            },
+        )?;
         if next == Next::Stop {
             break;
         }

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use arrow::array::UInt32Array;
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::take;
-use arrow::array::UInt32Array;
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use pmem_store::TableSnapshot;
@@ -51,12 +51,19 @@ fn has_null(part: &Part, column: usize, rules: &TableRules) -> Result<bool> {
         return Ok(false);
     }
     let mut found = false;
-    read_zones(part, &[column], &rules.declared, Deleted::Skip, |_| true, |zone| {
-        let nulls = zone.columns[0].logical_nulls();
-        let rows = zone.columns[0].len();
-        found = nulls.is_some_and(|nulls| (0..rows).any(|row| nulls.is_null(row) && is_alive(part, zone.start + row)));
-        Ok(if found { Next::Stop } else { Next::Go })
-    })?;
+    read_zones(
+        part,
+        &[column],
+        &rules.declared,
+        Deleted::Skip,
+        |_| true,
+        |zone| {
+            let nulls = zone.columns[0].logical_nulls();
+            let rows = zone.columns[0].len();
+            found = nulls.is_some_and(|nulls| (0..rows).any(|row| nulls.is_null(row) && is_alive(part, zone.start + row)));
+            Ok(if found { Next::Stop } else { Next::Go })
+        },
+    )?;
     Ok(found)
 }
 
@@ -73,15 +80,22 @@ fn broken(part: &Part, check: &Check, rules: &TableRules) -> Result<Option<Strin
         let one = read(Vec::new(), 1)?;
         return Ok(check.broken(&one, |_| alive > 0)?.map(|row| check.shown(&one, row)));
     }
-    read_zones(part, &check.columns, &rules.declared, Deleted::Skip, |_| true, |zone| {
-        let rows = zone.columns.first().map_or(0, |column| column.len());
-        let batch = read(zone.columns, rows)?;
-        // A deleted row must not be what an error of the expression is about.
-        let alive = alive_rows(part, zone.start, rows);
-        let batch = if alive.len() == rows { batch } else { taken(&batch, &alive)? };
-        found = check.broken(&batch, |_| true)?.map(|row| check.shown(&batch, row));
-        Ok(if found.is_some() { Next::Stop } else { Next::Go })
-    })?;
+    read_zones(
+        part,
+        &check.columns,
+        &rules.declared,
+        Deleted::Skip,
+        |_| true,
+        |zone| {
+            let rows = zone.columns.first().map_or(0, |column| column.len());
+            let batch = read(zone.columns, rows)?;
+            // A deleted row must not be what an error of the expression is about.
+            let alive = alive_rows(part, zone.start, rows);
+            let batch = if alive.len() == rows { batch } else { taken(&batch, &alive)? };
+            found = check.broken(&batch, |_| true)?.map(|row| check.shown(&batch, row));
+            Ok(if found.is_some() { Next::Stop } else { Next::Go })
+        },
+    )?;
     Ok(found)
 }
 
@@ -89,18 +103,25 @@ fn one_of_each(table: &TableSnapshot, parts: &[(Arc<Part>, usize)], key: &Key, r
     let memory = MemoryConsumer::new("keys of a table").register(&rules.pool);
     let mut keys = NewKeys::new(key);
     for (part, _) in parts {
-        read_zones(part, &key.columns, &rules.declared, Deleted::Skip, |_| true, |zone| {
-            let rows = zone.columns.first().map_or(0, |column| column.len());
-            let alive: Vec<u32> = alive_rows(part, zone.start, rows).into_iter().map(|row| row as u32).collect();
-            let mut columns: Vec<ArrayRef> = zone.columns.iter().map(comparable).collect();
-            if alive.len() < rows {
-                let alive = UInt32Array::from(alive);
-                columns = columns.iter().map(|column| take(column, &alive, None)).collect::<Result<_, _>>()?;
-            }
-            keys.add(key, &columns)?;
-            memory.try_resize(keys.size_bytes())?;
-            Ok(Next::Go)
-        })?;
+        read_zones(
+            part,
+            &key.columns,
+            &rules.declared,
+            Deleted::Skip,
+            |_| true,
+            |zone| {
+                let rows = zone.columns.first().map_or(0, |column| column.len());
+                let alive: Vec<u32> = alive_rows(part, zone.start, rows).into_iter().map(|row| row as u32).collect();
+                let mut columns: Vec<ArrayRef> = zone.columns.iter().map(comparable).collect();
+                if alive.len() < rows {
+                    let alive = UInt32Array::from(alive);
+                    columns = columns.iter().map(|column| take(column, &alive, None)).collect::<Result<_, _>>()?;
+                }
+                keys.add(key, &columns)?;
+                memory.try_resize(keys.size_bytes())?;
+                Ok(Next::Go)
+            },
+        )?;
     }
     let (_, twice) = keys.sought()?;
     let suspects: BTreeSet<u64> = twice.into_iter().collect();

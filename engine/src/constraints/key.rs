@@ -35,7 +35,9 @@ pub struct Key {
 impl Key {
     /// A key cannot be made of lists, structs and maps, nor of intervals: they are equal where they are as long.
     pub fn supports(data_type: &DataType) -> bool {
-        !data_type.is_nested() && !matches!(data_type, DataType::Interval(_)) && RowConverter::supports_fields(&[SortField::new(data_type.clone())])
+        !data_type.is_nested()
+            && !matches!(data_type, DataType::Interval(_))
+            && RowConverter::supports_fields(&[SortField::new(data_type.clone())])
     }
 
     pub fn types(&self) -> impl Iterator<Item = &DataType> {
@@ -76,15 +78,13 @@ impl Key {
 pub fn comparable(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Float64 => {
-            let values: PrimitiveArray<Float64Type> = column.as_primitive::<Float64Type>().unary(|value| {
-                if value.is_nan() { f64::NAN } else { value + 0.0 }
-            });
+            let values: PrimitiveArray<Float64Type> =
+                column.as_primitive::<Float64Type>().unary(|value| if value.is_nan() { f64::NAN } else { value + 0.0 });
             Arc::new(values)
         }
         DataType::Float32 => {
-            let values: PrimitiveArray<Float32Type> = column.as_primitive::<Float32Type>().unary(|value| {
-                if value.is_nan() { f32::NAN } else { value + 0.0 }
-            });
+            let values: PrimitiveArray<Float32Type> =
+                column.as_primitive::<Float32Type>().unary(|value| if value.is_nan() { f32::NAN } else { value + 0.0 });
             Arc::new(values)
         }
         DataType::Float16 => {

@@ -95,11 +95,18 @@ impl KeyFilters {
             return Ok(None);
         }
         let mut bloom = Bloom::for_keys(part.row_count());
-        read_zones(part, &key.columns, declared, Deleted::Read, |_| true, |zone| {
-            let columns: Vec<_> = zone.columns.iter().map(comparable).collect();
-            key.hashes(&columns)?.into_iter().filter(|hash| *hash != NO_KEY).for_each(|hash| bloom.insert(hash));
-            Ok(Next::Go)
-        })?;
+        read_zones(
+            part,
+            &key.columns,
+            declared,
+            Deleted::Read,
+            |_| true,
+            |zone| {
+                let columns: Vec<_> = zone.columns.iter().map(comparable).collect();
+                key.hashes(&columns)?.into_iter().filter(|hash| *hash != NO_KEY).for_each(|hash| bloom.insert(hash));
+                Ok(Next::Go)
+            },
+        )?;
         Ok(Some(Filter { bloom, _memory: memory }))
     }
 }

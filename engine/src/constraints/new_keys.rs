@@ -129,9 +129,8 @@ pub struct Sought {
 impl Sought {
     /// None has hashes of its own: the keys of `self` that have one of these.
     pub fn narrowed(&self, hashes: Vec<u64>) -> Sought {
-        let listed = self.listed.as_ref().map(|listed| {
-            listed.iter().filter(|key| hashes.binary_search(&key.hash).is_ok()).cloned().collect()
-        });
+        let listed =
+            self.listed.as_ref().map(|listed| listed.iter().filter(|key| hashes.binary_search(&key.hash).is_ok()).cloned().collect());
         Sought { filter: filter_of(&hashes), hashes, ranges: self.ranges.clone(), listed }
     }
 
@@ -150,9 +149,7 @@ impl Sought {
 
     fn may_be_in(&self, bounds: &ZoneBounds, zone: usize) -> bool {
         let mut ranges = self.ranges.iter().enumerate();
-        let in_range = ranges.all(|(column, range)| {
-            range.as_ref().is_none_or(|(min, max)| bounds.zone(column, zone).meets(min, max))
-        });
+        let in_range = ranges.all(|(column, range)| range.as_ref().is_none_or(|(min, max)| bounds.zone(column, zone).meets(min, max)));
         in_range && self.listed.as_ref().is_none_or(|listed| one_in(listed, bounds, zone))
     }
 }

@@ -9,12 +9,7 @@ use crate::error::EngineError;
 use crate::session::Running;
 
 /// What each column of the target is set to.
-pub fn assigned(
-    running: &Running,
-    target: &Target,
-    finder: &mut Finder,
-    assignments: Vec<Assignment>,
-) -> Result<Vec<Value>, EngineError> {
+pub fn assigned(running: &Running, target: &Target, finder: &mut Finder, assignments: Vec<Assignment>) -> Result<Vec<Value>, EngineError> {
     let mut values = vec![Value::Kept; target.schema().fields().len()];
     for Assignment { target: assigned, value } in assignments {
         for (name, expr) in pairs(assigned, value)? {

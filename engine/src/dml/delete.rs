@@ -2,8 +2,8 @@
 
 use datafusion::sql::sqlparser::ast::{Delete, FromTable, Truncate, With};
 
-use super::plan::{Action, Clause, Wanted, When};
 use super::node::Operation;
+use super::plan::{Action, Clause, Wanted, When};
 use super::select::Finder;
 use super::target::Target;
 use crate::error::EngineError;

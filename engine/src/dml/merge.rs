@@ -96,12 +96,7 @@ fn planned(running: &Running, target: &Target, finder: &mut Finder, clause: Merg
     Ok(Clause { when, condition, action })
 }
 
-fn updated(
-    running: &Running,
-    target: &Target,
-    finder: &mut Finder,
-    update: MergeUpdateExpr,
-) -> Result<Action, EngineError> {
+fn updated(running: &Running, target: &Target, finder: &mut Finder, update: MergeUpdateExpr) -> Result<Action, EngineError> {
     if update.update_predicate.is_some() || update.delete_predicate.is_some() {
         return Err(EngineError::unsupported("WHERE after UPDATE in MERGE", Some("write WHEN MATCHED AND … THEN UPDATE")));
     }
@@ -113,12 +108,7 @@ fn updated(
     Ok(Action::Write(assigned(running, target, finder, update.assignments)?))
 }
 
-fn inserted(
-    running: &Running,
-    target: &Target,
-    finder: &mut Finder,
-    insert: MergeInsertExpr,
-) -> Result<Action, EngineError> {
+fn inserted(running: &Running, target: &Target, finder: &mut Finder, insert: MergeInsertExpr) -> Result<Action, EngineError> {
     if insert.insert_predicate.is_some() {
         return Err(EngineError::unsupported("WHERE after INSERT in MERGE", Some("write WHEN NOT MATCHED AND … THEN INSERT")));
     }

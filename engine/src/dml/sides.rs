@@ -19,7 +19,9 @@ pub fn name_side(clause: &mut MergeClause, (target, source): &(Option<Ident>, Op
     let mut of_side = OfSide { side, queries: 0 };
     let _ = clause.predicate.visit(&mut of_side);
     let _ = match &mut clause.action {
-        MergeAction::Update(update) => update.assignments.iter_mut().try_for_each(|assignment| named_in(&mut assignment.value, &mut of_side)),
+        MergeAction::Update(update) => {
+            update.assignments.iter_mut().try_for_each(|assignment| named_in(&mut assignment.value, &mut of_side))
+        }
         MergeAction::Insert(insert) => match &mut insert.kind {
             MergeInsertKind::Values(values) => {
                 values.rows.iter_mut().flat_map(|row| &mut row.content).try_for_each(|value| named_in(value, &mut of_side))

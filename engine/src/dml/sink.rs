@@ -217,7 +217,9 @@ fn twice(operation: Operation) -> EngineError {
             "two of the rows to be inserted have the same key, so ON CONFLICT DO UPDATE would change one row twice",
             "insert each key once: SELECT DISTINCT ON (key) …",
         ),
-        Operation::Merge => ("a row of the target matches several rows of the source", "make the source have one row for each: GROUP BY, or DISTINCT ON"),
+        Operation::Merge => {
+            ("a row of the target matches several rows of the source", "make the source have one row for each: GROUP BY, or DISTINCT ON")
+        }
         _ => ("a row to be updated matches several rows of FROM", "make FROM have one row for each: GROUP BY, or DISTINCT ON"),
     };
     EngineError::Execution { message: message.into(), hint: Some(hint.into()) }

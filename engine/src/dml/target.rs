@@ -56,7 +56,10 @@ impl Target {
             }
             TableFactor::Table { name, alias, args: None, json_path: None, .. } => {
                 if alias.as_ref().is_some_and(|alias| !alias.columns.is_empty() || alias.at.is_some()) {
-                    return Err(EngineError::unsupported(format!("names for the columns of the table of {statement}"), Some("name the table alone")));
+                    return Err(EngineError::unsupported(
+                        format!("names for the columns of the table of {statement}"),
+                        Some("name the table alone"),
+                    ));
                 }
                 Target::open(running, operation, name, alias.map(|alias| alias.name)).await
             }

@@ -79,12 +79,7 @@ impl<W: Write> CsvWriter<W> {
         }
     }
 
-    fn push_value(
-        &mut self,
-        array: &ArrayRef,
-        row: usize,
-        formatter: &ArrayFormatter<'_>,
-    ) -> Result<(), String> {
+    fn push_value(&mut self, array: &ArrayRef, row: usize, formatter: &ArrayFormatter<'_>) -> Result<(), String> {
         match array.data_type() {
             DataType::Utf8View => self.push_text(array.as_string_view().value(row)),
             DataType::BinaryView => {
@@ -97,9 +92,7 @@ impl<W: Write> CsvWriter<W> {
             _ => {
                 let from = self.buffer.len();
                 let value = formatter.value(row);
-                write!(self.buffer, "{value}").map_err(|_| {
-                    format!("row {row} has a value out of range of {}", array.data_type())
-                })?;
+                write!(self.buffer, "{value}").map_err(|_| format!("row {row} has a value out of range of {}", array.data_type()))?;
                 // Names of zones and intervals have no special characters, but who knows.
                 if needs_quotes(&self.buffer[from..], self.delimiter) {
                     let text = self.buffer.split_off(from);
@@ -141,9 +134,7 @@ fn needs_quotes(text: &str, delimiter: u8) -> bool {
 fn writable(array: &ArrayRef) -> Result<ArrayRef, String> {
     let wanted = match array.data_type() {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
-        DataType::Binary | DataType::LargeBinary | DataType::FixedSizeBinary(_) => {
-            DataType::BinaryView
-        }
+        DataType::Binary | DataType::LargeBinary | DataType::FixedSizeBinary(_) => DataType::BinaryView,
         DataType::Dictionary(_, value) => value.as_ref().clone(),
         DataType::RunEndEncoded(_, values) => values.data_type().clone(),
         _ => return Ok(array.clone()),

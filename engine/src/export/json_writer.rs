@@ -58,10 +58,7 @@ pub(super) fn can_hold(data_type: &DataType) -> bool {
         DataType::Struct(fields) => fields.iter().all(|field| can_hold(field.data_type())),
         DataType::Map(entries, _) => match entries.data_type() {
             DataType::Struct(fields) if fields.len() == 2 => {
-                let is_text = matches!(
-                    fields[0].data_type(),
-                    DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
-                );
+                let is_text = matches!(fields[0].data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
                 is_text && can_hold(fields[1].data_type())
             }
             _ => false,

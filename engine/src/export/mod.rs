@@ -46,21 +46,12 @@ pub struct Exporter {
 
 /// Begins a file. `format: None` is decided by the suffix; `.gz` and `.zst` after `.csv` or
 /// `.json` compress.
-pub fn open_export(
-    path: &Path,
-    format: Option<FileFormat>,
-    schema: &Schema,
-) -> Result<Exporter, ExportError> {
+pub fn open_export(path: &Path, format: Option<FileFormat>, schema: &Schema) -> Result<Exporter, ExportError> {
     open_export_with(path, format, schema, CsvLayout::default())
 }
 
 /// The same, with CSV laid out as asked.
-pub fn open_export_with(
-    path: &Path,
-    format: Option<FileFormat>,
-    schema: &Schema,
-    csv: CsvLayout,
-) -> Result<Exporter, ExportError> {
+pub fn open_export_with(path: &Path, format: Option<FileFormat>, schema: &Schema, csv: CsvLayout) -> Result<Exporter, ExportError> {
     let target = ExportTarget::of(path, format)?;
     let writer = FormatWriter::check(target.format, schema)?;
     let sink = Sink::file(path, target.compression)?;
@@ -68,25 +59,15 @@ pub fn open_export_with(
 }
 
 /// Begins an export to any sink, such as stdout. Arrow is written as a stream there.
-pub fn export_to(
-    sink: Box<dyn Write + Send>,
-    format: FileFormat,
-    schema: &Schema,
-) -> Result<Exporter, ExportError> {
+pub fn export_to(sink: Box<dyn Write + Send>, format: FileFormat, schema: &Schema) -> Result<Exporter, ExportError> {
     let writer = FormatWriter::check(format, schema)?;
     let writer = writer.open(Sink::writer(sink), schema, true, CsvLayout::default());
     Exporter::new(writer, format, schema, "the output".to_owned())
 }
 
 impl Exporter {
-    fn new(
-        writer: Result<FormatWriter, String>,
-        format: FileFormat,
-        schema: &Schema,
-        name: String,
-    ) -> Result<Exporter, ExportError> {
-        let writer =
-            writer.map_err(|reason| ExportError::Write { name: name.clone(), format, reason })?;
+    fn new(writer: Result<FormatWriter, String>, format: FileFormat, schema: &Schema, name: String) -> Result<Exporter, ExportError> {
+        let writer = writer.map_err(|reason| ExportError::Write { name: name.clone(), format, reason })?;
         Ok(Exporter { writer, schema: schema.clone().into(), name, rows: 0 })
     }
 

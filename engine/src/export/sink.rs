@@ -51,8 +51,7 @@ impl Sink {
         let number = NEXT_TEMPORARY.fetch_add(1, Relaxed);
         // A leading dot: imports and shells pass it over.
         let temporary = path.with_file_name(format!(".{name}.{}-{number}.tmp", std::process::id()));
-        let file =
-            OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(failed)?;
+        let file = OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(failed)?;
         let place = Place { temporary, path: path.to_owned(), file, is_kept: false };
         let writer = place.file.try_clone().map_err(failed)?;
         let bytes = Bytes::new(Box::new(writer), compression).map_err(failed)?;
@@ -92,12 +91,8 @@ impl Bytes {
         let counted = counted(writer);
         Ok(match compression {
             Compression::None => Bytes::Plain(counted),
-            Compression::Gzip => {
-                Bytes::Gzip(GzEncoder::new(counted, flate2::Compression::default()))
-            }
-            Compression::Zstd => {
-                Bytes::Zstd(zstd::stream::write::Encoder::new(counted, ZSTD_LEVEL)?)
-            }
+            Compression::Gzip => Bytes::Gzip(GzEncoder::new(counted, flate2::Compression::default())),
+            Compression::Zstd => Bytes::Zstd(zstd::stream::write::Encoder::new(counted, ZSTD_LEVEL)?),
         })
     }
 }

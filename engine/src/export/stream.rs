@@ -10,12 +10,7 @@ use super::{ExportError, ExportSummary, open_export};
 use crate::import::FileFormat;
 
 /// Writes all batches of `stream` to `path`; no file is left when the stream or the writing fails.
-pub async fn write<S, E>(
-    mut stream: S,
-    path: &Path,
-    format: Option<FileFormat>,
-    schema: &Schema,
-) -> Result<ExportSummary, ExportError>
+pub async fn write<S, E>(mut stream: S, path: &Path, format: Option<FileFormat>, schema: &Schema) -> Result<ExportSummary, ExportError>
 where
     S: Stream<Item = Result<RecordBatch, E>> + Unpin,
     E: std::error::Error + Send + Sync + 'static,

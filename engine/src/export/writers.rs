@@ -33,23 +33,12 @@ impl FormatWriter {
         for field in schema.fields() {
             let data_type = field.data_type();
             let hint = match format {
-                FileFormat::Csv if data_type.is_nested() => {
-                    "use json, parquet or arrow, or select its parts"
-                }
-                FileFormat::Json if !super::json_writer::can_hold(data_type) => {
-                    "use parquet or arrow, or cast it to VARCHAR"
-                }
-                FileFormat::Parquet if !parquet_can_hold(data_type) => {
-                    "use arrow, or cast it to VARCHAR"
-                }
+                FileFormat::Csv if data_type.is_nested() => "use json, parquet or arrow, or select its parts",
+                FileFormat::Json if !super::json_writer::can_hold(data_type) => "use parquet or arrow, or cast it to VARCHAR",
+                FileFormat::Parquet if !parquet_can_hold(data_type) => "use arrow, or cast it to VARCHAR",
                 _ => continue,
             };
-            return Err(ExportError::UnsupportedType {
-                column: field.name().clone(),
-                data_type: sql_type_name(data_type),
-                format,
-                hint,
-            });
+            return Err(ExportError::UnsupportedType { column: field.name().clone(), data_type: sql_type_name(data_type), format, hint });
         }
         Ok(Checked(format))
     }
@@ -95,18 +84,10 @@ impl FormatWriter {
 }
 
 impl Checked {
-    pub fn open(
-        self,
-        sink: Sink,
-        schema: &Schema,
-        is_stream: bool,
-        csv: CsvLayout,
-    ) -> Result<FormatWriter, String> {
+    pub fn open(self, sink: Sink, schema: &Schema, is_stream: bool, csv: CsvLayout) -> Result<FormatWriter, String> {
         Ok(match (self.0, is_stream) {
             (FileFormat::Parquet, _) => {
-                let properties = WriterProperties::builder()
-                    .set_compression(Compression::ZSTD(ZstdLevel::default()))
-                    .build();
+                let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
                 let schema = schema.clone().into();
                 let writer = ArrowWriter::try_new(sink, schema, Some(properties)).map_err(text)?;
                 FormatWriter::Parquet(Box::new(writer))
@@ -117,9 +98,7 @@ impl Checked {
                 FormatWriter::Csv(CsvWriter::new(sink, schema, delimiter, csv.header)?)
             }
             (FileFormat::Json, _) => FormatWriter::Json(JsonWriter::new(sink)),
-            (FileFormat::Arrow, _) => {
-                FormatWriter::Arrow(IpcWriter::new(sink, schema, is_stream).map_err(text)?)
-            }
+            (FileFormat::Arrow, _) => FormatWriter::Arrow(IpcWriter::new(sink, schema, is_stream).map_err(text)?),
         })
     }
 }
@@ -128,13 +107,10 @@ fn parquet_can_hold(data_type: &DataType) -> bool {
     use arrow::datatypes::IntervalUnit::MonthDayNano;
     match data_type {
         DataType::Union(..) | DataType::Interval(MonthDayNano) => false,
-        DataType::Struct(fields) => {
-            !fields.is_empty() && fields.iter().all(|field| parquet_can_hold(field.data_type()))
+        DataType::Struct(fields) => !fields.is_empty() && fields.iter().all(|field| parquet_can_hold(field.data_type())),
+        DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _) | DataType::Map(field, _) => {
+            parquet_can_hold(field.data_type())
         }
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _) => parquet_can_hold(field.data_type()),
         _ => true,
     }
 }

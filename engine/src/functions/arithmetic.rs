@@ -12,8 +12,7 @@ use arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, Result, internal_err};
 use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::physical_expr_common::datum::apply;
 
@@ -144,9 +143,7 @@ impl ScalarUDFImpl for Checked {
             Operation::Sub => binary(sub),
             Operation::Mul => binary(mul),
             Operation::Neg => match &args.args[0] {
-                ColumnarValue::Array(array) => {
-                    Ok(ColumnarValue::Array(neg(array).map_err(|error| kernel_error(error, &data_type))?))
-                }
+                ColumnarValue::Array(array) => Ok(ColumnarValue::Array(neg(array).map_err(|error| kernel_error(error, &data_type))?)),
                 ColumnarValue::Scalar(value) => {
                     let array = neg(&value.to_array()?).map_err(|error| kernel_error(error, &data_type))?;
                     Ok(ColumnarValue::Scalar(datafusion::scalar::ScalarValue::try_from_array(&array, 0)?))

@@ -12,8 +12,24 @@ use super::float::{scalar_with_one_nan, with_one_nan};
 
 /// None of them has use for the order of its rows, which [`FloatResult`] could not be told.
 const COMPUTED: [&str; 18] = [
-    "sum", "avg", "stddev", "stddev_pop", "var", "var_pop", "covar_samp", "covar_pop", "corr", "regr_slope", "regr_intercept", "regr_r2",
-    "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy", "median",
+    "sum",
+    "avg",
+    "stddev",
+    "stddev_pop",
+    "var",
+    "var_pop",
+    "covar_samp",
+    "covar_pop",
+    "corr",
+    "regr_slope",
+    "regr_intercept",
+    "regr_r2",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_sxx",
+    "regr_syy",
+    "regr_sxy",
+    "median",
 ];
 
 pub fn computes(function: &AggregateUDF) -> bool {

@@ -21,8 +21,8 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::logical_plan::EmptyRelation;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, Projection, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility, binary_expr, col,
+    ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, Projection, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility, binary_expr, col,
 };
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
@@ -179,7 +179,8 @@ impl ScalarUDFImpl for OperatorChain {
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
         let Some((first, rest)) = arg_types.split_first() else { return internal_err!("a chain without operands") };
-        let next = |left: DataType, (operator, right): (&Operator, &DataType)| Ok(self.steps.step(&left, *operator, right)?.data_type.clone());
+        let next =
+            |left: DataType, (operator, right): (&Operator, &DataType)| Ok(self.steps.step(&left, *operator, right)?.data_type.clone());
         self.operators.iter().zip(rest).try_fold(first.clone(), next)
     }
 

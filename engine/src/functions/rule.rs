@@ -43,7 +43,10 @@ impl AnalyzerRule for CheckedArithmetic {
 
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         let zone = config.execution.time_zone.as_deref();
-        plan.transform_up_with_subqueries(|plan| in_plan(plan, zone)?.transform_data(with_nearest_floats)?.transform_data(in_groups_of_length)).map(|plan| plan.data)
+        plan.transform_up_with_subqueries(|plan| {
+            in_plan(plan, zone)?.transform_data(with_nearest_floats)?.transform_data(in_groups_of_length)
+        })
+        .map(|plan| plan.data)
     }
 }
 
@@ -113,9 +116,7 @@ fn checked(expr: Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Transfor
         Expr::ScalarFunction(_) if let Some(made) = of_intervals(&expr, schema) => Ok(Transformed::yes(made)),
         Expr::ScalarFunction(_) if let Some(date) = date_of_text(&expr, schema) => Ok(Transformed::yes(date)),
         expr if calculates(&expr, schema) && is_float(&expr, schema) => Ok(Transformed::yes(call(one_nan(), vec![expr]))),
-        Expr::Negative(inner) if is_integer(&inner, schema) => {
-            Ok(Transformed::yes(call(checked_negation(), vec![*inner])))
-        }
+        Expr::Negative(inner) if is_integer(&inner, schema) => Ok(Transformed::yes(call(checked_negation(), vec![*inner]))),
         other => Ok(with_bounded(other)),
     }
 }

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow::array::ArrowNativeTypeOp;
 use arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
-    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType, Int64Type, TimeUnit,
-    UInt64Type,
+    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType, Int64Type, TimeUnit, UInt64Type,
 };
 use datafusion::common::Result;
 use datafusion::functions_aggregate::sum::Sum;

@@ -87,8 +87,7 @@ impl ArrowBatches {
     fn report_block(&mut self) {
         if let Reader::File(reader) = &self.reader {
             let (size, blocks) = (self.source.size_bytes, reader.num_batches().max(1) as u64);
-            let position =
-                |read: u64| (u128::from(size) * u128::from(read) / u128::from(blocks)) as u64;
+            let position = |read: u64| (u128::from(size) * u128::from(read) / u128::from(blocks)) as u64;
             self.progress.add_bytes(position(self.blocks_read + 1) - position(self.blocks_read));
             self.blocks_read += 1;
         }

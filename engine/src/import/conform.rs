@@ -47,12 +47,10 @@ pub(crate) fn can_conform(from: &DataType, to: &DataType) -> bool {
                 })
         }
         (Map(from, _), Map(to, _)) => nested::can_conform_maps(from, to),
-        (from, to) if is_list(from) && is_list(to) => {
-            match (plain::element(from), plain::element(to)) {
-                (Some(from), Some(to)) => can_conform(from.data_type(), to.data_type()),
-                _ => false,
-            }
-        }
+        (from, to) if is_list(from) && is_list(to) => match (plain::element(from), plain::element(to)) {
+            (Some(from), Some(to)) => can_conform(from.data_type(), to.data_type()),
+            _ => false,
+        },
         (from, to) if from.is_nested() || to.is_nested() => false,
         (from, to) => is_sensible(from, to) && can_cast_types(from, to),
     }
@@ -61,11 +59,8 @@ pub(crate) fn can_conform(from: &DataType, to: &DataType) -> bool {
 /// Arrow reads numbers as days or seconds since an epoch if asked; nobody importing a file does.
 fn is_sensible(from: &DataType, to: &DataType) -> bool {
     let is_number = |t: &DataType| t.is_numeric() || *t == DataType::Boolean;
-    let is_text =
-        |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    let is_binary = |t: &DataType| {
-        t.is_binary() || matches!(t, DataType::BinaryView | DataType::FixedSizeBinary(_))
-    };
+    let is_text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    let is_binary = |t: &DataType| t.is_binary() || matches!(t, DataType::BinaryView | DataType::FixedSizeBinary(_));
     if is_text(from) || is_text(to) {
         return true;
     }
@@ -81,13 +76,9 @@ pub(crate) fn conform(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfi
         (from, _) if from == to => valid(array),
         (DataType::Null, _) => Ok(new_null_array(to, array.len())),
         (DataType::Dictionary(_, value), _) => conform(&cast(array, &shared(value)).map_err(whole)?, to),
-        (DataType::RunEndEncoded(_, values), _) => {
-            conform(&cast(array, values.data_type()).map_err(whole)?, to)
-        }
+        (DataType::RunEndEncoded(_, values), _) => conform(&cast(array, values.data_type()).map_err(whole)?, to),
         (DataType::Struct(_), DataType::Struct(fields)) => nested::conform_struct(array, fields),
-        (DataType::Map(..), DataType::Map(field, is_sorted)) => {
-            nested::conform_map(array, field, *is_sorted)
-        }
+        (DataType::Map(..), DataType::Map(field, is_sorted)) => nested::conform_map(array, field, *is_sorted),
         (from, _) if is_list(from) && is_list(to) => nested::conform_list(array, to),
         _ => conform_leaf(&valid(array)?, to),
     }

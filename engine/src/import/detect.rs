@@ -19,10 +19,7 @@ use super::source::{Container, Source, decompress};
 use super::zip_members::{self, Member};
 
 /// The sources in all candidates; what lies in a directory and is no data file is passed over.
-pub(crate) fn detect(
-    candidates: Vec<Candidate>,
-    options: &ReadOptions,
-) -> Result<Vec<Source>, ImportError> {
+pub(crate) fn detect(candidates: Vec<Candidate>, options: &ReadOptions) -> Result<Vec<Source>, ImportError> {
     let mut sources = Vec::new();
     let mut passed_over = None;
     for candidate in candidates {
@@ -67,8 +64,7 @@ fn is_wanted(path: &Path, options: &ReadOptions) -> Result<bool, ImportError> {
 }
 
 fn detect_file(path: &Path, options: &ReadOptions) -> Result<Vec<Source>, ImportError> {
-    let size_bytes =
-        std::fs::metadata(path).map_err(|error| ImportError::from_io(path, error))?.len();
+    let size_bytes = std::fs::metadata(path).map_err(|error| ImportError::from_io(path, error))?.len();
     let claim = claim_of(&path.to_string_lossy());
     let container = match content_of(&read_head(path, &Container::Plain)?) {
         Content::Gzip => Container::Gzip,
@@ -79,22 +75,11 @@ fn detect_file(path: &Path, options: &ReadOptions) -> Result<Vec<Source>, Import
     let file = path.display().to_string();
     let head = read_head(path, &container)?;
     let (format, is_stream) = decide(&file, &head, &container, &claim, options)?;
-    Ok(vec![Source {
-        path: path.to_owned(),
-        container,
-        format,
-        is_stream,
-        delimiter_hint: claim.delimiter,
-        size_bytes,
-    }])
+    Ok(vec![Source { path: path.to_owned(), container, format, is_stream, delimiter_hint: claim.delimiter, size_bytes }])
 }
 
 /// Every member of the right format is a source; a lone member may have any name.
-fn detect_members(
-    path: &Path,
-    outer: &Claim,
-    options: &ReadOptions,
-) -> Result<Vec<Source>, ImportError> {
+fn detect_members(path: &Path, outer: &Claim, options: &ReadOptions) -> Result<Vec<Source>, ImportError> {
     if let Some(claimed) = outer.format
         && matches!(claimed, FileFormat::Parquet | FileFormat::Arrow)
     {
@@ -122,12 +107,7 @@ fn detect_members(
     Ok(sources)
 }
 
-fn detect_member(
-    path: &Path,
-    member: Member,
-    claim: Claim,
-    options: &ReadOptions,
-) -> Result<Source, ImportError> {
+fn detect_member(path: &Path, member: Member, claim: Claim, options: &ReadOptions) -> Result<Source, ImportError> {
     let size_bytes = member.compressed_bytes;
     let container = Container::Zip(member.clone());
     let head = read_head(path, &container)?;
@@ -135,25 +115,14 @@ fn detect_member(
     let (format, _) = decide(&file, &head, &container, &claim, options)?;
     match format {
         FileFormat::Parquet | FileFormat::Arrow => Err(member.refuse_binary(path, format)),
-        FileFormat::Csv | FileFormat::Json => Ok(Source {
-            path: path.to_owned(),
-            container,
-            format,
-            is_stream: false,
-            delimiter_hint: claim.delimiter,
-            size_bytes,
-        }),
+        FileFormat::Csv | FileFormat::Json => {
+            Ok(Source { path: path.to_owned(), container, format, is_stream: false, delimiter_hint: claim.delimiter, size_bytes })
+        }
     }
 }
 
 /// The format, and whether it is an Arrow stream.
-fn decide(
-    file: &str,
-    head: &[u8],
-    container: &Container,
-    claim: &Claim,
-    options: &ReadOptions,
-) -> Result<(FileFormat, bool), ImportError> {
+fn decide(file: &str, head: &[u8], container: &Container, claim: &Claim, options: &ReadOptions) -> Result<(FileFormat, bool), ImportError> {
     let claimed = options.format.or(claim.format);
     let found = content_of(head);
     let binary = match found {
@@ -177,20 +146,13 @@ fn decide(
     match (claimed, found) {
         (Some(FileFormat::Csv), Content::Text | Content::Words) => Ok((FileFormat::Csv, false)),
         (Some(FileFormat::Json), Content::Json) => Ok((FileFormat::Json, false)),
-        (Some(FileFormat::Json), Content::Text | Content::Words) if has_json_line(head) => {
-            Ok((FileFormat::Json, false))
-        }
+        (Some(FileFormat::Json), Content::Text | Content::Words) if has_json_line(head) => Ok((FileFormat::Json, false)),
         // Asked for by the user, not by the name: let the CSV reader try.
-        (Some(FileFormat::Csv), Content::Json) if options.format.is_some() => {
-            Ok((FileFormat::Csv, false))
-        }
+        (Some(FileFormat::Csv), Content::Json) if options.format.is_some() => Ok((FileFormat::Csv, false)),
         (None, Content::Json) => Ok((FileFormat::Json, false)),
         (None, Content::Text) => Ok((FileFormat::Csv, false)),
         (Some(claimed), found) => Err(lie(file, claimed, found.describe())),
-        (None, found) => Err(ImportError::UnknownFormat {
-            file: file.to_owned(),
-            found: found.describe().to_owned(),
-        }),
+        (None, found) => Err(ImportError::UnknownFormat { file: file.to_owned(), found: found.describe().to_owned() }),
     }
 }
 
@@ -200,19 +162,13 @@ fn lie(file: &str, claimed: FileFormat, found: &str) -> ImportError {
         content::TAR => "unpack it first",
         _ => "rename the file to what it is, or fetch it again",
     };
-    ImportError::NotWhatItSays {
-        file: file.to_owned(),
-        claimed: claimed.to_string(),
-        found: found.to_owned(),
-        hint: hint.to_owned(),
-    }
+    ImportError::NotWhatItSays { file: file.to_owned(), claimed: claimed.to_string(), found: found.to_owned(), hint: hint.to_owned() }
 }
 
 fn read_head(path: &Path, container: &Container) -> Result<Vec<u8>, ImportError> {
     let file = File::open(path).map_err(|error| ImportError::from_io(path, error))?;
     let mut head = Vec::new();
-    let read = decompress(file, container, None)
-        .and_then(|bytes| bytes.take(HEAD_BYTES).read_to_end(&mut head));
+    let read = decompress(file, container, None).and_then(|bytes| bytes.take(HEAD_BYTES).read_to_end(&mut head));
     match read {
         Ok(_) => Ok(head),
         // Cut short after the head of some bytes: the reader of the rows will say it better.

@@ -45,16 +45,12 @@ pub enum ImportError {
     #[error(
         "column {column:?} is {left} in {left_file} but {right} in {right_file}: import them one by one, or into a table that declares the type"
     )]
-    SchemaConflict {
-        column: String,
-        left_file: String,
-        left: String,
-        right_file: String,
-        right: String,
-    },
+    SchemaConflict { column: String, left_file: String, left: String, right_file: String, right: String },
     #[error("{file} does not fit the table: {}", describe_mismatch(missing, extra))]
     SchemaMismatch { file: String, missing: Vec<String>, extra: Vec<String> },
-    #[error("{file} has the column {column:?} more than once: names are compared without regard to case, so rename all but one, or leave them out")]
+    #[error(
+        "{file} has the column {column:?} more than once: names are compared without regard to case, so rename all but one, or leave them out"
+    )]
     ColumnTwice { file: String, column: String },
     #[error(
         "{file} has {found} columns without names, the table has {expected}: they are matched by position, so the numbers must be equal"
@@ -104,8 +100,7 @@ impl fmt::Display for BadRow {
 
 pub(crate) const IS_NULL: &str = "it is NULL, which the column does not allow";
 pub(crate) const HINT_SKIP: &str = "mend the row, or leave out such rows with --on-error skip";
-pub(crate) const HINT_TYPE: &str =
-    "give the column another type, or leave out such rows with --on-error skip";
+pub(crate) const HINT_TYPE: &str = "give the column another type, or leave out such rows with --on-error skip";
 
 impl ImportError {
     /// An I/O error on opening or listing `path`, in the words of a user.
@@ -120,10 +115,7 @@ impl ImportError {
     /// An I/O error while reading: decoders report damage as `InvalidData` or `UnexpectedEof`.
     pub(crate) fn reading(file: &str, format: FileFormat, source: io::Error) -> ImportError {
         match source.kind() {
-            io::ErrorKind::InvalidData
-            | io::ErrorKind::InvalidInput
-            | io::ErrorKind::UnexpectedEof
-            | io::ErrorKind::Other => {
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof | io::ErrorKind::Other => {
                 ImportError::Damaged { file: file.to_owned(), format, reason: source.to_string() }
             }
             _ => ImportError::Io { file: file.to_owned(), source },
@@ -142,9 +134,7 @@ fn cwd() -> String {
 }
 
 fn describe_mismatch(missing: &[String], extra: &[String]) -> String {
-    let list = |names: &[String]| {
-        names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
-    };
+    let list = |names: &[String]| names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
     let mut parts = Vec::new();
     if !missing.is_empty() {
         parts.push(format!("it lacks {}, which cannot be NULL", list(missing)));

@@ -12,9 +12,7 @@ thread_local! {
 ///
 /// The state `read` works on must not be used again after an error: unwinding may have left it
 /// half changed. Every caller drops its reader then.
-pub fn guarded<T, E: std::fmt::Display>(
-    read: impl FnOnce() -> Result<T, E>,
-) -> Result<T, String> {
+pub fn guarded<T, E: std::fmt::Display>(read: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
     let was_guarded = IS_GUARDED.replace(true);
     let result = catch_unwind(AssertUnwindSafe(read));
     IS_GUARDED.set(was_guarded);

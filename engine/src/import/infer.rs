@@ -87,11 +87,7 @@ impl Seen {
 
 /// Unquoted tokens that mean NULL in a column that is not VARCHAR.
 pub(crate) fn is_soft_null(text: &str) -> bool {
-    text.len() <= 4
-        && matches!(
-            text,
-            "" | "NA" | "N/A" | "n/a" | "NULL" | "null" | "Null" | "NaN" | "nan" | "\\N"
-        )
+    text.len() <= 4 && matches!(text, "" | "NA" | "N/A" | "n/a" | "NULL" | "null" | "Null" | "NaN" | "nan" | "\\N")
 }
 
 /// The flag of one value that is not NULL. What it promises, [`super::leaf`] can parse.
@@ -102,11 +98,7 @@ pub(crate) fn classify(text: &str) -> Seen {
         Some(b'0'..=b'9') if bytes.len() >= 8 && matches!(bytes[4], b'-') => classify_date(text),
         Some(b'0'..=b'9') if bytes.len() >= 8 && bytes[2] == b':' => classify_time(text),
         Some(b'0'..=b'9' | b'-' | b'.') => classify_number(text),
-        Some(b't' | b'T' | b'f' | b'F')
-            if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") =>
-        {
-            Seen::BOOL
-        }
+        Some(b't' | b'T' | b'f' | b'F') if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") => Seen::BOOL,
         Some(b'n' | b'N') if text.eq_ignore_ascii_case("nan") => Seen::NAN,
         Some(b'i' | b'I') if is_infinity(text) => Seen::INFINITY,
         _ => Seen::TEXT,
@@ -141,9 +133,7 @@ fn classify_number(text: &str) -> Seen {
 
 fn classify_date(text: &str) -> Seen {
     let bytes = text.as_bytes();
-    let is_date = |date: &str| {
-        date.len() == 10 && date.as_bytes()[7] == b'-' && Date32Type::parse(date).is_some()
-    };
+    let is_date = |date: &str| date.len() == 10 && date.as_bytes()[7] == b'-' && Date32Type::parse(date).is_some();
     if bytes.len() == 10 {
         return if is_date(text) { Seen::DATE } else { Seen::TEXT };
     }
@@ -191,9 +181,8 @@ fn is_too_fine(time: &str) -> bool {
 
 fn classify_time(text: &str) -> Seen {
     use arrow::datatypes::Time64MicrosecondType;
-    let is_shape = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.'))
-        && text.len() >= 8
-        && text.as_bytes()[5] == b':';
+    let is_shape =
+        text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.')) && text.len() >= 8 && text.as_bytes()[5] == b':';
     match is_shape && !is_too_fine(text) && Time64MicrosecondType::parse(text).is_some() {
         true => Seen::TIME,
         false => Seen::TEXT,
@@ -214,8 +203,7 @@ mod tests {
 
     #[test]
     fn types_follow_from_values() {
-        let micros =
-            |zone: Option<&str>| DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
+        let micros = |zone: Option<&str>| DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
         assert_eq!(infer(&["1", "-20", "NA"]), DataType::Int64);
         assert_eq!(infer(&["1", "2.5", ".5", "1e3"]), DataType::Float64);
         assert_eq!(infer(&["1", "NaN"]), DataType::Float64);

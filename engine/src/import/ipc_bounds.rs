@@ -28,7 +28,8 @@ fn form_of(version: MetadataVersion, schema: Option<Schema<'_>>) -> Option<Strin
         return Some(format!("its metadata has version {number}, and versions 4 and 5 are read; write it again with one of those"));
     }
     let is_little = schema.is_none_or(|schema| schema.endianness() == Endianness::Little);
-    (!is_little).then(|| "its numbers are big-endian, and only little-endian ones are read; write it again on a machine that has those".to_string())
+    (!is_little)
+        .then(|| "its numbers are big-endian, and only little-endian ones are read; write it again on a machine that has those".to_string())
 }
 
 /// An error for damaged bytes; or why a form that makes sense is not read.
@@ -110,17 +111,10 @@ pub(super) fn check_stream(file: &mut File) -> Result<Option<String>, String> {
     rewind(file).map(|()| None)
 }
 
-fn check_message(
-    file: &mut File,
-    message: &Message<'_>,
-    body_at: u64,
-    body_bytes: u64,
-) -> Result<(), String> {
+fn check_message(file: &mut File, message: &Message<'_>, body_at: u64, body_bytes: u64) -> Result<(), String> {
     let batch = match message.header_type() {
         MessageHeader::RecordBatch => message.header_as_record_batch(),
-        MessageHeader::DictionaryBatch => {
-            message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data())
-        }
+        MessageHeader::DictionaryBatch => message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()),
         _ => return Ok(()),
     };
     let batch = batch.ok_or("a message has no content")?;
@@ -130,12 +124,7 @@ fn check_message(
     check_buffers(file, &batch, body_at, body_bytes)
 }
 
-fn check_buffers(
-    file: &mut File,
-    batch: &RecordBatch<'_>,
-    body_at: u64,
-    body_bytes: u64,
-) -> Result<(), String> {
+fn check_buffers(file: &mut File, batch: &RecordBatch<'_>, body_at: u64, body_bytes: u64) -> Result<(), String> {
     for buffer in batch.buffers().into_iter().flatten() {
         let outside = || "a buffer lies outside of its batch".to_owned();
         let offset = u64::try_from(buffer.offset()).map_err(|_| outside())?;

@@ -37,12 +37,7 @@ struct Column {
 }
 
 impl Merge {
-    pub fn add(
-        &mut self,
-        schema: &Schema,
-        file: &str,
-        is_inferred: bool,
-    ) -> Result<(), ImportError> {
+    pub fn add(&mut self, schema: &Schema, file: &str, is_inferred: bool) -> Result<(), ImportError> {
         for field in schema.fields() {
             match self.find(field.name()) {
                 Some(index) => self.columns[index].widen(field, file, is_inferred)?,
@@ -63,9 +58,7 @@ impl Merge {
 
     fn find(&self, name: &str) -> Option<usize> {
         let columns = || self.columns.iter();
-        columns()
-            .position(|column| column.name == name)
-            .or_else(|| columns().position(|column| column.name.eq_ignore_ascii_case(name)))
+        columns().position(|column| column.name == name).or_else(|| columns().position(|column| column.name.eq_ignore_ascii_case(name)))
     }
 
     pub fn finish(self) -> SchemaRef {

@@ -81,11 +81,6 @@ pub struct ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        ReadOptions {
-            format: None,
-            on_error: OnError::default(),
-            csv: CsvOptions::default(),
-            sample_bytes: 64 << 20,
-        }
+        ReadOptions { format: None, on_error: OnError::default(), csv: CsvOptions::default(), sample_bytes: 64 << 20 }
     }
 }

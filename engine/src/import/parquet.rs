@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use datafusion::parquet::arrow::arrow_reader::{
-    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
+use datafusion::parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::BATCH_ROWS;
 use super::conform::plain_schema;
@@ -52,8 +50,7 @@ fn open(source: &Source) -> Result<Builder, ImportError> {
 
 fn ends_with_magic(file: &mut File) -> bool {
     let mut magic = [0; 4];
-    file.seek(SeekFrom::End(-4)).and_then(|_| file.read_exact(&mut magic)).is_ok()
-        && (magic == *b"PAR1" || magic == *b"PARE")
+    file.seek(SeekFrom::End(-4)).and_then(|_| file.read_exact(&mut magic)).is_ok() && (magic == *b"PAR1" || magic == *b"PARE")
 }
 
 impl ParquetBatches {
@@ -64,8 +61,7 @@ impl ParquetBatches {
         let bytes: i64 = metadata.row_groups().iter().map(|group| group.total_byte_size()).sum();
         let row_bytes = (bytes / rows_total.max(1) as i64).max(1);
         let rows = usize::try_from(BATCH_BYTES / row_bytes).unwrap_or(1).clamp(64, BATCH_ROWS);
-        let reader = guarded(|| builder.with_batch_size(rows).build())
-            .map_err(|reason| source.damaged(reason))?;
+        let reader = guarded(|| builder.with_batch_size(rows).build()).map_err(|reason| source.damaged(reason))?;
         let source = source.clone();
         Ok(ParquetBatches { source, reader, progress, rows_total, rows_read: 0, bytes_reported: 0 })
     }

@@ -42,9 +42,7 @@ fn expand_one(text: &str, found: &mut Vec<Candidate>) -> Result<(), ImportError>
     let is_pattern = text.contains(['*', '?', '[']);
     match fs::metadata(path) {
         Ok(_) => add(path, found),
-        Err(error) if is_pattern && error.kind() == std::io::ErrorKind::NotFound => {
-            expand_glob(text, found)
-        }
+        Err(error) if is_pattern && error.kind() == std::io::ErrorKind::NotFound => expand_glob(text, found),
         Err(error) => Err(ImportError::from_io(path, error)),
     }
 }
@@ -55,10 +53,8 @@ fn expand_glob(pattern: &str, found: &mut Vec<Candidate>) -> Result<(), ImportEr
         require_literal_leading_dot: true,
         ..Default::default()
     };
-    let entries = glob::glob_with(pattern, options).map_err(|error| ImportError::BadPattern {
-        pattern: pattern.to_owned(),
-        reason: error.msg.to_owned(),
-    })?;
+    let entries = glob::glob_with(pattern, options)
+        .map_err(|error| ImportError::BadPattern { pattern: pattern.to_owned(), reason: error.msg.to_owned() })?;
     let before = found.len();
     let mut directories = 0;
     for entry in entries {
@@ -98,8 +94,7 @@ fn add(path: &Path, found: &mut Vec<Candidate>) -> Result<(), ImportError> {
 
 fn walk(root: &Path, dir: &Path, found: &mut Vec<Candidate>) -> Result<(), ImportError> {
     let failed = |error| ImportError::from_io(dir, error);
-    let mut entries =
-        fs::read_dir(dir).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let mut entries = fs::read_dir(dir).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
     entries.sort_by_key(|entry| entry.file_name());
     for entry in entries {
         if is_hidden(&entry.file_name().to_string_lossy()) {

@@ -31,10 +31,7 @@ pub struct FileScan {
 
 impl std::fmt::Debug for FileScan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FileScan")
-            .field("files", &self.file_names())
-            .field("schema", &self.schema)
-            .finish_non_exhaustive()
+        f.debug_struct("FileScan").field("files", &self.file_names()).field("schema", &self.schema).finish_non_exhaustive()
     }
 }
 
@@ -45,19 +42,11 @@ impl FileScan {
     }
 
     /// As `open` and `with_schema`, but does not infer the types it would not use.
-    pub fn open_as(
-        paths: &[String],
-        options: ReadOptions,
-        target: SchemaRef,
-    ) -> Result<FileScan, ImportError> {
+    pub fn open_as(paths: &[String], options: ReadOptions, target: SchemaRef) -> Result<FileScan, ImportError> {
         Self::open_sampled(paths, options, 0)?.with_schema(target)
     }
 
-    fn open_sampled(
-        paths: &[String],
-        options: ReadOptions,
-        mut budget_bytes: u64,
-    ) -> Result<FileScan, ImportError> {
+    fn open_sampled(paths: &[String], options: ReadOptions, mut budget_bytes: u64) -> Result<FileScan, ImportError> {
         let candidates = expand(paths)?;
         if candidates.is_empty() {
             return Err(nothing_in(paths));

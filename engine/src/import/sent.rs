@@ -115,10 +115,7 @@ fn check_no_view(running: &Running, target: &IngestTarget) -> Result<(), EngineE
     }
 }
 
-fn options(
-    target: IngestTarget,
-    exists: impl FnOnce(&str, &str) -> Result<bool, EngineError>,
-) -> Result<LoadOptions, EngineError> {
+fn options(target: IngestTarget, exists: impl FnOnce(&str, &str) -> Result<bool, EngineError>) -> Result<LoadOptions, EngineError> {
     let namespace = target.schema.unwrap_or_else(|| DEFAULT_NAMESPACE.to_string());
     let exists = exists(&namespace, &target.table)?;
     let mode = match (exists, target.if_missing, target.if_exists) {

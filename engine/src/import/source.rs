@@ -46,12 +46,8 @@ impl Source {
     }
 
     /// The decompressed bytes. `progress` counts the compressed ones; none while inferring.
-    pub fn open_text(
-        &self,
-        progress: Option<Arc<ImportProgress>>,
-    ) -> Result<Box<dyn Read + Send>, ImportError> {
-        decompress(self.open_file()?, &self.container, progress)
-            .map_err(|error| ImportError::reading(&self.label(), self.format, error))
+    pub fn open_text(&self, progress: Option<Arc<ImportProgress>>) -> Result<Box<dyn Read + Send>, ImportError> {
+        decompress(self.open_file()?, &self.container, progress).map_err(|error| ImportError::reading(&self.label(), self.format, error))
     }
 
     pub fn damaged(&self, reason: impl Into<String>) -> ImportError {
@@ -59,11 +55,7 @@ impl Source {
     }
 }
 
-pub(crate) fn decompress(
-    mut file: File,
-    container: &Container,
-    progress: Option<Arc<ImportProgress>>,
-) -> io::Result<Box<dyn Read + Send>> {
+pub(crate) fn decompress(mut file: File, container: &Container, progress: Option<Arc<ImportProgress>>) -> io::Result<Box<dyn Read + Send>> {
     let mut bytes_wanted = u64::MAX;
     if let Container::Zip(member) = container {
         file.seek(SeekFrom::Start(member.data_start))?;

@@ -13,19 +13,11 @@ use crate::sql::column_type_name;
 pub(crate) type Mapping = Vec<Option<usize>>;
 
 /// By name; a column the file lacks must be nullable, and the file must have no others.
-pub(crate) fn map_by_name(
-    file: &str,
-    from: &Fields,
-    target: &Schema,
-) -> Result<Mapping, ImportError> {
+pub(crate) fn map_by_name(file: &str, from: &Fields, target: &Schema) -> Result<Mapping, ImportError> {
     let fields = target.fields();
     let mapping: Mapping = fields.iter().map(|field| find_field(from, field.name())).collect();
-    let extra: Vec<String> = from
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| !mapping.contains(&Some(*index)))
-        .map(|(_, field)| field.name().clone())
-        .collect();
+    let extra: Vec<String> =
+        from.iter().enumerate().filter(|(index, _)| !mapping.contains(&Some(*index))).map(|(_, field)| field.name().clone()).collect();
     let missing: Vec<String> = fields
         .iter()
         .zip(&mapping)
@@ -43,11 +35,7 @@ pub(crate) fn map_by_name(
 }
 
 /// For files without names.
-pub(crate) fn map_by_position(
-    file: &str,
-    columns: usize,
-    target: &Schema,
-) -> Result<Mapping, ImportError> {
+pub(crate) fn map_by_position(file: &str, columns: usize, target: &Schema) -> Result<Mapping, ImportError> {
     let expected = target.fields().len();
     if columns != expected {
         let file = file.to_owned();
@@ -57,18 +45,11 @@ pub(crate) fn map_by_position(
 }
 
 /// For typed formats: whether their types are any, and can become the declared ones.
-pub(crate) fn check_types(
-    file: &str,
-    from: &Fields,
-    target: &Schema,
-    mapping: &Mapping,
-) -> Result<(), ImportError> {
+pub(crate) fn check_types(file: &str, from: &Fields, target: &Schema, mapping: &Mapping) -> Result<(), ImportError> {
     for (field, place) in target.fields().iter().zip(mapping) {
         let Some(source) = place.map(|index| &from[index]) else { continue };
-        check_type(source.data_type()).map_err(|problem| ImportError::Unsupported {
-            file: file.to_owned(),
-            what: format!("column {:?}: {problem}", field.name()),
-        })?;
+        check_type(source.data_type())
+            .map_err(|problem| ImportError::Unsupported { file: file.to_owned(), what: format!("column {:?}: {problem}", field.name()) })?;
         let is_other_shape = shape_of(source).zip(shape_of(field)).is_some_and(|(from, to)| from != to);
         if is_other_shape || !can_conform(source.data_type(), field.data_type()) {
             return Err(ImportError::CannotConvert {
@@ -96,17 +77,12 @@ pub(crate) struct Unfit {
 }
 
 /// The columns of `batch` in the order and types of `target`.
-pub(crate) fn assemble(
-    batch: &RecordBatch,
-    mapping: &Mapping,
-    target: &SchemaRef,
-) -> Result<RecordBatch, Unfit> {
+pub(crate) fn assemble(batch: &RecordBatch, mapping: &Mapping, target: &SchemaRef) -> Result<RecordBatch, Unfit> {
     let mut columns = Vec::with_capacity(mapping.len());
     for (field, place) in target.fields().iter().zip(mapping) {
         let unfit = |row, problem| Unfit { row, column: field.name().clone(), problem };
         let column = match place {
-            Some(index) => conform(batch.column(*index), field.data_type())
-                .map_err(|misfit| unfit(misfit.row, misfit.problem))?,
+            Some(index) => conform(batch.column(*index), field.data_type()).map_err(|misfit| unfit(misfit.row, misfit.problem))?,
             None => nulls(field.data_type(), batch.num_rows()),
         };
         if !field.is_nullable() && column.null_count() > 0 {

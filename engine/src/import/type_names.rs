@@ -19,18 +19,14 @@ pub fn sql_type_name(data_type: &DataType) -> String {
         DataType::Float32 => "REAL".to_owned(),
         DataType::Float64 => "DOUBLE".to_owned(),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "VARCHAR".to_owned(),
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_) => "BINARY".to_owned(),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => "BINARY".to_owned(),
         DataType::Date32 | DataType::Date64 => "DATE".to_owned(),
         DataType::Time32(_) | DataType::Time64(_) => "TIME".to_owned(),
         DataType::Timestamp(unit, zone) => timestamp_name(*unit, zone.is_some()),
         DataType::Interval(_) => "INTERVAL".to_owned(),
-        DataType::Decimal32(p, s)
-        | DataType::Decimal64(p, s)
-        | DataType::Decimal128(p, s)
-        | DataType::Decimal256(p, s) => format!("DECIMAL({p},{s})"),
+        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s) | DataType::Decimal256(p, s) => {
+            format!("DECIMAL({p},{s})")
+        }
         DataType::List(field) | DataType::LargeList(field) | DataType::ListView(field) => {
             format!("{}[]", sql_type_name(field.data_type()))
         }
@@ -38,10 +34,7 @@ pub fn sql_type_name(data_type: &DataType) -> String {
             format!("{}[{size}]", sql_type_name(field.data_type()))
         }
         DataType::Struct(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|field| format!("{} {}", field.name(), sql_type_name(field.data_type())))
-                .collect();
+            let fields: Vec<String> = fields.iter().map(|field| format!("{} {}", field.name(), sql_type_name(field.data_type()))).collect();
             format!("STRUCT({})", fields.join(", "))
         }
         DataType::Dictionary(_, value) => sql_type_name(value),

@@ -41,8 +41,7 @@ pub(crate) fn list(path: &Path) -> Result<Vec<Member>, ImportError> {
                 continue;
             }
             let method = entry.compression();
-            let is_readable = !entry.encrypted()
-                && matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated);
+            let is_readable = !entry.encrypted() && matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated);
             members.push((
                 is_readable,
                 Member {
@@ -68,8 +67,7 @@ pub(crate) fn list(path: &Path) -> Result<Vec<Member>, ImportError> {
             true => Ok(member),
             false => Err(ImportError::Unsupported {
                 file: format!("{label} ({})", member.name),
-                what: "it is encrypted or packed with a method other than deflate; unpack it first"
-                    .to_owned(),
+                what: "it is encrypted or packed with a method other than deflate; unpack it first".to_owned(),
             }),
         })
         .collect()

@@ -115,9 +115,7 @@ impl Target {
         let (fields, found) = (self.write.schema.fields(), rows.schema_ref().fields());
         fields.len() == found.len()
             && fields.iter().zip(found).zip(rows.columns()).all(|((field, found), column)| {
-                field.name() == found.name()
-                    && field.data_type() == column.data_type()
-                    && (field.is_nullable() || column.null_count() == 0)
+                field.name() == found.name() && field.data_type() == column.data_type() && (field.is_nullable() || column.null_count() == 0)
             })
     }
 

@@ -76,7 +76,8 @@ const SHARE_ONE_OF: usize = 4;
 /// memory, or the values would have to be converted in each pass, and the copy is at most a quarter of the query's memory.
 pub(crate) fn is_staged(precopy: Precopy, input: &Input) -> bool {
     let pays = input.is_persistent || !input.is_dense;
-    let has_room = input.size_bytes <= input.limit_bytes / SHARE_ONE_OF && input.size_bytes <= input.limit_bytes.saturating_sub(input.used_bytes);
+    let has_room =
+        input.size_bytes <= input.limit_bytes / SHARE_ONE_OF && input.size_bytes <= input.limit_bytes.saturating_sub(input.used_bytes);
     match precopy {
         _ if input.passes < 2 => false,
         Precopy::Off => false,
@@ -102,8 +103,7 @@ pub(crate) fn limit_bytes(pool: &dyn MemoryPool) -> usize {
 mod tests {
     use super::*;
 
-    const INPUT: Input =
-        Input { passes: 10, size_bytes: 100, is_dense: true, is_persistent: false, limit_bytes: 1_000, used_bytes: 0 };
+    const INPUT: Input = Input { passes: 10, size_bytes: 100, is_dense: true, is_persistent: false, limit_bytes: 1_000, used_bytes: 0 };
 
     #[test]
     fn what_is_said_is_done() {

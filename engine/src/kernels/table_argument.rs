@@ -61,10 +61,9 @@ fn between_dots(text: &str) -> Vec<TableReference> {
     }
     let parts: Vec<String> = parts.into_iter().map(unquoted).collect();
     match parts.as_slice() {
-        [schema, table] => vec![
-            TableReference::partial(schema.to_lowercase(), table.as_str()),
-            TableReference::partial(schema.as_str(), table.as_str()),
-        ],
+        [schema, table] => {
+            vec![TableReference::partial(schema.to_lowercase(), table.as_str()), TableReference::partial(schema.as_str(), table.as_str())]
+        }
         [catalog, schema, table] => vec![
             TableReference::full(catalog.to_lowercase(), schema.to_lowercase(), table.as_str()),
             TableReference::full(catalog.as_str(), schema.as_str(), table.as_str()),
@@ -180,7 +179,9 @@ mod tests {
 
     #[test]
     fn a_name_is_plain_if_it_needs_no_quotes() {
-        for (text, expected) in [("t", true), ("s.t_1", true), ("c.s._t", true), ("1abc", false), ("s.1abc", false), ("s.", false), ("T", false)] {
+        for (text, expected) in
+            [("t", true), ("s.t_1", true), ("c.s._t", true), ("1abc", false), ("s.1abc", false), ("s.", false), ("T", false)]
+        {
             assert_eq!(is_plain(text), expected, "{text}");
         }
     }

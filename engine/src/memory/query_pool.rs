@@ -56,7 +56,8 @@ impl QueryPool {
         let MemoryLimit::Finite(limit) = self.process.memory_limit() else { return self.refused(reservation, additional) };
         let [limit, used, more] = [limit, self.process.reserved(), additional].map(|bytes| Bytes(bytes as u64));
         let operator = reservation.consumer().name();
-        let text = format!("the memory limit of {limit} for all statements leaves no more for {operator}: it asked for {more}, {used} are in use");
+        let text =
+            format!("the memory limit of {limit} for all statements leaves no more for {operator}: it asked for {more}, {used} are in use");
         DataFusionError::ResourcesExhausted(text)
     }
 

@@ -24,7 +24,8 @@ pub fn is_single_row(plan: &LogicalPlan) -> bool {
 }
 
 pub fn keeps_first_row(limit: &Limit) -> bool {
-    matches!(limit.get_skip_type(), Ok(SkipType::Literal(0))) && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(rows)) if rows != Some(0))
+    matches!(limit.get_skip_type(), Ok(SkipType::Literal(0)))
+        && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(rows)) if rows != Some(0))
 }
 
 /// Of a scalar subquery: an aggregate on top has a row for each row outside, and DataFusion knows what it is where nothing is found.

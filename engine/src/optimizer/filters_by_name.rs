@@ -44,7 +44,13 @@ pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + 
         }
     };
     let barriers: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 3] = [Arc::new(GroupingSets), Arc::new(OuterJoins), Arc::new(LimitsBelow)];
-    let rules = PhysicalOptimizer::new().rules.into_iter().map(with_ours).map(in_place_of_topk).map(in_place_of_statistics).map(in_place_of_projections);
+    let rules = PhysicalOptimizer::new()
+        .rules
+        .into_iter()
+        .map(with_ours)
+        .map(in_place_of_topk)
+        .map(in_place_of_statistics)
+        .map(in_place_of_projections);
     // Joins that were turned around know of more constants, and the rule that leaves out sorts believes them.
     let sorts = EnsureRequirements::new();
     let again = |rule: &Arc<dyn PhysicalOptimizerRule + Send + Sync>| -> Option<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
@@ -75,8 +81,7 @@ impl PhysicalOptimizerRule for FiltersByName {
 fn with_barriers(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     plan.transform_up(|node| {
         let children = node.children();
-        let is_guarded: Vec<bool> =
-            children.iter().enumerate().map(|(at, child)| is_misled(child) || misleads(&node, at)).collect();
+        let is_guarded: Vec<bool> = children.iter().enumerate().map(|(at, child)| is_misled(child) || misleads(&node, at)).collect();
         if !is_guarded.contains(&true) {
             return Ok(Transformed::no(node));
         }

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::Result;
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
@@ -89,7 +89,9 @@ mod tests {
 
     use arrow::datatypes::DataType;
     use datafusion::common::ScalarValue;
-    use datafusion::logical_expr::{ColumnarValue, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+    use datafusion::logical_expr::{
+        ColumnarValue, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    };
 
     use super::*;
     use crate::optimizer::analyzer_rules;

@@ -31,7 +31,11 @@ impl PhysicalOptimizerRule for RangeFrames {
                 return Ok(Transformed::no(node));
             }
             let can_repartition = !window.partition_keys().is_empty();
-            Ok(Transformed::yes(Arc::new(WindowAggExec::try_new(window.window_expr().to_vec(), Arc::clone(window.input()), can_repartition)?)))
+            Ok(Transformed::yes(Arc::new(WindowAggExec::try_new(
+                window.window_expr().to_vec(),
+                Arc::clone(window.input()),
+                can_repartition,
+            )?)))
         })
         .data()
     }

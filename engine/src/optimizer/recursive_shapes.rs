@@ -58,7 +58,10 @@ fn wanted(query: &str, said: &Field, found: &Field) -> Result<Option<HashMap<Str
 
 fn of_another_shape(query: &str, said: &Field, found: &Field) -> DataFusionError {
     let (first, other) = (column_type_name(said), column_type_name(found));
-    let message = format!("column \"{}\" of the recursive query \"{query}\" is a {first} in its first part and a {other} in the recursive one", said.name());
+    let message = format!(
+        "column \"{}\" of the recursive query \"{query}\" is a {first} in its first part and a {other} in the recursive one",
+        said.name()
+    );
     let hint = Some(format!("CAST({} AS {first}) in the recursive part", found.name()));
     EngineError::Sql { message, position: None, hint }.into_datafusion()
 }

@@ -46,9 +46,7 @@ fn in_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 /// What they are when they run: coercion has told inputs that they have the schema of the UNION.
 fn fields_of(input: &LogicalPlan) -> Result<Vec<FieldRef>> {
     match input {
-        LogicalPlan::Projection(projection) => {
-            projection.expr.iter().map(|expr| Ok(expr.to_field(projection.input.schema())?.1)).collect()
-        }
+        LogicalPlan::Projection(projection) => projection.expr.iter().map(|expr| Ok(expr.to_field(projection.input.schema())?.1)).collect(),
         other => Ok(other.schema().fields().to_vec()),
     }
 }

@@ -54,7 +54,8 @@ fn made_once(expr: Expr) -> Transformed<Expr> {
             Transformed::yes(if negated { !between } else { between })
         }
         Expr::ScalarFunction(ScalarFunction { func, args })
-            if matches!(func.name(), "coalesce" | "nvl") && args.split_last().is_some_and(|(_, others)| others.iter().any(Expr::is_volatile)) =>
+            if matches!(func.name(), "coalesce" | "nvl")
+                && args.split_last().is_some_and(|(_, others)| others.iter().any(Expr::is_volatile)) =>
         {
             Transformed::yes(COALESCE.call(args))
         }

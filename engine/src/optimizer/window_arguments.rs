@@ -112,5 +112,6 @@ fn is_subquery(expr: &Expr) -> bool {
 
 fn has_cast_of(expr: &Expr, columns: &HashSet<Column>) -> bool {
     // The walk itself cannot fail.
-    expr.exists(|part| Ok(matches!(part, Expr::Cast(cast) if cast.expr.column_refs().iter().any(|column| columns.contains(*column))))).unwrap_or(true)
+    expr.exists(|part| Ok(matches!(part, Expr::Cast(cast) if cast.expr.column_refs().iter().any(|column| columns.contains(*column)))))
+        .unwrap_or(true)
 }

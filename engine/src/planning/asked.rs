@@ -105,7 +105,11 @@ impl PhysicalOptimizerRule for Asking<Arc<dyn PhysicalOptimizerRule + Send + Syn
         self.0.optimize(plan, config)
     }
 
-    fn optimize_with_context(&self, plan: Arc<dyn ExecutionPlan>, context: &dyn PhysicalOptimizerContext) -> Result<Arc<dyn ExecutionPlan>> {
+    fn optimize_with_context(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        context: &dyn PhysicalOptimizerContext,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         check_asker()?;
         self.0.optimize_with_context(plan, context)
     }

@@ -55,9 +55,9 @@ fn is_wide(name: &ObjectName, snapshot: &Snapshot) -> bool {
     let Some(table) = parts.next() else { return false };
     let namespace = parts.next().unwrap_or(DEFAULT_NAMESPACE);
     // As most are written, whichever letters they have.
-    let found = [(namespace, table), (namespace.to_lowercase().as_str(), table.to_lowercase().as_str())].into_iter().find_map(|(namespace, table)| {
-        snapshot.table(namespace, table).ok().flatten()
-    });
+    let found = [(namespace, table), (namespace.to_lowercase().as_str(), table.to_lowercase().as_str())]
+        .into_iter()
+        .find_map(|(namespace, table)| snapshot.table(namespace, table).ok().flatten());
     found.is_some_and(|table| table.schema().fields().len() > MANY_COLUMNS)
 }
 

@@ -167,7 +167,10 @@ impl PlanContext {
         match found.as_slice() {
             [] | [_] => Ok(found.pop()),
             several => Err(EngineError::Sql {
-                message: format!("the plan's table \"{schema}.{table}\" may be any of {}", several.iter().map(Found::full_name).collect::<Vec<_>>().join(", ")),
+                message: format!(
+                    "the plan's table \"{schema}.{table}\" may be any of {}",
+                    several.iter().map(Found::full_name).collect::<Vec<_>>().join(", ")
+                ),
                 position: None,
                 hint: Some("name it in the letters that it has".into()),
             }),

@@ -13,9 +13,13 @@ use crate::error::EngineError;
 pub enum Stop {
     Killed,
     /// Of `quiver.statement_timeout_ms`.
-    TimedOut { limit_ms: u64 },
+    TimedOut {
+        limit_ms: u64,
+    },
     /// It waited for its turn for too long.
-    NotInTurn { limit_ms: u64 },
+    NotInTurn {
+        limit_ms: u64,
+    },
 }
 
 impl Stop {

@@ -107,7 +107,8 @@ impl Queue {
         let state = self.state.lock();
         let waiting = state.users.iter().flat_map(|(_, waiting)| waiting);
         let since = |query: &Arc<Query>| *query.turn.waiting_since.lock();
-        let is_overdue = |query: &&Arc<Query>| since(query).is_some_and(|since| now.saturating_duration_since(since).as_millis() as u64 >= limit_ms);
+        let is_overdue =
+            |query: &&Arc<Query>| since(query).is_some_and(|since| now.saturating_duration_since(since).as_millis() as u64 >= limit_ms);
         waiting.filter(is_overdue).map(|query| (Arc::clone(query), limit_ms)).collect()
     }
 

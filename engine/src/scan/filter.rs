@@ -91,8 +91,7 @@ impl CurrentFilter {
         // Simplifying moves casts from the narrow column to the literal it is compared with.
         let filter = PhysicalExprSimplifier::new(physical).simplify(exact_filter(adapter.rewrite(filter)?, physical)?)?;
         let pruner = if switches.zone_pruning { ZonePruner::new(&filter, physical) } else { None };
-        let parts: Vec<&Arc<dyn PhysicalExpr>> =
-            split_conjunction(&filter).into_iter().filter(|expr| !is_literal(expr, true)).collect();
+        let parts: Vec<&Arc<dyn PhysicalExpr>> = split_conjunction(&filter).into_iter().filter(|expr| !is_literal(expr, true)).collect();
         let never = parts.iter().any(|expr| is_literal(expr, false));
         let mut columns: Vec<usize> = parts.iter().flat_map(|expr| collect_columns(expr)).map(|column| column.index()).collect();
         columns.sort_unstable();
@@ -143,9 +142,8 @@ impl ZoneTest {
 /// 0.0, which the join itself does not (sqllogictests/slt/prune_floats.slt joins on both). The filter is a hint:
 /// for floats it is left out.
 fn without_float_hints(filter: &Arc<dyn PhysicalExpr>, declared: &SchemaRef) -> Arc<dyn PhysicalExpr> {
-    let kept = split_conjunction(filter)
-        .into_iter()
-        .filter(|expr| !(expr.is::<DynamicFilterPhysicalExpr>() && compares_floats(expr, declared)));
+    let kept =
+        split_conjunction(filter).into_iter().filter(|expr| !(expr.is::<DynamicFilterPhysicalExpr>() && compares_floats(expr, declared)));
     let kept: Vec<Arc<dyn PhysicalExpr>> = kept.cloned().collect();
     if kept.is_empty() { lit(true) } else { conjunction(kept) }
 }

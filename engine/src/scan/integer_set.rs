@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray};
 use arrow::buffer::BooleanBuffer;
-use arrow::datatypes::{
-    DataType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, SchemaRef, UInt8Type, UInt16Type, UInt32Type,
-};
+use arrow::datatypes::{DataType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, SchemaRef, UInt8Type, UInt16Type, UInt32Type};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{Column, InListExpr, Literal};
 use datafusion::scalar::ScalarValue;
@@ -112,7 +110,18 @@ mod tests {
     #[test]
     fn a_bitmap_finds_what_a_list_has_and_nothing_else() {
         let set = IntegerSet::from_values(&[-5, 3, 70, 1000]);
-        let array: ArrayRef = Arc::new(Int64Array::from(vec![Some(-5), Some(-6), None, Some(3), Some(69), Some(70), Some(1000), Some(1001), Some(i64::MIN), Some(i64::MAX)]));
+        let array: ArrayRef = Arc::new(Int64Array::from(vec![
+            Some(-5),
+            Some(-6),
+            None,
+            Some(3),
+            Some(69),
+            Some(70),
+            Some(1000),
+            Some(1001),
+            Some(i64::MIN),
+            Some(i64::MAX),
+        ]));
         let found = set.map(|set| set.contains(&array).iter().map(|bit| bit == Some(true)).collect::<Vec<_>>());
         assert_eq!(found, Some(vec![true, false, false, true, false, true, true, false, false, false]));
     }

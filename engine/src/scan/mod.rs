@@ -21,7 +21,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use source::StoreScan;
 pub(crate) use part::Part;
 pub(crate) use projection::projected_columns;
+pub use source::StoreScan;
 pub(crate) use statistics::{TableStatistics, open_parts, statistics_of_some, table_statistics};

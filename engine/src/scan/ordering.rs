@@ -101,10 +101,7 @@ fn range(part: &Part, column: usize) -> Option<(ScalarValue, ScalarValue)> {
         let max = ScalarValue::try_from_array(&zones.max, zone).ok()?;
         range = Some(match range {
             None => (min, max),
-            Some((least, greatest)) => (
-                if min < least { min } else { least },
-                if max > greatest { max } else { greatest },
-            ),
+            Some((least, greatest)) => (if min < least { min } else { least }, if max > greatest { max } else { greatest }),
         });
     }
     range

@@ -27,11 +27,8 @@ impl ZonePruner {
     /// None where the filter says nothing about bounds.
     pub fn new(filter: &Arc<dyn PhysicalExpr>, physical: &SchemaRef) -> Option<ZonePruner> {
         let (filter, floats, schema) = with_float_columns(filter, physical).ok()?;
-        let predicate = PruningPredicateBuilder::new()
-            .with_file_schema(schema)
-            .with_max_in_list_size(IN_LIST_MAX)
-            .try_build(filter)
-            .ok()?;
+        let predicate =
+            PruningPredicateBuilder::new().with_file_schema(schema).with_max_in_list_size(IN_LIST_MAX).try_build(filter).ok()?;
         (!predicate.always_true()).then_some(ZonePruner { predicate, floats })
     }
 

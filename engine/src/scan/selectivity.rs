@@ -59,7 +59,9 @@ fn estimate(filter: &Arc<dyn PhysicalExpr>, statistics: &Statistics) -> f64 {
 fn binary_estimate(binary: &BinaryExpr, statistics: &Statistics) -> f64 {
     let (left, right) = (binary.left(), binary.right());
     match binary.op() {
-        Operator::And => return range_pair(left, right, statistics).unwrap_or_else(|| estimate(left, statistics) * estimate(right, statistics)),
+        Operator::And => {
+            return range_pair(left, right, statistics).unwrap_or_else(|| estimate(left, statistics) * estimate(right, statistics));
+        }
         Operator::Or => {
             let (left, right) = (estimate(left, statistics), estimate(right, statistics));
             return left + right - left * right;

@@ -18,9 +18,9 @@ use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr, conjunction_opt, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::physical_plan::DisplayFormatType;
 use futures::future::BoxFuture;
 use pmem_store::TableSnapshot;
 
@@ -287,7 +287,8 @@ impl DataSource for StoreScan {
         if partition.is_some() || self.offset.is_some() {
             statistics = statistics.to_inexact();
             let rows = self.unfiltered_rows(partition, usize::MAX);
-            statistics.num_rows = if self.has_deletions() || self.offset.is_some() { Precision::Inexact(rows) } else { Precision::Exact(rows) };
+            statistics.num_rows =
+                if self.has_deletions() || self.offset.is_some() { Precision::Inexact(rows) } else { Precision::Exact(rows) };
         }
         let mut statistics = self.filtered_statistics(statistics);
         if let Some(limit) = self.limit {
@@ -343,10 +344,7 @@ impl DataSource for StoreScan {
         Ok(FilterPushdownPropagation::with_parent_pushdown_result(answers).with_updated_node(scan))
     }
 
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
+    fn apply_expressions(&self, f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
         let mut recursion = TreeNodeRecursion::Continue;
         for filter in &self.filters {
             recursion = f(filter)?;

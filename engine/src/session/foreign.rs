@@ -28,7 +28,13 @@ const BROKE_OFF: &str = "planning it broke off";
 impl Session {
     /// As `execute`, of a statement whose plan `build` makes of so many bytes. `text` is what lists and the audit show of it: one line,
     /// without secrets. Only plans that read are taken.
-    pub async fn execute_plan_of<B, F>(&self, text: &str, size_bytes: usize, binding: &Binding, build: B) -> Result<QueryOutput, EngineError>
+    pub async fn execute_plan_of<B, F>(
+        &self,
+        text: &str,
+        size_bytes: usize,
+        binding: &Binding,
+        build: B,
+    ) -> Result<QueryOutput, EngineError>
     where
         B: FnOnce(Arc<PlanContext>) -> F,
         F: Future<Output = Result<LogicalPlan, EngineError>>,

@@ -59,9 +59,7 @@ impl Session {
                     done => done,
                 }
             }
-            LogicalPlan::Statement(PlanStatement::Execute(execute)) => {
-                self.execute_prepared(running, execute).await.map_err(without_place)
-            }
+            LogicalPlan::Statement(PlanStatement::Execute(execute)) => self.execute_prepared(running, execute).await.map_err(without_place),
             LogicalPlan::Statement(other) => {
                 Err(EngineError::unsupported(other.name().to_string(), Some("run it as a statement of its own")))
             }
@@ -161,7 +159,11 @@ impl Running {
             Err(error) => Err(error.into()),
             Ok(_) => {
                 let message = format!("value {} of EXECUTE is no constant", at + 1);
-                Err(EngineError::Sql { message, position: None, hint: Some("the values of EXECUTE are constants, such as 3 or 1 + 2".into()) })
+                Err(EngineError::Sql {
+                    message,
+                    position: None,
+                    hint: Some("the values of EXECUTE are constants, such as 3 or 1 + 2".into()),
+                })
             }
         };
         parameters.iter().enumerate().map(constant).collect()

@@ -15,7 +15,9 @@ use futures::StreamExt;
 pub fn as_planned(planned: &Schema, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let found = stream.schema();
     let fields = found.fields();
-    if fields.len() != planned.fields().len() || fields.iter().zip(planned.fields()).all(|(field, planned)| field.is_nullable() || !planned.is_nullable()) {
+    if fields.len() != planned.fields().len()
+        || fields.iter().zip(planned.fields()).all(|(field, planned)| field.is_nullable() || !planned.is_nullable())
+    {
         return stream;
     }
     let fields = fields.iter().zip(planned.fields()).map(|(field, planned)| match planned.is_nullable() && !field.is_nullable() {

@@ -121,8 +121,9 @@ fn kind(token: &Token) -> Kind {
         Token::LParen => Kind::Open,
         Token::RParen => Kind::Close,
         Token::Comma => Kind::Comma,
-        Token::Plus | Token::Minus | Token::Mul | Token::Div | Token::Mod | Token::StringConcat | Token::DoubleColon
-        | Token::LBracket => Kind::Arithmetic,
+        Token::Plus | Token::Minus | Token::Mul | Token::Div | Token::Mod | Token::StringConcat | Token::DoubleColon | Token::LBracket => {
+            Kind::Arithmetic
+        }
         Token::Eq | Token::Lt | Token::Gt | Token::LtEq | Token::GtEq | Token::Neq => Kind::Comparison,
         Token::Word(word) if word.quote_style.is_none() => match word.value.as_str() {
             word if is(word, &["AND", "OR", "NOT", "JOIN"]) => Kind::Logical,

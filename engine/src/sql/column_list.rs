@@ -79,8 +79,12 @@ mod tests {
     #[test]
     fn what_the_parser_knows_stays() {
         for sql in [
-            "CREATE TABLE t (x INT, y INT) AS SELECT 1, 2", "CREATE TABLE t AS (SELECT 1)", "CREATE TABLE t (x)",
-            "CREATE VIEW v (x) AS SELECT 1", "INSERT INTO t (x) SELECT 1", "CREATE TABLE t (PRIMARY KEY (x)) AS SELECT 1",
+            "CREATE TABLE t (x INT, y INT) AS SELECT 1, 2",
+            "CREATE TABLE t AS (SELECT 1)",
+            "CREATE TABLE t (x)",
+            "CREATE VIEW v (x) AS SELECT 1",
+            "INSERT INTO t (x) SELECT 1",
+            "CREATE TABLE t (PRIMARY KEY (x)) AS SELECT 1",
         ] {
             assert_eq!(cut(sql), (sql.to_string(), Vec::new()));
         }

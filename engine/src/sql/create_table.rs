@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
-use datafusion::logical_expr::{CreateMemoryTable, DdlStatement, LogicalPlan, LogicalPlanBuilder, SortExpr, col};
 use datafusion::common::{Column, TableReference};
+use datafusion::logical_expr::{CreateMemoryTable, DdlStatement, LogicalPlan, LogicalPlanBuilder, SortExpr, col};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
@@ -15,17 +15,17 @@ use super::column_list::TableClauses;
 use super::ddl::resolve;
 use super::draft::Draft;
 use super::order_clause::KeyColumn;
+use super::plan::with_column_list;
 use super::sql_types::type_metadata;
 use super::table_options::set_options;
 use super::volatile_table::create_volatile;
 use crate::access::Privilege;
-use crate::dml::count;
-use crate::kernels::matrix::Place;
-use crate::switches::switches;
 use crate::constraints::{ColumnClauses, Declared, column_clauses, default_value, table_constraint};
-use super::plan::with_column_list;
+use crate::dml::count;
 use crate::error::{EngineError, nearest};
+use crate::kernels::matrix::Place;
 use crate::session::Running;
+use crate::switches::switches;
 use crate::types::declared_schema;
 use crate::write::{Declarations, RowWriter, Target, WriteTarget};
 
@@ -183,9 +183,8 @@ pub fn table_schema(input: &Schema, not_null: Option<&[bool]>) -> Result<SchemaR
     });
     let schema = Schema::new(fields.collect::<Vec<_>>());
     check_names(&schema)?;
-    pmem_store::segment::storable_schema(&schema).map_err(|column| {
-        EngineError::unsupported(format!("a table with column {column}"), Some("cast the column to another type"))
-    })?;
+    pmem_store::segment::storable_schema(&schema)
+        .map_err(|column| EngineError::unsupported(format!("a table with column {column}"), Some("cast the column to another type")))?;
     Ok(Arc::new(schema))
 }
 
@@ -202,21 +201,23 @@ pub fn check_names(schema: &Schema) -> Result<(), EngineError> {
 
 /// The key's columns as the schema spells them.
 pub(crate) fn key_of(schema: &Schema, key: &[KeyColumn]) -> Result<Vec<ColumnOrder>, EngineError> {
-    key.iter().map(|column| {
-        let name = column.name.as_str();
-        let names = || schema.fields().iter().map(|field| field.name().as_str());
-        let exact = names().find(|field| *field == name).or_else(|| names().find(|field| field.eq_ignore_ascii_case(name)));
-        match exact {
-            Some(field) => {
-                let nulls_first = column.nulls_first.unwrap_or(column.descending);
-                Ok(ColumnOrder { column: field.to_string(), descending: column.descending, nulls_first })
+    key.iter()
+        .map(|column| {
+            let name = column.name.as_str();
+            let names = || schema.fields().iter().map(|field| field.name().as_str());
+            let exact = names().find(|field| *field == name).or_else(|| names().find(|field| field.eq_ignore_ascii_case(name)));
+            match exact {
+                Some(field) => {
+                    let nulls_first = column.nulls_first.unwrap_or(column.descending);
+                    Ok(ColumnOrder { column: field.to_string(), descending: column.descending, nulls_first })
+                }
+                None => {
+                    let hint = nearest(name, names()).map(|near| format!("did you mean \"{near}\"?"));
+                    Err(EngineError::Sql { message: format!("column \"{name}\" to order by does not exist"), position: None, hint })
+                }
             }
-            None => {
-                let hint = nearest(name, names()).map(|near| format!("did you mean \"{near}\"?"));
-                Err(EngineError::Sql { message: format!("column \"{name}\" to order by does not exist"), position: None, hint })
-            }
-        }
-    }).collect()
+        })
+        .collect()
 }
 
 /// Clauses of other engines that DataFusion has no words for.
@@ -224,7 +225,8 @@ fn refuse_options(create: &ast::CreateTable) -> Result<(), EngineError> {
     let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
     // In parentheses it is read as a column of that name.
     let is_like = |column: &ast::ColumnDef| column.name.quote_style.is_none() && column.name.value.eq_ignore_ascii_case("like");
-    if create.like.is_some() || create.columns.iter().any(|column| is_like(column) && matches!(column.data_type, ast::DataType::Custom(..))) {
+    if create.like.is_some() || create.columns.iter().any(|column| is_like(column) && matches!(column.data_type, ast::DataType::Custom(..)))
+    {
         return refuse("CREATE TABLE … LIKE", "use CREATE TABLE t AS SELECT * FROM other LIMIT 0");
     }
     if create.partition_by.is_some() || create.partition_of.is_some() {

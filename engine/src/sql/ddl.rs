@@ -4,11 +4,11 @@ use datafusion::common::{SchemaReference, TableReference};
 use datafusion::logical_expr::{CreateView, DdlStatement};
 use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord, said_name};
 
+use super::tokens::tokenize;
+use super::versions::spell_out;
 use crate::access::Privilege;
 use crate::catalog::{CATALOG, EXTERNAL, TEMP, VIEW};
 use crate::error::{EngineError, nearest};
-use super::tokens::tokenize;
-use super::versions::spell_out;
 use crate::session::Running;
 use crate::system::SYSTEM;
 
@@ -17,7 +17,10 @@ pub fn run_ddl(running: &Running, ddl: DdlStatement) -> Result<(), EngineError> 
         DdlStatement::CreateCatalogSchema(command) => {
             let name = namespace(&command.schema_name)?;
             if name == TEMP {
-                return Err(EngineError::unsupported("a schema named \"temp\"", Some("volatile tables are found there; choose another name")));
+                return Err(EngineError::unsupported(
+                    "a schema named \"temp\"",
+                    Some("volatile tables are found there; choose another name"),
+                ));
             }
             if command.if_not_exists && running.catalog.snapshot().namespaces()?.contains(&name) {
                 return Ok(());
@@ -78,8 +81,8 @@ pub fn check_new_view(running: &Running, view: &ViewRecord, or_replace: bool) ->
 
 /// The query of a CREATE VIEW statement, with the view's column names in it.
 fn view_query(definition: &str) -> Result<String, EngineError> {
-    use datafusion::sql::sqlparser::{ast, parser::Parser};
     use super::dialect::QuiverDialect;
+    use datafusion::sql::sqlparser::{ast, parser::Parser};
     let dialect = QuiverDialect;
     let mut parsed = tokenize(definition, &dialect)
         .and_then(|tokens| Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements())
@@ -120,12 +123,8 @@ fn drop_named(running: &Running, name: &TableReference, if_exists: bool, wanted:
     let is_external = view.as_ref().is_some_and(|view| view.kind == EXTERNAL);
     match (wanted, is_table, view.is_some()) {
         ("table", true, _) => commit(running, "DROP TABLE", |transaction| transaction.drop_table(&namespace, &name)),
-        ("table", _, true) if is_external => {
-            commit(running, "DROP EXTERNAL TABLE", |transaction| transaction.drop_view(&namespace, &name))
-        }
-        ("view", _, true) if !is_external => {
-            commit(running, "DROP VIEW", |transaction| transaction.drop_view(&namespace, &name))
-        }
+        ("table", _, true) if is_external => commit(running, "DROP EXTERNAL TABLE", |transaction| transaction.drop_view(&namespace, &name)),
+        ("view", _, true) if !is_external => commit(running, "DROP VIEW", |transaction| transaction.drop_view(&namespace, &name)),
         (_, false, false) if if_exists => Ok(()),
         (_, false, false) => {
             let listing = running.catalog.listing()?;
@@ -160,7 +159,10 @@ pub fn resolve(name: &TableReference) -> Result<(String, String), EngineError> {
         return Err(EngineError::unsupported("changing information_schema", None));
     }
     if namespace == SYSTEM {
-        return Err(EngineError::unsupported("changing the schema system", Some("its tables show the state of the store and can only be read")));
+        return Err(EngineError::unsupported(
+            "changing the schema system",
+            Some("its tables show the state of the store and can only be read"),
+        ));
     }
     Ok((namespace, name.table().to_string()))
 }

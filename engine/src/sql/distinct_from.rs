@@ -7,9 +7,40 @@ use super::tokens::{is_word, significant};
 /// An expression ends before these, if nothing in parentheses or CASE is open, where an operator could follow. Where a value
 /// must follow they are names: of the functions `left` and `right`, of a column `offset`.
 const ENDS: [&str; 34] = [
-    "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "FETCH", "WINDOW", "QUALIFY", "UNION", "EXCEPT", "INTERSECT", "JOIN",
-    "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL", "ON", "USING", "FROM", "WHEN", "THEN", "ELSE", "AS", "ASC", "DESC", "NULLS",
-    "RETURNING", "SET", "DO", "DEFAULT", "CONSTRAINT",
+    "WHERE",
+    "GROUP",
+    "HAVING",
+    "ORDER",
+    "LIMIT",
+    "OFFSET",
+    "FETCH",
+    "WINDOW",
+    "QUALIFY",
+    "UNION",
+    "EXCEPT",
+    "INTERSECT",
+    "JOIN",
+    "INNER",
+    "LEFT",
+    "RIGHT",
+    "FULL",
+    "CROSS",
+    "NATURAL",
+    "ON",
+    "USING",
+    "FROM",
+    "WHEN",
+    "THEN",
+    "ELSE",
+    "AS",
+    "ASC",
+    "DESC",
+    "NULLS",
+    "RETURNING",
+    "SET",
+    "DO",
+    "DEFAULT",
+    "CONSTRAINT",
 ];
 
 /// Operators that are words: a value follows.
@@ -139,9 +170,19 @@ fn end(words: &[(usize, &Token)]) -> Option<usize> {
 fn is_operator(token: &Token) -> bool {
     !matches!(
         token,
-        Token::Number(..) | Token::Placeholder(_) | Token::RParen | Token::RBracket | Token::RBrace | Token::SingleQuotedString(_)
-            | Token::DoubleQuotedString(_) | Token::DollarQuotedString(_) | Token::EscapedStringLiteral(_) | Token::HexStringLiteral(_)
-            | Token::NationalStringLiteral(_) | Token::UnicodeStringLiteral(_) | Token::SingleQuotedByteStringLiteral(_)
+        Token::Number(..)
+            | Token::Placeholder(_)
+            | Token::RParen
+            | Token::RBracket
+            | Token::RBrace
+            | Token::SingleQuotedString(_)
+            | Token::DoubleQuotedString(_)
+            | Token::DollarQuotedString(_)
+            | Token::EscapedStringLiteral(_)
+            | Token::HexStringLiteral(_)
+            | Token::NationalStringLiteral(_)
+            | Token::UnicodeStringLiteral(_)
+            | Token::SingleQuotedByteStringLiteral(_)
             | Token::SingleQuotedRawStringLiteral(_)
     )
 }
@@ -168,7 +209,10 @@ mod tests {
             ("SELECT a IS DISTINCT FROM left(s, 1) AND c", "SELECT a <=>(left(s, 1) )ISFALSEAND c"),
             ("SELECT a IS NOT DISTINCT FROM offset OR c", "SELECT a <=>(offset )OR c"),
             ("SELECT s LIKE 'a%' IS DISTINCT FROM b AND c", "SELECT (s LIKE 'a%' )<=>(b )ISFALSEAND c"),
-            ("SELECT d, NOT left(s, 1) NOT LIKE 'a%' IS DISTINCT FROM b AND c", "SELECT d, NOT (left(s, 1) NOT LIKE 'a%' )<=>(b )ISFALSEAND c"),
+            (
+                "SELECT d, NOT left(s, 1) NOT LIKE 'a%' IS DISTINCT FROM b AND c",
+                "SELECT d, NOT (left(s, 1) NOT LIKE 'a%' )<=>(b )ISFALSEAND c",
+            ),
             ("SELECT x LIKE 'a' AND a IS DISTINCT FROM b AND c", "SELECT x LIKE 'a' AND a <=>(b )ISFALSEAND c"),
             ("SELECT a IS DISTINCT FROM b IS NOT DISTINCT FROM c AND d", "SELECT a <=>(b <=>(c ))ISFALSEAND d"),
         ] {
@@ -179,9 +223,24 @@ mod tests {
     #[test]
     fn a_word_where_a_value_must_follow_is_a_name() {
         for value in [
-            "left(s, 1)", "right (s, 1)", "offset", "t.offset", "window", "s || left(s, 1)", "NOT fetch", "-set", "x LIKE right(s, 1)",
-            "x BETWEEN left AND right(s, 2)", "x IS DISTINCT FROM left(s, 1)", "t.end", "'a' || offset", "(t.case)", "x[1] + set",
-            "INTERVAL '1' DAY * offset", "CAST(s AS TEXT)::TEXT", "CASE WHEN a THEN b END || left(s, 1)",
+            "left(s, 1)",
+            "right (s, 1)",
+            "offset",
+            "t.offset",
+            "window",
+            "s || left(s, 1)",
+            "NOT fetch",
+            "-set",
+            "x LIKE right(s, 1)",
+            "x BETWEEN left AND right(s, 2)",
+            "x IS DISTINCT FROM left(s, 1)",
+            "t.end",
+            "'a' || offset",
+            "(t.case)",
+            "x[1] + set",
+            "INTERVAL '1' DAY * offset",
+            "CAST(s AS TEXT)::TEXT",
+            "CASE WHEN a THEN b END || left(s, 1)",
         ] {
             let found = bounded(&format!("SELECT a IS DISTINCT FROM {value} AND c"));
             assert!(found.starts_with("SELECT a <=>(") && found.ends_with(")ISFALSEAND c"), "{value}: {found}");
@@ -191,9 +250,17 @@ mod tests {
     #[test]
     fn a_word_behind_a_value_ends_it() {
         for behind in [
-            "b LEFT JOIN u ON c", "left(s, 1) RIGHT JOIN u ON c", "offset OFFSET 1 WHERE c", "b + 1 FETCH FIRST 1 ROWS ONLY WHERE c",
-            "'x' WINDOW w AS (ORDER BY a) WHERE c", "(b) LEFT JOIN u ON c", "b::INT WHERE c", "t.left LEFT JOIN u ON c",
-            "INTERVAL '1' DAY WHERE c", "b IS NOT NULL WHERE c", "CASE WHEN a THEN b END WHERE c",
+            "b LEFT JOIN u ON c",
+            "left(s, 1) RIGHT JOIN u ON c",
+            "offset OFFSET 1 WHERE c",
+            "b + 1 FETCH FIRST 1 ROWS ONLY WHERE c",
+            "'x' WINDOW w AS (ORDER BY a) WHERE c",
+            "(b) LEFT JOIN u ON c",
+            "b::INT WHERE c",
+            "t.left LEFT JOIN u ON c",
+            "INTERVAL '1' DAY WHERE c",
+            "b IS NOT NULL WHERE c",
+            "CASE WHEN a THEN b END WHERE c",
         ] {
             let sql = format!("SELECT a FROM t JOIN v ON a IS DISTINCT FROM {behind} AND d");
             assert_eq!(bounded(&sql), sql);

@@ -181,8 +181,7 @@ impl Draft {
     pub fn unproven(&self, running: &Running) -> Result<(Arc<TableRules>, Vec<usize>), EngineError> {
         let (schema, infos) = (self.schema(), self.infos());
         TableRules::new(&running.engine, &self.name, &schema, &infos, &self.constraints)?;
-        let new: Vec<Constraint> =
-            self.constraints.iter().filter(|constraint| self.unproven.contains(&constraint.name)).cloned().collect();
+        let new: Vec<Constraint> = self.constraints.iter().filter(|constraint| self.unproven.contains(&constraint.name)).cloned().collect();
         let not_null = self.columns.iter().enumerate().filter(|(_, column)| column.was_nullable && !column.field.is_nullable());
         let not_null = not_null.map(|(place, _)| place).collect();
         Ok((TableRules::new(&running.engine, &self.name, &schema, &infos, &new)?, not_null))
@@ -192,10 +191,10 @@ impl Draft {
     pub fn alteration(&self, table: &TableSnapshot) -> Result<Option<TableAlteration>, EngineError> {
         let record = table.record();
         let schema = self.schema();
-        let infos = self.columns.iter().map(|column| ColumnInfo {
-            id: if column.is_new { u32::MAX } else { column.info.id },
-            ..column.info.clone()
-        });
+        let infos = self
+            .columns
+            .iter()
+            .map(|column| ColumnInfo { id: if column.is_new { u32::MAX } else { column.info.id }, ..column.info.clone() });
         let infos: Vec<ColumnInfo> = infos.collect();
         let constraints = self.constraint_texts()?;
         let changed = TableAlteration {

@@ -9,7 +9,10 @@ const FUNCTIONS: [(&[&str], &str); 24] = [
     (&["datediff", "date_diff", "timestampdiff", "age"], "subtract one from the other: a - b"),
     (&["getdate", "sysdate", "getutcdate"], "write now()"),
     (&["curdate"], "write current_date"),
-    (&["year", "quarter", "month", "week", "day", "hour", "minute", "second", "dayofweek", "dayofyear"], "write extract(year FROM x), and so for the other parts of a time"),
+    (
+        &["year", "quarter", "month", "week", "day", "hour", "minute", "second", "dayofweek", "dayofyear"],
+        "write extract(year FROM x), and so for the other parts of a time",
+    ),
     (&["percentile", "percentile_disc"], "write percentile_cont(0.9) WITHIN GROUP (ORDER BY x), or median(x)"),
     (&["mod"], "write a % b"),
     (&["isnull"], "write x IS NULL, or coalesce(x, …)"),
@@ -28,7 +31,8 @@ const FUNCTIONS: [(&[&str], &str); 24] = [
     (&["first", "any"], "write first_value(x ORDER BY …)"),
 ];
 
-const FILES: &str = "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION 'x.csv' makes a table of a file; COPY t FROM 'x.csv' and `quiver import` load it";
+const FILES: &str =
+    "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION 'x.csv' makes a table of a file; COPY t FROM 'x.csv' and `quiver import` load it";
 
 const JSON: &str = "there is no type JSON: import the JSON, and its objects become structs, of which x['field'] is a field";
 
@@ -62,7 +66,8 @@ pub fn instead_of_table_function(name: &str) -> Option<&'static str> {
 
 /// `FROM 'x.csv'`
 pub fn instead_of_file(name: &str) -> Option<&'static str> {
-    const ENDS: [&str; 12] = [".csv", ".tsv", ".parquet", ".json", ".ndjson", ".jsonl", ".arrow", ".feather", ".gz", ".zst", ".txt", ".xlsx"];
+    const ENDS: [&str; 12] =
+        [".csv", ".tsv", ".parquet", ".json", ".ndjson", ".jsonl", ".arrow", ".feather", ".gz", ".zst", ".txt", ".xlsx"];
     let name = name.to_ascii_lowercase();
     (name.contains('/') || name.contains('*') || ENDS.iter().any(|end| name.ends_with(end))).then_some(FILES)
 }

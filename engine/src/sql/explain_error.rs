@@ -14,9 +14,9 @@ use super::locate::{locate, offset_of, place_of, place_of_argument, place_of_lit
 use super::value_place::place_of_making;
 use super::versions::base_name;
 use super::wrong_part::wrong_part;
-use crate::error_text::bounded;
 use crate::catalog::StoreCatalog;
 use crate::error::{EngineError, nearest};
+use crate::error_text::bounded;
 use crate::system::{SYSTEM, system_listing};
 
 /// Of functions.
@@ -35,7 +35,8 @@ pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error:
         EngineError::Sql { message, position, hint } => {
             if let Some(table) = quoted(&message, "table '", "' not found") {
                 no_table(sql, catalog, table)
-            } else if let Some(function) = quoted(&message, "there is no function \"", "\"").filter(|name| is_window_function(state, name)) {
+            } else if let Some(function) = quoted(&message, "there is no function \"", "\"").filter(|name| is_window_function(state, name))
+            {
                 let hint = Some(format!("write {function}(…) OVER (ORDER BY …)"));
                 EngineError::Sql { message: format!("{function} is computed over a window"), position: place_of(sql, function), hint }
             } else if let Some(function) = quoted(&message, "there is no function \"", "\"") {
@@ -126,7 +127,8 @@ pub fn run_error(sql: &str, error: EngineError) -> EngineError {
     match (!functions.is_empty()).then(place).flatten() {
         Some(position) => EngineError::Data { message, position: Some(position), hint },
         None => {
-            let hint = hint.or_else(|| message.starts_with("Cannot cast string '").then(|| "TRY_CAST gives NULL for a text that is none".to_string()));
+            let hint = hint
+                .or_else(|| message.starts_with("Cannot cast string '").then(|| "TRY_CAST gives NULL for a text that is none".to_string()));
             EngineError::Data { position: place_of_making(sql, &message), message, hint }
         }
     }
@@ -179,7 +181,11 @@ fn no_table(sql: &str, catalog: &StoreCatalog, full: &str) -> EngineError {
     let in_schema = |schema: &str| full.strip_prefix("quiver.").and_then(|rest| rest.strip_prefix(schema)?.strip_prefix('.'));
     if let Some((name, hint)) = in_schema(DEFAULT_NAMESPACE).and_then(|name| Some((name, instead_of_file(name)?))) {
         let message = format!("table \"{name}\" does not exist: a file is no table by its name");
-        return EngineError::Sql { message, position: place_of_text(sql, name).or_else(|| place_of(sql, name)), hint: Some(hint.to_string()) };
+        return EngineError::Sql {
+            message,
+            position: place_of_text(sql, name).or_else(|| place_of(sql, name)),
+            hint: Some(hint.to_string()),
+        };
     }
     // In the letters that were written: a name in quotes keeps them.
     let full = TableReference::parse_str_normalized(base_name(full), true);
@@ -198,7 +204,10 @@ pub fn near_table(catalog: &StoreCatalog, table: &TableReference) -> Option<Stri
     let listing = if table.schema() == Some(SYSTEM) { system_listing() } else { catalog.listing().unwrap_or_default() };
     nearest(name, listing.iter().map(|listed| listed.name.as_str())).map(|near| match near == name {
         // One of that name is in another schema.
-        true => listing.iter().find(|listed| listed.name == near).map_or_else(|| meant(near), |listed| meant(&format!("{}.{near}", listed.schema))),
+        true => listing
+            .iter()
+            .find(|listed| listed.name == near)
+            .map_or_else(|| meant(near), |listed| meant(&format!("{}.{near}", listed.schema))),
         false => meant(near),
     })
 }

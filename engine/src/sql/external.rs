@@ -2,8 +2,8 @@
 
 use std::path::{Path, absolute};
 
-use datafusion::sql::parser::CreateExternalTable;
 use datafusion::common::TableReference;
+use datafusion::sql::parser::CreateExternalTable;
 use pmem_store::ViewRecord;
 
 use super::ddl::{check_new_view, commit, resolve};
@@ -27,8 +27,7 @@ pub async fn create_external(running: &Running, mut table: CreateExternalTable) 
     }
     // Reads the files' schema, or asks the node: a table that cannot be read is refused now, not when it is queried.
     external_provider(&running.engine, &running.state, table.clone()).await.map_err(EngineError::from)?;
-    let record =
-        ViewRecord { namespace, name, created_version: 0, kind: EXTERNAL.into(), sql: external_definition(&table) };
+    let record = ViewRecord { namespace, name, created_version: 0, kind: EXTERNAL.into(), sql: external_definition(&table) };
     check_new_view(running, &record, table.or_replace)?;
     commit(running, "CREATE EXTERNAL TABLE", |transaction| transaction.create_view(record, table.or_replace))
 }

@@ -7,8 +7,8 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, NullTreatment, ObjectName,
-    Value, VisitMut, VisitorMut,
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, NullTreatment,
+    ObjectName, Value, VisitMut, VisitorMut,
 };
 
 use super::fragments::expr_of;
@@ -20,7 +20,19 @@ const IN_ANY_ORDER: [&str; 10] = ["min", "max", "count", "bool_and", "bool_or", 
 
 /// Aggregates that compute a number of numbers.
 const OF_NUMBERS: [&str; 13] = [
-    "sum", "avg", "mean", "median", "stddev", "stddev_samp", "stddev_pop", "var", "var_samp", "var_sample", "var_pop", "variance", "var_population",
+    "sum",
+    "avg",
+    "mean",
+    "median",
+    "stddev",
+    "stddev_samp",
+    "stddev_pop",
+    "var",
+    "var_samp",
+    "var_sample",
+    "var_pop",
+    "variance",
+    "var_population",
 ];
 
 /// Refuses such clauses. `any_value(a ORDER BY b)` becomes the first of the values.
@@ -71,7 +83,11 @@ impl Calls<'_> {
         let is_both = matches!(name.as_str(), "first_value" | "last_value" | "nth_value");
         let is_window = said.over && (aggregate.is_none() || is_both);
         if is_window && (said.distinct || said.filter) {
-            return Err(refused(if said.distinct { "DISTINCT" } else { "FILTER" }, &name, "filter or make the rows distinct in a subquery"));
+            return Err(refused(
+                if said.distinct { "DISTINCT" } else { "FILTER" },
+                &name,
+                "filter or make the rows distinct in a subquery",
+            ));
         }
         let Some(aggregate) = aggregate.filter(|_| said.order_by) else { return Ok(()) };
         if aggregate.name() == "any_value" {

@@ -58,10 +58,15 @@ fn read_reasons(text: &str) -> Option<FunctionError> {
     if let Some(call) = text.strip_prefix("Failed to coerce arguments to satisfy a call to '") {
         let (name, reason) = call.split_once("' function: coercion from ")?;
         let shown: Vec<String> = parts(reason.split_once(" to the signature ")?.0).into_iter().map(type_name).collect();
-        return Some(FunctionError { name: name.to_string(), message: format!(" cannot be computed of {}", listed(&shown, "and")), hint: None });
+        return Some(FunctionError {
+            name: name.to_string(),
+            message: format!(" cannot be computed of {}", listed(&shown, "and")),
+            hint: None,
+        });
     }
     let (name, reasons) = text.strip_prefix("Function '")?.split_once("' ")?;
-    let is_call = [NO_SIGNATURE, "user-defined coercion failed with: ", "expects ", "requires "].iter().any(|start| reasons.starts_with(start));
+    let is_call =
+        [NO_SIGNATURE, "user-defined coercion failed with: ", "expects ", "requires "].iter().any(|start| reasons.starts_with(start));
     if !is_call {
         return None;
     }
@@ -127,17 +132,19 @@ fn cast_hint(name: &str, reasons: &str, candidates: &str) -> Option<String> {
     }
     let is_any = |names: &[&str]| wanted.iter().any(|wanted| names.iter().any(|name| wanted.starts_with(name)));
     let whole = is_any(&["Int", "UInt"]);
-    Some(match () {
-        // By the patterns of PostgreSQL's times alone.
-        () if name == "to_char" => "to_char writes dates and times; CAST(round(x, 2) AS VARCHAR) writes a number",
-        () if is_any(&["Numeric", "Decimal", "Float"]) => "cast the argument to a number: CAST(x AS DOUBLE)",
-        () if whole => "cast the argument to a number: CAST(x AS BIGINT)",
-        () if is_any(&["String", "Utf8"]) => "cast the argument to text: CAST(x AS VARCHAR)",
-        () if is_any(&["Timestamp", "Date"]) => "cast the argument to a time: CAST(x AS TIMESTAMP)",
-        () if is_any(&["Boolean"]) => "write a condition, such as x > 0",
-        () => return None,
-    }
-    .to_string())
+    Some(
+        match () {
+            // By the patterns of PostgreSQL's times alone.
+            () if name == "to_char" => "to_char writes dates and times; CAST(round(x, 2) AS VARCHAR) writes a number",
+            () if is_any(&["Numeric", "Decimal", "Float"]) => "cast the argument to a number: CAST(x AS DOUBLE)",
+            () if whole => "cast the argument to a number: CAST(x AS BIGINT)",
+            () if is_any(&["String", "Utf8"]) => "cast the argument to text: CAST(x AS VARCHAR)",
+            () if is_any(&["Timestamp", "Date"]) => "cast the argument to a time: CAST(x AS TIMESTAMP)",
+            () if is_any(&["Boolean"]) => "write a condition, such as x > 0",
+            () => return None,
+        }
+        .to_string(),
+    )
 }
 
 /// Separated by commas that are not in parentheses.
@@ -184,7 +191,11 @@ mod tests {
 
     #[test]
     fn types_and_counts_are_said_in_one_sentence() {
-        let call = |types: &str| format!("No function matches the given name and argument types 'f({types})'. You might need to add explicit type casts.\n\tCandidate functions:\n\tf(Float64, Float64)\n\tf(Utf8)");
+        let call = |types: &str| {
+            format!(
+                "No function matches the given name and argument types 'f({types})'. You might need to add explicit type casts.\n\tCandidate functions:\n\tf(Float64, Float64)\n\tf(Utf8)"
+            )
+        };
         let sum = format!(
             "Internal error: Function 'f' failed to match any signature, errors: Error during planning: Function 'f' requires Decimal, \
              but received String (DataType: Utf8View).,Error during planning: Function 'f' expects 2 arguments but received 1.\nThis is \
@@ -214,7 +225,8 @@ mod tests {
              received Timestamp(ns, \"UTC\") (DataType: Timestamp(ns, \"UTC\")).";
         let text = Some("cast the argument to text: CAST(x AS VARCHAR)".to_string());
         assert_eq!(said(types), ("f cannot be computed of TIMESTAMP WITH TIME ZONE".to_string(), text));
-        let coercion = "Failed to coerce arguments to satisfy a call to 'f' function: coercion from Date32, Int64 to the signature Exact failed";
+        let coercion =
+            "Failed to coerce arguments to satisfy a call to 'f' function: coercion from Date32, Int64 to the signature Exact failed";
         assert_eq!(said(coercion).0, "f cannot be computed of DATE and BIGINT");
         assert_eq!(said("Function 'f' expects 1 arguments but received 2"), ("f takes 1 argument, and was given 2".to_string(), None));
     }

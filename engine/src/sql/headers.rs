@@ -81,14 +81,17 @@ fn by_name(quantifier: SetQuantifier) -> bool {
 fn items(projection: &[SelectItem]) -> Vec<Item> {
     let is_wildcard = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
     let is_unsure = projection.iter().any(is_wildcard);
-    projection.iter().map(|item| match item {
-        SelectItem::ExprWithAlias { .. } => Item::Named,
-        // Of a struct it makes a column for each field. Without a wildcard the count of columns tells.
-        SelectItem::UnnamedExpr(expr) if is_unsure && is_unnest(expr) => Item::Several,
-        SelectItem::UnnamedExpr(expr) if is_column(expr) => Item::Named,
-        SelectItem::UnnamedExpr(expr) => Item::Text(text(expr)),
-        SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) | SelectItem::ExprWithAliases { .. } => Item::Several,
-    }).collect()
+    projection
+        .iter()
+        .map(|item| match item {
+            SelectItem::ExprWithAlias { .. } => Item::Named,
+            // Of a struct it makes a column for each field. Without a wildcard the count of columns tells.
+            SelectItem::UnnamedExpr(expr) if is_unsure && is_unnest(expr) => Item::Several,
+            SelectItem::UnnamedExpr(expr) if is_column(expr) => Item::Named,
+            SelectItem::UnnamedExpr(expr) => Item::Text(text(expr)),
+            SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) | SelectItem::ExprWithAliases { .. } => Item::Several,
+        })
+        .collect()
 }
 
 pub fn is_unnest(expr: &Expr) -> bool {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use arrow::datatypes::{Field, Schema};
 use datafusion::common::TableReference;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{self, CastKind, Expr, Insert, ObjectName, SetExpr, TableObject, Values};
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
+use datafusion::sql::sqlparser::ast::{self, CastKind, Expr, Insert, ObjectName, SetExpr, TableObject, Values};
 
 use super::ddl::resolve;
 use super::fragments::type_of;

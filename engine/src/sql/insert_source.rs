@@ -119,9 +119,11 @@ pub fn with_source(plan: LogicalPlan, source: LogicalPlan) -> Result<LogicalPlan
                 let message = format!("the table has {} columns, and its query {columns}", declared.fields().len());
                 return Err(EngineError::Sql { message, position: None, hint: None }.into());
             }
-            let casts = declared.fields().iter().zip(source.schema().iter()).map(|(declared, field)| {
-                cast(Expr::Column(Column::from(field)), declared.data_type().clone()).alias(declared.name())
-            });
+            let casts = declared
+                .fields()
+                .iter()
+                .zip(source.schema().iter())
+                .map(|(declared, field)| cast(Expr::Column(Column::from(field)), declared.data_type().clone()).alias(declared.name()));
             let casts = casts.collect();
             create.input = Arc::new(LogicalPlan::Projection(Projection::try_new(casts, Arc::new(source))?));
             Ok(LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(create)))

@@ -15,8 +15,20 @@ const BEFORE_OTHER_INTO: [&str; 6] = ["INSERT", "MERGE", "REPLACE", "IGNORE", "C
 
 /// What follows INTO and a name.
 const AFTER_NAME: [Keyword; 14] = [
-    Keyword::FROM, Keyword::WHERE, Keyword::GROUP, Keyword::HAVING, Keyword::ORDER, Keyword::LIMIT, Keyword::OFFSET, Keyword::FETCH,
-    Keyword::UNION, Keyword::EXCEPT, Keyword::INTERSECT, Keyword::QUALIFY, Keyword::WINDOW, Keyword::LATERAL,
+    Keyword::FROM,
+    Keyword::WHERE,
+    Keyword::GROUP,
+    Keyword::HAVING,
+    Keyword::ORDER,
+    Keyword::LIMIT,
+    Keyword::OFFSET,
+    Keyword::FETCH,
+    Keyword::UNION,
+    Keyword::EXCEPT,
+    Keyword::INTERSECT,
+    Keyword::QUALIFY,
+    Keyword::WINDOW,
+    Keyword::LATERAL,
 ];
 
 /// Writes TEMPORARY for VOLATILE, and for TEMP, where the parser knows that word alone.
@@ -26,7 +38,8 @@ pub fn volatile_words(tokens: &mut [TokenWithSpan]) {
         return;
     }
     let words: Vec<usize> = significant(tokens).map(|(index, _)| index).collect();
-    let is = |tokens: &[TokenWithSpan], at: usize, keyword: &str| words.get(at).is_some_and(|index| is_word(&tokens[*index].token, keyword));
+    let is =
+        |tokens: &[TokenWithSpan], at: usize, keyword: &str| words.get(at).is_some_and(|index| is_word(&tokens[*index].token, keyword));
     let place = if is(tokens, 1, "OR") { 3 } else { 1 };
     let begins = is(tokens, 0, "CREATE") || (is(tokens, 0, "DROP") && place == 1);
     if begins && is(tokens, place + 1, "TABLE") && (is(tokens, place, "VOLATILE") || is(tokens, place, "TEMP")) {
@@ -51,10 +64,15 @@ fn is_name(token: &Token) -> bool {
 pub fn placed(statement: ast::Statement) -> Result<ast::Statement, EngineError> {
     match statement {
         ast::Statement::Query(mut query) => {
-            let Some(into) = first_select(&mut query.body).and_then(|select| select.into.take()) else { return Ok(ast::Statement::Query(query)) };
+            let Some(into) = first_select(&mut query.body).and_then(|select| select.into.take()) else {
+                return Ok(ast::Statement::Query(query));
+            };
             let SelectInto { temporary, unlogged, name, .. } = into;
             if unlogged {
-                return Err(EngineError::unsupported("SELECT INTO UNLOGGED", Some("write INTO TABLE, or INTO VOLATILE for a table in memory")));
+                return Err(EngineError::unsupported(
+                    "SELECT INTO UNLOGGED",
+                    Some("write INTO TABLE, or INTO VOLATILE for a table in memory"),
+                ));
             }
             let create = CreateTableBuilder::new(name).temporary(temporary).query(Some(query)).build();
             Ok(ast::Statement::CreateTable(create))
@@ -111,9 +129,15 @@ mod tests {
     #[test]
     fn a_table_may_be_called_volatile() {
         for sql in [
-            "SELECT a INTO volatile FROM t", "SELECT 1 INTO volatile", "INSERT INTO volatile VALUES (1)", "INSERT INTO volatile (a) SELECT 1",
-            "MERGE INTO volatile v USING t ON a = b WHEN MATCHED THEN DELETE", "CREATE TABLE volatile (temp INT)", "SELECT volatile FROM temp",
-            "CREATE FUNCTION f() RETURNS INT VOLATILE", "SELECT 1 INTO \"VOLATILE\" c",
+            "SELECT a INTO volatile FROM t",
+            "SELECT 1 INTO volatile",
+            "INSERT INTO volatile VALUES (1)",
+            "INSERT INTO volatile (a) SELECT 1",
+            "MERGE INTO volatile v USING t ON a = b WHEN MATCHED THEN DELETE",
+            "CREATE TABLE volatile (temp INT)",
+            "SELECT volatile FROM temp",
+            "CREATE FUNCTION f() RETURNS INT VOLATILE",
+            "SELECT 1 INTO \"VOLATILE\" c",
         ] {
             assert_eq!(said(sql), sql);
         }

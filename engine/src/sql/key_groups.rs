@@ -142,9 +142,7 @@ impl Adding {
             if select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))) {
                 mentioned.columns.extend(table.columns.iter().cloned());
             }
-            let column = |column: &String| {
-                Expr::CompoundIdentifier(vec![called.clone(), Ident::with_quote('"', column)])
-            };
+            let column = |column: &String| Expr::CompoundIdentifier(vec![called.clone(), Ident::with_quote('"', column)]);
             added.extend(mentioned.columns.difference(&grouped).map(column));
         }
         if let GroupByExpr::Expressions(groups, _) = &mut select.group_by {
@@ -202,7 +200,9 @@ fn each_table<'a>(from: &'a [TableWithJoins], found: &mut impl FnMut(&'a ObjectN
                 TableFactor::Table { name, alias, args: None, .. } if alias.as_ref().is_none_or(|alias| alias.columns.is_empty()) => {
                     found(name, alias.as_ref().map(|alias| &alias.name));
                 }
-                TableFactor::NestedJoin { table_with_joins, alias: None } => each_table(std::slice::from_ref(table_with_joins.as_ref()), found),
+                TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                    each_table(std::slice::from_ref(table_with_joins.as_ref()), found)
+                }
                 _ => {}
             }
         }

@@ -51,11 +51,7 @@ impl MaintenanceStatement {
 }
 
 /// The statement, if it is one of these.
-pub fn parse_maintenance(
-    sql: &str,
-    dialect: &dyn Dialect,
-    tokens: &[TokenWithSpan],
-) -> Result<Option<MaintenanceStatement>, EngineError> {
+pub fn parse_maintenance(sql: &str, dialect: &dyn Dialect, tokens: &[TokenWithSpan]) -> Result<Option<MaintenanceStatement>, EngineError> {
     let mut words = significant(tokens).map(|(_, token)| &token.token);
     let Some(first) = words.next() else { return Ok(None) };
     let parse: fn(&mut Parser<'_>) -> Result<MaintenanceStatement, ParserError> = match () {

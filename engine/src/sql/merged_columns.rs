@@ -113,8 +113,13 @@ fn merge(joined: &mut Joined, kind: &JoinOperator, right: &[Ident], columns: &[I
 
 fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     match operator {
-        JoinOperator::Join(on) | JoinOperator::Inner(on) | JoinOperator::Left(on) | JoinOperator::LeftOuter(on)
-        | JoinOperator::Right(on) | JoinOperator::RightOuter(on) | JoinOperator::FullOuter(on)
+        JoinOperator::Join(on)
+        | JoinOperator::Inner(on)
+        | JoinOperator::Left(on)
+        | JoinOperator::LeftOuter(on)
+        | JoinOperator::Right(on)
+        | JoinOperator::RightOuter(on)
+        | JoinOperator::FullOuter(on)
         | JoinOperator::CrossJoin(on) => Some(on),
         _ => None,
     }
@@ -123,9 +128,7 @@ fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
 /// By which the columns of a relation can be named.
 fn relation_name(relation: &TableFactor) -> Option<Vec<Ident>> {
     match relation {
-        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
-            Some(vec![alias.name.clone()])
-        }
+        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => Some(vec![alias.name.clone()]),
         TableFactor::Table { name, alias: None, args: None, .. } => name.0.iter().map(|part| part.as_ident().cloned()).collect(),
         _ => None,
     }

@@ -11,8 +11,9 @@ use crate::error::nearest;
 use crate::sql::QuiverDialect;
 
 const WORDS: [&str; 30] = [
-    "SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "JOIN", "LEFT", "INNER", "UNION", "DISTINCT", "BETWEEN", "DESC",
-    "INSERT", "INTO", "VALUES", "UPDATE", "DELETE", "CREATE", "TABLE", "VIEW", "DROP", "ALTER", "WITH", "EXPLAIN", "BEGIN", "COMMIT", "ROLLBACK",
+    "SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "JOIN", "LEFT", "INNER", "UNION", "DISTINCT", "BETWEEN",
+    "DESC", "INSERT", "INTO", "VALUES", "UPDATE", "DELETE", "CREATE", "TABLE", "VIEW", "DROP", "ALTER", "WITH", "EXPLAIN", "BEGIN",
+    "COMMIT", "ROLLBACK",
 ];
 
 /// No statement of another system has longer words to begin with.

@@ -83,8 +83,8 @@ pub(crate) use copy_to::copy_to;
 pub(crate) use create_table::{create_table, key_of, sorted};
 pub(crate) use ddl::{resolve, run_ddl};
 pub(crate) use definition::{external_definition, full_name, key_text, qualified, table_definition};
-pub(crate) use dialect::QuiverDialect;
 pub(crate) use describe::{described, described_table};
+pub(crate) use dialect::QuiverDialect;
 pub(crate) use elsewhere::instead_of_feature;
 pub(crate) use explain_error::{explained, function_names, near_table, run_error};
 pub(crate) use external::create_external;
@@ -105,6 +105,8 @@ pub(crate) use sql_types::SqlTypes;
 pub(crate) use tokens::{PARAMETERS_MAX, is_word};
 pub use type_names::{column_type_name, declared_name};
 pub(crate) use type_names::{in_sql_words, quoted};
-pub(crate) use versions::{PastTable, VersionStatement, duration_text, listed_versions, run_versions, split_name, table_at, versioned_name};
+pub(crate) use versions::{
+    PastTable, VersionStatement, duration_text, listed_versions, run_versions, split_name, table_at, versioned_name,
+};
 pub(crate) use volatile_names::name_volatile;
 pub use widths::COLUMNS_MAX as SELECT_COLUMNS_MAX;

@@ -2,7 +2,9 @@
 //! FROM: those that have a meaning, as in `kmeans('t', 'x', k => 20)`, come to the function as one struct, `{'k': 20}`. All others stay,
 //! and are refused.
 
-use datafusion::sql::sqlparser::ast::{DictionaryField, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, TableFactor};
+use datafusion::sql::sqlparser::ast::{
+    DictionaryField, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, TableFactor,
+};
 
 use crate::error::EngineError;
 use crate::kernels::cluster::KMEANS;

@@ -24,8 +24,21 @@ const LEVELS_BESIDE: usize = 8;
 
 /// Before a parenthesis or a bracket these make an expression that the parser may read again as a call.
 const READ_AGAIN: [&str; 15] = [
-    "CAST", "TRY_CAST", "SAFE_CAST", "CONVERT", "EXISTS", "EXTRACT", "CEIL", "FLOOR", "POSITION", "SUBSTR", "SUBSTRING", "OVERLAY", "TRIM",
-    "ARRAY", "STRUCT",
+    "CAST",
+    "TRY_CAST",
+    "SAFE_CAST",
+    "CONVERT",
+    "EXISTS",
+    "EXTRACT",
+    "CEIL",
+    "FLOOR",
+    "POSITION",
+    "SUBSTR",
+    "SUBSTRING",
+    "OVERLAY",
+    "TRIM",
+    "ARRAY",
+    "STRUCT",
 ];
 
 /// The most that [`check_nesting`] gives as limit for the parser's recursion.
@@ -41,7 +54,10 @@ pub fn check_nesting(sql: &str, dialect: &dyn Dialect, limit: usize, tokens: &[T
         let start = tokens[*at].span.start;
         let message = match is_word(&tokens[*at].token, "CASE") {
             true => format!("syntax error: {unclosed} expressions are not closed, the last of them a CASE without END"),
-            false => format!("syntax error: {unclosed} expressions are not closed, the last of them {} without its closing bracket", tokens[*at].token),
+            false => format!(
+                "syntax error: {unclosed} expressions are not closed, the last of them {} without its closing bracket",
+                tokens[*at].token
+            ),
         };
         return Err(EngineError::Sql { message, position: Some(offset_of(sql, start.line, start.column)), hint: None });
     }

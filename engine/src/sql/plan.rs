@@ -9,15 +9,17 @@ use arrow::datatypes::FieldRef;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DataFusionError, Result, SchemaError};
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{DdlStatement, DescribeTable, Expr, Limit, LogicalPlan, Projection, Sort, Statement as PlanStatement, Values};
+use datafusion::logical_expr::{
+    DdlStatement, DescribeTable, Expr, Limit, LogicalPlan, Projection, Sort, Statement as PlanStatement, Values,
+};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Visit, Visitor};
 use futures::FutureExt;
 
 use super::function_clauses::check_clauses;
 use super::headers::Headers;
-use super::insert_width::{is_wrong_width, wrong_width};
 use super::insert_source::{put_placeholder, take_source, with_source};
+use super::insert_width::{is_wrong_width, wrong_width};
 use super::key_groups::{add_keys, is_about_groups};
 use super::parse::kept_statement;
 use super::rewrite::rewrite;
@@ -305,9 +307,7 @@ fn with_nullable_values(plan: LogicalPlan) -> Result<LogicalPlan> {
             let schema = Arc::new(DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())?);
             LogicalPlan::Values(Values { schema, values })
         }
-        LogicalPlan::Projection(Projection { expr, input, .. }) => {
-            LogicalPlan::Projection(Projection::try_new(expr, below(input)?)?)
-        }
+        LogicalPlan::Projection(Projection { expr, input, .. }) => LogicalPlan::Projection(Projection::try_new(expr, below(input)?)?),
         LogicalPlan::Sort(sort) => LogicalPlan::Sort(Sort { input: below(sort.input)?, ..sort }),
         LogicalPlan::Limit(limit) => LogicalPlan::Limit(Limit { input: below(limit.input)?, ..limit }),
         plan => plan,

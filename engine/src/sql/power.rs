@@ -1,6 +1,8 @@
 //! `a ^ b`, a to the power of b. DataFusion takes it for the exclusive or, which is `xor(a, b)` here as in DuckDB.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator, Value};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, UnaryOperator, Value,
+};
 
 use super::fragments::expr_of;
 use crate::error::EngineError;
@@ -9,7 +11,8 @@ use crate::error::EngineError;
 pub fn raise_to_power(expr: &mut Expr) -> Result<(), EngineError> {
     match expr {
         Expr::BinaryOp { left, op: BinaryOperator::BitwiseXor, right } => {
-            let mut power = expr_of("power(CAST(1 AS DOUBLE), CAST(2 AS DOUBLE))").map_err(|error| EngineError::internal(error.to_string()))?;
+            let mut power =
+                expr_of("power(CAST(1 AS DOUBLE), CAST(2 AS DOUBLE))").map_err(|error| EngineError::internal(error.to_string()))?;
             if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut power {
                 for (argument, operand) in list.args.iter_mut().zip([left, right]) {
                     if let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Cast { expr, .. })) = argument {

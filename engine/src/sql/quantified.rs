@@ -56,7 +56,8 @@ fn ours(sql: &str) -> Result<Expr, EngineError> {
 /// `x = ANY (list)`: NULL where nothing in the list makes it true, and something is NULL. DataFusion says FALSE.
 pub fn keep_unknown(expr: &mut Expr) -> Result<(), EngineError> {
     let Expr::AnyOp { right, .. } = &*expr else { return Ok(()) };
-    let has_no_null = |elements: &[Expr]| elements.iter().all(|element| matches!(element, Expr::Value(value) if value.value != Value::Null));
+    let has_no_null =
+        |elements: &[Expr]| elements.iter().all(|element| matches!(element, Expr::Value(value) if value.value != Value::Null));
     match right.as_ref() {
         Expr::Subquery(_) => return Ok(()),
         // It has no type before it has a value.
@@ -89,9 +90,7 @@ impl Visitor for IsQuantified {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         match expr {
-            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } if matches!(right.as_ref(), Expr::Subquery(_)) => {
-                ControlFlow::Break(())
-            }
+            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } if matches!(right.as_ref(), Expr::Subquery(_)) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
     }
@@ -112,7 +111,8 @@ fn with_alias(query: &Query) -> Option<Query> {
     let mut query = query.clone();
     let is_ordered = query.order_by.is_some();
     let SetExpr::Select(select) = query.body.as_mut() else { return None };
-    let is_grouped = select.having.is_some() || select.qualify.is_some() || select.group_by != GroupByExpr::Expressions(Vec::new(), Vec::new());
+    let is_grouped =
+        select.having.is_some() || select.qualify.is_some() || select.group_by != GroupByExpr::Expressions(Vec::new(), Vec::new());
     let [item] = select.projection.as_mut_slice() else { return None };
     let expr = match &*item {
         SelectItem::UnnamedExpr(expr) if !is_ordered => expr.clone(),

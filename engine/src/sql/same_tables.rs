@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, ObjectNamePart, OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor,
-    TableWithJoins, VisitMut, VisitorMut,
-};
 use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, ObjectName, ObjectNamePart, OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias,
+    TableFactor, TableWithJoins, VisitMut, VisitorMut,
+};
 
 use super::merged_names::normalized;
 use crate::error::EngineError;
@@ -93,7 +93,9 @@ fn each_table(from: &mut [TableWithJoins], change: &mut impl FnMut(&ObjectName, 
         for factor in std::iter::once(&mut table.relation).chain(table.joins.iter_mut().map(|join| &mut join.relation)) {
             match factor {
                 TableFactor::Table { name, alias, args: None, .. } if alias.is_none() => change(name, alias),
-                TableFactor::NestedJoin { table_with_joins, alias: None } => each_table(std::slice::from_mut(table_with_joins.as_mut()), change),
+                TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                    each_table(std::slice::from_mut(table_with_joins.as_mut()), change)
+                }
                 _ => {}
             }
         }
@@ -125,7 +127,8 @@ impl Naming {
             return Err(EngineError::Sql { message: format!("there are several tables {name} here"), position: None, hint });
         }
         // The one without a schema is in the default one.
-        let is_named = |name: &&Vec<String>| *name == parts || name.len() == 1 && parts.len() == 2 && parts[0] == pmem_store::DEFAULT_NAMESPACE;
+        let is_named =
+            |name: &&Vec<String>| *name == parts || name.len() == 1 && parts.len() == 2 && parts[0] == pmem_store::DEFAULT_NAMESPACE;
         Ok(names.iter().find(is_named).map(|name| own_name(name)))
     }
 }

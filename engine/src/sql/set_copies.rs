@@ -3,9 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{
-    Query, SetExpr, SetOperator, SetQuantifier, TableFactor, Values, VisitMut, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier, TableFactor, Values, VisitMut, VisitorMut};
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use super::fragments::query_of;

@@ -4,9 +4,9 @@ use arrow::array::timezone::Tz;
 use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::{ResetVariable, SetVariable};
 
+use super::versions::RETENTION;
 use crate::error::{EngineError, nearest};
 use crate::kernels::precopy::Precopy;
-use super::versions::RETENTION;
 use crate::switches::{self, Pushdown, Switches};
 
 /// Ours, and what they are called in DataFusion.

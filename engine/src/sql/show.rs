@@ -36,10 +36,7 @@ pub fn restated(state: &SessionState, statement: Statement) -> Result<Statement,
 fn listing_query(statement: &ast::Statement) -> Option<String> {
     const TABLES: &str = "SELECT table_schema, table_name, table_type FROM information_schema.tables \
          WHERE table_schema NOT IN ('information_schema', 'system')";
-    if !matches!(
-        statement,
-        ast::Statement::ShowTables { .. } | ast::Statement::ShowViews { .. } | ast::Statement::ShowSchemas { .. }
-    ) {
+    if !matches!(statement, ast::Statement::ShowTables { .. } | ast::Statement::ShowViews { .. } | ast::Statement::ShowSchemas { .. }) {
         return None;
     }
     // With a filter (LIKE, FROM …) the statement is another; DataFusion answers or refuses it.

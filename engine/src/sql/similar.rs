@@ -131,8 +131,7 @@ fn push_count(regex: &mut String, chars: &mut Chars<'_>) -> Result<(), &'static 
 /// The rest of `[…]` or `[^…]`.
 fn push_class(regex: &mut String, chars: &mut Chars<'_>, escape: Option<char>) -> Result<(), &'static str> {
     const OPEN: &str = "leaves a bracket open";
-    const NAMES: [&str; 12] =
-        ["alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit"];
+    const NAMES: [&str; 12] = ["alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit"];
     regex.push('[');
     if let Some(rest) = chars.as_str().strip_prefix('^') {
         regex.push('^');
@@ -188,9 +187,17 @@ mod tests {
     #[test]
     fn a_pattern_that_is_none_says_why() {
         for (pattern, what) in [
-            ("(a", "leaves a parenthesis open"), ("a)", "not open"), ("[a", "bracket open"), ("*a", "repeats nothing"),
-            ("a**", "repeats twice"), ("a{x}", "count"), ("a{3,2}", "count"), ("a\\", "ends with its escape"), ("\\d", "letter"),
-            ("[[:nope:]]", "class"), ("a{2", "count"),
+            ("(a", "leaves a parenthesis open"),
+            ("a)", "not open"),
+            ("[a", "bracket open"),
+            ("*a", "repeats nothing"),
+            ("a**", "repeats twice"),
+            ("a{x}", "count"),
+            ("a{3,2}", "count"),
+            ("a\\", "ends with its escape"),
+            ("\\d", "letter"),
+            ("[[:nope:]]", "class"),
+            ("a{2", "count"),
         ] {
             assert!(regex(pattern).contains(what), "{pattern}: {}", regex(pattern));
         }

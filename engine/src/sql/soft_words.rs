@@ -92,11 +92,13 @@ impl Near<'_> {
                 let counts = matches!(next, Some(Token::Number(..) | Token::LParen | Token::Placeholder(_)));
                 follows_comma || is_one(before, &["SELECT", "DISTINCT", "ALL"]) && !counts || self.is_alias()
             }
-            Clause::Rows => follows_comma && next != Some(&Token::LParen) && !is_one(next, &["SELECT", "VALUES", "WITH", "ALL", "DISTINCT"]),
-            Clause::Lateral => {
-                follows_comma && next != Some(&Token::LParen) && !self.calls_function()
+            Clause::Rows => {
+                follows_comma && next != Some(&Token::LParen) && !is_one(next, &["SELECT", "VALUES", "WITH", "ALL", "DISTINCT"])
             }
-            Clause::Index => (follows_comma || before == Some(&Token::LParen)) && matches!(next, Some(Token::Word(_))) && !self.lists_columns(),
+            Clause::Lateral => follows_comma && next != Some(&Token::LParen) && !self.calls_function(),
+            Clause::Index => {
+                (follows_comma || before == Some(&Token::LParen)) && matches!(next, Some(Token::Word(_))) && !self.lists_columns()
+            }
             Clause::Grouping => next != Some(&Token::LParen) && !is_one(before, &["WITH"]),
             Clause::Infix => self.is_alias(),
             // The name of a function like others.
@@ -111,7 +113,9 @@ impl Near<'_> {
                 let is_value = is_one(self.before(), &["END", "NULL", "TRUE", "FALSE"]);
                 is_value || word.quote_style.is_some() || word.keyword == Keyword::NoKeyword
             }
-            Some(token) => matches!(token, Token::Number(..) | Token::SingleQuotedString(_) | Token::RParen | Token::RBracket | Token::Placeholder(_)),
+            Some(token) => {
+                matches!(token, Token::Number(..) | Token::SingleQuotedString(_) | Token::RParen | Token::RBracket | Token::Placeholder(_))
+            }
             None => false,
         };
         let ends_item = match self.behind(1) {

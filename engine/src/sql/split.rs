@@ -63,11 +63,10 @@ mod tests {
 
     #[test]
     fn semicolons_in_quotes_and_comments_do_not_split() {
-        assert_eq!(texts("select ';' ; select \"a;b\" -- ; no\n; /* ; */ select 1"), [
-            "select ';'",
-            "select \"a;b\" -- ; no",
-            "/* ; */ select 1",
-        ]);
+        assert_eq!(
+            texts("select ';' ; select \"a;b\" -- ; no\n; /* ; */ select 1"),
+            ["select ';'", "select \"a;b\" -- ; no", "/* ; */ select 1",]
+        );
     }
 
     #[test]

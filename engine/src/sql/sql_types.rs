@@ -54,8 +54,20 @@ fn arrow_type(sql_type: &SqlType, maps: usize) -> Result<Option<DataType>, Engin
         Double(ExactNumberInfo::None) | DoublePrecision | Float8 | Float64 => DataType::Float64,
         Float(digits) => float(sql_type, digits)?,
         Numeric(digits) | Decimal(digits) | Dec(digits) => decimal(sql_type, digits)?,
-        Char(_) | Character(_) | CharVarying(_) | CharacterVarying(_) | Varchar(_) | Nvarchar(_) | Text | String(_) | Clob(_)
-        | CharLargeObject(_) | CharacterLargeObject(_) | TinyText | MediumText | LongText => DataType::Utf8View,
+        Char(_)
+        | Character(_)
+        | CharVarying(_)
+        | CharacterVarying(_)
+        | Varchar(_)
+        | Nvarchar(_)
+        | Text
+        | String(_)
+        | Clob(_)
+        | CharLargeObject(_)
+        | CharacterLargeObject(_)
+        | TinyText
+        | MediumText
+        | LongText => DataType::Utf8View,
         Bytea | Blob(None) | Bytes(None) | Binary(None) | Varbinary(None) => DataType::Binary,
         Date | Date32 => DataType::Date32,
         Time(None | Some(9), TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => DataType::Time64(TimeUnit::Nanosecond),
@@ -64,9 +76,7 @@ fn arrow_type(sql_type: &SqlType, maps: usize) -> Result<Option<DataType>, Engin
             (Some(_), _) => return Ok(None),
             (None, _) => return Err(refused(sql_type)),
         },
-        Datetime(digits) | TimestampNtz(digits) => {
-            DataType::Timestamp(time_unit(*digits).ok_or_else(|| refused(sql_type))?, None)
-        }
+        Datetime(digits) | TimestampNtz(digits) => DataType::Timestamp(time_unit(*digits).ok_or_else(|| refused(sql_type))?, None),
         Interval { fields: None, precision: None } => DataType::Interval(IntervalUnit::MonthDayNano),
         Map(_, _) if maps == MAPS_MAX => return Err(refused(sql_type)),
         Map(key, value) => map(key, value, maps + 1)?,
@@ -148,9 +158,7 @@ fn inner(sql_type: &SqlType, maps: usize) -> Result<DataType, EngineError> {
     }
     let item = |item: &SqlType| Ok::<_, EngineError>(Arc::new(Field::new("item", inner(item, maps)?, true)));
     match sql_type {
-        SqlType::Array(ArrayElemTypeDef::AngleBracket(of) | ArrayElemTypeDef::SquareBracket(of, None)) => {
-            Ok(DataType::List(item(of)?))
-        }
+        SqlType::Array(ArrayElemTypeDef::AngleBracket(of) | ArrayElemTypeDef::SquareBracket(of, None)) => Ok(DataType::List(item(of)?)),
         // Held to i32 by `arrow_type`.
         SqlType::Array(ArrayElemTypeDef::SquareBracket(of, Some(size))) => {
             Ok(DataType::FixedSizeList(item(of)?, i32::try_from(*size).unwrap_or(i32::MAX)))
@@ -226,11 +234,32 @@ fn instead(sql_type: &SqlType) -> Option<&'static str> {
 
 fn unknown(sql_type: &SqlType) -> String {
     const NAMES: [&str; 22] = [
-        "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "REAL", "FLOAT", "DOUBLE", "DECIMAL", "NUMERIC", "CHAR", "VARCHAR",
-        "TEXT", "STRING", "BYTEA", "BLOB", "DATE", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "DATETIME", "INTERVAL",
+        "BOOLEAN",
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "REAL",
+        "FLOAT",
+        "DOUBLE",
+        "DECIMAL",
+        "NUMERIC",
+        "CHAR",
+        "VARCHAR",
+        "TEXT",
+        "STRING",
+        "BYTEA",
+        "BLOB",
+        "DATE",
+        "TIME",
+        "TIMESTAMP",
+        "TIMESTAMPTZ",
+        "DATETIME",
+        "INTERVAL",
     ];
     match nearest(&sql_type.to_string(), NAMES.into_iter()) {
         Some(near) => format!("did you mean {near}?"),
-        None => "there are BOOLEAN, INTEGER and BIGINT, REAL, DOUBLE, DECIMAL, VARCHAR, BYTEA, DATE, TIME, TIMESTAMP, INTERVAL and TENSOR".into(),
+        None => "there are BOOLEAN, INTEGER and BIGINT, REAL, DOUBLE, DECIMAL, VARCHAR, BYTEA, DATE, TIME, TIMESTAMP, INTERVAL and TENSOR"
+            .into(),
     }
 }

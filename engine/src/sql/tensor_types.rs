@@ -40,7 +40,11 @@ pub fn tensor(
     let width = data_type.primitive_width().unwrap_or(1);
     let bytes = shape.iter().try_fold(width, |bytes, size| bytes.checked_mul(*size));
     if bytes.is_none_or(|bytes| bytes > VALUE_BYTES_MAX) {
-        let message = format!("a tensor of {} {} is larger than 2 GiB, which is the most that one value can be", shape_text(&shape), declared_name(&data_type));
+        let message = format!(
+            "a tensor of {} {} is larger than 2 GiB, which is the most that one value can be",
+            shape_text(&shape),
+            declared_name(&data_type)
+        );
         return Err(refused(message, "divide the matrix into blocks: a table with the columns i, j and block"));
     }
     Ok(Some(tensor_field("", data_type, &shape, true)?))

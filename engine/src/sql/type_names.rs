@@ -35,9 +35,7 @@ pub fn declared_name(data_type: &DataType) -> String {
         }
         DataType::FixedSizeList(item, size) => format!("{}[{size}]", column_type_name(item)),
         DataType::Struct(fields) => {
-            let field = |field: &std::sync::Arc<arrow::datatypes::Field>| {
-                format!("{} {}", quoted(field.name()), column_type_name(field))
-            };
+            let field = |field: &std::sync::Arc<arrow::datatypes::Field>| format!("{} {}", quoted(field.name()), column_type_name(field));
             format!("STRUCT<{}>", fields.iter().map(field).collect::<Vec<_>>().join(", "))
         }
         DataType::Map(entries, _) => match entries.data_type() {
@@ -88,9 +86,30 @@ pub fn in_sql_words(message: &str) -> String {
 /// The Arrow type a text begins with, and its length.
 fn type_at(text: &str) -> Option<(DataType, usize)> {
     const NAMES: [&str; 24] = [
-        "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float16", "Float32", "Float64", "Utf8", "LargeUtf8",
-        "Utf8View", "BinaryView", "LargeBinary", "Date32", "Date64", "Time64", "Timestamp", "Decimal128", "Decimal256",
-        "Interval", "Duration",
+        "Int8",
+        "Int16",
+        "Int32",
+        "Int64",
+        "UInt8",
+        "UInt16",
+        "UInt32",
+        "UInt64",
+        "Float16",
+        "Float32",
+        "Float64",
+        "Utf8",
+        "LargeUtf8",
+        "Utf8View",
+        "BinaryView",
+        "LargeBinary",
+        "Date32",
+        "Date64",
+        "Time64",
+        "Timestamp",
+        "Decimal128",
+        "Decimal256",
+        "Interval",
+        "Duration",
     ];
     let name = text.find(|char: char| !char.is_ascii_alphanumeric()).map_or(text, |end| &text[..end]);
     if !NAMES.contains(&name) {

@@ -18,7 +18,9 @@ const TEXT_BYTES_MAX: usize = 64 << 10;
 enum Wrong<'a> {
     Division,
     /// Of what is no literal, to a type of this name.
-    Cast { wanted: &'a str },
+    Cast {
+        wanted: &'a str,
+    },
 }
 
 /// None where there are several, or none: a view has a text of its own.

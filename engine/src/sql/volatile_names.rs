@@ -60,7 +60,9 @@ impl Names<'_> {
     }
 
     fn name(&self, name: &mut ObjectName) -> ControlFlow<EngineError> {
-        let Some(reference) = self.reference(name).filter(|reference| !self.is_of_with(reference)) else { return ControlFlow::Continue(()) };
+        let Some(reference) = self.reference(name).filter(|reference| !self.is_of_with(reference)) else {
+            return ControlFlow::Continue(());
+        };
         let Some(table) = self.tables.named(&reference) else { return ControlFlow::Continue(()) };
         if self.is_view {
             let hint = "a view is everybody's, and the table is this session's: name a stored table, with its schema if need be, as main.t";

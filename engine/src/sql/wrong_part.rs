@@ -7,8 +7,8 @@ use datafusion::common::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, Join, JoinConstraint, Query, Select, Spanned, Statement as SqlStatement, TableWithJoins,
-    UnaryOperator, Value, Visit, Visitor,
+    BinaryOperator, Expr, Function, Join, JoinConstraint, Query, Select, Spanned, Statement as SqlStatement, TableWithJoins, UnaryOperator,
+    Value, Visit, Visitor,
 };
 use datafusion::sql::sqlparser::tokenizer::Location;
 
@@ -19,14 +19,21 @@ use crate::catalog::constraint_of;
 /// What an error says of the part that is wrong.
 enum WrongPart<'a> {
     /// As the plan shows it.
-    Filter { shown: &'a str },
+    Filter {
+        shown: &'a str,
+    },
     JoinCondition,
     /// In HAVING without GROUP BY.
     Having,
     AggregateInWhere,
     /// AND or OR, and whether what stands left of it is a condition.
-    Side { operator: &'a str, left_is_condition: bool },
-    Comparison { operator: &'a str },
+    Side {
+        operator: &'a str,
+        left_is_condition: bool,
+    },
+    Comparison {
+        operator: &'a str,
+    },
 }
 
 /// None where it is not known which of several parts is meant.

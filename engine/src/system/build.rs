@@ -15,9 +15,7 @@ pub const OPTIONAL: bool = true;
 
 pub fn batch(columns: Vec<Column>) -> Result<RecordBatch> {
     let rows = columns.first().map_or(0, |(_, values, _)| values.len());
-    let fields = columns.iter().map(|(name, values, nullable)| {
-        arrow::datatypes::Field::new(*name, values.data_type().clone(), *nullable)
-    });
+    let fields = columns.iter().map(|(name, values, nullable)| arrow::datatypes::Field::new(*name, values.data_type().clone(), *nullable));
     let schema = Arc::new(arrow::datatypes::Schema::new(fields.collect::<Vec<_>>()));
     let arrays = columns.into_iter().map(|(_, values, _)| values).collect();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));

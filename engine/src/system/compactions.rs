@@ -27,7 +27,8 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     if let Some(source) = source {
         rows.extend(source.engine.maintenance.runs().all().into_iter().map(of_run));
         // Of a table that is gone only those know who know of all.
-        let sees = |row: &Row| source.snapshot.table(&row.schema, &row.table).is_ok_and(|table| table.is_some_and(|table| source.reads(&table)));
+        let sees =
+            |row: &Row| source.snapshot.table(&row.schema, &row.table).is_ok_and(|table| table.is_some_and(|table| source.reads(&table)));
         rows.retain(|row| source.is_for_all() || sees(row));
         rows.extend(due(source)?);
     }

@@ -36,7 +36,11 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         ("added_version", of_sealed(|segment| segment.record().added_version), OPTIONAL),
         ("schema_version", of_sealed(|segment| u64::from(segment.record().schema_version)), OPTIONAL),
         ("is_sorted", booleans(rows.iter().map(|row| row.sealed.map(|segment| segment.record().sorted))), OPTIONAL),
-        ("path", texts(rows.iter().map(|row| row.sealed.filter(|_| knows_files).map(|segment| segment.path().display().to_string()))), OPTIONAL),
+        (
+            "path",
+            texts(rows.iter().map(|row| row.sealed.filter(|_| knows_files).map(|segment| segment.path().display().to_string()))),
+            OPTIONAL,
+        ),
     ])
 }
 

@@ -42,8 +42,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
 }
 
 /// Settings of DataFusion that are about files other engines write, or that we decide.
-const LEFT_OUT: [&str; 4] =
-    ["datafusion.execution.parquet.", "datafusion.catalog.", "datafusion.format.", "datafusion.runtime."];
+const LEFT_OUT: [&str; 4] = ["datafusion.execution.parquet.", "datafusion.catalog.", "datafusion.format.", "datafusion.runtime."];
 
 fn of_session(source: &Source<'_>) -> Vec<Row> {
     let row = |name: String, value, description: &str| Row {
@@ -87,12 +86,32 @@ fn of_process(source: &Source<'_>) -> Vec<Row> {
     let limits = source.engine.queries.limits();
     let rate = maintenance.rate_bytes_per_s.map(|rate| rate.to_string());
     vec![
-        row("compaction_rate", rate, "--compaction-rate", "bytes that compactions in the background write per second; as many as they can if NULL"),
-        row("maintenance", Some(maintenance.enabled.to_string()), "--no-maintenance", "whether logs are sealed, tables compacted and versions expired in the background"),
+        row(
+            "compaction_rate",
+            rate,
+            "--compaction-rate",
+            "bytes that compactions in the background write per second; as many as they can if NULL",
+        ),
+        row(
+            "maintenance",
+            Some(maintenance.enabled.to_string()),
+            "--no-maintenance",
+            "whether logs are sealed, tables compacted and versions expired in the background",
+        ),
         row("memory_limit", memory_bytes, "--memory-limit", "bytes that all queries together may hold in memory"),
         row("query_memory_limit", Some(query_bytes), "--query-memory-limit", "bytes that one query may hold in memory before it spills"),
-        row("queries_max", limits.queries_max.map(|max| max.to_string()), "--queries-max of a server", "statements that run at once; as many as come if NULL"),
-        row("queue_timeout_ms", limits.queue_timeout_ms.map(|limit| limit.to_string()), "--queue-timeout of a server", "how long a statement waits for its turn; as long as it takes if NULL"),
+        row(
+            "queries_max",
+            limits.queries_max.map(|max| max.to_string()),
+            "--queries-max of a server",
+            "statements that run at once; as many as come if NULL",
+        ),
+        row(
+            "queue_timeout_ms",
+            limits.queue_timeout_ms.map(|limit| limit.to_string()),
+            "--queue-timeout of a server",
+            "how long a statement waits for its turn; as long as it takes if NULL",
+        ),
         row("version", Some(env!("CARGO_PKG_VERSION").to_string()), "", "of this program"),
     ]
 }

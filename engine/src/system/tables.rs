@@ -79,7 +79,15 @@ fn of_table(table: &TableSnapshot, is_read: bool) -> Row {
 /// How many rows it has nobody knows, before the loss is accepted.
 fn of_damaged(record: TableRecord) -> Row {
     let (table_id, created_version, changed_version) = (Some(record.id), Some(record.created_version), Some(record.changed_version));
-    Row { schema: record.namespace, name: record.name, kind: "table".to_string(), table_id, created_version, changed_version, ..Row::default() }
+    Row {
+        schema: record.namespace,
+        name: record.name,
+        kind: "table".to_string(),
+        table_id,
+        created_version,
+        changed_version,
+        ..Row::default()
+    }
 }
 
 /// They are in no version of the store, and have no id there.

@@ -7,8 +7,8 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, SchemaRef};
 use futures::{Stream, StreamExt};
-use tokio::runtime::{Handle, RuntimeFlavor};
 use pmem_store::{ColumnInfo, ColumnOrder, NewTable, StoreError, TableId, Transaction};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::scope::WriteScope;
 use super::written::{RowSink, Written};
@@ -152,9 +152,7 @@ fn add(transaction: &mut Transaction, id: TableId, target: &WriteTarget, written
 }
 
 /// Runs what blocks where it holds up no other task.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
-) -> Result<T, EngineError> {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, EngineError> + Send + 'static) -> Result<T, EngineError> {
     let span = tracing::Span::current();
     match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
         Ok(result) => result,

@@ -200,7 +200,10 @@ impl TransactionSlot {
         }
     }
 
-    fn with_open(&self, act: impl FnOnce(&mut Open, &mut Transaction, &mut Vec<Savepoint>) -> Result<(), EngineError>) -> Result<(), EngineError> {
+    fn with_open(
+        &self,
+        act: impl FnOnce(&mut Open, &mut Transaction, &mut Vec<Savepoint>) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
         let work = Arc::clone(&self.open.lock().as_ref().ok_or_else(none_open)?.work);
         let mut work = work.lock();
         let Work { transaction, savepoints } = &mut *work;
@@ -302,11 +305,7 @@ impl WriteScope {
 
     /// Runs `change` in the open transaction, or in one of its own that commits at once as
     /// `operation`. Changes of one call come together or not at all.
-    pub fn change<T>(
-        &self,
-        operation: &str,
-        change: impl FnOnce(&mut Transaction) -> Result<T, StoreError>,
-    ) -> Result<T, EngineError> {
+    pub fn change<T>(&self, operation: &str, change: impl FnOnce(&mut Transaction) -> Result<T, StoreError>) -> Result<T, EngineError> {
         let Some(work) = self.work()? else {
             let mut transaction = self.store().begin_at(Arc::clone(&self.base))?;
             self.slot.sign(&mut transaction);

@@ -25,13 +25,23 @@ fn a_new_column_is_null_or_its_default_in_rows_that_are_there() {
     let db = table();
     let before = db.segment_files();
     db.run("ALTER TABLE t ADD COLUMN c int");
-    db.run("ALTER TABLE t ADD d decimal(9,2) DEFAULT 1.5 NOT NULL, ADD COLUMN e varchar DEFAULT 'it''s', ADD COLUMN IF NOT EXISTS a bigint");
+    db.run(
+        "ALTER TABLE t ADD d decimal(9,2) DEFAULT 1.5 NOT NULL, ADD COLUMN e varchar DEFAULT 'it''s', ADD COLUMN IF NOT EXISTS a bigint",
+    );
     assert!(before.iter().all(|file| db.segment_files().contains(file)), "no segment was written anew");
     assert_eq!(db.rows("SELECT * FROM t WHERE a IN (7, 10001) ORDER BY a"), ["7|row 7|NULL|1.50|it's", "10001|NULL|NULL|1.50|it's"]);
     db.run("INSERT INTO t (a, c) VALUES (20000, 1)");
     db.run("INSERT INTO t VALUES (20001, 'x', 2, 9, NULL)");
     assert_eq!(db.rows("SELECT * FROM t WHERE a >= 20000 ORDER BY a"), ["20000|NULL|1|1.50|it's", "20001|x|2|9.00|NULL"]);
-    for (condition, rows) in [("c IS NULL", "10001"), ("c = 2", "1"), ("d = 1.5", "10002"), ("d > 5", "1"), ("e = 'it''s'", "10002"), ("e IS NULL AND a > 5", "1"), ("d < 1", "0")] {
+    for (condition, rows) in [
+        ("c IS NULL", "10001"),
+        ("c = 2", "1"),
+        ("d = 1.5", "10002"),
+        ("d > 5", "1"),
+        ("e = 'it''s'", "10002"),
+        ("e IS NULL AND a > 5", "1"),
+        ("d < 1", "0"),
+    ] {
         assert_eq!(db.value(&format!("SELECT count(*) FROM t WHERE {condition}")), rows, "{condition}");
     }
     assert_eq!(db.rows("SELECT min(d), max(d), count(c), count(DISTINCT e) FROM t"), ["1.50|9.00|2|1"]);
@@ -55,9 +65,16 @@ fn a_default_that_differs_from_row_to_row_is_for_new_rows_alone() {
     assert_eq!(db.rows("SELECT count(r), count(DISTINCT r) > 90, count(DISTINCT at) FROM t"), ["100|true|2"]);
     hint(&db, "ALTER TABLE t ADD COLUMN x bytea DEFAULT X'FF'", "SET DEFAULT");
     for (data_type, default, shown) in [
-        ("date", "'2024-02-29'", "2024-02-29"), ("time", "'12:34:56'", "12:34:56"), ("timestamptz", "'2024-02-29T12:00:00+02:00'", "2024-02-29T10:00:00Z"), ("boolean", "true", "true"),
-        ("double", "0.1", "0.1"), ("real", "0.1", "0.1"), ("bigint unsigned", "18446744073709551615", "18446744073709551615"), ("decimal(38,10)", "-1.5", "-1.5000000000"),
-        ("timestamp(3)", "'2024-02-29 12:34:56.789'", "2024-02-29T12:34:56.789"), ("varchar", "'a text of more than twelve bytes'", "a text of more than twelve bytes"),
+        ("date", "'2024-02-29'", "2024-02-29"),
+        ("time", "'12:34:56'", "12:34:56"),
+        ("timestamptz", "'2024-02-29T12:00:00+02:00'", "2024-02-29T10:00:00Z"),
+        ("boolean", "true", "true"),
+        ("double", "0.1", "0.1"),
+        ("real", "0.1", "0.1"),
+        ("bigint unsigned", "18446744073709551615", "18446744073709551615"),
+        ("decimal(38,10)", "-1.5", "-1.5000000000"),
+        ("timestamp(3)", "'2024-02-29 12:34:56.789'", "2024-02-29T12:34:56.789"),
+        ("varchar", "'a text of more than twelve bytes'", "a text of more than twelve bytes"),
     ] {
         db.run(&format!("ALTER TABLE t ADD COLUMN v {data_type} DEFAULT {default}"));
         assert_eq!(db.rows("SELECT v, count(*) FROM t GROUP BY v"), [format!("{shown}|10101")], "{data_type}");
@@ -94,7 +111,8 @@ fn an_older_version_has_the_columns_and_types_it_had() {
     let at = |version: u64| db.rows(&format!("SELECT * FROM t FOR VERSION AS OF {version} WHERE a = 7"));
     assert_eq!((at(before), at(between)), (vec!["7|row 7".to_owned()], vec!["7|row 7|5".to_owned()]));
     assert_eq!(db.rows("SELECT * FROM t WHERE a = 7"), ["7|6"]);
-    let types = format!("SELECT arrow_typeof(t.a), arrow_typeof(then.a) FROM t, t FOR VERSION AS OF {before} AS then WHERE t.a = 7 AND then.a = 7");
+    let types =
+        format!("SELECT arrow_typeof(t.a), arrow_typeof(then.a) FROM t, t FOR VERSION AS OF {before} AS then WHERE t.a = 7 AND then.a = 7");
     assert_eq!(db.rows(&types), ["Int64|Int32"]);
 }
 
@@ -109,7 +127,9 @@ fn a_renamed_column_keeps_its_rows_its_rules_and_its_place_in_the_order() {
     assert!(!db.run(ordered).text().contains("SortExec"), "the rows are still known to be in order");
     db.error("SELECT a FROM t");
     let definition = db.rows("SHOW CREATE TABLE t").remove(0);
-    for part in ["CHECK (\"Be\" < 100)", "CHECK (\"id\" <> \"Be\")", "PRIMARY KEY (\"id\")", "\"Be\" INTEGER DEFAULT 5", "ORDER BY (\"id\")"] {
+    for part in
+        ["CHECK (\"Be\" < 100)", "CHECK (\"id\" <> \"Be\")", "PRIMARY KEY (\"id\")", "\"Be\" INTEGER DEFAULT 5", "ORDER BY (\"id\")"]
+    {
         assert!(definition.contains(part), "{part}: {definition}");
     }
     for values in ["(200, 1)", "(1, 1)", "(1, 100)"] {
@@ -147,16 +167,36 @@ fn a_renamed_table_has_its_rows_and_its_history() {
 fn types_are_widened_without_a_row_written_anew() {
     let db = Db::new();
     db.run("CREATE TABLE t (i int, u tinyint unsigned, r real, d decimal(5,2), s varchar(10))");
-    db.run("INSERT INTO t SELECT value, value % 200, value / 4.0, value % 900 + 0.25, 's' || value FROM generate_series(1, 20000) AS g(value)");
+    db.run(
+        "INSERT INTO t SELECT value, value % 200, value / 4.0, value % 900 + 0.25, 's' || value FROM generate_series(1, 20000) AS g(value)",
+    );
     let before = db.segment_files();
     db.run("ALTER TABLE t ALTER COLUMN i TYPE bigint, ALTER COLUMN u SET DATA TYPE smallint, ALTER r TYPE double, ALTER d TYPE decimal(20,4), ALTER s TYPE text");
     assert_eq!(db.segment_files(), before);
-    assert_eq!(db.rows("DESCRIBE t").iter().map(|row| row.split('|').nth(1).unwrap().to_owned()).collect::<Vec<_>>(), ["BIGINT", "SMALLINT", "DOUBLE", "DECIMAL(20,4)", "VARCHAR"]);
+    assert_eq!(
+        db.rows("DESCRIBE t").iter().map(|row| row.split('|').nth(1).unwrap().to_owned()).collect::<Vec<_>>(),
+        ["BIGINT", "SMALLINT", "DOUBLE", "DECIMAL(20,4)", "VARCHAR"]
+    );
     db.run("INSERT INTO t VALUES (5000000000, -5, 1e300, 1234567890123456.7891, 'a long text')");
-    assert_eq!(db.rows("SELECT * FROM t WHERE i IN (7, 5000000000) ORDER BY i"), ["7|7|1.75|7.2500|s7", "5000000000|-5|1e300|1234567890123456.7891|a long text"]);
-    assert_eq!(db.rows("SELECT min(i), max(i), min(u), max(u), max(d), count(*) FROM t WHERE i > 10000"), ["10001|5000000000|-5|199|1234567890123456.7891|10001"]);
+    assert_eq!(
+        db.rows("SELECT * FROM t WHERE i IN (7, 5000000000) ORDER BY i"),
+        ["7|7|1.75|7.2500|s7", "5000000000|-5|1e300|1234567890123456.7891|a long text"]
+    );
+    assert_eq!(
+        db.rows("SELECT min(i), max(i), min(u), max(u), max(d), count(*) FROM t WHERE i > 10000"),
+        ["10001|5000000000|-5|199|1234567890123456.7891|10001"]
+    );
     assert_eq!(db.value("SELECT count(*) FROM t WHERE d = 7.25"), "23");
-    for (column, data_type) in [("i", "int"), ("i", "double"), ("r", "real"), ("d", "decimal(20,3)"), ("d", "decimal(20,5)"), ("s", "int"), ("i", "varchar"), ("u", "smallint unsigned")] {
+    for (column, data_type) in [
+        ("i", "int"),
+        ("i", "double"),
+        ("r", "real"),
+        ("d", "decimal(20,3)"),
+        ("d", "decimal(20,5)"),
+        ("s", "int"),
+        ("i", "varchar"),
+        ("u", "smallint unsigned"),
+    ] {
         hint(&db, &format!("ALTER TABLE t ALTER COLUMN {column} TYPE {data_type}"), "widened");
     }
     db.error("ALTER TABLE t ALTER COLUMN i TYPE bigint USING i + 1");
@@ -297,7 +337,11 @@ fn actions_of_one_statement_come_together_or_not_at_all() {
     assert_eq!(db.rows("SELECT a, text, c FROM u WHERE a = 7"), ["7|row 7|1"]);
     db.error("INSERT INTO u VALUES (7, 'x', 1)");
     let definition = db.rows("SHOW CREATE TABLE u");
-    for sql in ["ALTER TABLE u DROP COLUMN text, ADD COLUMN d int, ADD CHECK (d IS NOT NULL)", "ALTER TABLE u ADD COLUMN d int, RENAME TO v, DROP COLUMN nothing", "ALTER TABLE u DROP COLUMN text, ALTER COLUMN c TYPE smallint"] {
+    for sql in [
+        "ALTER TABLE u DROP COLUMN text, ADD COLUMN d int, ADD CHECK (d IS NOT NULL)",
+        "ALTER TABLE u ADD COLUMN d int, RENAME TO v, DROP COLUMN nothing",
+        "ALTER TABLE u DROP COLUMN text, ALTER COLUMN c TYPE smallint",
+    ] {
         db.error(sql);
         assert_eq!(db.rows("SHOW CREATE TABLE u"), definition, "{sql}");
     }
@@ -318,9 +362,17 @@ fn a_view_of_a_dropped_column_says_so_when_it_is_used() {
 fn what_alter_table_cannot_do_it_refuses() {
     let db = table();
     for sql in [
-        "ALTER TABLE t OWNER TO me", "ALTER TABLE t SWAP WITH u", "ALTER TABLE t ENABLE ROW LEVEL SECURITY", "ALTER TABLE t DROP FOREIGN KEY x", "ALTER TABLE t DROP INDEX x",
-        "ALTER TABLE t CHANGE COLUMN a b int", "ALTER TABLE t MODIFY COLUMN a bigint", "ALTER TABLE t ALTER COLUMN a ADD GENERATED ALWAYS AS IDENTITY", "ALTER SCHEMA main RENAME TO other",
-        "ALTER VIEW v AS SELECT 1", "ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')",
+        "ALTER TABLE t OWNER TO me",
+        "ALTER TABLE t SWAP WITH u",
+        "ALTER TABLE t ENABLE ROW LEVEL SECURITY",
+        "ALTER TABLE t DROP FOREIGN KEY x",
+        "ALTER TABLE t DROP INDEX x",
+        "ALTER TABLE t CHANGE COLUMN a b int",
+        "ALTER TABLE t MODIFY COLUMN a bigint",
+        "ALTER TABLE t ALTER COLUMN a ADD GENERATED ALWAYS AS IDENTITY",
+        "ALTER SCHEMA main RENAME TO other",
+        "ALTER VIEW v AS SELECT 1",
+        "ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')",
     ] {
         let error = db.error(sql);
         assert!(matches!(error, EngineError::Unsupported { .. } | EngineError::Sql { .. }), "{sql}: {error}");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use engine::{Engine, EngineError, EngineOptions, StatementKind, backup};
 use pmem_store::StoreError;
 
-use super::helpers::{Db, Random, Ran, numbers, options, wait};
+use super::helpers::{Db, Ran, Random, numbers, options, wait};
 
 /// The rows that a store at `path` gives, opened by itself.
 fn ask(path: &Path, sql: &str) -> Vec<String> {

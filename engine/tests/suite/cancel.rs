@@ -126,7 +126,11 @@ fn a_group_by_stops() {
 
 #[test]
 fn a_window_stops() {
-    stops(&filled(), "q-window", "SELECT max(n) FROM (SELECT sum(a.id) OVER (PARTITION BY a.k ORDER BY b.r) AS n FROM t a JOIN t b ON a.k = b.k)");
+    stops(
+        &filled(),
+        "q-window",
+        "SELECT max(n) FROM (SELECT sum(a.id) OVER (PARTITION BY a.k ORDER BY b.r) AS n FROM t a JOIN t b ON a.k = b.k)",
+    );
 }
 
 #[test]
@@ -135,7 +139,8 @@ fn a_window_that_was_left_does_not_end_the_next_one() {
     let window = "sum(r) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS a, \
                   first_value(r) OVER (ORDER BY id ROWS BETWEEN 9 PRECEDING AND UNBOUNDED FOLLOWING) AS b";
     db.script(&format!("CREATE VIEW v AS SELECT id, {window} FROM t; PREPARE p AS SELECT id, {window} FROM t"));
-    let twice = format!("WITH w AS (SELECT id, {window} FROM t) SELECT one.id, one.a, two.b FROM w AS one JOIN w AS two ON one.id = two.id");
+    let twice =
+        format!("WITH w AS (SELECT id, {window} FROM t) SELECT one.id, one.a, two.b FROM w AS one JOIN w AS two ON one.id = two.id");
     for sql in ["SELECT * FROM v", "EXECUTE p", twice.as_str()] {
         for _ in 0..3 {
             let left = wait(async {
@@ -150,7 +155,11 @@ fn a_window_that_was_left_does_not_end_the_next_one() {
 
 #[test]
 fn a_recursive_query_stops() {
-    stops(&filled(), "q-recursive", "WITH RECURSIVE n AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM n WHERE a < 1000000000) SELECT count(*) FROM n");
+    stops(
+        &filled(),
+        "q-recursive",
+        "WITH RECURSIVE n AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM n WHERE a < 1000000000) SELECT count(*) FROM n",
+    );
 }
 
 #[test]
@@ -194,7 +203,8 @@ fn a_copy_to_a_file_stops_and_leaves_no_file() {
     for suffix in ["parquet", "csv"] {
         let file = db.file(&format!("out.{suffix}"));
         stops(&db, "q-copy", &format!("COPY (SELECT a.s, b.r FROM t a JOIN t b ON a.k = b.k) TO '{file}'"));
-        let left = || std::fs::read_dir(db.file("")).unwrap().flatten().any(|entry| entry.file_name().to_str().unwrap().starts_with("out."));
+        let left =
+            || std::fs::read_dir(db.file("")).unwrap().flatten().any(|entry| entry.file_name().to_str().unwrap().starts_with("out."));
         assert!(soon(|| !left()), "a piece of {file} is left");
     }
 }

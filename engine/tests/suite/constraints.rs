@@ -16,8 +16,16 @@ fn a_primary_key_is_there_once_and_never_null() {
     let db = Db::new();
     db.run("CREATE TABLE t (id int PRIMARY KEY, name varchar)");
     db.run("INSERT INTO t VALUES (1, 'one'), (2, 'two')");
-    fails(&db, "INSERT INTO t VALUES (3, 'three'), (2, 'again')", "row 2 of the rows being written has the key (id) = (2), which \"t\" has already; that breaks PRIMARY KEY (id), constraint \"t_pkey\"");
-    fails(&db, "INSERT INTO t VALUES (5, 'a'), (6, 'b'), (5, 'c')", "rows 1 and 3 of the rows being written to \"t\" have the same key (id) = (5), which breaks PRIMARY KEY (id), constraint \"t_pkey\"");
+    fails(
+        &db,
+        "INSERT INTO t VALUES (3, 'three'), (2, 'again')",
+        "row 2 of the rows being written has the key (id) = (2), which \"t\" has already; that breaks PRIMARY KEY (id), constraint \"t_pkey\"",
+    );
+    fails(
+        &db,
+        "INSERT INTO t VALUES (5, 'a'), (6, 'b'), (5, 'c')",
+        "rows 1 and 3 of the rows being written to \"t\" have the same key (id) = (5), which breaks PRIMARY KEY (id), constraint \"t_pkey\"",
+    );
     db.error("INSERT INTO t VALUES (NULL, 'none')");
     assert!(matches!(db.error("INSERT INTO t (name) SELECT 'none'"), EngineError::NotNull { .. }));
     assert_eq!(db.rows("SELECT * FROM t ORDER BY id"), ["1|one", "2|two"]);
@@ -32,7 +40,11 @@ fn unique_columns_differ_but_where_they_are_null() {
     let db = Db::new();
     db.run("CREATE TABLE t (a int UNIQUE, b varchar, c int, UNIQUE (b, c))");
     db.run("INSERT INTO t VALUES (1, 'x', 1), (NULL, 'x', NULL), (NULL, 'x', NULL), (2, NULL, 1), (3, NULL, 1)");
-    fails(&db, "INSERT INTO t VALUES (9, 'x', 1)", "row 1 of the rows being written has the key (b, c) = (x, 1), which \"t\" has already; that breaks UNIQUE (b, c), constraint \"t_b_c_key\"");
+    fails(
+        &db,
+        "INSERT INTO t VALUES (9, 'x', 1)",
+        "row 1 of the rows being written has the key (b, c) = (x, 1), which \"t\" has already; that breaks UNIQUE (b, c), constraint \"t_b_c_key\"",
+    );
     db.error("INSERT INTO t VALUES (1, 'z', 1)");
     db.run("INSERT INTO t VALUES (NULL, 'x', NULL), (9, 'x', 2), (10, 'y', 1)");
     assert_eq!(db.value("SELECT count(*) FROM t"), "8");
@@ -42,12 +54,24 @@ fn unique_columns_differ_but_where_they_are_null() {
 fn keys_of_every_type_are_equal_as_sql_has_it() {
     let db = Db::new();
     for (number, (data_type, value, same, other)) in [
-        ("tinyint", "1", "1", "2"), ("bigint unsigned", "18446744073709551615", "18446744073709551615", "0"), ("double", "0.0", "-0.0", "0.1"),
-        ("double", "'NaN'", "'nan'", "'inf'"), ("real", "1.5", "1.50", "1.25"), ("decimal(9,2)", "1.5", "1.50", "1.51"), ("decimal(30,2)", "1.5", "1.50", "1.51"),
-        ("varchar", "'a text of more than twelve bytes'", "'a text of more' || ' than twelve bytes'", "'a text of more than twelve byteS'"), ("varchar", "''", "''", "' '"),
-        ("boolean", "true", "1 = 1", "false"), ("date", "'2024-02-29'", "'2024-02-29'", "'2024-03-01'"), ("timestamp", "'2024-01-01'", "'2024-01-01 00:00:00'", "'2024-01-01 00:00:01'"),
-        ("bytea", "X'00FF'", "X'00FF'", "X'00FE'"), ("time", "'10:00:00'", "'10:00:00'", "'10:00:01'"),
-    ].into_iter().enumerate() {
+        ("tinyint", "1", "1", "2"),
+        ("bigint unsigned", "18446744073709551615", "18446744073709551615", "0"),
+        ("double", "0.0", "-0.0", "0.1"),
+        ("double", "'NaN'", "'nan'", "'inf'"),
+        ("real", "1.5", "1.50", "1.25"),
+        ("decimal(9,2)", "1.5", "1.50", "1.51"),
+        ("decimal(30,2)", "1.5", "1.50", "1.51"),
+        ("varchar", "'a text of more than twelve bytes'", "'a text of more' || ' than twelve bytes'", "'a text of more than twelve byteS'"),
+        ("varchar", "''", "''", "' '"),
+        ("boolean", "true", "1 = 1", "false"),
+        ("date", "'2024-02-29'", "'2024-02-29'", "'2024-03-01'"),
+        ("timestamp", "'2024-01-01'", "'2024-01-01 00:00:00'", "'2024-01-01 00:00:01'"),
+        ("bytea", "X'00FF'", "X'00FF'", "X'00FE'"),
+        ("time", "'10:00:00'", "'10:00:00'", "'10:00:01'"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
         db.run(&format!("CREATE TABLE t{number} (v {data_type} UNIQUE)"));
         db.run(&format!("INSERT INTO t{number} VALUES ({value})"));
         let error = db.error(&format!("INSERT INTO t{number} SELECT {same}")).to_string();
@@ -66,8 +90,16 @@ fn a_check_is_asked_for_every_row_and_null_passes_it() {
     let db = Db::new();
     db.run("CREATE TABLE t (a int CHECK (a > 0), b int, CONSTRAINT ordered CHECK (a < b))");
     db.run("INSERT INTO t VALUES (1, 2), (NULL, 0), (5, NULL)");
-    fails(&db, "INSERT INTO t VALUES (1, 2), (0, 2)", "row 2 of the rows being written to \"t\" breaks CHECK (a > 0), constraint \"t_a_check\": (a) = (0)");
-    fails(&db, "INSERT INTO t SELECT 3, 3", "row 1 of the rows being written to \"t\" breaks CHECK (a < b), constraint \"ordered\": (a, b) = (3, 3)");
+    fails(
+        &db,
+        "INSERT INTO t VALUES (1, 2), (0, 2)",
+        "row 2 of the rows being written to \"t\" breaks CHECK (a > 0), constraint \"t_a_check\": (a) = (0)",
+    );
+    fails(
+        &db,
+        "INSERT INTO t SELECT 3, 3",
+        "row 1 of the rows being written to \"t\" breaks CHECK (a < b), constraint \"ordered\": (a, b) = (3, 3)",
+    );
     let error = db.error("INSERT INTO t SELECT value, value + 1 FROM generate_series(20000, -5, -1) AS g(value)").to_string();
     // Which row it is depends on the order in which partitions come together.
     assert!(error.contains("of the rows being written to \"t\" breaks CHECK (a > 0)"), "{error}");
@@ -83,7 +115,9 @@ fn a_check_means_what_it_would_in_a_query() {
     let db = Db::new();
     db.run("CREATE TABLE t (a bigint, s varchar, d decimal(9,2), f double, at timestamp, CHECK (lower(s) IN ('x', 'y')), CHECK (a * a < 1000000), CHECK (d BETWEEN 0 AND 9.99), CHECK (f = f AND f * d < 1e3), CHECK (at < now()))");
     db.run("INSERT INTO t VALUES (999, 'X', 9.99, 1.5, '2020-01-01'), (NULL, NULL, NULL, NULL, NULL)");
-    for values in ["1000, 'x', 1, 1, NULL", "1, 'z', 1, 1, NULL", "1, 'x', 10, 1, NULL", "1, 'x', 9, 1e9, NULL", "1, 'x', 1, 1, '2200-01-01'"] {
+    for values in
+        ["1000, 'x', 1, 1, NULL", "1, 'z', 1, 1, NULL", "1, 'x', 10, 1, NULL", "1, 'x', 9, 1e9, NULL", "1, 'x', 1, 1, '2200-01-01'"]
+    {
         assert!(matches!(db.error(&format!("INSERT INTO t VALUES ({values})")), EngineError::Constraint { .. }), "{values}");
     }
     let overflow = db.error("INSERT INTO t VALUES (9223372036854775807, 'x', 1, 1, NULL)").to_string();
@@ -96,8 +130,16 @@ fn a_check_that_is_no_condition_of_the_row_is_refused() {
     let db = Db::new();
     db.run("CREATE TABLE u (x int)");
     for (check, word) in [
-        ("a + 1", "type"), ("a > (SELECT max(x) FROM u)", "subquery"), ("a IN (SELECT x FROM nothing)", "subquery"), ("sum(a) > 0", "aggregate"), ("random() < 0.5", "chance"), ("c > 0", "does not exist"),
-        ("a > $1", "parameter"), ("row_number() OVER () > 1", "window"), ("nothing(a)", "function"), ("EXISTS (SELECT 1)", "subquery"),
+        ("a + 1", "type"),
+        ("a > (SELECT max(x) FROM u)", "subquery"),
+        ("a IN (SELECT x FROM nothing)", "subquery"),
+        ("sum(a) > 0", "aggregate"),
+        ("random() < 0.5", "chance"),
+        ("c > 0", "does not exist"),
+        ("a > $1", "parameter"),
+        ("row_number() OVER () > 1", "window"),
+        ("nothing(a)", "function"),
+        ("EXISTS (SELECT 1)", "subquery"),
     ] {
         let error = db.error(&format!("CREATE TABLE t (a int, CHECK ({check}))"));
         assert!(error.to_string().contains(word), "{check}: {error}");
@@ -148,7 +190,9 @@ fn rows_of_the_same_transaction_count_and_those_it_deleted_do_not() {
     db.script("BEGIN; INSERT INTO t VALUES (2)");
     db.error("INSERT INTO t VALUES (2)");
     db.run("ROLLBACK");
-    db.script("BEGIN; DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1), (2); DELETE FROM t WHERE id = 2; INSERT INTO t VALUES (2); COMMIT");
+    db.script(
+        "BEGIN; DELETE FROM t WHERE id = 1; INSERT INTO t VALUES (1), (2); DELETE FROM t WHERE id = 2; INSERT INTO t VALUES (2); COMMIT",
+    );
     assert_eq!(db.rows("SELECT id FROM t ORDER BY id"), ["1", "2"]);
     db.script("BEGIN; INSERT INTO t VALUES (3); SAVEPOINT s");
     db.error("INSERT INTO t VALUES (3)");
@@ -284,12 +328,28 @@ fn what_would_not_be_enforced_is_refused_in_every_form_and_makes_no_table() {
     let db = Db::new();
     db.run("CREATE TABLE parent (id int)");
     for columns in [
-        "a int REFERENCES parent(id)", "a int GENERATED ALWAYS AS (1 + 1) STORED", "a int GENERATED ALWAYS AS IDENTITY", "a int GENERATED BY DEFAULT AS IDENTITY",
-        "a int AUTO_INCREMENT", "a varchar COLLATE \"de\"", "a int, FOREIGN KEY (a) REFERENCES parent(id)", "a int, CONSTRAINT up FOREIGN KEY (a) REFERENCES parent(id)",
-        "a int, INDEX by_a (a)", "a int CONSTRAINT named NOT NULL", "a int UNIQUE DEFERRABLE INITIALLY DEFERRED", "a int, UNIQUE NULLS NOT DISTINCT (a)",
-        "a int, UNIQUE (a DESC)", "a int, UNIQUE (lower(a))", "a int CHECK (a > 0) NOT ENFORCED",
+        "a int REFERENCES parent(id)",
+        "a int GENERATED ALWAYS AS (1 + 1) STORED",
+        "a int GENERATED ALWAYS AS IDENTITY",
+        "a int GENERATED BY DEFAULT AS IDENTITY",
+        "a int AUTO_INCREMENT",
+        "a varchar COLLATE \"de\"",
+        "a int, FOREIGN KEY (a) REFERENCES parent(id)",
+        "a int, CONSTRAINT up FOREIGN KEY (a) REFERENCES parent(id)",
+        "a int, INDEX by_a (a)",
+        "a int CONSTRAINT named NOT NULL",
+        "a int UNIQUE DEFERRABLE INITIALLY DEFERRED",
+        "a int, UNIQUE NULLS NOT DISTINCT (a)",
+        "a int, UNIQUE (a DESC)",
+        "a int, UNIQUE (lower(a))",
+        "a int CHECK (a > 0) NOT ENFORCED",
     ] {
-        for form in ["CREATE TABLE t ({})", "CREATE TABLE IF NOT EXISTS t ({})", "CREATE OR REPLACE TABLE t ({})", "CREATE TABLE t ({}) AS SELECT 1 AS a"] {
+        for form in [
+            "CREATE TABLE t ({})",
+            "CREATE TABLE IF NOT EXISTS t ({})",
+            "CREATE OR REPLACE TABLE t ({})",
+            "CREATE TABLE t ({}) AS SELECT 1 AS a",
+        ] {
             let sql = form.replace("{}", columns);
             let error = db.error(&sql);
             assert!(matches!(error, EngineError::Unsupported { .. } | EngineError::Sql { .. }), "{sql}: {error}");
@@ -298,7 +358,15 @@ fn what_would_not_be_enforced_is_refused_in_every_form_and_makes_no_table() {
         let error = db.error(&format!("CREATE TABLE t ({columns})"));
         assert!(error.hint().is_some() || error.to_string().contains("COLLATE"), "{columns}: {error}");
     }
-    for columns in ["a int PRIMARY KEY, b int PRIMARY KEY", "a int PRIMARY KEY, PRIMARY KEY (a)", "a int, UNIQUE (a, a)", "a int, UNIQUE (b)", "a int, CONSTRAINT x UNIQUE (a), CONSTRAINT x CHECK (a > 0)", "a int NULL NOT NULL", "a int DEFAULT 1 DEFAULT 2"] {
+    for columns in [
+        "a int PRIMARY KEY, b int PRIMARY KEY",
+        "a int PRIMARY KEY, PRIMARY KEY (a)",
+        "a int, UNIQUE (a, a)",
+        "a int, UNIQUE (b)",
+        "a int, CONSTRAINT x UNIQUE (a), CONSTRAINT x CHECK (a > 0)",
+        "a int NULL NOT NULL",
+        "a int DEFAULT 1 DEFAULT 2",
+    ] {
         db.error(&format!("CREATE TABLE t ({columns})"));
     }
     assert!(db.segment_files().is_empty());
@@ -316,7 +384,15 @@ fn a_definition_can_be_run_again_and_says_everything() {
         assert!(definition.replace('\n', " ").replace("   ", " ").contains(part.trim()), "{part}: {definition}");
     }
     let described = db.rows("DESCRIBE t");
-    assert_eq!(described, ["k|INTEGER|NO|NULL|PRIMARY KEY", "Order|VARCHAR|YES|'it''s'|UNIQUE", "n|BIGINT|YES|1 + 2|UNIQUE", "moment|TIMESTAMP|YES|now()|NULL"]);
+    assert_eq!(
+        described,
+        [
+            "k|INTEGER|NO|NULL|PRIMARY KEY",
+            "Order|VARCHAR|YES|'it''s'|UNIQUE",
+            "n|BIGINT|YES|1 + 2|UNIQUE",
+            "moment|TIMESTAMP|YES|now()|NULL"
+        ]
+    );
     db.run("DROP TABLE t");
     db.run(definition);
     assert_eq!(db.rows("DESCRIBE t"), described);

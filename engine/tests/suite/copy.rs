@@ -52,7 +52,9 @@ fn an_arrow_file_has_types_that_every_reader_knows_and_makes_the_same_table() {
     db.run("CREATE TABLE back AS SELECT * FROM e");
     assert_eq!(db.rows("SELECT * FROM back ORDER BY id"), db.rows("SELECT * FROM t ORDER BY id"));
     let columns = |table: &str| {
-        db.rows(&format!("SELECT column_name, data_type FROM information_schema.columns WHERE table_name = '{table}' ORDER BY ordinal_position"))
+        db.rows(&format!(
+            "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = '{table}' ORDER BY ordinal_position"
+        ))
     };
     assert_eq!(columns("back"), columns("t"));
 }
@@ -66,7 +68,11 @@ fn an_empty_text_and_a_null_stay_apart() {
         db.run(&format!("COPY t TO '{file}'"));
         db.run("CREATE OR REPLACE TABLE back (id bigint, s varchar)");
         db.run(&format!("COPY back FROM '{file}'"));
-        assert_eq!(db.rows("SELECT id, s IS NULL, s = 'NULL' FROM back ORDER BY id"), ["1|false|false", "2|true|NULL", "3|false|true"], "{suffix}");
+        assert_eq!(
+            db.rows("SELECT id, s IS NULL, s = 'NULL' FROM back ORDER BY id"),
+            ["1|false|false", "2|true|NULL", "3|false|true"],
+            "{suffix}"
+        );
     }
 }
 

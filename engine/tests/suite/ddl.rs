@@ -8,14 +8,35 @@ use super::helpers::Db;
 fn every_sql_type_can_be_declared_kept_and_read_again() {
     let db = Db::new();
     let types = [
-        ("TINYINT", "-128", "-128"), ("SMALLINT", "7", "7"), ("INT", "7", "7"), ("INTEGER", "7", "7"), ("BIGINT", "9223372036854775807", "9223372036854775807"),
-        ("TINYINT UNSIGNED", "255", "255"), ("INT UNSIGNED", "7", "7"), ("BIGINT UNSIGNED", "18446744073709551615", "18446744073709551615"),
-        ("REAL", "1.5", "1.5"), ("FLOAT", "1.5", "1.5"), ("DOUBLE", "1.5", "1.5"), ("DOUBLE PRECISION", "1.5", "1.5"),
-        ("DECIMAL(9,2)", "1.5", "1.50"), ("NUMERIC(18,0)", "7", "7"), ("DECIMAL(38,10)", "-1.5", "-1.5000000000"), ("DECIMAL(50,5)", "7", "7.00000"),
-        ("BOOLEAN", "true", "true"), ("VARCHAR", "'é'", "é"), ("TEXT", "''", ""), ("CHAR", "'c'", "c"), ("STRING", "'long enough for a buffer'", "long enough for a buffer"),
-        ("BYTEA", "X'00FF'", "00ff"), ("DATE", "'2024-02-29'", "2024-02-29"), ("TIME", "'12:34:56'", "12:34:56"),
-        ("TIMESTAMP", "'2024-02-29 12:34:56'", "2024-02-29T12:34:56"), ("TIMESTAMP WITH TIME ZONE", "'2024-02-29T12:34:56Z'", "2024-02-29T12:34:56Z"),
-        ("INTERVAL", "interval '1 month 2 days'", "1 mons 2 days"), ("INT[]", "[1, NULL, 3]", "[1, NULL, 3]"), ("VARCHAR[][]", "[['a'], []]", "[[a], []]"),
+        ("TINYINT", "-128", "-128"),
+        ("SMALLINT", "7", "7"),
+        ("INT", "7", "7"),
+        ("INTEGER", "7", "7"),
+        ("BIGINT", "9223372036854775807", "9223372036854775807"),
+        ("TINYINT UNSIGNED", "255", "255"),
+        ("INT UNSIGNED", "7", "7"),
+        ("BIGINT UNSIGNED", "18446744073709551615", "18446744073709551615"),
+        ("REAL", "1.5", "1.5"),
+        ("FLOAT", "1.5", "1.5"),
+        ("DOUBLE", "1.5", "1.5"),
+        ("DOUBLE PRECISION", "1.5", "1.5"),
+        ("DECIMAL(9,2)", "1.5", "1.50"),
+        ("NUMERIC(18,0)", "7", "7"),
+        ("DECIMAL(38,10)", "-1.5", "-1.5000000000"),
+        ("DECIMAL(50,5)", "7", "7.00000"),
+        ("BOOLEAN", "true", "true"),
+        ("VARCHAR", "'é'", "é"),
+        ("TEXT", "''", ""),
+        ("CHAR", "'c'", "c"),
+        ("STRING", "'long enough for a buffer'", "long enough for a buffer"),
+        ("BYTEA", "X'00FF'", "00ff"),
+        ("DATE", "'2024-02-29'", "2024-02-29"),
+        ("TIME", "'12:34:56'", "12:34:56"),
+        ("TIMESTAMP", "'2024-02-29 12:34:56'", "2024-02-29T12:34:56"),
+        ("TIMESTAMP WITH TIME ZONE", "'2024-02-29T12:34:56Z'", "2024-02-29T12:34:56Z"),
+        ("INTERVAL", "interval '1 month 2 days'", "1 mons 2 days"),
+        ("INT[]", "[1, NULL, 3]", "[1, NULL, 3]"),
+        ("VARCHAR[][]", "[['a'], []]", "[[a], []]"),
         ("STRUCT<a INT, b VARCHAR>", "named_struct('a', 1, 'b', 'x')", "{a: 1, b: x}"),
     ];
     for (index, (name, literal, _)) in types.iter().enumerate() {
@@ -78,10 +99,9 @@ fn not_null_with_a_query_is_enforced_or_refused() {
 fn statements_that_are_not_there_yet_say_so_once() {
     let db = Db::new();
     db.run("CREATE TABLE t (a int)");
-    for sql in [
-        "CREATE TEMPORARY VIEW x AS SELECT 1", "CREATE DATABASE x",
-        "REPLACE INTO t VALUES (1)", "CREATE TABLE x (a int) PARTITION BY (a)",
-    ] {
+    for sql in
+        ["CREATE TEMPORARY VIEW x AS SELECT 1", "CREATE DATABASE x", "REPLACE INTO t VALUES (1)", "CREATE TABLE x (a int) PARTITION BY (a)"]
+    {
         let error = db.error(sql).to_string();
         assert_eq!(error.matches("not supported").count() + error.matches("not implemented").count(), 1, "{sql}: {error}");
     }
@@ -119,7 +139,10 @@ fn a_transaction_replaces_the_tables_and_views_that_it_sees() {
     db.run("INSERT INTO t VALUES (4)");
     assert_eq!(db.rows("SELECT * FROM v"), ["5"]);
     db.run("COMMIT");
-    assert_eq!((db.rows("SELECT * FROM t"), db.rows("SELECT * FROM v"), db.rows("SELECT * FROM made")), (vec!["4".to_string()], vec!["5".to_string()], vec!["2|x".to_string()]));
+    assert_eq!(
+        (db.rows("SELECT * FROM t"), db.rows("SELECT * FROM v"), db.rows("SELECT * FROM made")),
+        (vec!["4".to_string()], vec!["5".to_string()], vec!["2|x".to_string()])
+    );
 }
 
 #[test]
@@ -167,7 +190,11 @@ fn a_cluster_key_may_be_a_column_with_any_name() {
 #[test]
 fn two_columns_of_one_name_are_refused() {
     let db = Db::new();
-    for sql in ["CREATE TABLE t (a int, a int)", "CREATE TABLE t AS SELECT 1 AS a, 2 AS a", "CREATE TABLE t AS SELECT x.a, y.a FROM (SELECT 1 AS a) x, (SELECT 2 AS a) y"] {
+    for sql in [
+        "CREATE TABLE t (a int, a int)",
+        "CREATE TABLE t AS SELECT 1 AS a, 2 AS a",
+        "CREATE TABLE t AS SELECT x.a, y.a FROM (SELECT 1 AS a) x, (SELECT 2 AS a) y",
+    ] {
         let error = db.error(sql).to_string();
         assert!(error.contains('a') && !error.contains("internal"), "{sql}: {error}");
     }
@@ -200,7 +227,13 @@ fn a_schema_holds_tables_and_goes_only_when_it_is_empty_or_with_them() {
 #[test]
 fn information_schema_and_information_of_other_databases_cannot_be_changed() {
     let db = Db::new();
-    for sql in ["CREATE TABLE information_schema.t (a int)", "CREATE SCHEMA information_schema", "DROP TABLE information_schema.tables", "CREATE TABLE other.main.t (a int)", "CREATE VIEW other.main.v AS SELECT 1"] {
+    for sql in [
+        "CREATE TABLE information_schema.t (a int)",
+        "CREATE SCHEMA information_schema",
+        "DROP TABLE information_schema.tables",
+        "CREATE TABLE other.main.t (a int)",
+        "CREATE VIEW other.main.v AS SELECT 1",
+    ] {
         let error = db.error(sql).to_string();
         assert!(!error.contains("internal"), "{sql}: {error}");
     }
@@ -210,7 +243,9 @@ fn information_schema_and_information_of_other_databases_cannot_be_changed() {
 #[test]
 fn information_schema_lists_what_there_is() {
     let db = Db::new();
-    db.script("CREATE TABLE t (a int NOT NULL, b varchar); CREATE VIEW v AS SELECT a FROM t; CREATE SCHEMA s; CREATE TABLE s.u (d decimal(9,2))");
+    db.script(
+        "CREATE TABLE t (a int NOT NULL, b varchar); CREATE VIEW v AS SELECT a FROM t; CREATE SCHEMA s; CREATE TABLE s.u (d decimal(9,2))",
+    );
     let tables = "SELECT table_catalog, table_schema, table_name, table_type FROM information_schema.tables WHERE table_schema NOT IN ('information_schema', 'system')";
     assert_eq!(db.sorted_rows(tables), ["quiver|main|t|BASE TABLE", "quiver|main|v|VIEW", "quiver|s|u|BASE TABLE"]);
     let columns = "SELECT table_schema, table_name, column_name, ordinal_position, is_nullable, data_type FROM information_schema.columns WHERE table_schema <> 'system' ORDER BY 1, 2, 4";

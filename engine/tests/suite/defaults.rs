@@ -24,7 +24,8 @@ fn columns_that_an_insert_leaves_out_have_their_default() {
     let db = db.reopened();
     db.run("INSERT INTO t (a) VALUES (100)");
     assert_eq!(db.rows("SELECT * FROM t WHERE a = 100"), ["100|5|it's|1.50"]);
-    let shown = db.rows("SELECT column_name, column_default FROM information_schema.columns WHERE table_name = 't' ORDER BY ordinal_position");
+    let shown =
+        db.rows("SELECT column_name, column_default FROM information_schema.columns WHERE table_name = 't' ORDER BY ordinal_position");
     assert_eq!(shown, ["a|NULL", "b|5", "c|'it''s'", "d|1.5"]);
 }
 
@@ -68,7 +69,14 @@ fn a_default_is_evaluated_by_each_statement() {
 fn a_default_must_be_a_value_of_its_column() {
     let db = Db::new();
     for (default, word) in [
-        ("'many'", "cast"), ("b", "does not exist"), ("(SELECT 1)", "subquery"), ("sum(1)", "aggregate"), ("99999999999", ""), ("nothing()", "function"), ("$1", ""), ("1 / 0", "zero"),
+        ("'many'", "cast"),
+        ("b", "does not exist"),
+        ("(SELECT 1)", "subquery"),
+        ("sum(1)", "aggregate"),
+        ("99999999999", ""),
+        ("nothing()", "function"),
+        ("$1", ""),
+        ("1 / 0", "zero"),
     ] {
         let error = db.error(&format!("CREATE TABLE t (a int DEFAULT {default}, b int)"));
         assert!(error.to_string().to_lowercase().contains(word), "{default}: {error}");

@@ -10,15 +10,75 @@ use engine::{Engine, EngineError, Session};
 use super::helpers::{Db, options, wait};
 
 const TYPES: [&str; 20] = [
-    "boolean", "tinyint", "smallint", "int", "bigint", "tinyint unsigned", "bigint unsigned", "real", "double", "decimal(5,2)",
-    "decimal(38,10)", "decimal(3,0)", "varchar", "date", "timestamp", "timestamptz", "timestamp(0)", "time", "bytea", "interval",
+    "boolean",
+    "tinyint",
+    "smallint",
+    "int",
+    "bigint",
+    "tinyint unsigned",
+    "bigint unsigned",
+    "real",
+    "double",
+    "decimal(5,2)",
+    "decimal(38,10)",
+    "decimal(3,0)",
+    "varchar",
+    "date",
+    "timestamp",
+    "timestamptz",
+    "timestamp(0)",
+    "time",
+    "bytea",
+    "interval",
 ];
 
 const LITERALS: [&str; 46] = [
-    "NULL", "null", "true", "FALSE", "0", "1", "-1", "+1", "127", "128", "-128", "255", "256", "32768", "2147483648", "-9223372036854775808",
-    "9223372036854775807", "9223372036854775808", "18446744073709551615", "1.5", "-1.5", "1.005", "0.1", "123.45", "999.999", "1000",
-    "99999999999999999999", "123456789.123456789", "1.", ".5", "00012", "1e3", "-2.5e-3", "1_000", "'text'", "''", "'it''s'", "'7'",
-    "'1.25'", "'2024-02-29'", "'2024-02-30'", "'2024-02-29 12:34:56.789'", "'2024-02-29T12:34:56+02:00'", "'true'", "'NaN'", "DATE '2024-01-01'",
+    "NULL",
+    "null",
+    "true",
+    "FALSE",
+    "0",
+    "1",
+    "-1",
+    "+1",
+    "127",
+    "128",
+    "-128",
+    "255",
+    "256",
+    "32768",
+    "2147483648",
+    "-9223372036854775808",
+    "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551615",
+    "1.5",
+    "-1.5",
+    "1.005",
+    "0.1",
+    "123.45",
+    "999.999",
+    "1000",
+    "99999999999999999999",
+    "123456789.123456789",
+    "1.",
+    ".5",
+    "00012",
+    "1e3",
+    "-2.5e-3",
+    "1_000",
+    "'text'",
+    "''",
+    "'it''s'",
+    "'7'",
+    "'1.25'",
+    "'2024-02-29'",
+    "'2024-02-30'",
+    "'2024-02-29 12:34:56.789'",
+    "'2024-02-29T12:34:56+02:00'",
+    "'true'",
+    "'NaN'",
+    "DATE '2024-01-01'",
 ];
 
 /// What a statement leaves in the table, or how it fails.
@@ -101,7 +161,8 @@ fn named_columns_defaults_and_wrong_names_are_as_planned() {
 fn rules_of_the_table_hold_and_name_the_row() {
     let db = Db::new();
     db.run("CREATE TABLE t (v int PRIMARY KEY, w int CHECK (w > 0), x int)");
-    for sql in ["INSERT INTO t VALUES (1, 0, 0)", "INSERT INTO t VALUES (1, 1, 1), (2, -1, 2)", "INSERT INTO t VALUES (1, 1, 1), (1, 2, 2)"] {
+    for sql in ["INSERT INTO t VALUES (1, 0, 0)", "INSERT INTO t VALUES (1, 1, 1), (2, -1, 2)", "INSERT INTO t VALUES (1, 1, 1), (1, 2, 2)"]
+    {
         check_same(&db, sql);
     }
     db.run("TRUNCATE t");
@@ -257,17 +318,19 @@ fn tables_altered_and_replaced_while_rows_come_in_are_never_written_by_old_rules
     let db = Db::new();
     db.run("CREATE TABLE t (v int, w int)");
     std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..2).map(|_| {
-            let session = db.engine.session().unwrap();
-            scope.spawn(move || {
-                for row in 0..150 {
-                    // Which columns there are changes all the time: an error is an answer.
-                    for sql in [format!("INSERT INTO t (v) VALUES ({row})"), format!("INSERT INTO t VALUES ({row}, 1)")] {
-                        let _ = wait(async { session.execute(&sql).await?.collect().await });
+        let writers: Vec<_> = (0..2)
+            .map(|_| {
+                let session = db.engine.session().unwrap();
+                scope.spawn(move || {
+                    for row in 0..150 {
+                        // Which columns there are changes all the time: an error is an answer.
+                        for sql in [format!("INSERT INTO t (v) VALUES ({row})"), format!("INSERT INTO t VALUES ({row}, 1)")] {
+                            let _ = wait(async { session.execute(&sql).await?.collect().await });
+                        }
                     }
-                }
+                })
             })
-        }).collect();
+            .collect();
         // Rows come in between, so that one may be refused: then the next round goes on from there.
         let alter = |sql: &str| db.try_run(sql).is_ok();
         while writers.iter().any(|writer| !writer.is_finished()) {
@@ -302,7 +365,8 @@ fn batches_of_a_table_in_an_order_are_stored_in_it() {
     let db = Db::new();
     db.run("CREATE TABLE t (v bigint, f double) ORDER BY (v DESC)");
     let append = |values: Vec<i64>| {
-        let floats: ArrayRef = Arc::new(Float64Array::from_iter_values(values.iter().map(|value| if value % 2 == 0 { -f64::NAN } else { 1.0 })));
+        let floats: ArrayRef =
+            Arc::new(Float64Array::from_iter_values(values.iter().map(|value| if value % 2 == 0 { -f64::NAN } else { 1.0 })));
         let values: ArrayRef = Arc::new(Int64Array::from(values));
         let batch = RecordBatch::try_from_iter_with_nullable([("v", values, true), ("f", floats, true)]).unwrap();
         wait(db.session.append("t", &batch)).unwrap()

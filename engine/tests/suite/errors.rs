@@ -153,11 +153,27 @@ fn an_error_in_a_row_says_what_was_in_it() {
 fn errors_of_planning_are_not_internal_ones() {
     let db = db();
     for sql in [
-        "SELECT a.id FROM flights a, flights b WHERE id = 3", "SELECT id FROM flights GROUP BY k", "SELECT sum(s) FROM flights", "SELECT id + s FROM flights",
-        "SELECT id FROM flights WHERE sum(id) > 3", "SELECT * FROM flights UNION SELECT 1", "SELECT id, row_number() OVER (ORDER BY nothing) FROM flights",
-        "SELECT abs(1, 2, 3)", "SELECT * FROM flights LIMIT 'x'", "SELECT id FROM flights WHERE s", "SELECT id FROM flights LIMIT -1", "SELECT $1",
-        "SELECT id FROM flights ORDER BY 7", "WITH RECURSIVE x AS (SELECT 1 AS a UNION ALL SELECT 'b' FROM x) SELECT * FROM x", "SELECT cast(1 AS nonsense)",
-        "SELECT * FROM generate_series()", "SELECT * FROM read_everything('x')", "EXECUTE nothing(1)", "VACUUM", "GRANT ALL ON flights TO me", "CALL nothing()",
+        "SELECT a.id FROM flights a, flights b WHERE id = 3",
+        "SELECT id FROM flights GROUP BY k",
+        "SELECT sum(s) FROM flights",
+        "SELECT id + s FROM flights",
+        "SELECT id FROM flights WHERE sum(id) > 3",
+        "SELECT * FROM flights UNION SELECT 1",
+        "SELECT id, row_number() OVER (ORDER BY nothing) FROM flights",
+        "SELECT abs(1, 2, 3)",
+        "SELECT * FROM flights LIMIT 'x'",
+        "SELECT id FROM flights WHERE s",
+        "SELECT id FROM flights LIMIT -1",
+        "SELECT $1",
+        "SELECT id FROM flights ORDER BY 7",
+        "WITH RECURSIVE x AS (SELECT 1 AS a UNION ALL SELECT 'b' FROM x) SELECT * FROM x",
+        "SELECT cast(1 AS nonsense)",
+        "SELECT * FROM generate_series()",
+        "SELECT * FROM read_everything('x')",
+        "EXECUTE nothing(1)",
+        "VACUUM",
+        "GRANT ALL ON flights TO me",
+        "CALL nothing()",
     ] {
         let error = db.error(sql);
         assert!(!matches!(error, EngineError::Internal(_)), "{sql}: {error}");
@@ -168,7 +184,14 @@ fn errors_of_planning_are_not_internal_ones() {
 #[test]
 fn a_place_is_within_the_statement_and_between_characters() {
     let db = db();
-    for sql in ["SELECT é FROM flights", "SELECT \"日本\" FROM flights", "SELECT '日本' + idd FROM flights é", "SELECT 日 FROM 本", "SÉLECT 1", "SELECT 1 é 2 ü"] {
+    for sql in [
+        "SELECT é FROM flights",
+        "SELECT \"日本\" FROM flights",
+        "SELECT '日本' + idd FROM flights é",
+        "SELECT 日 FROM 本",
+        "SÉLECT 1",
+        "SELECT 1 é 2 ü",
+    ] {
         let error = db.error(sql);
         assert!(error.position().is_none_or(|at| sql.is_char_boundary(at)), "{sql}: {error}");
     }

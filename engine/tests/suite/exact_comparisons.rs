@@ -175,9 +175,10 @@ fn values_that_are_known_only_while_a_plan_is_made_or_runs_are_not_cut_off() {
         assert_eq!(db.rows(&format!("SELECT id FROM t WHERE {condition} ORDER BY id")), rows, "{condition}");
     }
     assert_eq!(db.rows("SELECT id FROM (SELECT id, ts, TIMESTAMP '1970-01-01 00:00:01.5' AS x FROM t) WHERE ts >= x"), ["4"]);
-    assert_eq!(db.rows("SELECT id, count(x) FROM t LEFT JOIN f ON ts > x AND x < TIMESTAMP '1970-01-01' GROUP BY id ORDER BY id"), [
-        "0|0", "1|1", "2|1", "3|1", "4|1", "5|0"
-    ]);
+    assert_eq!(
+        db.rows("SELECT id, count(x) FROM t LEFT JOIN f ON ts > x AND x < TIMESTAMP '1970-01-01' GROUP BY id ORDER BY id"),
+        ["0|0", "1|1", "2|1", "3|1", "4|1", "5|0"]
+    );
     assert_eq!(db.rows("SELECT id FROM t JOIN f ON ts = x"), [""; 0]);
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{
-    Array, ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
-    Float64Array, Int64Array, ListArray, RecordBatch, StringViewArray, TimestampMicrosecondArray,
+    Array, ArrayRef, BinaryViewArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float64Array, Int64Array, ListArray,
+    RecordBatch, StringViewArray, TimestampMicrosecondArray,
 };
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
@@ -19,48 +19,14 @@ fn flat() -> RecordBatch {
     let bytes: Vec<Option<&[u8]>> = vec![Some(b"\0\xff"), Some(b""), None, Some(b"x"), None];
     let amounts = vec![Some(125), None, Some(-350), Some(0), Some(1)];
     RecordBatch::try_from_iter([
-        (
-            "n",
-            Arc::new(Int64Array::from(vec![Some(1), None, Some(i64::MIN), Some(0), Some(7)]))
-                as ArrayRef,
-        ),
+        ("n", Arc::new(Int64Array::from(vec![Some(1), None, Some(i64::MIN), Some(0), Some(7)])) as ArrayRef),
         ("s", Arc::new(StringViewArray::from(texts)) as ArrayRef),
         ("b", Arc::new(BinaryViewArray::from(bytes)) as ArrayRef),
-        (
-            "x",
-            Arc::new(Float64Array::from(vec![
-                Some(0.1),
-                Some(f64::NAN),
-                None,
-                Some(-0.0),
-                Some(1e300),
-            ])) as ArrayRef,
-        ),
-        (
-            "ok",
-            Arc::new(BooleanArray::from(vec![Some(true), Some(false), None, None, Some(true)]))
-                as ArrayRef,
-        ),
-        (
-            "d",
-            Arc::new(Date32Array::from(vec![Some(0), Some(-1), None, Some(20_000), Some(1)]))
-                as ArrayRef,
-        ),
-        (
-            "t",
-            Arc::new(TimestampMicrosecondArray::from(vec![
-                Some(1),
-                Some(-1),
-                None,
-                Some(0),
-                Some(86_400_000_000),
-            ])) as ArrayRef,
-        ),
-        (
-            "m",
-            Arc::new(Decimal128Array::from(amounts).with_precision_and_scale(10, 2).unwrap())
-                as ArrayRef,
-        ),
+        ("x", Arc::new(Float64Array::from(vec![Some(0.1), Some(f64::NAN), None, Some(-0.0), Some(1e300)])) as ArrayRef),
+        ("ok", Arc::new(BooleanArray::from(vec![Some(true), Some(false), None, None, Some(true)])) as ArrayRef),
+        ("d", Arc::new(Date32Array::from(vec![Some(0), Some(-1), None, Some(20_000), Some(1)])) as ArrayRef),
+        ("t", Arc::new(TimestampMicrosecondArray::from(vec![Some(1), Some(-1), None, Some(0), Some(86_400_000_000)])) as ArrayRef),
+        ("m", Arc::new(Decimal128Array::from(amounts).with_precision_and_scale(10, 2).unwrap()) as ArrayRef),
     ])
     .unwrap()
 }
@@ -173,12 +139,9 @@ fn a_writer_of_the_caller_gets_every_format() {
     let codes: DictionaryArray<Int32Type> = vec!["x", "y", "x"].into_iter().collect();
     let batch = RecordBatch::try_from_iter([("c", Arc::new(codes) as ArrayRef)]).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    for (format, name) in [
-        (FileFormat::Csv, "a.csv"),
-        (FileFormat::Json, "a.json"),
-        (FileFormat::Arrow, "a.arrow"),
-        (FileFormat::Parquet, "a.parquet"),
-    ] {
+    for (format, name) in
+        [(FileFormat::Csv, "a.csv"), (FileFormat::Json, "a.json"), (FileFormat::Arrow, "a.arrow"), (FileFormat::Parquet, "a.parquet")]
+    {
         let shared = Shared::default();
         let mut export = export_to(Box::new(shared.clone()), format, &batch.schema()).unwrap();
         export.write(&batch).unwrap();

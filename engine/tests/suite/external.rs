@@ -34,8 +34,15 @@ fn files_of_every_format_are_read_in_place_also_after_reopening() {
     let check = |db: &Db| {
         for format in FORMATS {
             let name = format!("e_{}", format.to_lowercase());
-            assert_eq!(db.rows(&format!("SELECT count(*), sum(id), max(s) FROM {name}")), ["100|4950|this is the text of row number 00000099"], "{format}");
-            assert_eq!(db.rows(&format!("SELECT t.id FROM {name} AS e JOIN t ON t.id = e.id WHERE e.k = 3 AND t.id < 20 ORDER BY 1")), ["3", "13"]);
+            assert_eq!(
+                db.rows(&format!("SELECT count(*), sum(id), max(s) FROM {name}")),
+                ["100|4950|this is the text of row number 00000099"],
+                "{format}"
+            );
+            assert_eq!(
+                db.rows(&format!("SELECT t.id FROM {name} AS e JOIN t ON t.id = e.id WHERE e.k = 3 AND t.id < 20 ORDER BY 1")),
+                ["3", "13"]
+            );
         }
     };
     check(&db);

@@ -62,7 +62,11 @@ fn a_flipped_byte_in_a_column_is_an_error_for_the_queries_that_read_it() {
     assert_eq!(try_run("SELECT sum(k) FROM t").unwrap().rows(), ["1350000"]);
     assert_eq!(try_run("SELECT sum(id) FROM other").unwrap().rows(), ["499500"]);
     // No checksum of ours is left out by a join, a sort or an insert.
-    for sql in ["SELECT count(*) FROM t a JOIN other b ON a.id = b.id", "SELECT id FROM t ORDER BY id DESC LIMIT 1", "INSERT INTO other SELECT * FROM t"] {
+    for sql in [
+        "SELECT count(*) FROM t a JOIN other b ON a.id = b.id",
+        "SELECT id FROM t ORDER BY id DESC LIMIT 1",
+        "INSERT INTO other SELECT * FROM t",
+    ] {
         try_run(sql).unwrap_err();
     }
     assert_eq!(try_run("SELECT count(*) FROM other").unwrap().rows(), ["1000"]);
@@ -74,8 +78,11 @@ fn a_flipped_byte_in_what_lies_beside_a_segment_is_an_error_that_names_it() {
     let db = two_tables();
     let segment = segment_file(&db);
     let stem = segment.file_stem().unwrap().to_str().unwrap().to_owned();
-    let beside: Vec<PathBuf> =
-        db.segment_files().into_iter().filter(|file| *file != segment && file.parent() == segment.parent() && name(file).starts_with(&stem)).collect();
+    let beside: Vec<PathBuf> = db
+        .segment_files()
+        .into_iter()
+        .filter(|file| *file != segment && file.parent() == segment.parent() && name(file).starts_with(&stem))
+        .collect();
     assert!(!beside.is_empty());
     let mut db = db;
     for file in beside {

@@ -5,12 +5,10 @@
 use std::iter::once;
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, ArrowPrimitiveType, BinaryViewArray, BooleanArray, Int64Array, PrimitiveArray, StringViewArray,
-};
+use arrow::array::{ArrayRef, ArrowPrimitiveType, BinaryViewArray, BooleanArray, Int64Array, PrimitiveArray, StringViewArray};
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType, UInt64Type, i256,
+    DataType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType, UInt64Type, i256,
 };
 use pmem_store::ZONE_ROWS;
 
@@ -43,7 +41,12 @@ fn half<T: Clone>(values: &[T]) -> Vec<Option<T>> {
     some(values).into_iter().chain(once(None)).collect()
 }
 
-fn primitive<T: ArrowPrimitiveType>(name: &'static str, data_type: DataType, pools: &[Vec<Option<T::Native>>], literals: &[&str]) -> Column {
+fn primitive<T: ArrowPrimitiveType>(
+    name: &'static str,
+    data_type: DataType,
+    pools: &[Vec<Option<T::Native>>],
+    literals: &[&str],
+) -> Column {
     let array = PrimitiveArray::<T>::from_iter(spread(pools)).with_data_type(data_type);
     Column { name, array: Arc::new(array), literals: literals.iter().map(|literal| (*literal).to_owned()).collect() }
 }
@@ -86,8 +89,23 @@ fn check(columns: &[Column], further: &[&str]) {
 #[test]
 fn filters_on_integers_keep_what_plain_datafusion_keeps() {
     let (min, max) = (i64::MIN, i64::MAX);
-    let wide = [some(&(10..20).collect::<Vec<i64>>()), vec![None], some(&[min, max, -1, 0, 1]), some(&[42]), half(&[7, 1_000]), half(&[5, 6, -5])];
-    let literals = ["10", "15", "42", "0", "-5", "1000", "9223372036854775807", "-9223372036854775808", "99999999999999999999", "7.5", "'15'", "12::smallint", "0.0::double"];
+    let wide =
+        [some(&(10..20).collect::<Vec<i64>>()), vec![None], some(&[min, max, -1, 0, 1]), some(&[42]), half(&[7, 1_000]), half(&[5, 6, -5])];
+    let literals = [
+        "10",
+        "15",
+        "42",
+        "0",
+        "-5",
+        "1000",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "99999999999999999999",
+        "7.5",
+        "'15'",
+        "12::smallint",
+        "0.0::double",
+    ];
     let small = [some(&[1i8, 2, 3]), half(&[-128, 127]), vec![None], some(&[0])];
     let medium = [some(&[1i16, 2, 300]), half(&[i16::MIN, i16::MAX]), some(&[-1])];
     let large = [half(&(100..110).collect::<Vec<i32>>()), some(&[i32::MIN, i32::MAX]), some(&[0])];
@@ -100,12 +118,30 @@ fn filters_on_integers_keep_what_plain_datafusion_keeps() {
         primitive::<UInt64Type>("u64", DataType::UInt64, &unsigned, &["0", "1", "18446744073709551615", "9223372036854775808", "-1"]),
     ];
     let mostly_null = [vec![None], vec![None], half(&[3i64]), vec![None; 99].into_iter().chain(some(&[8, 9])).collect()];
-    let columns: Vec<Column> = columns.into_iter().chain([primitive::<Int64Type>("rare", DataType::Int64, &mostly_null, &["3", "8", "9", "5"])]).collect();
-    check(&columns, &[
-        "i32 + 1 > 105", "abs(i32) = 0", "i8 * 2 = 6", "i16 % 2 = 0 AND i16 > 1", "i64 = i32", "i8 < i16", "rare IS NULL AND i64 IS NULL",
-        "rare IS NOT NULL AND i64 = 42", "cast(i8 AS bigint) = 3", "cast(i32 AS varchar) = '104'", "cast(i32 AS smallint) = 0",
-        "i64 & 1 = 1", "true", "false", "NULL", "1 = 1 AND i8 = 2", "i8 IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)",
-    ]);
+    let columns: Vec<Column> =
+        columns.into_iter().chain([primitive::<Int64Type>("rare", DataType::Int64, &mostly_null, &["3", "8", "9", "5"])]).collect();
+    check(
+        &columns,
+        &[
+            "i32 + 1 > 105",
+            "abs(i32) = 0",
+            "i8 * 2 = 6",
+            "i16 % 2 = 0 AND i16 > 1",
+            "i64 = i32",
+            "i8 < i16",
+            "rare IS NULL AND i64 IS NULL",
+            "rare IS NOT NULL AND i64 = 42",
+            "cast(i8 AS bigint) = 3",
+            "cast(i32 AS varchar) = '104'",
+            "cast(i32 AS smallint) = 0",
+            "i64 & 1 = 1",
+            "true",
+            "false",
+            "NULL",
+            "1 = 1 AND i8 = 2",
+            "i8 IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)",
+        ],
+    );
 }
 
 #[test]
@@ -113,42 +149,137 @@ fn filters_on_floats_keep_what_plain_datafusion_keeps() {
     // Without a sign: plain DataFusion has NaNs with one be less than every number.
     let (nan, inf) = (f64::NAN, f64::INFINITY);
     let doubles = [
-        some(&[1.0, 1.5, 2.0]), some(&[nan]), half(&[nan, 1.0]), some(&[-0.0]), some(&[0.0]), some(&[-0.0, 0.0, 1e-300]),
-        half(&[inf, -inf]), vec![None], some(&[nan, -1.0, f64::MAX, f64::MIN]),
+        some(&[1.0, 1.5, 2.0]),
+        some(&[nan]),
+        half(&[nan, 1.0]),
+        some(&[-0.0]),
+        some(&[0.0]),
+        some(&[-0.0, 0.0, 1e-300]),
+        half(&[inf, -inf]),
+        vec![None],
+        some(&[nan, -1.0, f64::MAX, f64::MIN]),
     ];
     let floats = [some(&[0.1f32, 0.2]), half(&[f32::NAN]), some(&[-0.0, 0.0]), some(&[f32::INFINITY, 3.0]), some(&[f32::MIN, f32::NAN])];
     let literals = [
-        "'NaN'::double", "'-inf'::double", "'inf'::double", "0.0::double", "-(0.0::double)", "0", "1.5", "1", "1e300", "-1.7976931348623157e308::double", "0.1", "'2'",
+        "'NaN'::double",
+        "'-inf'::double",
+        "'inf'::double",
+        "0.0::double",
+        "-(0.0::double)",
+        "0",
+        "1.5",
+        "1",
+        "1e300",
+        "-1.7976931348623157e308::double",
+        "0.1",
+        "'2'",
     ];
     let columns = [
         primitive::<Float64Type>("f64", DataType::Float64, &doubles, &literals),
-        primitive::<Float32Type>("f32", DataType::Float32, &floats, &["0.1", "0.1::real", "0.1::double", "'NaN'::real", "'inf'::real", "-(0.0::real)", "0", "3", "1e39::double"]),
+        primitive::<Float32Type>(
+            "f32",
+            DataType::Float32,
+            &floats,
+            &["0.1", "0.1::real", "0.1::double", "'NaN'::real", "'inf'::real", "-(0.0::real)", "0", "3", "1e39::double"],
+        ),
     ];
-    check(&columns, &[
-        "isnan(f64)", "NOT isnan(f64)", "f64 > 1e308::double", "f64 + 1 > 2", "f64 = f32", "NOT isnan(f64) AND -f64 > 0", "abs(f64) = 0", "f64 * 0 = 0",
-        "f32 > 0.1 AND f32 < 0.2", "cast(f64 AS real) = 1.5", "iszero(f64)", "f64 >= 'inf'::double", "f64 <= '-inf'::double", "round(f64) = 2",
-    ]);
+    check(
+        &columns,
+        &[
+            "isnan(f64)",
+            "NOT isnan(f64)",
+            "f64 > 1e308::double",
+            "f64 + 1 > 2",
+            "f64 = f32",
+            "NOT isnan(f64) AND -f64 > 0",
+            "abs(f64) = 0",
+            "f64 * 0 = 0",
+            "f32 > 0.1 AND f32 < 0.2",
+            "cast(f64 AS real) = 1.5",
+            "iszero(f64)",
+            "f64 >= 'inf'::double",
+            "f64 <= '-inf'::double",
+            "round(f64) = 2",
+        ],
+    );
 }
 
 #[test]
 fn filters_on_decimals_of_every_width_keep_what_plain_datafusion_keeps() {
-    let money = [half(&(0..2_000i128).map(|cents| cents * 7 - 5_000).collect::<Vec<_>>()), some(&[999_999_999, -999_999_999]), vec![None], some(&[100, 150])];
+    let money = [
+        half(&(0..2_000i128).map(|cents| cents * 7 - 5_000).collect::<Vec<_>>()),
+        some(&[999_999_999, -999_999_999]),
+        vec![None],
+        some(&[100, 150]),
+    ];
     let edge = [some(&[10i128.pow(18) - 1, 1 - 10i128.pow(18)]), half(&[0, 1, -1]), some(&[1_500_000])];
     let past_edge = [some(&[10i128.pow(18), 10i128.pow(19) - 1]), half(&[0, 10_000]), some(&[-12_345])];
     let huge = [some(&[10i128.pow(38) - 1, 1 - 10i128.pow(38)]), half(&[0, 1]), some(&[5 * 10i128.pow(10)])];
-    let wider: Vec<i256> = ["99999999999999999999999999999999999999999999999999", "-1", "0"].iter().map(|text| i256::from_string(text).unwrap()).collect();
+    let wider: Vec<i256> =
+        ["99999999999999999999999999999999999999999999999999", "-1", "0"].iter().map(|text| i256::from_string(text).unwrap()).collect();
     let wider = [half(&wider), some(&[i256::from_i128(500_000)])];
     let columns = [
-        primitive::<Decimal128Type>("money", DataType::Decimal128(9, 2), &money, &["1", "1.00", "1.5", "1.505", "-50.00", "9999999.99", "10000000", "99999999999999.5", "1.5::double", "'1.50'", "1.5::decimal(30,10)"]),
-        primitive::<Decimal128Type>("edge", DataType::Decimal128(18, 6), &edge, &["1.5", "999999999999.999999", "1000000000000", "-999999999999.999999", "0", "0.000001", "0.0000001", "1.5::decimal(38,20)"]),
-        primitive::<Decimal128Type>("past", DataType::Decimal128(19, 4), &past_edge, &["1", "100000000000000", "999999999999999.9999", "-1.2345", "0", "1::double"]),
-        primitive::<Decimal128Type>("huge", DataType::Decimal128(38, 10), &huge, &["5", "0", "0.0000000001", "9999999999999999999999999999.9999999999", "-1"]),
-        primitive::<Decimal256Type>("wider", DataType::Decimal256(50, 5), &wider, &["5", "0", "-0.00001", "999999999999999999999999999999999999999999999"]),
+        primitive::<Decimal128Type>(
+            "money",
+            DataType::Decimal128(9, 2),
+            &money,
+            &[
+                "1",
+                "1.00",
+                "1.5",
+                "1.505",
+                "-50.00",
+                "9999999.99",
+                "10000000",
+                "99999999999999.5",
+                "1.5::double",
+                "'1.50'",
+                "1.5::decimal(30,10)",
+            ],
+        ),
+        primitive::<Decimal128Type>(
+            "edge",
+            DataType::Decimal128(18, 6),
+            &edge,
+            &["1.5", "999999999999.999999", "1000000000000", "-999999999999.999999", "0", "0.000001", "0.0000001", "1.5::decimal(38,20)"],
+        ),
+        primitive::<Decimal128Type>(
+            "past",
+            DataType::Decimal128(19, 4),
+            &past_edge,
+            &["1", "100000000000000", "999999999999999.9999", "-1.2345", "0", "1::double"],
+        ),
+        primitive::<Decimal128Type>(
+            "huge",
+            DataType::Decimal128(38, 10),
+            &huge,
+            &["5", "0", "0.0000000001", "9999999999999999999999999999.9999999999", "-1"],
+        ),
+        primitive::<Decimal256Type>(
+            "wider",
+            DataType::Decimal256(50, 5),
+            &wider,
+            &["5", "0", "-0.00001", "999999999999999999999999999999999999999999999"],
+        ),
     ];
-    check(&columns, &[
-        "money = 1.50", "money > edge", "money + 1 = 2.50", "money * 2 = 3", "round(money) = 2", "cast(money AS double) < 0.5",
-        "money = past", "edge BETWEEN money AND 2", "cast(money AS varchar) = '1.50'", "money / 2 = 0.75", "-money > 0", "money % 1 = 0.5", "edge = huge",
-    ]);
+    check(
+        &columns,
+        &[
+            "money = 1.50",
+            "money > edge",
+            "money + 1 = 2.50",
+            "money * 2 = 3",
+            "round(money) = 2",
+            "cast(money AS double) < 0.5",
+            "money = past",
+            "edge BETWEEN money AND 2",
+            "cast(money AS varchar) = '1.50'",
+            "money / 2 = 0.75",
+            "-money > 0",
+            "money % 1 = 0.5",
+            "edge = huge",
+        ],
+    );
 }
 
 #[test]
@@ -161,16 +292,61 @@ fn filters_on_dates_and_times_keep_what_plain_datafusion_keeps() {
     let times = [some(&[0i64, 1, 86_399_999_999]), half(&[43_200_000_000]), vec![None]];
     let utc = DataType::Timestamp(arrow::datatypes::TimeUnit::Nanosecond, Some("UTC".into()));
     let columns = [
-        primitive::<Date32Type>("day", DataType::Date32, &days, &["date '2024-01-01'", "date '2024-01-15'", "date '1970-01-01'", "date '1969-12-31'", "timestamp '2024-01-10 12:00:00'", "'2024-01-05'", "date '0053-06-13'"]),
-        primitive::<TimestampMicrosecondType>("at", DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None), &stamps, &["timestamp '2024-01-01 00:00:00'", "timestamp '2024-01-02 03:00:00.000001'", "date '2024-01-02'", "'2024-01-01 05:00:00'", "timestamp '1970-01-01'"]),
-        primitive::<TimestampNanosecondType>("zoned", utc, &ns, &["timestamp '2024-01-01 00:00:00'", "'2024-01-01T05:00:00.000000001Z'", "'2024-01-01T07:00:00+02:00'", "date '2024-01-02'"]),
-        primitive::<Time64MicrosecondType>("time", DataType::Time64(arrow::datatypes::TimeUnit::Microsecond), &times, &["time '12:00:00'", "time '00:00:00'", "time '23:59:59.999999'", "'00:00:00.000001'"]),
+        primitive::<Date32Type>(
+            "day",
+            DataType::Date32,
+            &days,
+            &[
+                "date '2024-01-01'",
+                "date '2024-01-15'",
+                "date '1970-01-01'",
+                "date '1969-12-31'",
+                "timestamp '2024-01-10 12:00:00'",
+                "'2024-01-05'",
+                "date '0053-06-13'",
+            ],
+        ),
+        primitive::<TimestampMicrosecondType>(
+            "at",
+            DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, None),
+            &stamps,
+            &[
+                "timestamp '2024-01-01 00:00:00'",
+                "timestamp '2024-01-02 03:00:00.000001'",
+                "date '2024-01-02'",
+                "'2024-01-01 05:00:00'",
+                "timestamp '1970-01-01'",
+            ],
+        ),
+        primitive::<TimestampNanosecondType>(
+            "zoned",
+            utc,
+            &ns,
+            &["timestamp '2024-01-01 00:00:00'", "'2024-01-01T05:00:00.000000001Z'", "'2024-01-01T07:00:00+02:00'", "date '2024-01-02'"],
+        ),
+        primitive::<Time64MicrosecondType>(
+            "time",
+            DataType::Time64(arrow::datatypes::TimeUnit::Microsecond),
+            &times,
+            &["time '12:00:00'", "time '00:00:00'", "time '23:59:59.999999'", "'00:00:00.000001'"],
+        ),
     ];
-    check(&columns, &[
-        "extract(year FROM day) = 2024", "date_trunc('month', day) = date '2024-01-01'", "day + interval '1 day' > date '2024-01-20'", "at - interval '1 hour' < timestamp '2024-01-01'",
-        "day = at", "cast(at AS date) = day", "cast(at AS date) = date '2024-01-01'", "date_part('dow', day) = 1", "zoned > at", "day > date '2024-01-05' AND day <= date '2024-01-07' AND at IS NOT NULL",
-        "cast(day AS varchar) LIKE '2024-01-0%'",
-    ]);
+    check(
+        &columns,
+        &[
+            "extract(year FROM day) = 2024",
+            "date_trunc('month', day) = date '2024-01-01'",
+            "day + interval '1 day' > date '2024-01-20'",
+            "at - interval '1 hour' < timestamp '2024-01-01'",
+            "day = at",
+            "cast(at AS date) = day",
+            "cast(at AS date) = date '2024-01-01'",
+            "date_part('dow', day) = 1",
+            "zoned > at",
+            "day > date '2024-01-05' AND day <= date '2024-01-07' AND at IS NOT NULL",
+            "cast(day AS varchar) LIKE '2024-01-0%'",
+        ],
+    );
 }
 
 #[test]
@@ -188,19 +364,54 @@ fn filters_on_strings_keep_what_plain_datafusion_keeps() {
         half(&["constant".to_owned()]),
         texts(&[&"\u{7f}".repeat(70), &"é".repeat(40)]),
     ];
-    let mut literals: Vec<String> = ["a", "", "ab", "constant", "é", "日本語", "\u{10ffff}", "thirteen byte", "z''quote", "zzz"].iter().map(|text| format!("'{text}'")).collect();
+    let mut literals: Vec<String> = ["a", "", "ab", "constant", "é", "日本語", "\u{10ffff}", "thirteen byte", "z''quote", "zzz"]
+        .iter()
+        .map(|text| format!("'{text}'"))
+        .collect();
     literals.extend(["b", "", "y", "zz"].iter().map(|end| format!("'{shared}{end}'")));
-    literals.extend([format!("'{}'", &shared[..64]), format!("'{}'", &shared[..70]), format!("'{}'", "\u{10ffff}".repeat(30)), format!("'{}'", "é".repeat(40)), "5".into()]);
+    literals.extend([
+        format!("'{}'", &shared[..64]),
+        format!("'{}'", &shared[..70]),
+        format!("'{}'", "\u{10ffff}".repeat(30)),
+        format!("'{}'", "é".repeat(40)),
+        "5".into(),
+    ]);
     let columns = [Column { name: "s", array: Arc::new(StringViewArray::from_iter(spread(&pools))), literals }];
     let shared_like = format!("s LIKE '{shared}%'");
     let shared_not_like = format!("s NOT LIKE '{}%'", &shared[..66]);
     let shared_exact = format!("s LIKE '{shared}y'");
-    check(&columns, &[
-        &shared_like, &shared_not_like, &shared_exact, "s LIKE 'a%'", "s NOT LIKE 'a%'", "s LIKE '%c'", "s LIKE '_'", "s ILIKE 'A%'", "s LIKE '100\\%'", "s LIKE 'under\\_%'",
-        "s LIKE ''", "s LIKE '%'", "s NOT LIKE '%'", "s LIKE '\u{10ffff}%'", "s NOT LIKE 'constant'", "starts_with(s, 'the same')", "length(s) > 20", "upper(s) = 'CONSTANT'",
-        "s || 'x' = 'ax'", "substr(s, 1, 1) = 'é'", "s ~ '^[ab]'", "lower(s) < s", "s > 'a' COLLATE \"C\"", "trim(s) = ''", "s IN ('a', 'constant') AND s LIKE 'c%'",
-        "cast(s AS bigint) = 1", "try_cast(s AS bigint) IS NULL",
-    ]);
+    check(
+        &columns,
+        &[
+            &shared_like,
+            &shared_not_like,
+            &shared_exact,
+            "s LIKE 'a%'",
+            "s NOT LIKE 'a%'",
+            "s LIKE '%c'",
+            "s LIKE '_'",
+            "s ILIKE 'A%'",
+            "s LIKE '100\\%'",
+            "s LIKE 'under\\_%'",
+            "s LIKE ''",
+            "s LIKE '%'",
+            "s NOT LIKE '%'",
+            "s LIKE '\u{10ffff}%'",
+            "s NOT LIKE 'constant'",
+            "starts_with(s, 'the same')",
+            "length(s) > 20",
+            "upper(s) = 'CONSTANT'",
+            "s || 'x' = 'ax'",
+            "substr(s, 1, 1) = 'é'",
+            "s ~ '^[ab]'",
+            "lower(s) < s",
+            "s > 'a' COLLATE \"C\"",
+            "trim(s) = ''",
+            "s IN ('a', 'constant') AND s LIKE 'c%'",
+            "cast(s AS bigint) = 1",
+            "try_cast(s AS bigint) IS NULL",
+        ],
+    );
 }
 
 #[test]
@@ -209,23 +420,51 @@ fn filters_on_booleans_and_bytes_keep_what_plain_datafusion_keeps() {
     let bytes = [some(&[vec![0u8], vec![0, 255], vec![]]), half(&[vec![255; 70], vec![255; 80]]), vec![None], some(&[b"abc".to_vec()])];
     let bytes = spread(&bytes);
     let columns = [
-        Column { name: "b", array: Arc::new(BooleanArray::from(spread(&flags))), literals: vec!["true".into(), "false".into(), "'t'".into()] },
+        Column {
+            name: "b",
+            array: Arc::new(BooleanArray::from(spread(&flags))),
+            literals: vec!["true".into(), "false".into(), "'t'".into()],
+        },
         Column {
             name: "x",
             array: Arc::new(BinaryViewArray::from_iter(bytes.iter().map(Option::as_deref))),
-            literals: vec!["X'00'".into(), "X'00FF'".into(), "X''".into(), "X'616263'".into(), format!("X'{}'", "FF".repeat(75)), "'abc'".into()],
+            literals: vec![
+                "X'00'".into(),
+                "X'00FF'".into(),
+                "X''".into(),
+                "X'616263'".into(),
+                format!("X'{}'", "FF".repeat(75)),
+                "'abc'".into(),
+            ],
         },
     ];
-    check(&columns, &[
-        "b", "NOT b", "b IS TRUE", "b IS NOT TRUE", "b IS FALSE", "b IS NOT FALSE", "b IS UNKNOWN", "b IS NOT UNKNOWN", "b AND id < 100", "b OR id < 100",
-        "b = (id % 2 = 0)", "NOT b AND NOT (b IS NULL)", "b > false", "octet_length(x) > 2", "encode(x, 'hex') = '00ff'",
-    ]);
+    check(
+        &columns,
+        &[
+            "b",
+            "NOT b",
+            "b IS TRUE",
+            "b IS NOT TRUE",
+            "b IS FALSE",
+            "b IS NOT FALSE",
+            "b IS UNKNOWN",
+            "b IS NOT UNKNOWN",
+            "b AND id < 100",
+            "b OR id < 100",
+            "b = (id % 2 = 0)",
+            "NOT b AND NOT (b IS NULL)",
+            "b > false",
+            "octet_length(x) > 2",
+            "encode(x, 'hex') = '00ff'",
+        ],
+    );
 }
 
 #[test]
 fn filters_over_columns_that_are_not_put_out_keep_what_plain_datafusion_keeps() {
     let pools = [half(&(0..100i64).collect::<Vec<_>>()), some(&[1_000]), some(&(50..60).collect::<Vec<_>>())];
-    let columns = [primitive::<Int64Type>("a", DataType::Int64, &pools, &[]), primitive::<Int64Type>("b", DataType::Int64, &pools[1..], &[])];
+    let columns =
+        [primitive::<Int64Type>("a", DataType::Int64, &pools, &[]), primitive::<Int64Type>("b", DataType::Int64, &pools[1..], &[])];
     let twins = twins(&columns);
     for sql in [
         "SELECT count(*) FROM t WHERE a > 55",

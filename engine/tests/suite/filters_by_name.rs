@@ -49,7 +49,9 @@ fn the_first_rows_of_a_join_with_a_name_twice_are_the_first_ones() {
 #[test]
 fn no_barrier_is_left_in_a_plan() {
     let db = db();
-    for sql in [TWO_NATIONS, "SELECT * FROM one a JOIN one b ON a.id = b.id JOIN one c ON b.id = c.id WHERE a.nation > 0 ORDER BY c.id LIMIT 2"] {
+    for sql in
+        [TWO_NATIONS, "SELECT * FROM one a JOIN one b ON a.id = b.id JOIN one c ON b.id = c.id WHERE a.nation > 0 ORDER BY c.id LIMIT 2"]
+    {
         let plan = db.run(&format!("EXPLAIN {sql}")).text();
         assert!(!plan.contains("Barrier"), "{plan}");
     }

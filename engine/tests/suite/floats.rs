@@ -85,7 +85,8 @@ fn long_decimals() -> Db {
     };
     let rows: Vec<(String, f64)> = (0..200)
         .map(|row| {
-            let digits: String = (0..17 + row % 9).map(|place| char::from(b'0' + (next() % if place == 0 { 9 } else { 10 }) as u8)).collect();
+            let digits: String =
+                (0..17 + row % 9).map(|place| char::from(b'0' + (next() % if place == 0 { 9 } else { 10 }) as u8)).collect();
             let (whole, fraction) = digits.split_at(digits.len() - 15);
             let written = format!("{}1{whole}.{fraction}", if row % 2 == 0 { "" } else { "-" });
             let double = written.parse().unwrap();

@@ -12,7 +12,7 @@ use engine::{Binding, EngineError, ErrorKind, PlanContext, Session, StatementKin
 use futures::StreamExt;
 use std::sync::Arc;
 
-use super::helpers::{Db, Random, Ran, numbers, wait};
+use super::helpers::{Db, Ran, Random, numbers, wait};
 
 /// All rows of a table.
 pub async fn scan(context: &PlanContext, name: &str) -> Result<LogicalPlan, EngineError> {
@@ -26,7 +26,9 @@ pub async fn scan(context: &PlanContext, name: &str) -> Result<LogicalPlan, Engi
 /// The rows of a plan that reads a table.
 pub fn read(session: &Session, name: &str, binding: &Binding) -> Result<Ran, EngineError> {
     wait(async {
-        let output = session.execute_plan_of(&format!("a plan over {name}"), 0, binding, |context| async move { scan(&context, name).await }).await?;
+        let output = session
+            .execute_plan_of(&format!("a plan over {name}"), 0, binding, |context| async move { scan(&context, name).await })
+            .await?;
         let kind = output.kind();
         let (batches, report) = output.collect().await?;
         Ok(Ran { batches, report, kind })
@@ -72,7 +74,9 @@ fn a_plan_gives_its_rows_and_a_report_and_is_listed_by_its_text() {
     let ran = read(&db.session, "t", &Binding::default()).unwrap();
     assert_eq!((ran.row_count(), ran.kind), (20_000, StatementKind::Query));
     assert!(ran.report.bytes_touched > 0 && ran.report.bytes_returned > 0 && ran.report.rows_scanned == 20_000, "{:?}", ran.report);
-    let mut output = wait(db.session.execute_plan_of("a plan of somebody", 0, &Binding::default(), |context| async move { scan(&context, "t").await })).unwrap();
+    let mut output =
+        wait(db.session.execute_plan_of("a plan of somebody", 0, &Binding::default(), |context| async move { scan(&context, "t").await }))
+            .unwrap();
     wait(output.next()).unwrap().unwrap();
     let other = db.engine.session().unwrap();
     let shown = wait(super::helpers::run(&other, "SELECT statement, kind FROM system.queries ORDER BY query_id LIMIT 1")).unwrap().rows();
@@ -106,7 +110,8 @@ fn the_shares_of_any_division_of_the_segments_are_the_whole_table() {
         db.load("t", &[], &numbers(part * 9_000, part * 9_000 + 9_000));
     }
     db.script("DELETE FROM t WHERE k = 3 AND id < 50000; INSERT INTO t VALUES (-1, 0, 0, 'in the log'), (-2, 0, 0, 'too')");
-    let ids: Vec<u64> = db.rows("SELECT segment_id FROM system.segments WHERE table_name = 't'").iter().map(|id| id.parse().unwrap()).collect();
+    let ids: Vec<u64> =
+        db.rows("SELECT segment_id FROM system.segments WHERE table_name = 't'").iter().map(|id| id.parse().unwrap()).collect();
     assert!(ids.len() >= 9, "{ids:?}");
     let whole = db.read("t");
     assert_eq!(whole.len().to_string(), db.value("SELECT count(*) FROM t"));
@@ -124,7 +129,10 @@ fn the_shares_of_any_division_of_the_segments_are_the_whole_table() {
         rows.sort_unstable();
         assert!(rows == whole, "{nodes} shares are {} rows of {}", rows.len(), whole.len());
     }
-    assert_eq!(db.read_in("T", &segments("main.t", &[ids[0], ids[0]])).unwrap().len(), db.read_in("t", &segments("main.t", &ids[..1])).unwrap().len());
+    assert_eq!(
+        db.read_in("T", &segments("main.t", &[ids[0], ids[0]])).unwrap().len(),
+        db.read_in("t", &segments("main.t", &ids[..1])).unwrap().len()
+    );
 }
 
 #[test]
@@ -189,7 +197,9 @@ fn a_plan_that_does_more_than_to_read_is_refused() {
     };
     let Err(error) = wait(db.session.execute_plan_of("a write", 0, &Binding::default(), build)) else { panic!("it was taken") };
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-    let explain = |context: Arc<PlanContext>| async move { Ok::<_, EngineError>(LogicalPlanBuilder::from(scan(&context, "t").await?).explain(false, false)?.build()?) };
+    let explain = |context: Arc<PlanContext>| async move {
+        Ok::<_, EngineError>(LogicalPlanBuilder::from(scan(&context, "t").await?).explain(false, false)?.build()?)
+    };
     assert!(wait(db.session.execute_plan_of("an explanation", 0, &Binding::default(), explain)).is_err());
     assert_eq!(db.value("SELECT count(*) FROM t"), "1");
 }
@@ -253,13 +263,16 @@ fn a_plan_takes_parameters() {
     let values = |values: Vec<i64>| RecordBatch::try_from_iter([("$1", Arc::new(Int64Array::from(values)) as ArrayRef)]).unwrap();
     let run = |batch: RecordBatch, row: usize| {
         wait(async {
-            let (batches, report) = db.session.execute_plan_with("with 17", 0, &Binding::default(), build, &batch, row).await?.collect().await?;
+            let (batches, report) =
+                db.session.execute_plan_with("with 17", 0, &Binding::default(), build, &batch, row).await?.collect().await?;
             Ok::<_, EngineError>(Ran { batches, report, kind: StatementKind::Query }.rows())
         })
     };
     assert_eq!(run(values(vec![3, 17]), 1).unwrap(), ["7"]);
     assert!(run(values(vec![]), 0).is_err());
-    let two = RecordBatch::try_from_iter([("$1", Arc::new(Int64Array::from(vec![1])) as ArrayRef), ("$2", Arc::new(Int64Array::from(vec![2])))]).unwrap();
+    let two =
+        RecordBatch::try_from_iter([("$1", Arc::new(Int64Array::from(vec![1])) as ArrayRef), ("$2", Arc::new(Int64Array::from(vec![2])))])
+            .unwrap();
     assert!(run(two, 0).is_err());
     let many = |context: Arc<PlanContext>| async move {
         let plan = LogicalPlanBuilder::from(scan(&context, "t").await?);
@@ -273,12 +286,21 @@ fn sql_becomes_an_optimised_plan_and_only_queries_do() {
     let db = Db::new();
     db.load("t", &[], &numbers(0, 100));
     let optimised = |sql: &'static str| {
-        wait(db.session.with_plans("a plan", &Binding::default(), |context| async move { Ok(context.optimised(sql).await?.display_indent().to_string()) }))
+        wait(db.session.with_plans("a plan", &Binding::default(), |context| async move {
+            Ok(context.optimised(sql).await?.display_indent().to_string())
+        }))
     };
     let plan = optimised("SELECT id FROM t WHERE 1 + 1 = 2 AND k = 3").unwrap();
     assert!(plan.starts_with("Projection: t.id") || plan.starts_with("TableScan: t"), "{plan}");
     assert!(plan.contains("k = Int64(3)") && !plan.contains("1 + 1"), "{plan}");
-    for sql in ["INSERT INTO t VALUES (1, 1, 1, 'x')", "EXPLAIN SELECT 1", "BEGIN", "DROP TABLE t", "COPY t TO 'x.csv'", "WITH x AS (SELECT 1) DELETE FROM t"] {
+    for sql in [
+        "INSERT INTO t VALUES (1, 1, 1, 'x')",
+        "EXPLAIN SELECT 1",
+        "BEGIN",
+        "DROP TABLE t",
+        "COPY t TO 'x.csv'",
+        "WITH x AS (SELECT 1) DELETE FROM t",
+    ] {
         assert!(optimised(sql).is_err(), "{sql}");
     }
     let error = optimised("SELECT orign FROM t").unwrap_err();

@@ -61,7 +61,9 @@ fn described(db: &Db, sql: &str) -> (Vec<DataType>, Vec<String>) {
 #[test]
 fn a_parameter_of_a_table_function_is_what_a_constant_is() {
     let db = db();
-    let kmeans = |k: &str, iterations: &str| format!("SELECT cluster, centroid, inertias FROM kmeans('points', 'x', 'it''s y', {k}, {iterations}) ORDER BY 1");
+    let kmeans = |k: &str, iterations: &str| {
+        format!("SELECT cluster, centroid, inertias FROM kmeans('points', 'x', 'it''s y', {k}, {iterations}) ORDER BY 1")
+    };
     for (k, iterations) in [(2, 10), (3, 1), (2, 1)] {
         let constant = db.rows(&kmeans(&k.to_string(), &iterations.to_string()));
         assert_eq!(constant.len(), k as usize);
@@ -70,7 +72,10 @@ fn a_parameter_of_a_table_function_is_what_a_constant_is() {
         assert_eq!(with(&db, &kmeans("k => $2", "iterations => $1"), &[int(iterations), int(k)]), constant);
     }
     assert_eq!(with(&db, &kmeans("$1", "$2"), &[int(3), float(0.25)]), db.rows(&kmeans("3", "0.25")));
-    assert_eq!(with(&db, "SELECT block[1], block[2] FROM matrix_scale('m', $1)", &[float(-0.1)]), db.rows("SELECT 1.5e0 * -0.1e0, -2 * -0.1e0"));
+    assert_eq!(
+        with(&db, "SELECT block[1], block[2] FROM matrix_scale('m', $1)", &[float(-0.1)]),
+        db.rows("SELECT 1.5e0 * -0.1e0, -2 * -0.1e0")
+    );
     assert_eq!(with(&db, "SELECT count(*), sum(value), $2 FROM generate_series($1, $2, $3)", &[int(-3), int(9), int(3)]), ["5|15|9"]);
     assert_eq!(with(&db, "SELECT count(*) FROM range($1 + 1) AS g (v) WHERE v < $2", &[int(4), int(3)]), ["3"]);
     assert_eq!(with(&db, "SELECT count(*) FROM generate_series(1, $1)", &[Arc::new(Int64Array::from(vec![None]))]), ["0"]);
@@ -86,7 +91,10 @@ fn names_lists_and_texts_with_quotes_are_values_too() {
     lists.append(true);
     let values = [text("points"), text("it's y"), int(2), int(20), Arc::new(lists.finish()) as ArrayRef];
     let found = with(&db, "SELECT cluster, centroid, size FROM kmeans($1, 'x', $2, $3, $4, $5) ORDER BY cluster", &values);
-    assert_eq!(found, db.rows("SELECT cluster, centroid, size FROM kmeans('points', 'x', 'it''s y', 2, 20, [[0, 0], [3, 1]]) ORDER BY cluster"));
+    assert_eq!(
+        found,
+        db.rows("SELECT cluster, centroid, size FROM kmeans('points', 'x', 'it''s y', 2, 20, [[0, 0], [3, 1]]) ORDER BY cluster")
+    );
     assert_eq!(with(&db, "SELECT block[1] FROM matrix_add($1, $1)", &[text("m")]), ["3.0"]);
     let error = try_with(&db, "SELECT * FROM matrix_norm($1)", &[text("m') --")]).unwrap_err();
     assert!(error.contains("m') --") && error.contains("does not exist"), "{error}");
@@ -196,10 +204,17 @@ fn values_too_few_too_many_and_wrong_are_told() {
     refused(&db, kmeans, &[int(2), int(2), int(2)], "the statement has 2 parameters and was given 3 values");
     let error = db.error(kmeans).to_string();
     assert_eq!(error, "the statement has the parameter $1 and was given no value");
-    refused(&db, "SELECT * FROM kmeans('points', 'x', k => $1, iterations => 1)", &[float(2.5)], "the value of $1 is 2.5, which is no BIGINT");
+    refused(
+        &db,
+        "SELECT * FROM kmeans('points', 'x', k => $1, iterations => 1)",
+        &[float(2.5)],
+        "the value of $1 is 2.5, which is no BIGINT",
+    );
     refused(&db, "SELECT * FROM matrix_scale('m', $1)", &[text("twice")], "the value of $1 is twice, which is no DOUBLE");
     refused(&db, "SELECT * FROM generate_series(1, $1)", &[float(9.5)], "the value of $1 is 9.5, which is no BIGINT");
-    for (sql, value) in [(kmeans, text("x")), ("SELECT * FROM kmeans('points', 'x', $1, $2, $1)", int(0)), ("SELECT * FROM matrix_norm($1)", int(1))] {
+    for (sql, value) in
+        [(kmeans, text("x")), ("SELECT * FROM kmeans('points', 'x', $1, $2, $1)", int(0)), ("SELECT * FROM matrix_norm($1)", int(1))]
+    {
         let error = try_with(&db, sql, &[value, int(3)][..sql.matches('$').count().min(2)]).unwrap_err();
         assert!(!error.contains("internal"), "{sql}: {error}");
     }

@@ -21,8 +21,9 @@ use tokio::runtime::{Builder, Runtime};
 /// Longer than any statement of the suite takes, also on a busy machine.
 const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
 
-static RUNTIME: LazyLock<Runtime> =
-    LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).thread_stack_size(WORKER_STACK_BYTES).enable_all().build().expect("a runtime"));
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    Builder::new_multi_thread().worker_threads(2).thread_stack_size(WORKER_STACK_BYTES).enable_all().build().expect("a runtime")
+});
 
 pub fn wait<F: Future>(future: F) -> F::Output {
     RUNTIME.block_on(async { tokio::time::timeout(STATEMENT_LIMIT, future).await.expect("it ends within a minute") })

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Decimal128Array, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int8Type;
-use engine::import::{IfExists, IfMissing, IngestTarget};
 use engine::EngineError;
+use engine::import::{IfExists, IfMissing, IngestTarget};
 use futures::stream;
 
 use super::helpers::{Db, wait};
@@ -56,7 +56,10 @@ fn columns_are_found_by_name_and_missing_ones_have_their_defaults() {
     db.run("CREATE TABLE t (kind VARCHAR DEFAULT 'new', NAME VARCHAR, id INT NOT NULL)");
     assert_eq!(send(&db, append("t"), vec![Ok(batch(&[7], &["a"]))]).unwrap(), 1);
     assert_eq!(db.rows("SELECT id, name, kind FROM t"), ["7|a|new"]);
-    let other = RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![1])) as ArrayRef), ("surplus", Arc::new(Int64Array::from(vec![1])))]);
+    let other = RecordBatch::try_from_iter([
+        ("id", Arc::new(Int64Array::from(vec![1])) as ArrayRef),
+        ("surplus", Arc::new(Int64Array::from(vec![1]))),
+    ]);
     let error = send(&db, append("t"), vec![Ok(other.unwrap())]).unwrap_err();
     assert!(error.to_string().contains("surplus"), "{error}");
 }
@@ -89,8 +92,7 @@ fn rows_sent_in_a_transaction_go_with_it() {
 fn a_batch_of_other_types_than_announced_is_refused() {
     let db = Db::new();
     db.run("CREATE TABLE t (id INT, name VARCHAR)");
-    let other: [(&str, ArrayRef); 2] =
-        [("id", Arc::new(Int32Array::from(vec![1]))), ("name", Arc::new(StringArray::from(vec!["a"])))];
+    let other: [(&str, ArrayRef); 2] = [("id", Arc::new(Int32Array::from(vec![1]))), ("name", Arc::new(StringArray::from(vec!["a"])))];
     let other = RecordBatch::try_from_iter(other).unwrap();
     let error = send(&db, append("t"), vec![Ok(batch(&[1], &["a"])), Ok(other)]).unwrap_err();
     assert!(error.to_string().contains("other columns"), "{error}");

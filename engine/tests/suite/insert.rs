@@ -31,7 +31,14 @@ fn values_are_cast_to_the_column_or_refused() {
 fn the_number_of_values_must_be_that_of_the_columns() {
     let db = Db::new();
     db.run("CREATE TABLE t (a int, b int)");
-    for sql in ["INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (1, 2, 3)", "INSERT INTO t (a) VALUES (1, 2)", "INSERT INTO t (a, a) VALUES (1, 2)", "INSERT INTO t SELECT 1", "INSERT INTO t (a, c) VALUES (1, 2)"] {
+    for sql in [
+        "INSERT INTO t VALUES (1)",
+        "INSERT INTO t VALUES (1, 2, 3)",
+        "INSERT INTO t (a) VALUES (1, 2)",
+        "INSERT INTO t (a, a) VALUES (1, 2)",
+        "INSERT INTO t SELECT 1",
+        "INSERT INTO t (a, c) VALUES (1, 2)",
+    ] {
         db.error(sql);
     }
     assert_eq!(db.value("SELECT count(*) FROM t"), "0");
@@ -55,7 +62,8 @@ fn a_null_where_none_may_be_names_the_column_and_the_row_and_leaves_the_table_as
     db.run("CREATE TABLE t (a bigint NOT NULL, b int)");
     db.run("INSERT INTO t VALUES (1, 1)");
     let before = db.segment_files();
-    let error = db.error("INSERT INTO t SELECT CASE WHEN value = 20000 THEN NULL ELSE value END, 1 FROM generate_series(1, 30000) AS g(value)");
+    let error =
+        db.error("INSERT INTO t SELECT CASE WHEN value = 20000 THEN NULL ELSE value END, 1 FROM generate_series(1, 30000) AS g(value)");
     assert!(matches!(&error, EngineError::NotNull { column, .. } if column == "a"), "{error}");
     let error = db.error("INSERT INTO t VALUES (7, 1), (NULL, 2)");
     assert_eq!(error.to_string(), "NULL in column \"a\" of \"t\", which is NOT NULL (row 2 of the rows being written)");
@@ -130,7 +138,10 @@ fn rows_inserted_one_by_one_are_all_there() {
 fn rows_are_of_the_declared_type_whatever_the_query_gives() {
     let db = Db::new();
     db.run("CREATE TABLE t AS SELECT arrow_cast('x', 'Dictionary(Int32, Utf8)') AS d, arrow_cast('y', 'LargeUtf8') AS l, arrow_cast(X'00', 'Binary') AS b, arrow_cast(1.5, 'Decimal64(5, 1)') AS m");
-    assert_eq!(db.rows("SELECT arrow_typeof(d), arrow_typeof(l), arrow_typeof(b), arrow_typeof(m) FROM t"), ["Utf8View|Utf8View|BinaryView|Decimal128(5, 1)"]);
+    assert_eq!(
+        db.rows("SELECT arrow_typeof(d), arrow_typeof(l), arrow_typeof(b), arrow_typeof(m) FROM t"),
+        ["Utf8View|Utf8View|BinaryView|Decimal128(5, 1)"]
+    );
     assert_eq!(db.rows("SELECT * FROM t"), ["x|y|00|1.5"]);
 }
 

@@ -87,7 +87,8 @@ fn an_aggregate_over_several_partitions_has_one_snapshot() {
     let db = Db::new();
     db.load("t", &[], &numbers(0, ROWS));
     wait(async {
-        let output = db.session.execute("SELECT count(*), count(DISTINCT a.id) FROM t a JOIN t b ON a.id = b.id WHERE a.k >= 0").await.unwrap();
+        let output =
+            db.session.execute("SELECT count(*), count(DISTINCT a.id) FROM t a JOIN t b ON a.id = b.id WHERE a.k >= 0").await.unwrap();
         run(&db.session, "INSERT INTO t SELECT * FROM t").await.unwrap();
         let (batches, _) = output.collect().await.unwrap();
         assert_eq!(rows_of(&batches[0]), [format!("{ROWS}|{ROWS}")]);

@@ -93,9 +93,12 @@ fn calls_that_are_not_constants_of_a_plan_may_stand_where_constants_do() {
 #[test]
 fn rows_of_values_come_in_their_order_also_where_some_are_large() {
     let db = filled(64);
-    let row = |number: usize| if number.is_multiple_of(3) { format!("({number}, repeat('x', {}))", 300_000 + number) } else { format!("({number}, NULL)") };
+    let row = |number: usize| {
+        if number.is_multiple_of(3) { format!("({number}, repeat('x', {}))", 300_000 + number) } else { format!("({number}, NULL)") }
+    };
     let rows = (0..50).map(row).collect::<Vec<_>>().join(", ");
-    let expected = |number: usize| if number.is_multiple_of(3) { format!("{number}|{}", 300_000 + number) } else { format!("{number}|NULL") };
+    let expected =
+        |number: usize| if number.is_multiple_of(3) { format!("{number}|{}", 300_000 + number) } else { format!("{number}|NULL") };
     let expected = (0..50).map(expected).collect::<Vec<_>>();
     assert_eq!(db.rows(&format!("SELECT column1, length(column2) FROM (VALUES {rows})")), expected);
     db.run("CREATE TABLE u(place BIGINT, s VARCHAR)");
@@ -142,7 +145,10 @@ fn distinct_lists_take_memory_as_their_bytes() {
     assert_eq!(db.value("SELECT array_length(array_agg(DISTINCT {'n': a, 's': s})) FROM t"), ROWS.to_string());
     assert_eq!(db.value("SELECT array_length(array_agg([a, a + 1] ORDER BY s)) FROM t"), ROWS.to_string());
     for one in ["any_value([a, a + 1])", "first_value({'n': a})", "last_value([s])", "max([s])", "min({'n': a, 's': s})"] {
-        assert_eq!(db.value(&format!("SELECT count(*) FROM (SELECT a, {one} AS x FROM t GROUP BY a) WHERE x IS NOT NULL")), ROWS.to_string());
+        assert_eq!(
+            db.value(&format!("SELECT count(*) FROM (SELECT a, {one} AS x FROM t GROUP BY a) WHERE x IS NOT NULL")),
+            ROWS.to_string()
+        );
     }
     assert_eq!(db.rows("SELECT count(DISTINCT [a]), count(DISTINCT {'n': a % 7}) FROM t"), [format!("{ROWS}|7")]);
     let grouped = "SELECT g, array_length(array_agg(DISTINCT [a % 10])) FROM (SELECT a % 2 AS g, a FROM t) GROUP BY g ORDER BY g";

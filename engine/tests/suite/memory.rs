@@ -152,7 +152,8 @@ fn queries_at_once_share_the_pool() {
     let db = filled(small_memory(64));
     let sessions: Vec<_> = (0..3).map(|_| db.engine.session().unwrap()).collect();
     let all = wait(async {
-        let queries = sessions.iter().map(|session| run(session, "SELECT count(*), sum(n) FROM (SELECT s, count(*) AS n FROM t GROUP BY s)"));
+        let queries =
+            sessions.iter().map(|session| run(session, "SELECT count(*), sum(n) FROM (SELECT s, count(*) AS n FROM t GROUP BY s)"));
         futures::future::join_all(queries).await
     });
     let mut answered = 0;

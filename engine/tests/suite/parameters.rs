@@ -216,8 +216,14 @@ fn a_value_that_does_not_fit_is_named() {
 fn parameters_in_other_places_are_refused() {
     let db = db();
     for sql in [
-        "SELECT $a", "SELECT $0", "SELECT ?, $1", "SELECT ?1, ?", "SELECT $70000", "INSERT INTO t (id) VALUES ($4000000000)",
-        "INSERT INTO t (id) VALUES ($18446744073709551615)", "INSERT INTO t (id) VALUES ($99999999999999999999999)",
+        "SELECT $a",
+        "SELECT $0",
+        "SELECT ?, $1",
+        "SELECT ?1, ?",
+        "SELECT $70000",
+        "INSERT INTO t (id) VALUES ($4000000000)",
+        "INSERT INTO t (id) VALUES ($18446744073709551615)",
+        "INSERT INTO t (id) VALUES ($99999999999999999999999)",
     ] {
         assert!(wait(db.session.describe(sql)).is_err(), "{sql}");
     }
@@ -285,7 +291,9 @@ fn of_rows_of_which_one_fails_none_is_there() {
 #[test]
 fn rows_of_parameters_go_where_the_session_says_and_only_to_the_columns_named() {
     let db = db();
-    db.script("CREATE TABLE mixed (id INT, a INT, \"A\" INT); CREATE SCHEMA other; CREATE TABLE other.t (id INT); CREATE TABLE other.u (id INT)");
+    db.script(
+        "CREATE TABLE mixed (id INT, a INT, \"A\" INT); CREATE SCHEMA other; CREATE TABLE other.t (id INT); CREATE TABLE other.u (id INT)",
+    );
     assert_eq!(rows(&db, "INSERT INTO mixed (id, a) VALUES (?, ?)", vec![ints(&[1]), ints(&[7])]), Ok(1));
     assert_eq!(db.rows("SELECT * FROM mixed"), ["1|7|NULL"]);
     db.run("SET datafusion.catalog.default_schema = 'other'");

@@ -74,7 +74,11 @@ fn what_is_planned_aside_gives_what_it_gives_in_place() {
     }
     for sql in ["SELECT nothing FROM u", "SELECT a FROM nothing", "SELECT FROM WHERE", "SELECT a + 'x' FROM u"] {
         let (aside, in_place) = (db.error(&format!("{sql} {padding}")), db.error(sql));
-        assert_eq!((aside.to_string(), aside.position(), aside.hint()), (in_place.to_string(), in_place.position(), in_place.hint()), "{sql}");
+        assert_eq!(
+            (aside.to_string(), aside.position(), aside.hint()),
+            (in_place.to_string(), in_place.position(), in_place.hint()),
+            "{sql}"
+        );
     }
 }
 

@@ -27,7 +27,9 @@ fn an_order_by_the_cluster_key_needs_no_sort() {
 #[test]
 fn another_order_is_sorted() {
     let db = ordered();
-    for (sql, first) in [("SELECT id FROM t ORDER BY id DESC", "59999"), ("SELECT id FROM t ORDER BY k, id", "0"), ("SELECT r FROM t ORDER BY r", "0")] {
+    for (sql, first) in
+        [("SELECT id FROM t ORDER BY id DESC", "59999"), ("SELECT id FROM t ORDER BY k, id", "0"), ("SELECT r FROM t ORDER BY r", "0")]
+    {
         assert!(sorts(&db, sql), "{sql}");
         assert_eq!(db.rows(sql)[0], first);
     }

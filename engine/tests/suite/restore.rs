@@ -23,7 +23,13 @@ fn a_table_is_restored_to_a_version_a_snapshot_or_a_time() {
     assert_eq!(db.run(&format!("RESTORE TABLE t TO VERSION {before}")).kind, StatementKind::Ddl);
     assert_eq!(db.rows("SELECT count(*), sum(id) FROM t"), ["1000|499500"]);
     let time = db.value(&format!("SELECT CAST(committed_at AS VARCHAR) FROM system.snapshots WHERE version = {deleted}"));
-    for to in ["SNAPSHOT deleted".to_string(), format!("VERSION AS OF {deleted}"), "VERSION 'deleted'".into(), format!("TIMESTAMP '{time}'"), format!("TIMESTAMP AS OF '{time}'")] {
+    for to in [
+        "SNAPSHOT deleted".to_string(),
+        format!("VERSION AS OF {deleted}"),
+        "VERSION 'deleted'".into(),
+        format!("TIMESTAMP '{time}'"),
+        format!("TIMESTAMP AS OF '{time}'"),
+    ] {
         db.run(&format!("RESTORE TABLE main.t TO VERSION {before}"));
         db.run(&format!("RESTORE TABLE t TO {to}"));
         assert_eq!(db.rows("SELECT count(*) FROM t"), ["900"], "{to}");
@@ -109,7 +115,13 @@ fn what_cannot_be_restored_says_why() {
     assert!(error("RESTORE TABLE system.tables TO VERSION 1").starts_with("changing the schema system"));
     db.run("ALTER SYSTEM SET retention = '0'");
     assert!(error(&format!("RESTORE TABLE t TO VERSION {before}")).contains("is not kept any more"));
-    for sql in ["RESTORE TABLE t", "RESTORE TABLE t TO 5", "RESTORE TABLE t TO VERSION", "RESTORE t TO VERSION 5", "RESTORE TABLE t TO VERSION 1 2"] {
+    for sql in [
+        "RESTORE TABLE t",
+        "RESTORE TABLE t TO 5",
+        "RESTORE TABLE t TO VERSION",
+        "RESTORE t TO VERSION 5",
+        "RESTORE TABLE t TO VERSION 1 2",
+    ] {
         assert!(error(sql).starts_with("syntax error"), "{sql}");
     }
     assert_eq!(db.rows("SELECT count(*) FROM t"), ["900"]);

@@ -33,7 +33,11 @@ pub fn session(engine: &Engine) -> Arc<Session> {
 /// The number of the one statement whose text begins so, once it is in `state`.
 pub fn in_state(db: &Db, text: &str, state: &str) -> u64 {
     let sql = format!("SELECT query_id FROM system.queries WHERE statement LIKE '{}%' AND state = '{state}'", text.replace('\'', "''"));
-    assert!(soon(|| db.rows(&sql).len() == 1), "{text} is not {state}: {:?}", db.rows("SELECT query_id, state, statement FROM system.queries"));
+    assert!(
+        soon(|| db.rows(&sql).len() == 1),
+        "{text} is not {state}: {:?}",
+        db.rows("SELECT query_id, state, statement FROM system.queries")
+    );
     db.value(&sql).parse().unwrap()
 }
 
@@ -51,9 +55,10 @@ pub fn with(change: impl FnOnce(&mut EngineOptions)) -> Db {
 #[test]
 fn a_statement_is_listed_from_its_start_to_the_end_of_its_result() {
     let db = Db::new();
-    assert_eq!(db.rows("SELECT kind, state, rows_returned, statement FROM system.queries"), [
-        "NULL|planning|0|SELECT kind, state, rows_returned, statement FROM system.queries"
-    ]);
+    assert_eq!(
+        db.rows("SELECT kind, state, rows_returned, statement FROM system.queries"),
+        ["NULL|planning|0|SELECT kind, state, rows_returned, statement FROM system.queries"]
+    );
     let session = session(&db.engine);
     let mut output = wait(session.execute("SELECT value FROM generate_series(1, 50000) AS t (value)")).unwrap();
     let shown = || db.rows("SELECT kind, state, queue_position, rows_returned FROM system.queries WHERE statement LIKE 'SELECT value%'");
@@ -97,7 +102,9 @@ fn what_a_running_statement_touches_and_holds_is_shown() {
     let session = session(&db.engine);
     let task = spawned(&session, "SELECT sum(a.r * b.r % 7), count(DISTINCT a.s || b.s) FROM t a JOIN t b ON a.k = b.k");
     let id = in_state(&db, "SELECT sum(a.r", "running");
-    let grown = || db.rows(&format!("SELECT query_id FROM system.queries WHERE query_id = {id} AND bytes_touched > 0 AND memory_bytes > 0")).len() == 1;
+    let grown = || {
+        db.rows(&format!("SELECT query_id FROM system.queries WHERE query_id = {id} AND bytes_touched > 0 AND memory_bytes > 0")).len() == 1
+    };
     assert!(soon(grown));
     db.run(&format!("KILL {id}"));
     assert!(ended(task).is_err());

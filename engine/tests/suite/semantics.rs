@@ -36,15 +36,33 @@ fn integers_that_do_not_fit_are_errors_wherever_they_are_computed() {
     let db = with_integers();
     let wanted = "is out of range for";
     for sql in [
-        "SELECT a + 1 FROM t", "SELECT a - 2 FROM t", "SELECT a * 2 FROM t", "SELECT -a FROM t", "SELECT i + i FROM t WHERE i > 5",
-        "SELECT s * s FROM t", "SELECT u + u FROM t", "SELECT n FROM t WHERE a + 1 > 5", "SELECT n FROM t WHERE n * a > 5",
-        "SELECT max(a + 1) FROM t", "SELECT n, sum(a + 1) FROM t GROUP BY n", "SELECT count(*) FROM t GROUP BY a * 2", "SELECT a FROM t ORDER BY a + 1",
-        "SELECT x.n FROM t x JOIN t y ON x.a + 1 = y.a", "SELECT x.n FROM t x JOIN t y ON x.n = y.n AND x.a + y.a > 5",
-        "SELECT x.n FROM t x LEFT JOIN t y ON x.a + y.a > 5", "SELECT sum(a * 2) OVER (ORDER BY n) FROM t",
-        "SELECT row_number() OVER (PARTITION BY a + 1) FROM t", "SELECT n FROM t WHERE n IN (SELECT a + 1 FROM t)",
-        "SELECT n FROM t WHERE EXISTS (SELECT 1 FROM t y WHERE y.a + t.a > 5)", "SELECT n FROM t GROUP BY n HAVING max(a) + 1 > 0",
-        "SELECT CASE WHEN a > 5 THEN a + 1 ELSE 0 END FROM t", "VALUES (9223372036854775807 + 1)", "SELECT 9223372036854775807 + 1",
-        "SELECT x + 1 FROM (SELECT 9223372036854775807 AS x)", "SELECT cast(-128 AS tinyint) - cast(1 AS tinyint)", "SELECT -(-9223372036854775807 - 1)",
+        "SELECT a + 1 FROM t",
+        "SELECT a - 2 FROM t",
+        "SELECT a * 2 FROM t",
+        "SELECT -a FROM t",
+        "SELECT i + i FROM t WHERE i > 5",
+        "SELECT s * s FROM t",
+        "SELECT u + u FROM t",
+        "SELECT n FROM t WHERE a + 1 > 5",
+        "SELECT n FROM t WHERE n * a > 5",
+        "SELECT max(a + 1) FROM t",
+        "SELECT n, sum(a + 1) FROM t GROUP BY n",
+        "SELECT count(*) FROM t GROUP BY a * 2",
+        "SELECT a FROM t ORDER BY a + 1",
+        "SELECT x.n FROM t x JOIN t y ON x.a + 1 = y.a",
+        "SELECT x.n FROM t x JOIN t y ON x.n = y.n AND x.a + y.a > 5",
+        "SELECT x.n FROM t x LEFT JOIN t y ON x.a + y.a > 5",
+        "SELECT sum(a * 2) OVER (ORDER BY n) FROM t",
+        "SELECT row_number() OVER (PARTITION BY a + 1) FROM t",
+        "SELECT n FROM t WHERE n IN (SELECT a + 1 FROM t)",
+        "SELECT n FROM t WHERE EXISTS (SELECT 1 FROM t y WHERE y.a + t.a > 5)",
+        "SELECT n FROM t GROUP BY n HAVING max(a) + 1 > 0",
+        "SELECT CASE WHEN a > 5 THEN a + 1 ELSE 0 END FROM t",
+        "VALUES (9223372036854775807 + 1)",
+        "SELECT 9223372036854775807 + 1",
+        "SELECT x + 1 FROM (SELECT 9223372036854775807 AS x)",
+        "SELECT cast(-128 AS tinyint) - cast(1 AS tinyint)",
+        "SELECT -(-9223372036854775807 - 1)",
     ] {
         let error = fails(&db, sql, wanted);
         assert!(error.hint().is_some_and(|hint| hint.contains("DECIMAL")), "{sql}");
@@ -77,8 +95,12 @@ fn integers_that_fit_are_computed_under_the_names_they_had() {
 fn sums_that_do_not_fit_are_errors_in_every_form() {
     let db = with_integers();
     for sql in [
-        "SELECT sum(a) FROM t WHERE a > 0", "SELECT sum(u) FROM t", "SELECT i > 0, sum(a) FROM t WHERE a > 0 GROUP BY 1", "SELECT sum(DISTINCT a) FROM t WHERE a > 0",
-        "SELECT sum(a) OVER () FROM t WHERE a > 0", "SELECT sum(a) OVER (ORDER BY a ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t WHERE a > 0",
+        "SELECT sum(a) FROM t WHERE a > 0",
+        "SELECT sum(u) FROM t",
+        "SELECT i > 0, sum(a) FROM t WHERE a > 0 GROUP BY 1",
+        "SELECT sum(DISTINCT a) FROM t WHERE a > 0",
+        "SELECT sum(a) OVER () FROM t WHERE a > 0",
+        "SELECT sum(a) OVER (ORDER BY a ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t WHERE a > 0",
         "SELECT sum(v) FROM (VALUES (99999999999999999999999999999999999999::decimal(38,0)), (1::decimal(38,0))) AS x(v)",
         "SELECT k, sum(v) FROM (VALUES (1, 99999999999999999999999999999999999999::decimal(38,0)), (1, 99999999999999999999999999999999999999::decimal(38,0))) AS x(k, v) GROUP BY k",
     ] {
@@ -97,11 +119,10 @@ fn sums_that_fit_are_right() {
     assert_eq!(db.rows("SELECT sum(a), sum(n), sum(i), sum(DISTINCT n), count(*) FROM t WHERE i <> 1"), ["-1|5|2147483652|5|2"]);
     assert_eq!(db.rows("SELECT sum(n) FROM t WHERE i = 1"), ["NULL"]);
     assert_eq!(db.rows("SELECT sum(a) FROM t WHERE a = 77"), ["NULL"]);
-    assert_eq!(db.rows("SELECT i, sum(n), sum(a) FILTER (WHERE a > 5) FROM t GROUP BY i ORDER BY i"), [
-        "1|NULL|NULL".to_string(),
-        "5|3|NULL".into(),
-        format!("2147483647|2|{MAX}"),
-    ]);
+    assert_eq!(
+        db.rows("SELECT i, sum(n), sum(a) FILTER (WHERE a > 5) FROM t GROUP BY i ORDER BY i"),
+        ["1|NULL|NULL".to_string(), "5|3|NULL".into(), format!("2147483647|2|{MAX}"),]
+    );
     db.load("many", &[], &numbers(0, 100_000));
     assert_eq!(db.rows("SELECT sum(id), sum(DISTINCT k), sum(id + 0) FROM many"), ["4999950000|45|4999950000"]);
     assert_eq!(db.rows("SELECT k, sum(id) FROM many GROUP BY k ORDER BY k LIMIT 2"), ["0|499950000", "1|499960000"]);
@@ -185,9 +206,15 @@ fn copy_to_writes_what_import_reads() {
         assert_eq!(db.rows("SELECT a, b IS NULL, b = '' FROM back ORDER BY a"), ["1|false|true", "2|true|NULL", "3|false|false"], "{name}");
     }
     for (options, wanted) in [
-        ("(ESCAPE '\\')", "ESCAPE"), ("(FORCE_QUOTE b)", "FORCE_QUOTE"), ("STORED AS CSV OPTIONS ('format.double_quote' 'true')", "DOUBLE_QUOTE"),
-        ("(FORMAT parquet, HEADER true)", "HEADER"), ("(COMPRESSION gzip)", "COMPRESSION"), ("(HEADER maybe)", "HEADER"), ("PARTITIONED BY (a)", "PARTITIONED"),
-        ("(QUOTE '''')", "QUOTE"), ("(NULL 'NA')", "NULL"),
+        ("(ESCAPE '\\')", "ESCAPE"),
+        ("(FORCE_QUOTE b)", "FORCE_QUOTE"),
+        ("STORED AS CSV OPTIONS ('format.double_quote' 'true')", "DOUBLE_QUOTE"),
+        ("(FORMAT parquet, HEADER true)", "HEADER"),
+        ("(COMPRESSION gzip)", "COMPRESSION"),
+        ("(HEADER maybe)", "HEADER"),
+        ("PARTITIONED BY (a)", "PARTITIONED"),
+        ("(QUOTE '''')", "QUOTE"),
+        ("(NULL 'NA')", "NULL"),
     ] {
         fails(&db, &format!("COPY t TO '{}' {options}", db.file("no.csv")), wanted);
     }
@@ -203,13 +230,22 @@ fn clauses_that_would_be_forgotten_are_refused() {
     let db = Db::new();
     db.run("CREATE TABLE t (a int, b varchar)");
     for (sql, wanted) in [
-        ("SELECT * FROM t FOR UPDATE", "FOR UPDATE"), ("SELECT * FROM t FOR SHARE", "FOR SHARE"), ("SELECT * FROM (SELECT * FROM t FOR UPDATE) AS x", "FOR UPDATE"),
+        ("SELECT * FROM t FOR UPDATE", "FOR UPDATE"),
+        ("SELECT * FROM t FOR SHARE", "FOR SHARE"),
+        ("SELECT * FROM (SELECT * FROM t FOR UPDATE) AS x", "FOR UPDATE"),
         ("SELECT * FROM t TABLESAMPLE BERNOULLI (10)", "TABLESAMPLE"),
-        ("SELECT a, count(*) FROM t GROUP BY a WITH ROLLUP", "ROLLUP"), ("EXPLAIN SELECT * FROM t FOR UPDATE", "FOR UPDATE"),
-        ("CREATE VIEW v AS SELECT * FROM t FOR UPDATE", "FOR UPDATE"), ("COPY (SELECT * FROM t FOR UPDATE) TO 'x.csv'", "FOR UPDATE"),
-        ("CREATE TABLE x (a int) WITH (fillfactor = 70)", "table option"), ("CREATE TABLE x (LIKE t)", "not supported"), ("CREATE TABLE x LIKE t", "LIKE"),
-        ("INSERT INTO t SELECT a, b FROM t TABLESAMPLE SYSTEM (1)", "TABLESAMPLE"), ("SELECT * FROM t ORDER BY b COLLATE \"de\"", "COLLATE"),
-        ("SELECT * FROM t PIVOT (sum(a) FOR b IN ('x', 'y'))", "PIVOT"), ("EXPLAIN ANALYZE COPY t TO 'x.csv'", "EXPLAIN of COPY"), ("DROP TABLE t, t", "several"),
+        ("SELECT a, count(*) FROM t GROUP BY a WITH ROLLUP", "ROLLUP"),
+        ("EXPLAIN SELECT * FROM t FOR UPDATE", "FOR UPDATE"),
+        ("CREATE VIEW v AS SELECT * FROM t FOR UPDATE", "FOR UPDATE"),
+        ("COPY (SELECT * FROM t FOR UPDATE) TO 'x.csv'", "FOR UPDATE"),
+        ("CREATE TABLE x (a int) WITH (fillfactor = 70)", "table option"),
+        ("CREATE TABLE x (LIKE t)", "not supported"),
+        ("CREATE TABLE x LIKE t", "LIKE"),
+        ("INSERT INTO t SELECT a, b FROM t TABLESAMPLE SYSTEM (1)", "TABLESAMPLE"),
+        ("SELECT * FROM t ORDER BY b COLLATE \"de\"", "COLLATE"),
+        ("SELECT * FROM t PIVOT (sum(a) FOR b IN ('x', 'y'))", "PIVOT"),
+        ("EXPLAIN ANALYZE COPY t TO 'x.csv'", "EXPLAIN of COPY"),
+        ("DROP TABLE t, t", "several"),
     ] {
         let error = fails(&db, sql, wanted);
         assert!(error.to_string().matches("not supported").count() <= 1 && error.to_string().len() < 150, "{sql}: {error}");
@@ -233,11 +269,16 @@ fn rows_are_written_to_tables_alone() {
 #[test]
 fn a_table_may_be_ordered_by_columns_up_and_down() {
     let db = Db::new();
-    let definition = |name: &str| db.rows(&format!("SELECT definition FROM information_schema.views WHERE table_name = '{name}'")).remove(0);
+    let definition =
+        |name: &str| db.rows(&format!("SELECT definition FROM information_schema.views WHERE table_name = '{name}'")).remove(0);
     for (name, sql, order) in [
         ("a", "CREATE TABLE a (x int, y int) ORDER BY (x DESC, y)", "ORDER BY (x DESC, y)"),
         ("b", "CREATE TABLE b (x int, y int) CLUSTER BY (y)", "ORDER BY (y)"),
-        ("c", "CREATE TABLE c ORDER BY (x DESC NULLS LAST) AS SELECT value AS x, 1 AS y FROM generate_series(1, 3) AS g(value)", "ORDER BY (x DESC NULLS LAST)"),
+        (
+            "c",
+            "CREATE TABLE c ORDER BY (x DESC NULLS LAST) AS SELECT value AS x, 1 AS y FROM generate_series(1, 3) AS g(value)",
+            "ORDER BY (x DESC NULLS LAST)",
+        ),
         ("d", "CREATE TABLE d (x int, \"order\" int) ORDER BY x, \"order\" desc", "ORDER BY (x, \"order\" DESC)"),
     ] {
         db.run(sql);
@@ -294,7 +335,9 @@ fn settings_have_our_names_everywhere() {
     db.run("SET quiver.durability = 'async'");
     assert_eq!(db.rows("SHOW quiver.durability"), ["quiver.durability|async"]);
     let all = db.rows("SHOW ALL");
-    for setting in ["threads|3", "quiver.durability|async", "quiver.zone_pruning|true", "datafusion.execution.parquet.pushdown_filters|false"] {
+    for setting in
+        ["threads|3", "quiver.durability|async", "quiver.zone_pruning|true", "datafusion.execution.parquet.pushdown_filters|false"]
+    {
         assert!(all.iter().any(|row| row == setting), "{setting} is not in {all:?}");
     }
 }
@@ -307,9 +350,22 @@ fn messages_are_one_clear_sentence() {
     assert_eq!((error.position(), error.hint()), (Some(10), Some("did you mean \"count\"?")));
     assert_eq!(db.error("SELECT cast('x' AS int)").to_string(), "Cannot cast string 'x' to value of INTEGER type");
     for sql in [
-        "CREATE TABLE x (a hugeint)", "SELECT * FROM t PIVOT (sum(a) FOR b IN ('x'))", "SET NAMES 'utf8'", "SELECT * FROM t ASOF JOIN t AS u MATCH_CONDITION (t.a >= u.a) ON t.b = u.b",
-        "SELECT cast(1 AS nonsense)", "SELECT a FROM t LIMIT 1 BY b", "SELECT TOP 3 a FROM t", "LOCK TABLE t", "SELECT a[1:2:3:4] FROM t", "SELECT (a", "SELECT 'x", "SELECT a +",
-        "SELECT a FROM t WHERE a = ANY (SELECT 1", "ALTER TABLE t OWNER TO me", "MERGE INTO t USING t AS s ON true WHEN MATCHED THEN SELECT", "SELECT a FROM t GROUP BY b",
+        "CREATE TABLE x (a hugeint)",
+        "SELECT * FROM t PIVOT (sum(a) FOR b IN ('x'))",
+        "SET NAMES 'utf8'",
+        "SELECT * FROM t ASOF JOIN t AS u MATCH_CONDITION (t.a >= u.a) ON t.b = u.b",
+        "SELECT cast(1 AS nonsense)",
+        "SELECT a FROM t LIMIT 1 BY b",
+        "SELECT TOP 3 a FROM t",
+        "LOCK TABLE t",
+        "SELECT a[1:2:3:4] FROM t",
+        "SELECT (a",
+        "SELECT 'x",
+        "SELECT a +",
+        "SELECT a FROM t WHERE a = ANY (SELECT 1",
+        "ALTER TABLE t OWNER TO me",
+        "MERGE INTO t USING t AS s ON true WHEN MATCHED THEN SELECT",
+        "SELECT a FROM t GROUP BY b",
     ] {
         let text = db.error(sql).to_string();
         let dumps = [" {", "Some(", "\")", "Diagnostic", "sqltorel", "Int32", "Utf8", "\n", "Unsupported", "not supported is not"];

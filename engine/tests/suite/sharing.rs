@@ -53,9 +53,19 @@ fn a_read_only_engine_answers_and_refuses_every_write() {
     std::fs::write(&csv, "a,b\n5,y\n").unwrap();
     let files = db.segment_files();
     for sql in [
-        "INSERT INTO s.u VALUES (3, 'z')", "INSERT INTO t SELECT * FROM t", "INSERT OVERWRITE s.u VALUES (3, 'z')", "CREATE TABLE x (a int)", "CREATE TABLE x AS SELECT 1 AS a",
-        "DROP TABLE t", "CREATE VIEW x AS SELECT 1 AS a", "DROP VIEW v", "CREATE SCHEMA x", "DROP SCHEMA s CASCADE", "CREATE OR REPLACE TABLE t AS SELECT 1 AS a",
-        &format!("COPY s.u FROM '{csv}'"), &format!("CREATE EXTERNAL TABLE x STORED AS CSV LOCATION '{csv}'"),
+        "INSERT INTO s.u VALUES (3, 'z')",
+        "INSERT INTO t SELECT * FROM t",
+        "INSERT OVERWRITE s.u VALUES (3, 'z')",
+        "CREATE TABLE x (a int)",
+        "CREATE TABLE x AS SELECT 1 AS a",
+        "DROP TABLE t",
+        "CREATE VIEW x AS SELECT 1 AS a",
+        "DROP VIEW v",
+        "CREATE SCHEMA x",
+        "DROP SCHEMA s CASCADE",
+        "CREATE OR REPLACE TABLE t AS SELECT 1 AS a",
+        &format!("COPY s.u FROM '{csv}'"),
+        &format!("CREATE EXTERNAL TABLE x STORED AS CSV LOCATION '{csv}'"),
     ] {
         let error = db.error(sql).to_string();
         assert!(error.contains("read-only"), "{sql}: {error}");

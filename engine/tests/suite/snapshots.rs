@@ -95,7 +95,12 @@ fn retention_belongs_to_the_store() {
     assert_eq!(db.rows("SHOW retention"), ["retention|1 hour 30 minutes"]);
     db.run("ALTER SYSTEM RESET retention");
     assert_eq!(db.rows("SHOW retention"), ["retention|1 day"]);
-    for sql in ["ALTER SYSTEM SET retention = '7'", "ALTER SYSTEM SET retention = '1 month'", "ALTER SYSTEM SET retention = 'soon'", "ALTER SYSTEM SET retention = 5"] {
+    for sql in [
+        "ALTER SYSTEM SET retention = '7'",
+        "ALTER SYSTEM SET retention = '1 month'",
+        "ALTER SYSTEM SET retention = 'soon'",
+        "ALTER SYSTEM SET retention = 5",
+    ] {
         assert!(db.error(sql).to_string().ends_with("is not a duration"), "{sql}");
     }
     assert!(db.error("ALTER SYSTEM SET threads = 4").hint().unwrap().contains("SET changes settings of the session"));

@@ -12,14 +12,40 @@ fn names(ran: &Ran) -> Vec<String> {
 fn names_of_types_are_the_types_they_say() {
     let db = Db::new();
     for (index, (name, described)) in [
-        ("BLOB", "BYTEA"), ("VARBINARY", "BYTEA"), ("BINARY", "BYTEA"), ("BYTES", "BYTEA"), ("INT1", "TINYINT"), ("UTINYINT", "TINYINT UNSIGNED"),
-        ("UINTEGER", "INTEGER UNSIGNED"), ("UINT64", "BIGINT UNSIGNED"), ("INT(11)", "INTEGER"), ("LONG", "BIGINT"), ("FLOAT", "REAL"), ("FLOAT(24)", "REAL"),
-        ("FLOAT(25)", "DOUBLE"), ("FLOAT(53)", "DOUBLE"), ("DOUBLE PRECISION", "DOUBLE"), ("NUMERIC", "DECIMAL(38,10)"), ("DEC(5,1)", "DECIMAL(5,1)"),
-        ("DECIMAL(76,0)", "DECIMAL(76,0)"), ("CHARACTER VARYING(10)", "VARCHAR"), ("NCHAR(3)", "VARCHAR"), ("CLOB", "VARCHAR"), ("DATETIME", "TIMESTAMP"),
-        ("DATETIME(3)", "TIMESTAMP(3)"), ("TIMESTAMP_S", "TIMESTAMP(0)"), ("TIMESTAMPTZ(6)", "TIMESTAMP(6) WITH TIME ZONE"), ("TIME(9)", "TIME"),
-        ("INT[][]", "INTEGER[][]"), ("STRUCT(a INT, \"B c\" STRUCT(d DATE)[])", "STRUCT<a INTEGER, \"B c\" STRUCT<d DATE>[]>"),
-        ("MAP(VARCHAR, INT[])", "MAP(VARCHAR, INTEGER[])"), ("BLOB[]", "BYTEA[]"),
-    ].into_iter().enumerate() {
+        ("BLOB", "BYTEA"),
+        ("VARBINARY", "BYTEA"),
+        ("BINARY", "BYTEA"),
+        ("BYTES", "BYTEA"),
+        ("INT1", "TINYINT"),
+        ("UTINYINT", "TINYINT UNSIGNED"),
+        ("UINTEGER", "INTEGER UNSIGNED"),
+        ("UINT64", "BIGINT UNSIGNED"),
+        ("INT(11)", "INTEGER"),
+        ("LONG", "BIGINT"),
+        ("FLOAT", "REAL"),
+        ("FLOAT(24)", "REAL"),
+        ("FLOAT(25)", "DOUBLE"),
+        ("FLOAT(53)", "DOUBLE"),
+        ("DOUBLE PRECISION", "DOUBLE"),
+        ("NUMERIC", "DECIMAL(38,10)"),
+        ("DEC(5,1)", "DECIMAL(5,1)"),
+        ("DECIMAL(76,0)", "DECIMAL(76,0)"),
+        ("CHARACTER VARYING(10)", "VARCHAR"),
+        ("NCHAR(3)", "VARCHAR"),
+        ("CLOB", "VARCHAR"),
+        ("DATETIME", "TIMESTAMP"),
+        ("DATETIME(3)", "TIMESTAMP(3)"),
+        ("TIMESTAMP_S", "TIMESTAMP(0)"),
+        ("TIMESTAMPTZ(6)", "TIMESTAMP(6) WITH TIME ZONE"),
+        ("TIME(9)", "TIME"),
+        ("INT[][]", "INTEGER[][]"),
+        ("STRUCT(a INT, \"B c\" STRUCT(d DATE)[])", "STRUCT<a INTEGER, \"B c\" STRUCT<d DATE>[]>"),
+        ("MAP(VARCHAR, INT[])", "MAP(VARCHAR, INTEGER[])"),
+        ("BLOB[]", "BYTEA[]"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
         db.run(&format!("CREATE TABLE t{index} (v {name})"));
         assert_eq!(db.rows(&format!("DESCRIBE t{index}")), [format!("v|{described}|YES|NULL|NULL")], "{name}");
         db.run(&format!("CREATE TABLE u{index} (v {described})"));
@@ -32,10 +58,25 @@ fn names_of_types_are_the_types_they_say() {
 fn types_that_are_not_there_say_what_to_use() {
     let db = Db::new();
     for (name, instead) in [
-        ("UUID", "VARCHAR"), ("HUGEINT", "DECIMAL(38,0)"), ("JSON", "VARCHAR"), ("ENUM('a')", "VARCHAR"), ("SERIAL", "row_number"), ("BIT(3)", "BYTEA"),
-        ("VARBINARY(10)", "BYTEA"), ("TIMETZ", "TIMESTAMP WITH TIME ZONE"), ("TIME(3)", "TIME"), ("TIMESTAMP(4)", "0, 3, 6 or 9"), ("INTERVAL YEAR", "INTERVAL"),
-        ("DECIMAL(77,0)", "76"), ("DECIMAL(5,-2)", "after the point"), ("DECIMAL(300,2)", "76"), ("FLOAT(54)", "DOUBLE"), ("LIST(INT)", "INTEGER[]"),
-        ("INTERGER", "INTEGER"), ("GEOMETRY", "VARCHAR"), ("MAP(INT, TIMESTAMPTZ)", "TIMESTAMP"),
+        ("UUID", "VARCHAR"),
+        ("HUGEINT", "DECIMAL(38,0)"),
+        ("JSON", "VARCHAR"),
+        ("ENUM('a')", "VARCHAR"),
+        ("SERIAL", "row_number"),
+        ("BIT(3)", "BYTEA"),
+        ("VARBINARY(10)", "BYTEA"),
+        ("TIMETZ", "TIMESTAMP WITH TIME ZONE"),
+        ("TIME(3)", "TIME"),
+        ("TIMESTAMP(4)", "0, 3, 6 or 9"),
+        ("INTERVAL YEAR", "INTERVAL"),
+        ("DECIMAL(77,0)", "76"),
+        ("DECIMAL(5,-2)", "after the point"),
+        ("DECIMAL(300,2)", "76"),
+        ("FLOAT(54)", "DOUBLE"),
+        ("LIST(INT)", "INTEGER[]"),
+        ("INTERGER", "INTEGER"),
+        ("GEOMETRY", "VARCHAR"),
+        ("MAP(INT, TIMESTAMPTZ)", "TIMESTAMP"),
     ] {
         for sql in [format!("CREATE TABLE t (v {name})"), format!("SELECT CAST(NULL AS {name})")] {
             let error = db.error(&sql);
@@ -49,7 +90,9 @@ fn types_that_are_not_there_say_what_to_use() {
 #[test]
 fn the_catalog_says_types_as_they_are_declared() {
     let db = Db::new();
-    db.run("CREATE TABLE t (a int NOT NULL, b varchar, c timestamp(3), d decimal(10,2), e int[], f blob, g bigint, h map(varchar, double))");
+    db.run(
+        "CREATE TABLE t (a int NOT NULL, b varchar, c timestamp(3), d decimal(10,2), e int[], f blob, g bigint, h map(varchar, double))",
+    );
     let types = ["INTEGER", "VARCHAR", "TIMESTAMP(3)", "DECIMAL(10,2)", "INTEGER[]", "BYTEA", "BIGINT", "MAP(VARCHAR, DOUBLE)"];
     assert_eq!(db.rows("SELECT data_type FROM information_schema.columns WHERE table_name = 't' ORDER BY ordinal_position"), types);
     let shown: Vec<String> = db.rows("SHOW COLUMNS FROM t");
@@ -83,7 +126,10 @@ fn words_that_begin_clauses_are_names_behind_a_comma() {
         db.run(&format!("CREATE OR REPLACE TABLE t (a INT, {word} INT)"));
         db.run("INSERT INTO t VALUES (1, 2), (1, 3)");
         assert_eq!(db.rows(&format!("SELECT a, {word} FROM t ORDER BY a, {word} DESC")), ["1|3", "1|2"]);
-        assert_eq!(db.rows(&format!("SELECT a, -- the second\n {word}, {word} + 1 FROM t GROUP BY a, {word} ORDER BY 2")), ["1|2|3", "1|3|4"]);
+        assert_eq!(
+            db.rows(&format!("SELECT a, -- the second\n {word}, {word} + 1 FROM t GROUP BY a, {word} ORDER BY 2")),
+            ["1|2|3", "1|3|4"]
+        );
         db.run(&format!("CREATE OR REPLACE VIEW v AS SELECT a, {word} FROM t"));
         assert_eq!(db.value(&format!("SELECT count(a), {word} FROM v WHERE {word} = 3 GROUP BY a, {word}")), "1|3");
         assert_eq!(names(&db.run(&format!("SELECT a, {} FROM t", word.to_uppercase()))), ["a", word]);
@@ -100,7 +146,10 @@ fn expressions_without_a_name_are_called_as_they_are_written() {
     db.run("CREATE TABLE t AS SELECT value AS a, 'x' AS b FROM generate_series(1, 3) AS g(value)");
     for (sql, wanted) in [
         ("SELECT 1", vec!["1"]),
-        ("SELECT a+1, (t.a), a AS c, count(*) OVER (), 1e3, 'x', (a::int), NULL FROM t", vec!["a + 1", "a", "c", "count(*) OVER ()", "1e3", "'x'", "a::INT", "NULL"]),
+        (
+            "SELECT a+1, (t.a), a AS c, count(*) OVER (), 1e3, 'x', (a::int), NULL FROM t",
+            vec!["a + 1", "a", "c", "count(*) OVER ()", "1e3", "'x'", "a::INT", "NULL"],
+        ),
         ("SELECT count(*), max(t.a), SUM(a) FROM t", vec!["count(*)", "max(t.a)", "SUM(a)"]),
         ("SELECT a * 2, *, a * 3 FROM t", vec!["a * 2", "a", "b", "a * 3"]),
         ("SELECT a % 2, sum(a) FROM t GROUP BY a % 2 ORDER BY sum(a)", vec!["a % 2", "sum(a)"]),
@@ -162,8 +211,11 @@ fn joins_whose_merged_column_is_not_clear_are_refused() {
     let db = Db::new();
     db.script("CREATE TABLE a (k int, x int); CREATE TABLE b (k int, y int); CREATE TABLE c (k int, z int)");
     for sql in [
-        "SELECT * FROM (a NATURAL FULL JOIN b)", "SELECT * FROM (a RIGHT JOIN b USING (k))", "SELECT * FROM c, a FULL JOIN b USING (k)",
-        "SELECT 1 FROM a FULL JOIN b USING (k) WHERE EXISTS (SELECT 1 FROM c WHERE z = k)", "CREATE VIEW v AS SELECT * FROM (a FULL JOIN b USING (k))",
+        "SELECT * FROM (a NATURAL FULL JOIN b)",
+        "SELECT * FROM (a RIGHT JOIN b USING (k))",
+        "SELECT * FROM c, a FULL JOIN b USING (k)",
+        "SELECT 1 FROM a FULL JOIN b USING (k) WHERE EXISTS (SELECT 1 FROM c WHERE z = k)",
+        "CREATE VIEW v AS SELECT * FROM (a FULL JOIN b USING (k))",
         "SELECT x FROM a INTERSECT ALL BY NAME SELECT y AS x FROM b",
     ] {
         let error = db.error(sql);
@@ -180,8 +232,11 @@ fn a_null_among_values_names_table_column_and_row() {
     db.run("CREATE TABLE t (a int, b bigint NOT NULL)");
     let wanted = "NULL in column \"b\" of \"t\", which is NOT NULL (row 2 of the rows being written)";
     for sql in [
-        "INSERT INTO t VALUES (1, 1), (2, NULL)", "INSERT INTO t (b) VALUES (1), (NULL)", "INSERT INTO t VALUES (1, 1), (2, NULL), (3, 3) LIMIT 2",
-        "INSERT INTO t SELECT * FROM (VALUES (1, 1), (2, NULL)) AS v", "EXPLAIN ANALYZE INSERT INTO t VALUES (1, 1), (2, NULL)",
+        "INSERT INTO t VALUES (1, 1), (2, NULL)",
+        "INSERT INTO t (b) VALUES (1), (NULL)",
+        "INSERT INTO t VALUES (1, 1), (2, NULL), (3, 3) LIMIT 2",
+        "INSERT INTO t SELECT * FROM (VALUES (1, 1), (2, NULL)) AS v",
+        "EXPLAIN ANALYZE INSERT INTO t VALUES (1, 1), (2, NULL)",
     ] {
         assert_eq!(db.error(sql).to_string(), wanted, "{sql}");
     }
@@ -199,7 +254,8 @@ fn values_inside_of_a_query_do_not_take_the_types_of_the_table() {
     db.run("INSERT INTO t SELECT x FROM (VALUES ('7', 8)) AS v(x, y) WHERE length(x) = 1");
     assert_eq!(db.sorted_rows("SELECT * FROM t"), ["15", "7"]);
     for sql in [
-        "EXPLAIN INSERT INTO t SELECT x FROM (VALUES (1.5)) AS v(x)", "PREPARE p AS INSERT INTO t SELECT x FROM (VALUES (1.5)) AS v(x)",
+        "EXPLAIN INSERT INTO t SELECT x FROM (VALUES (1.5)) AS v(x)",
+        "PREPARE p AS INSERT INTO t SELECT x FROM (VALUES (1.5)) AS v(x)",
         "INSERT INTO t VALUES ((SELECT max(x) FROM (VALUES (1.5)) AS v(x)))",
     ] {
         assert!(matches!(db.error(sql), EngineError::Unsupported { .. }), "{sql}");
@@ -213,12 +269,16 @@ fn values_inside_of_a_query_do_not_take_the_types_of_the_table() {
 #[test]
 fn a_table_can_name_the_columns_of_its_query() {
     let db = Db::new();
-    db.run("CREATE TABLE t (x, \"Y\") ORDER BY (x DESC) AS SELECT value, value * 2 AS other, 'z' AS z FROM generate_series(1, 3) AS g(value)");
+    db.run(
+        "CREATE TABLE t (x, \"Y\") ORDER BY (x DESC) AS SELECT value, value * 2 AS other, 'z' AS z FROM generate_series(1, 3) AS g(value)",
+    );
     assert_eq!(db.session.column_names("t"), ["x", "Y", "z"]);
     assert_eq!(db.rows("SELECT x, \"Y\" FROM t"), ["3|6", "2|4", "1|2"]);
     for (sql, wanted) in [
-        ("CREATE TABLE u (a, b) AS SELECT 1", "names 2 columns"), ("CREATE TABLE u (a, a) AS SELECT 1, 2", "\"a\" is there twice"),
-        ("CREATE TABLE u (z) AS SELECT x, z FROM t", "\"z\" is there twice"), ("CREATE TABLE u (a)", "syntax error"),
+        ("CREATE TABLE u (a, b) AS SELECT 1", "names 2 columns"),
+        ("CREATE TABLE u (a, a) AS SELECT 1, 2", "\"a\" is there twice"),
+        ("CREATE TABLE u (z) AS SELECT x, z FROM t", "\"z\" is there twice"),
+        ("CREATE TABLE u (a)", "syntax error"),
     ] {
         let error = db.error(sql).to_string();
         assert!(error.contains(wanted), "{sql}: {error}");

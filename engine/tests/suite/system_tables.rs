@@ -5,7 +5,8 @@ use engine::EngineOptions;
 use super::helpers::{Db, numbers, options, run, wait};
 use super::time_travel::version;
 
-const TABLES: [&str; 11] = ["columns", "compactions", "grants", "queries", "roles", "segments", "settings", "snapshots", "tables", "transactions", "users"];
+const TABLES: [&str; 11] =
+    ["columns", "compactions", "grants", "queries", "roles", "segments", "settings", "snapshots", "tables", "transactions", "users"];
 
 fn with_tables() -> Db {
     let db = Db::new();
@@ -21,10 +22,14 @@ fn the_page_names_every_column_and_its_type() {
     for table in TABLES {
         let section = page.split(&format!("## system.{table}\n")).nth(1).unwrap_or_else(|| panic!("a section about {table}"));
         let section = section.split("\n## ").next().unwrap();
-        let told: Vec<String> = section.lines().filter_map(|line| line.strip_prefix("| `")).map(|line| {
-            let mut cells = line.split(" | ");
-            format!("{}|{}", cells.next().unwrap().trim_end_matches('`'), cells.next().unwrap())
-        }).collect();
+        let told: Vec<String> = section
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `"))
+            .map(|line| {
+                let mut cells = line.split(" | ");
+                format!("{}|{}", cells.next().unwrap().trim_end_matches('`'), cells.next().unwrap())
+            })
+            .collect();
         let found = db.rows(&format!("DESCRIBE system.{table}"));
         let found: Vec<String> = found.iter().map(|row| row.split('|').take(2).collect::<Vec<_>>().join("|")).collect();
         assert_eq!(found, told, "{table}");
@@ -35,7 +40,9 @@ fn the_page_names_every_column_and_its_type() {
 fn tables_and_views_are_listed_with_their_sizes() {
     let db = with_tables();
     db.run("DELETE FROM t WHERE id < 5");
-    let rows = db.rows("SELECT schema_name, table_name, kind, row_count, deleted_rows, segment_count, cluster_key, size_bytes > 0 FROM system.tables");
+    let rows = db.rows(
+        "SELECT schema_name, table_name, kind, row_count, deleted_rows, segment_count, cluster_key, size_bytes > 0 FROM system.tables",
+    );
     assert_eq!(rows, ["main|t|table|19995|5|1|k DESC, r|true", "main|v|view|NULL|NULL|NULL|NULL|NULL", "s|u|table|0|0|0|NULL|false"]);
     let definition = db.value("SELECT definition FROM system.tables WHERE table_name = 'u'");
     assert_eq!(definition, "CREATE TABLE s.u (\n  a INTEGER NOT NULL,\n  \"B b\" DECIMAL(9,2)\n)");
@@ -47,7 +54,9 @@ fn tables_and_views_are_listed_with_their_sizes() {
 #[test]
 fn columns_are_listed_in_the_words_of_sql() {
     let db = with_tables();
-    let rows = db.rows("SELECT column_name, position, data_type, is_nullable, column_default, cluster_position FROM system.columns WHERE table_name = 'u'");
+    let rows = db.rows(
+        "SELECT column_name, position, data_type, is_nullable, column_default, cluster_position FROM system.columns WHERE table_name = 'u'",
+    );
     assert_eq!(rows, ["a|1|INTEGER|false|NULL|NULL", "B b|2|DECIMAL(9,2)|true|NULL|NULL"]);
     assert_eq!(db.rows("SELECT column_name, cluster_position FROM system.columns WHERE cluster_position > 0 ORDER BY 2"), ["k|1", "r|2"]);
     db.run("CREATE TABLE types (a TIMESTAMP WITH TIME ZONE, b VARCHAR[], c STRUCT<x INT>)");
@@ -79,11 +88,14 @@ fn versions_are_listed_with_what_made_them() {
     let named = version(&db) - 2;
     let rows = db.rows("SELECT operation, tables FROM system.snapshots ORDER BY version DESC LIMIT 5");
     assert_eq!(rows, ["CREATE SNAPSHOT|[]", "CREATE SNAPSHOT|[]", "CREATE VIEW|[]", "CREATE TABLE|[s.u]", "CREATE SCHEMA|[]"]);
-    assert_eq!(db.rows("SELECT version, names FROM system.snapshots WHERE cardinality(names) > 0 ORDER BY version"), [
-        format!("{named}|[b]"),
-        format!("{}|[a]", named + 1)
-    ]);
-    assert_eq!(db.value("SELECT count(*) FROM system.snapshots WHERE committed_at BETWEEN now() - INTERVAL '1 hour' AND now()"), version(&db).to_string());
+    assert_eq!(
+        db.rows("SELECT version, names FROM system.snapshots WHERE cardinality(names) > 0 ORDER BY version"),
+        [format!("{named}|[b]"), format!("{}|[a]", named + 1)]
+    );
+    assert_eq!(
+        db.value("SELECT count(*) FROM system.snapshots WHERE committed_at BETWEEN now() - INTERVAL '1 hour' AND now()"),
+        version(&db).to_string()
+    );
     db.script("DROP SNAPSHOT a; DROP SNAPSHOT b; DROP TABLE s.u");
     assert_eq!(db.value("SELECT count(*) FROM system.snapshots WHERE array_has(tables, 's.u')"), "0");
 }
@@ -177,7 +189,10 @@ fn nobody_writes_to_them() {
         assert!(error.contains("system"), "{sql}: {error}");
     }
     let hint = db.error("SELECT * FROM system.snapshot");
-    assert_eq!((hint.to_string().as_str(), hint.hint().unwrap()), ("table \"system.snapshot\" does not exist", "did you mean \"snapshots\"?"));
+    assert_eq!(
+        (hint.to_string().as_str(), hint.hint().unwrap()),
+        ("table \"system.snapshot\" does not exist", "did you mean \"snapshots\"?")
+    );
     db.error("SELECT * FROM system.tables FOR VERSION AS OF 1");
 }
 

@@ -101,7 +101,9 @@ fn a_version_can_stand_wherever_a_query_names_a_table() {
 #[test]
 fn a_view_may_fix_a_version_and_is_kept_as_it_was_written() {
     let (db, [first, second, _]) = three_versions();
-    db.run(&format!("CREATE VIEW fixed AS SELECT old.a FROM t FOR VERSION AS OF {first} AS old JOIN t FOR VERSION AS OF {second} ON old.a = t.a"));
+    db.run(&format!(
+        "CREATE VIEW fixed AS SELECT old.a FROM t FOR VERSION AS OF {first} AS old JOIN t FOR VERSION AS OF {second} ON old.a = t.a"
+    ));
     db.run(&format!("CREATE VIEW named (x) AS SELECT a FROM t FOR VERSION AS OF {first}"));
     let check = |db: &Db| {
         assert_eq!(db.rows("SELECT a FROM fixed ORDER BY a"), ["1", "3"]);
@@ -185,7 +187,10 @@ fn versions_that_cannot_be_read_say_which_can() {
     db.run("CREATE SNAPSHOT kept");
     db.run(&format!("EXPIRE VERSIONS BEFORE VERSION {third}"));
     let newest = version(&db);
-    assert_eq!(error(first), format!("version {first} is not kept any more; there are versions {third} to {newest}, and snapshot \"kept\" ({third})"));
+    assert_eq!(
+        error(first),
+        format!("version {first} is not kept any more; there are versions {third} to {newest}, and snapshot \"kept\" ({third})")
+    );
     let none = db.error("SELECT * FROM t FOR VERSION AS OF 'kepp'");
     assert_eq!((none.to_string().as_str(), none.hint().unwrap()), ("snapshot \"kepp\" does not exist", "did you mean \"kept\"?"));
     let missing = db.error("SELECT * FROM tt FOR VERSION AS OF 3");
@@ -196,7 +201,9 @@ fn versions_that_cannot_be_read_say_which_can() {
         db.error("SELECT * FROM v FOR VERSION AS OF 3").to_string(),
         "a version of \"v\", which is not a stored table, is not supported"
     );
-    for sql in ["SELECT * FROM (SELECT 1) FOR VERSION AS OF 3", "SELECT * FROM t AS x FOR VERSION AS OF x", "SELECT * FROM t FOR VERSION AS OF -1"] {
+    for sql in
+        ["SELECT * FROM (SELECT 1) FOR VERSION AS OF 3", "SELECT * FROM t AS x FOR VERSION AS OF x", "SELECT * FROM t FOR VERSION AS OF -1"]
+    {
         assert!(db.error(sql).position().is_some(), "{sql}");
     }
 }

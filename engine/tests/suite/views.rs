@@ -104,7 +104,12 @@ fn a_view_that_cannot_be_used_hides_nothing_else() {
 #[test]
 fn a_view_that_cannot_be_planned_is_not_made() {
     let db = with_views();
-    for sql in ["CREATE VIEW bad AS SELECT nope FROM t", "CREATE VIEW bad AS SELECT * FROM nowhere", "CREATE VIEW bad AS SELECT FROM", "CREATE VIEW bad AS SELECT * FROM bad"] {
+    for sql in [
+        "CREATE VIEW bad AS SELECT nope FROM t",
+        "CREATE VIEW bad AS SELECT * FROM nowhere",
+        "CREATE VIEW bad AS SELECT FROM",
+        "CREATE VIEW bad AS SELECT * FROM bad",
+    ] {
         db.error(sql);
     }
     assert_eq!(db.session.table_names(), ["t", "v"]);

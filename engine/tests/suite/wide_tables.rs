@@ -25,7 +25,9 @@ fn db() -> Db {
         db.run(&format!("DELETE FROM {table} WHERE id % 1000 = 3"));
         db.run(&format!("INSERT INTO {table} (id, c3, word) VALUES (20000, NULL, 'late'), (20001, 3, NULL)"));
     }
-    db.script("CREATE TABLE words (word VARCHAR, c3 BIGINT, rank INT); INSERT INTO words VALUES ('w1', 1, 10), ('w2', 2, 20), ('late', NULL, 30)");
+    db.script(
+        "CREATE TABLE words (word VARCHAR, c3 BIGINT, rank INT); INSERT INTO words VALUES ('w1', 1, 10), ('w2', 2, 20), ('late', NULL, 30)",
+    );
     db
 }
 

@@ -80,8 +80,15 @@ fn no_tree_of_a_statement_and_no_name_of_a_layer_is_printed() {
         assert_eq!(db.error(sql).to_string(), message, "{sql}");
     }
     for sql in [
-        "SELECT {a: 1}.b", "SELECT date_part('x', a) FROM t", "SELECT range('a')", "SELECT median(b) FROM t", "SELECT array_length(a) FROM t",
-        "SELECT string_agg(b) FROM t", "SELECT overlay(b) FROM t", "CREATE FUNCTION f() RETURNS INT RETURN 1", "DROP FUNCTION f",
+        "SELECT {a: 1}.b",
+        "SELECT date_part('x', a) FROM t",
+        "SELECT range('a')",
+        "SELECT median(b) FROM t",
+        "SELECT array_length(a) FROM t",
+        "SELECT string_agg(b) FROM t",
+        "SELECT overlay(b) FROM t",
+        "CREATE FUNCTION f() RETURNS INT RETURN 1",
+        "DROP FUNCTION f",
     ] {
         let message = db.error(sql).to_string();
         for printed in ["Internal error", "No function matches", "Signature", "Ident", "{ ", "Error during", "\n"] {

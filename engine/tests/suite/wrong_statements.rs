@@ -55,7 +55,12 @@ fn aggregates_and_columns_in_the_wrong_clause_are_pointed_at() {
     check(&[
         ("SELECT a FROM t WHERE sum(a) > 1", aggregate, "sum(a)", "HAVING"),
         ("SELECT a FROM t WHERE a > (SELECT max(a) FROM u) AND 1 < Count(*)", aggregate, "Count(*)", "HAVING"),
-        ("SELECT a FROM t HAVING a > 1", "HAVING without GROUP BY takes aggregates, and no columns by themselves", "a > 1", "WHERE filters rows"),
+        (
+            "SELECT a FROM t HAVING a > 1",
+            "HAVING without GROUP BY takes aggregates, and no columns by themselves",
+            "a > 1",
+            "WHERE filters rows",
+        ),
         ("SELECT b, count(*) FROM t GROUP BY b HAVING a > 1", "column \"t.a\" must be in GROUP BY or in an aggregate", "a > 1", ""),
         ("SELECT a, count(*) FROM t", "column \"t.a\" must be in GROUP BY or in an aggregate", "a,", ""),
     ]);
@@ -63,17 +68,28 @@ fn aggregates_and_columns_in_the_wrong_clause_are_pointed_at() {
 
 #[test]
 fn texts_that_are_no_values_are_pointed_at() {
-    let units = "'mnth' is no unit of date_trunc: there are microsecond, millisecond, second, minute, hour, day, week, month, quarter, year";
+    let units =
+        "'mnth' is no unit of date_trunc: there are microsecond, millisecond, second, minute, hour, day, week, month, quarter, year";
     check(&[
         ("SELECT INTERVAL '1 foo'", "'1 foo' is no interval", "'1 foo'", "'3 days'"),
         ("SELECT d + INTERVAL 'x' FROM t", "'x' is no interval", "'x'", "'3 days'"),
         ("SELECT a FROM t WHERE b ~ '('", "the regular expression '(' cannot be read: unclosed group", "'('", ""),
         ("SELECT regexp_replace(b, '[', 'x') FROM t", "the regular expression '[' cannot be read: unclosed character class", "'['", ""),
-        ("CREATE TABLE v AS SELECT regexp_replace(b, '[', 'x') AS b FROM t", "the regular expression '[' cannot be read: unclosed character class", "'['", ""),
+        (
+            "CREATE TABLE v AS SELECT regexp_replace(b, '[', 'x') AS b FROM t",
+            "the regular expression '[' cannot be read: unclosed character class",
+            "'['",
+            "",
+        ),
         ("SELECT CAST('abc' AS INT)", "Cannot cast string 'abc' to value of INTEGER type", "'abc'", ""),
         ("SELECT DATE '2024-02-30'", "there is no day '2024-02-30'", "'2024-02-30'", "28 to 31 days"),
         ("SELECT DATE '2024-13-45'", "there is no month 13 in '2024-13-45'", "'2024-13-45'", "'2024-12-31'"),
-        ("SELECT a FROM t WHERE d > '01.02.2024'", "Cannot cast string '01.02.2024' to value of DATE type", "'01.02.2024'", "to_date(x, '%d.%m.%Y')"),
+        (
+            "SELECT a FROM t WHERE d > '01.02.2024'",
+            "Cannot cast string '01.02.2024' to value of DATE type",
+            "'01.02.2024'",
+            "to_date(x, '%d.%m.%Y')",
+        ),
         ("SELECT date_trunc('mnth', d) FROM t", units, "'mnth'", ""),
         ("SELECT date_part('quater', d) FROM t", "'quater' is no part of a time", "'quater'", "quarter"),
         ("SELECT CAST(300 AS TINYINT)", "300 is out of range for TINYINT", "300", "wider type"),
@@ -87,7 +103,12 @@ fn texts_that_are_no_values_are_pointed_at() {
 fn values_of_rows_are_said_with_what_they_are_no_values_of() {
     check(&[
         ("SELECT CAST(b AS INT) FROM t", "Cannot cast string 'one' to value of INTEGER type", "b AS", "TRY_CAST"),
-        ("SELECT CAST(b AS INT) FROM t WHERE b <> 'two' OR b = 'one'", "Cannot cast string 'one' to value of INTEGER type", "b AS", "TRY_CAST"),
+        (
+            "SELECT CAST(b AS INT) FROM t WHERE b <> 'two' OR b = 'one'",
+            "Cannot cast string 'one' to value of INTEGER type",
+            "b AS",
+            "TRY_CAST",
+        ),
         ("SELECT CAST(b AS INT), b::INT + 1 FROM t", "Cannot cast string 'one' to value of INTEGER type", "", "TRY_CAST"),
         ("SELECT CAST(c * 1e300 AS INT) FROM t", "1.5e300 is out of range for INTEGER", "", "wider type"),
         ("SELECT to_date(b) FROM t", "Cannot cast string 'one' to value of DATE type", "", "to_date(x, '%d.%m.%Y')"),
@@ -198,8 +219,14 @@ fn a_table_of_another_schema_is_named_with_it() {
     let db = db();
     db.script("CREATE SCHEMA hr; CREATE TABLE hr.known (a INT)");
     for sql in [
-        "DROP TABLE hr.gone", "ALTER TABLE hr.gone ADD x INT", "OPTIMIZE TABLE hr.gone", "RESTORE TABLE hr.gone TO VERSION 1", "GRANT SELECT ON hr.gone TO public",
-        "TRUNCATE hr.gone", "SELECT * FROM hr.gone", "INSERT INTO hr.gone VALUES (1)",
+        "DROP TABLE hr.gone",
+        "ALTER TABLE hr.gone ADD x INT",
+        "OPTIMIZE TABLE hr.gone",
+        "RESTORE TABLE hr.gone TO VERSION 1",
+        "GRANT SELECT ON hr.gone TO public",
+        "TRUNCATE hr.gone",
+        "SELECT * FROM hr.gone",
+        "INSERT INTO hr.gone VALUES (1)",
     ] {
         assert_eq!(db.error(sql).to_string(), "table \"hr.gone\" does not exist", "{sql}");
     }
@@ -253,19 +280,44 @@ fn what_a_library_calls_its_parts_is_not_said() {
         ("SELECT DATE '2024-02-30'", "there is no day '2024-02-30'", "'2024", "28 to 31"),
         ("SELECT CAST('2024-01-01' AS TIMESTAMP) - '2013-01-01'", "TIMESTAMP - VARCHAR cannot be computed", "", "CAST(x AS TIMESTAMP)"),
         ("SELECT b + INTERVAL '1 day' FROM t", "VARCHAR + INTERVAL cannot be computed", "b", "CAST"),
-        ("SELECT sum(a) OVER (ORDER BY d RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND CURRENT ROW) FROM t", "the interval of a window's frame is to be written as a text", "", "INTERVAL '1 day'"),
+        (
+            "SELECT sum(a) OVER (ORDER BY d RANGE BETWEEN INTERVAL 1 DAY PRECEDING AND CURRENT ROW) FROM t",
+            "the interval of a window's frame is to be written as a text",
+            "",
+            "INTERVAL '1 day'",
+        ),
         ("SELECT (SELECT DISTINCT a FROM u WHERE u.a = t.a) FROM t", correlated, "", "max(x)"),
-        ("SELECT (SELECT a FROM u WHERE u.a = t.a LIMIT 2) FROM t", "LIMIT in a subquery that looks at the row outside of it is not supported", "", "GROUP BY"),
-        ("SELECT (SELECT a FROM u WHERE u.a < t.a) FROM t", "a subquery that looks at the query around it other than by x = y is not supported", "", "join"),
+        (
+            "SELECT (SELECT a FROM u WHERE u.a = t.a LIMIT 2) FROM t",
+            "LIMIT in a subquery that looks at the row outside of it is not supported",
+            "",
+            "GROUP BY",
+        ),
+        (
+            "SELECT (SELECT a FROM u WHERE u.a < t.a) FROM t",
+            "a subquery that looks at the query around it other than by x = y is not supported",
+            "",
+            "join",
+        ),
         ("SELECT ntile(a) OVER (ORDER BY a) FROM t", row_to_row, "", "constant"),
         ("SELECT 'abc' BETWEEN 20 AND true", "VARCHAR BETWEEN BOOLEAN cannot be compared", "", "cast one of them"),
-        ("SELECT [1, 2, 3][1:5:9223372036854775807]", "9223372036854775807 is no step from one element of a list to the next", "", "smaller"),
+        (
+            "SELECT [1, 2, 3][1:5:9223372036854775807]",
+            "9223372036854775807 is no step from one element of a list to the next",
+            "",
+            "smaller",
+        ),
         ("SELECT CAST(d AS BOOLEAN) FROM t", "CAST from DATE to BOOLEAN is not supported", "", ""),
         ("SELECT a FROM t UNION SELECT a, name FROM u", "the two sides of UNION have 1 and 2 columns", "SELECT a, name", "each SELECT"),
         ("SELECT x FROM (VALUES (1)) AS v(x, y)", "the alias names 2 columns of a table, which has 1", "", "t(a, b)"),
         ("SELECT * FROM generate_series(1, 'a')", "argument 2 is VARCHAR, where it is to be a whole number", "", "number"),
         ("SELECT bar(a) FROM t", "there is no function \"bar\"", "bar", ""),
-        ("SELECT to_char(1234.5, '9,999.99')", "to_char cannot be computed of DECIMAL(5,1) and VARCHAR", "to_char", "CAST(round(x, 2) AS VARCHAR)"),
+        (
+            "SELECT to_char(1234.5, '9,999.99')",
+            "to_char cannot be computed of DECIMAL(5,1) and VARCHAR",
+            "to_char",
+            "CAST(round(x, 2) AS VARCHAR)",
+        ),
         ("ATTACH 'x.db'", "syntax error: expected: AS, found the end of the statement", "", "--store"),
         ("SELECT b, sum(a) AS total FROM t GROUP BY b HAVING totl > 1", "column \"totl\" does not exist", "totl", "\"total\""),
     ]);

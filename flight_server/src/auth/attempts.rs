@@ -70,7 +70,8 @@ impl Attempts {
             let known = failures.entry(key).or_insert(Failures { count: 0, last: now, until: now });
             let is_old = now.saturating_duration_since(known.last) > FORGOTTEN_AFTER;
             let count = if is_old { 1 } else { known.count.saturating_add(1) };
-            let wait = count.checked_sub(free).map_or(Duration::ZERO, |beyond| WAIT_FIRST.saturating_mul(1 << beyond.min(10)).min(WAIT_MAX));
+            let wait =
+                count.checked_sub(free).map_or(Duration::ZERO, |beyond| WAIT_FIRST.saturating_mul(1 << beyond.min(10)).min(WAIT_MAX));
             *known = Failures { count, last: now, until: now + wait };
         }
     }

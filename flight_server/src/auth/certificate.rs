@@ -8,7 +8,9 @@ use x509_cert::der::{Decode, Tag, Tagged};
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 
 pub fn common_name(der: &[u8]) -> Result<String, Status> {
-    let refused = |why: &str| Status::unauthenticated(format!("the client certificate {why}; its subject must have one common name (CN), the name of a user"));
+    let refused = |why: &str| {
+        Status::unauthenticated(format!("the client certificate {why}; its subject must have one common name (CN), the name of a user"))
+    };
     let certificate = Certificate::from_der(der).map_err(|_| refused("cannot be read"))?;
     let parts = certificate.tbs_certificate.subject.0.iter().flat_map(|part| part.0.iter());
     let mut names = parts.filter(|part| part.oid == COMMON_NAME).map(|part| {

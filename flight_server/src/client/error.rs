@@ -45,10 +45,12 @@ const NAME_YOURSELF: &str = "give a user with --user NAME, or a token with --tok
 const PERHAPS_TLS: &str = "a server with TLS is reached by grpc+tls://";
 const PERHAPS_PLAIN: &str = "a server without TLS is reached by grpc://";
 const UNKNOWN_ISSUER: &str = "name the certificate that has signed the server's with --tls-ca FILE";
-const OWN_AUTHORITY: &str = "the server's certificate is one of an authority: make it with basicConstraints=CA:FALSE, as docs/security.md shows";
+const OWN_AUTHORITY: &str =
+    "the server's certificate is one of an authority: make it with basicConstraints=CA:FALSE, as docs/security.md shows";
 const OLD_CERTIFICATE: &str = "make the server's certificate one of version 3, as docs/security.md shows";
 const PERHAPS_CERTIFICATE: &str = "the server perhaps asks for a certificate: --client-cert FILE --client-key FILE";
-const PERHAPS_REFUSED: &str = "the server perhaps does not take the client certificate: one of its authorities (tls_client_ca) has to have signed it";
+const PERHAPS_REFUSED: &str =
+    "the server perhaps does not take the client certificate: one of its authorities (tls_client_ca) has to have signed it";
 const CERTIFICATE_ASKED: &str = "the server asks for a certificate: --client-cert FILE --client-key FILE";
 
 impl RemoteError {
@@ -76,11 +78,15 @@ impl RemoteError {
     pub(super) fn hint_for_tables(&self) -> Option<&'static str> {
         let hint = match self {
             RemoteError::Unreachable { hint, .. } | RemoteError::NotAdmitted { hint, .. } => (*hint)?,
-            RemoteError::TlsFile { .. } | RemoteError::OwnCertificate { .. } => return Some("QUIVER_TLS_CA, QUIVER_CLIENT_CERT and QUIVER_CLIENT_KEY name files in PEM"),
+            RemoteError::TlsFile { .. } | RemoteError::OwnCertificate { .. } => {
+                return Some("QUIVER_TLS_CA, QUIVER_CLIENT_CERT and QUIVER_CLIENT_KEY name files in PEM");
+            }
             _ => return None,
         };
         Some(match hint {
-            NAME_YOURSELF => "give a user in QUIVER_USER or before the host in the location, or a token in QUIVER_TOKEN, before the store is opened",
+            NAME_YOURSELF => {
+                "give a user in QUIVER_USER or before the host in the location, or a token in QUIVER_TOKEN, before the store is opened"
+            }
             PERHAPS_TLS => "a table of a server with TLS is at quiver+tls://",
             PERHAPS_PLAIN => "a table of a server without TLS is at quiver://",
             UNKNOWN_ISSUER => "name the certificate that has signed the server's in QUIVER_TLS_CA, before the store is opened",
@@ -160,7 +166,9 @@ fn said(reason: String) -> String {
         () if has("CaUsedAsEndEntity") => "is one of an authority, and not of a server",
         () if has("UnsupportedCertVersion") => "is of version 1 of X.509, and has to be of version 3",
         // An authority of the same name may be known, with another kind of key.
-        () if has("UnknownIssuer") || has("UnsupportedSignatureAlgorithm") || has("BadSignature") => "is signed by no authority that is known here",
+        () if has("UnknownIssuer") || has("UnsupportedSignatureAlgorithm") || has("BadSignature") => {
+            "is signed by no authority that is known here"
+        }
         () => return reason,
     };
     format!("the server's certificate {what}")
@@ -191,7 +199,8 @@ fn why(reason: &str, is_tls: bool, has_identity: bool) -> Option<&'static str> {
         (!is_said).then_some(UNKNOWN_ISSUER)
     } else if is_tls {
         // With TLS 1.3 a server looks at the certificate when the client is done, and hangs up: what it says of that may not be read any more.
-        let is_cut = has(&["connection closed", "connection error", "reset by peer", "roken pipe"]) || has_identity && has(&["fatal alert"]);
+        let is_cut =
+            has(&["connection closed", "connection error", "reset by peer", "roken pipe"]) || has_identity && has(&["fatal alert"]);
         match has(&["InvalidContentType", "corrupt message"]) {
             true => Some(PERHAPS_PLAIN),
             false => is_cut.then_some(if has_identity { PERHAPS_REFUSED } else { PERHAPS_CERTIFICATE }),
@@ -218,7 +227,15 @@ mod tests {
     #[test]
     fn who_reads_tables_of_a_server_is_not_sent_to_the_command_line() {
         for hint in [
-            NAME_YOURSELF, PERHAPS_TLS, PERHAPS_PLAIN, UNKNOWN_ISSUER, OWN_AUTHORITY, OLD_CERTIFICATE, PERHAPS_CERTIFICATE, PERHAPS_REFUSED, CERTIFICATE_ASKED,
+            NAME_YOURSELF,
+            PERHAPS_TLS,
+            PERHAPS_PLAIN,
+            UNKNOWN_ISSUER,
+            OWN_AUTHORITY,
+            OLD_CERTIFICATE,
+            PERHAPS_CERTIFICATE,
+            PERHAPS_REFUSED,
+            CERTIFICATE_ASKED,
         ] {
             let (address, reason) = ("grpc://db:1".to_string(), "no".to_string());
             let error = RemoteError::Unreachable { address, reason, hint: Some(hint) };
@@ -256,7 +273,10 @@ mod tests {
     fn a_certificate_that_will_not_do_is_spoken_of_in_words() {
         for (wrong, words) in [
             ("UnknownIssuer", "is signed by no authority that is known here"),
-            ("UnsupportedSignatureAlgorithmForPublicKeyContext { signature_algorithm_id: [], .. }", "is signed by no authority that is known here"),
+            (
+                "UnsupportedSignatureAlgorithmForPublicKeyContext { signature_algorithm_id: [], .. }",
+                "is signed by no authority that is known here",
+            ),
             ("Other(OtherError(CaUsedAsEndEntity))", "is one of an authority, and not of a server"),
             ("Other(OtherError(UnsupportedCertVersion))", "is of version 1 of X.509, and has to be of version 3"),
         ] {

@@ -112,7 +112,18 @@ mod tests {
 
     #[test]
     fn what_only_reads_or_writes_tables_leaves_nothing_in_the_session() {
-        let plain = ["SELECT 1", "INSERT INTO t VALUES (1)", "CREATE TABLE t (a INT)", "SHOW ALL", "EXPLAIN SELECT 1", "UPDATE t SET a = 1", "", "--", "/*", "-- SET a"];
+        let plain = [
+            "SELECT 1",
+            "INSERT INTO t VALUES (1)",
+            "CREATE TABLE t (a INT)",
+            "SHOW ALL",
+            "EXPLAIN SELECT 1",
+            "UPDATE t SET a = 1",
+            "",
+            "--",
+            "/*",
+            "-- SET a",
+        ];
         assert_eq!(lost(&plain), "");
     }
 

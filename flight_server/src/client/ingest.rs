@@ -105,5 +105,10 @@ fn command(target: IngestTarget) -> CommandStatementIngest {
         IfExists::Fail => TableExistsOption::Fail,
     };
     let options = TableDefinitionOptions { if_not_exist: if_not_exist as i32, if_exists: if_exists as i32 };
-    CommandStatementIngest { table_definition_options: Some(options), table: target.table, schema: target.schema, ..CommandStatementIngest::default() }
+    CommandStatementIngest {
+        table_definition_options: Some(options),
+        table: target.table,
+        schema: target.schema,
+        ..CommandStatementIngest::default()
+    }
 }

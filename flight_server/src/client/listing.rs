@@ -28,7 +28,10 @@ impl RemoteSession {
 
     /// Without those that only tell about others.
     pub async fn schema_names(&self) -> Result<Vec<String>, RemoteError> {
-        self.names("SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN ('information_schema', 'system') ORDER BY 1").await
+        self.names(
+            "SELECT schema_name FROM information_schema.schemata WHERE schema_name NOT IN ('information_schema', 'system') ORDER BY 1",
+        )
+        .await
     }
 
     /// By name, each once.
@@ -40,7 +43,10 @@ impl RemoteSession {
     pub async fn column_names(&self, table: &str) -> Result<Vec<String>, RemoteError> {
         let (schema, name) = table.split_once('.').unwrap_or(("main", table));
         let (schema, name) = (text(schema), text(name));
-        self.names(&format!("SELECT column_name FROM system.columns WHERE schema_name = {schema} AND table_name = {name} ORDER BY position")).await
+        self.names(&format!(
+            "SELECT column_name FROM system.columns WHERE schema_name = {schema} AND table_name = {name} ORDER BY position"
+        ))
+        .await
     }
 
     /// The columns of a table as its rows are; None where there is none.

@@ -21,7 +21,9 @@ pub enum BadLocation {
     Address,
     #[error("expected one table after the host, as /schema.table; within a name a dot is %2E, and a slash %2F")]
     Table,
-    #[error("a password has no place in it, as it is kept with the table; give it in QUIVER_PASSWORD, or in a file that QUIVER_PASSWORD_FILE names")]
+    #[error(
+        "a password has no place in it, as it is kept with the table; give it in QUIVER_PASSWORD, or in a file that QUIVER_PASSWORD_FILE names"
+    )]
     Password,
 }
 
@@ -78,7 +80,9 @@ pub fn node_name(address: &Address) -> String {
 /// Without the user.
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let escaped = |name: &str| name.replace('%', "%25").replace('.', "%2E").replace('/', "%2F").replace('?', "%3F").replace('#', "%23").replace('@', "%40");
+        let escaped = |name: &str| {
+            name.replace('%', "%25").replace('.', "%2E").replace('/', "%2F").replace('?', "%3F").replace('#', "%23").replace('@', "%40")
+        };
         write!(f, "{}/{}.{}", node_name(&self.address), escaped(&self.schema), escaped(&self.table))
     }
 }

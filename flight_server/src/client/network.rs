@@ -73,7 +73,9 @@ impl Credentials {
         };
         match (&self.password, &self.password_file) {
             (Some(password), _) => Ok(password.clone()),
-            (None, Some(path)) => first_line(path).map_err(|error| missing(format!("the password of {user} cannot be read from {}: {error}", path.display()))),
+            (None, Some(path)) => {
+                first_line(path).map_err(|error| missing(format!("the password of {user} cannot be read from {}: {error}", path.display())))
+            }
             (None, None) => Err(missing(format!("the password of {user} is missing"))),
         }
     }

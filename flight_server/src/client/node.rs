@@ -148,7 +148,9 @@ fn failed(node: &str, error: RemoteError) -> NodeError {
         error @ RemoteError::Ended { .. } => NodeError::Unreachable { node, reason: error.to_string(), hint: None },
         RemoteError::Lost { reason, .. } => NodeError::Unreachable { node, reason, hint: None },
         RemoteError::Unreachable { reason, .. } => NodeError::Unreachable { node, reason, hint },
-        RemoteError::NotAdmitted { reason, .. } => NodeError::Unreachable { node, reason: format!("it does not let you in: {reason}"), hint },
+        RemoteError::NotAdmitted { reason, .. } => {
+            NodeError::Unreachable { node, reason: format!("it does not let you in: {reason}"), hint }
+        }
         error @ (RemoteError::TlsFile { .. } | RemoteError::OwnCertificate { .. } | RemoteError::TlsUnused { .. }) => {
             NodeError::Unreachable { node, reason: error.to_string(), hint }
         }

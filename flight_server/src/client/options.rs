@@ -25,7 +25,10 @@ pub struct Tls {
 pub enum Login {
     /// As nobody, or as whom the client's certificate names.
     Nobody,
-    Password { user: String, password: String },
+    Password {
+        user: String,
+        password: String,
+    },
     /// A bearer token that the server has given out before.
     Token(String),
 }

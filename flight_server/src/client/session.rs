@@ -69,11 +69,12 @@ impl RemoteSession {
     /// returns. Dropping this, or the output, cancels it on the server.
     pub async fn execute(&self, sql: &str) -> Result<RemoteOutput, RemoteError> {
         let command = CommandStatementQuery { query: sql.to_string(), transaction_id: None };
-        let (link, info) = self.ask(sql, |mut link| {
-            let command = command.clone();
-            async move { link.info(command).await }.boxed()
-        })
-        .await?;
+        let (link, info) = self
+            .ask(sql, |mut link| {
+                let command = command.clone();
+                async move { link.info(command).await }.boxed()
+            })
+            .await?;
         self.shared.held.lock().ran(sql);
         RemoteOutput::begin(&self.shared, link, info, sql)
     }

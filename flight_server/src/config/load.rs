@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use engine::nearest;
 
+use super::Config;
 use super::error::ConfigError;
 use super::file::read_file;
 use super::settings::{SETTINGS, Setting};
-use super::Config;
 
 /// What somebody said about settings.
 #[derive(Debug, Clone, Default)]

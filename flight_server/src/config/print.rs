@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use super::Config;
 use super::field::Kind;
 use super::settings::SETTINGS;
-use super::Config;
 
 const COMMENT_COLUMN: usize = 48;
 

@@ -11,10 +11,16 @@ use crate::error::status_in;
 pub const ACTIONS: [(&str, &str); 9] = [
     ("checkpoint", "Makes everything committed durable and seals the logs of small writes.\nRequest: empty\nResponse: none"),
     ("compact", "Compacts a table.\nRequest: the name of the table, or JSON {\"schema\": …, \"table\": …}\nResponse: none"),
-    ("lease", "A table as files to map, for clients of this machine.\nRequest: the name of the table, or JSON as in a ticket\nResponse: JSON, and the schema"),
+    (
+        "lease",
+        "A table as files to map, for clients of this machine.\nRequest: the name of the table, or JSON as in a ticket\nResponse: JSON, and the schema",
+    ),
     ("renew_lease", "Makes a lease last from now.\nRequest: the lease\nResponse: none"),
     ("release_lease", "Ends a lease; what it held may be removed.\nRequest: the lease\nResponse: none"),
-    ("progress", "How far a statement of yours is.\nRequest: the ticket of its result, or empty for the last one of the session\nResponse: JSON, or none if it does not run"),
+    (
+        "progress",
+        "How far a statement of yours is.\nRequest: the ticket of its result, or empty for the last one of the session\nResponse: JSON, or none if it does not run",
+    ),
     ("cancel_call", "Ends a call of yours, which is rolled back.\nRequest: the name that its header x-quiver-call has\nResponse: none"),
     ("stats", "What the server has open.\nRequest: empty\nResponse: JSON"),
     ("substrait_plan", "The Substrait plan of a query.\nRequest: JSON {\"sql\": …}\nResponse: substrait.Plan"),

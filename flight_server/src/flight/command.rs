@@ -186,7 +186,8 @@ mod tests {
 
     #[test]
     fn names_are_never_sql() {
-        let command = TableCommand::of_json(br#"{"table": "a\"; DROP TABLE b", "columns": ["x\"y"], "rows": [5, 7], "version": 3}"#).unwrap();
+        let command =
+            TableCommand::of_json(br#"{"table": "a\"; DROP TABLE b", "columns": ["x\"y"], "rows": [5, 7], "version": 3}"#).unwrap();
         let sql = "SELECT \"x\"\"y\" FROM \"main\".\"a\"\"; DROP TABLE b\" FOR VERSION AS OF 3 LIMIT 2 OFFSET 5";
         assert_eq!(command.to_sql(), sql);
         assert_eq!(TableCommand::of_json(&command.to_json()).unwrap(), command);
@@ -200,7 +201,15 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused() {
-        for json in [r#"{"table": "t", "rows": [7, 5]}"#, r#"{"table": "t", "columns": []}"#, r#"{"table": "t", "colums": []}"#, r#"{"table": ""}"#, "{", "{}", r#"{"table": 7}"#] {
+        for json in [
+            r#"{"table": "t", "rows": [7, 5]}"#,
+            r#"{"table": "t", "columns": []}"#,
+            r#"{"table": "t", "colums": []}"#,
+            r#"{"table": ""}"#,
+            "{",
+            "{}",
+            r#"{"table": 7}"#,
+        ] {
             assert_eq!(TableCommand::of_json(json.as_bytes()).unwrap_err().code(), tonic::Code::InvalidArgument, "{json}");
         }
         let many = serde_json::json!({"table": "t", "columns": vec!["a"; 100_000]}).to_string();

@@ -9,10 +9,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
+use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::{Service, http};
 use tonic::server::NamedService;
-use tonic::Status;
 
 /// Calls whose clients send as many messages as they like.
 const STREAMING: [&str; 3] = ["/Handshake", "/DoPut", "/DoExchange"];

@@ -12,10 +12,7 @@ use super::pattern::{Pattern, is_in_catalog};
 use super::{CATALOG, made};
 
 pub fn schema() -> SchemaRef {
-    Arc::new(Schema::new(vec![
-        Field::new("catalog_name", DataType::Utf8, true),
-        Field::new("db_schema_name", DataType::Utf8, false),
-    ]))
+    Arc::new(Schema::new(vec![Field::new("catalog_name", DataType::Utf8, true), Field::new("db_schema_name", DataType::Utf8, false)]))
 }
 
 /// By name.

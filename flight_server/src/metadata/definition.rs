@@ -30,7 +30,8 @@ pub fn primary_key(definition: &str) -> Option<PrimaryKey> {
             _ => {}
         }
         // After the parenthesis of the columns, or a comma between them, a new item begins.
-        if depth == 1 && matches!(token, Token::Mark('(' | ','))
+        if depth == 1
+            && matches!(token, Token::Mark('(' | ','))
             && let Some(key) = tokens.get(at + 1..).and_then(key_item)
         {
             return Some(key);

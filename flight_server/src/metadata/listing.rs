@@ -15,8 +15,7 @@ pub const TABLE_TYPES: [&str; 4] = [EXTERNAL_TABLE, SYSTEM_TABLE, TABLE, VIEW];
 const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// The engine lists none of them; `information_schema_is_listed_as_it_is` holds them to what it has.
-const INFORMATION_SCHEMA_TABLES: [&str; 7] =
-    ["columns", "df_settings", "parameters", "routines", "schemata", "tables", "views"];
+const INFORMATION_SCHEMA_TABLES: [&str; 7] = ["columns", "df_settings", "parameters", "routines", "schemata", "tables", "views"];
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Listed {

@@ -33,11 +33,15 @@ pub async fn batch(session: &Session, command: &CommandGetPrimaryKeys) -> Result
         return Ok(RecordBatch::new_empty(schema()));
     }
     let in_schema = command.db_schema.as_deref().map(|name| format!(" AND schema_name = {}", literal(name)));
-    let definitions = texts(session, &format!(
-        "SELECT schema_name, table_name, definition FROM system.tables WHERE kind = 'table' AND table_name = {}{} ORDER BY 1, 2",
-        literal(&command.table),
-        in_schema.unwrap_or_default(),
-    )).await?;
+    let definitions = texts(
+        session,
+        &format!(
+            "SELECT schema_name, table_name, definition FROM system.tables WHERE kind = 'table' AND table_name = {}{} ORDER BY 1, 2",
+            literal(&command.table),
+            in_schema.unwrap_or_default(),
+        ),
+    )
+    .await?;
     let (mut schemas, mut tables, mut columns, mut names, mut places) = (vec![], vec![], vec![], vec![], vec![]);
     for [namespace, table, definition] in definitions {
         let Some(key) = primary_key(&definition) else { continue };

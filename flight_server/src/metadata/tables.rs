@@ -36,10 +36,8 @@ pub fn schema(include_schema: bool) -> SchemaRef {
 /// By schema, name and type. Columns have the types in which the client gets their values.
 pub async fn batch(session: &Session, command: &CommandGetTables, types: WireTypes) -> Result<RecordBatch, EngineError> {
     let mut tables = listed(session)?;
-    let (schemas, names) = (
-        Pattern::new(command.db_schema_filter_pattern.as_deref()),
-        Pattern::new(command.table_name_filter_pattern.as_deref()),
-    );
+    let (schemas, names) =
+        (Pattern::new(command.db_schema_filter_pattern.as_deref()), Pattern::new(command.table_name_filter_pattern.as_deref()));
     let asked: HashSet<&str> = command.table_types.iter().map(String::as_str).collect();
     let has_type = |table: &Listed| asked.is_empty() || asked.contains(table.table_type);
     tables.retain(|table| {

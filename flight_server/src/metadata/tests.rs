@@ -16,9 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::stream::WireTypes;
 
-use super::{
-    CATALOG, ServerFacts, catalogs, db_schemas, foreign_keys, primary_keys, sql_info, table_types, tables, xdbc_types,
-};
+use super::{CATALOG, ServerFacts, catalogs, db_schemas, foreign_keys, primary_keys, sql_info, table_types, tables, xdbc_types};
 
 /// An engine on a store of its own, with one session.
 pub struct Db {

@@ -55,12 +55,9 @@ pub fn types() -> Vec<XdbcTypeInfo> {
 fn numbers() -> Vec<XdbcTypeInfo> {
     use XdbcDataType::*;
     let mut types = vec![XdbcTypeInfo { column_size: Some(1), ..plain("BOOLEAN", XdbcBit) }];
-    for (name, data_type, digits, unsigned_digits) in [
-        ("TINYINT", XdbcTinyint, 3, 3),
-        ("SMALLINT", XdbcSmallint, 5, 5),
-        ("INTEGER", XdbcInteger, 10, 10),
-        ("BIGINT", XdbcBigint, 19, 20),
-    ] {
+    for (name, data_type, digits, unsigned_digits) in
+        [("TINYINT", XdbcTinyint, 3, 3), ("SMALLINT", XdbcSmallint, 5, 5), ("INTEGER", XdbcInteger, 10, 10), ("BIGINT", XdbcBigint, 19, 20)]
+    {
         types.push(integer(name, data_type, digits, false));
         types.push(integer(&format!("{name} UNSIGNED"), data_type, unsigned_digits, true));
     }
@@ -116,13 +113,7 @@ fn times() -> Vec<XdbcTypeInfo> {
         time("DATE", XdbcDate, DATE_CHARS, (0, 0), XdbcDatetimeSubcode::XdbcSubcodeYear),
         time("TIME", XdbcTime, TIME_CHARS, (9, 9), XdbcDatetimeSubcode::XdbcSubcodeTime),
         time("TIMESTAMP", XdbcTimestamp, TIMESTAMP_CHARS, (0, 9), XdbcDatetimeSubcode::XdbcSubcodeTimestamp),
-        time(
-            "TIMESTAMP WITH TIME ZONE",
-            XdbcTimestamp,
-            INSTANT_CHARS,
-            (0, 9),
-            XdbcDatetimeSubcode::XdbcSubcodeTimestampWithTimezone,
-        ),
+        time("TIMESTAMP WITH TIME ZONE", XdbcTimestamp, INSTANT_CHARS, (0, 9), XdbcDatetimeSubcode::XdbcSubcodeTimestampWithTimezone),
         // Months, days and nanoseconds at once, for which there is no subcode.
         quoted("INTERVAL", XdbcInterval, "INTERVAL '"),
     ]
@@ -141,11 +132,7 @@ fn plain(name: &str, data_type: XdbcDataType) -> XdbcTypeInfo {
 }
 
 fn quoted(name: &str, data_type: XdbcDataType, prefix: &str) -> XdbcTypeInfo {
-    XdbcTypeInfo {
-        literal_prefix: Some(prefix.to_string()),
-        literal_suffix: Some("'".to_string()),
-        ..plain(name, data_type)
-    }
+    XdbcTypeInfo { literal_prefix: Some(prefix.to_string()), literal_suffix: Some("'".to_string()), ..plain(name, data_type) }
 }
 
 fn number(name: &str, data_type: XdbcDataType, digits: i32, is_unsigned: bool) -> XdbcTypeInfo {

@@ -40,7 +40,11 @@ impl Statements {
             bytes_returned: Counter::default(),
         };
         registry.register("statements", "Statements that have ended, by kind and outcome", statements.ended.clone());
-        registry.register("statement_duration_seconds", "From the start of a statement to the end of its result", statements.seconds.clone());
+        registry.register(
+            "statement_duration_seconds",
+            "From the start of a statement to the end of its result",
+            statements.seconds.clone(),
+        );
         registry.register("queue_wait_milliseconds", "Time that statements waited for their turn", statements.queued_ms.clone());
         registry.register("rows_returned", "Rows that left the engine", statements.rows.clone());
         registry.register("bytes_touched", "Bytes of tables that were read where they lie", statements.bytes_touched.clone());

@@ -82,7 +82,16 @@ impl PreparedStatements {
         let columns = self.budget.take(FIELD_BYTES * (schema.fields().len() + parameters.fields().len()))?;
         let kind = described.kind;
         let session = caller.session.as_ref().map(|(handle, _)| handle.clone());
-        let prepared = Arc::new(Prepared { statement, kind, connection, session, schema, parameters, bound: Mutex::default(), _shares: [words, columns] });
+        let prepared = Arc::new(Prepared {
+            statement,
+            kind,
+            connection,
+            session,
+            schema,
+            parameters,
+            bound: Mutex::default(),
+            _shares: [words, columns],
+        });
         Ok((self.open.insert_arc(&caller.owner, Arc::clone(&prepared))?, prepared))
     }
 

@@ -3,7 +3,8 @@
 use arrow_flight::sql::{
     ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionBeginTransactionRequest, ActionBeginTransactionResult,
     ActionCancelQueryRequest, ActionCancelQueryResult, ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest,
-    ActionCreatePreparedStatementResult, ActionCreatePreparedSubstraitPlanRequest, ActionEndSavepointRequest, ActionEndTransactionRequest, Any, Command, ProstMessageExt,
+    ActionCreatePreparedStatementResult, ActionCreatePreparedSubstraitPlanRequest, ActionEndSavepointRequest, ActionEndTransactionRequest,
+    Any, Command, ProstMessageExt,
 };
 use arrow_flight::{
     Action, ActionType, CancelFlightInfoRequest, CancelFlightInfoResult, CancelStatus, FlightInfo, RenewFlightEndpointRequest,
@@ -76,7 +77,9 @@ impl Service {
     pub async fn action(&self, caller: &Caller, action: Action) -> Acted {
         let body = &action.body;
         match action.r#type.as_str() {
-            "CreatePreparedStatement" | "CreatePreparedSubstraitPlan" | "BeginTransaction" if self.drain.has_begun() => Err(self.drain.refusal()),
+            "CreatePreparedStatement" | "CreatePreparedSubstraitPlan" | "BeginTransaction" if self.drain.has_begun() => {
+                Err(self.drain.refusal())
+            }
             "CreatePreparedStatement" => self.prepare_sql(caller, packed(body)?).await,
             "CreatePreparedSubstraitPlan" => self.prepare_plan(caller, packed(body)?).await,
             "ClosePreparedStatement" => {
@@ -170,7 +173,8 @@ impl Service {
     /// The plan of a query that is sent as JSON.
     async fn substrait_plan(&self, caller: &Caller, body: &Bytes) -> Acted {
         self.drain.check()?;
-        let wanted = |error| Status::invalid_argument(format!("the body of the action is to be JSON, such as {{\"sql\": \"SELECT 1\"}}: {error}"));
+        let wanted =
+            |error| Status::invalid_argument(format!("the body of the action is to be JSON, such as {{\"sql\": \"SELECT 1\"}}: {error}"));
         let query: Query = serde_json::from_slice(body).map_err(wanted)?;
         let connection = self.sessions.connection(caller)?;
         let turn = connection.turn().await?;
@@ -197,7 +201,8 @@ impl Service {
             None => lease_of(ticket).filter(|lease| self.leases.cancel(caller, lease.as_bytes())).map(|_| CancelStatus::Cancelled),
         });
         let cancelled: Vec<_> = cancelled.collect();
-        let unknown = || Status::not_found("this FlightInfo has no result that waits or runs: it was fetched to its end, or cancelled before");
+        let unknown =
+            || Status::not_found("this FlightInfo has no result that waits or runs: it was fetched to its end, or cancelled before");
         cancelled.first().copied().ok_or_else(unknown)
     }
 
@@ -207,10 +212,16 @@ impl Service {
     fn progress(&self, caller: &Caller, body: &Bytes) -> Acted {
         let report = match (body.is_empty(), &caller.session) {
             (true, Some((_, connection))) => connection.progress(),
-            (true, None) => return Err(Status::failed_precondition("this call has no session whose statement it could mean; send the ticket of a result")),
+            (true, None) => {
+                return Err(Status::failed_precondition(
+                    "this call has no session whose statement it could mean; send the ticket of a result",
+                ));
+            }
             (false, _) => {
                 let handle = handle_of(Some(body));
-                let handle = handle.ok_or_else(|| Status::invalid_argument("the body of the action is to be the ticket of a statement's result, or empty"))?;
+                let handle = handle.ok_or_else(|| {
+                    Status::invalid_argument("the body of the action is to be the ticket of a statement's result, or empty")
+                })?;
                 self.tickets.progress(&caller.owner, &handle)
             }
         };

@@ -21,7 +21,9 @@ pub fn check_info(message: &[u8], outer: &[u32]) -> Result<(), Status> {
     // In Flight.proto: its endpoints, their places, and the path of its descriptor.
     let parts = [&[3][..], &[3, 2], &[2, 3]].map(|path| count(message, &[outer, path].concat()));
     match parts.iter().sum::<usize>() {
-        parts if parts > PARTS_MAX => Err(Status::invalid_argument(format!("the FlightInfo has {parts} endpoints and names, and {PARTS_MAX} are taken"))),
+        parts if parts > PARTS_MAX => {
+            Err(Status::invalid_argument(format!("the FlightInfo has {parts} endpoints and names, and {PARTS_MAX} are taken")))
+        }
         _ => Ok(()),
     }
 }

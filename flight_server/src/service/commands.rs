@@ -11,9 +11,7 @@ use super::Service;
 use super::bounds::check_length;
 use crate::connection::Connection;
 use crate::error::{protobuf_status, status};
-use crate::metadata::{
-    ServerFacts, catalogs, db_schemas, foreign_keys, primary_keys, sql_info, table_types, tables, xdbc_types,
-};
+use crate::metadata::{ServerFacts, catalogs, db_schemas, foreign_keys, primary_keys, sql_info, table_types, tables, xdbc_types};
 use crate::options::ServerOptions;
 use crate::sessions::Caller;
 use crate::statements::is_kill;

@@ -71,7 +71,9 @@ impl HttpService<http::Request<Body>> for Downloads {
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let wait = wait(request.headers());
         let answer = self.answer(request);
-        Box::pin(async move { Ok(within_deadline(wait, answer).await.unwrap_or_else(|late| told("a call", late).into_http().map(Answer::One))) })
+        Box::pin(
+            async move { Ok(within_deadline(wait, answer).await.unwrap_or_else(|late| told("a call", late).into_http().map(Answer::One))) },
+        )
     }
 }
 
@@ -97,10 +99,7 @@ impl Downloads {
     }
 }
 
-async fn in_our_words(
-    answer: impl Future<Output = Result<http::Response<Body>, Infallible>>,
-    bytes_max: usize,
-) -> http::Response<Answer> {
+async fn in_our_words(answer: impl Future<Output = Result<http::Response<Body>, Infallible>>, bytes_max: usize) -> http::Response<Answer> {
     let Ok(response) = answer.await;
     let refused = Status::from_header_map(response.headers()).and_then(|status| unreadable(&status, bytes_max));
     refused.map_or(response, Status::into_http).map(Answer::One)

@@ -10,8 +10,8 @@ use arrow_flight::{FlightDescriptor, FlightEndpoint, FlightInfo, Ticket};
 use prost::Message;
 use tonic::Status;
 
-use super::commands::{decode, metadata_schema, unknown};
 use super::Service;
+use super::commands::{decode, metadata_schema, unknown};
 use crate::connection::Connection;
 use crate::flight::{self, TableCommand, is_json};
 use crate::sessions::Caller;

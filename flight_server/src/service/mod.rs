@@ -85,7 +85,8 @@ impl Service {
     fn caller<'a, T>(&'a self, request: &Request<T>) -> impl Future<Output = Result<Caller, Status>> + Send + use<'a, T> {
         let headers = request.metadata();
         // `Request<T>` is not `Sync`: what is needed is taken out of it before the first await.
-        let shown = Credentials::of(request).and_then(|credentials| Ok((credentials, cookie(headers)?, (Wishes::of(headers)?, binding(headers)?))));
+        let shown =
+            Credentials::of(request).and_then(|credentials| Ok((credentials, cookie(headers)?, (Wishes::of(headers)?, binding(headers)?))));
         async move {
             let (credentials, session, asked) = shown?;
             let identity = self.logins.identity(&credentials).await?;

@@ -25,7 +25,9 @@ const OPTIONS_MAX: usize = 1_000;
 pub async fn set_options(connection: &Connection, request: SetSessionOptionsRequest) -> Result<SetSessionOptionsResult, Status> {
     let count = request.session_options.len();
     if count > OPTIONS_MAX {
-        return Err(Status::invalid_argument(format!("{count} options are set at once, and {OPTIONS_MAX} are taken; there are not that many")));
+        return Err(Status::invalid_argument(format!(
+            "{count} options are set at once, and {OPTIONS_MAX} are taken; there are not that many"
+        )));
     }
     check_schema(&request)?;
     let turn = connection.turn().await?;

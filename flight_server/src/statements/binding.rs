@@ -13,7 +13,8 @@ pub const PLAN_BINDING: &str = "x-quiver-plan-binding";
 /// That nothing is said where there is no such header.
 pub fn binding(headers: &MetadataMap) -> Result<Binding, Status> {
     let Some(value) = headers.get(PLAN_BINDING) else { return Ok(Binding::default()) };
-    let refused = |why: String| Status::invalid_argument(format!("the header {PLAN_BINDING} is not understood: {why}; see docs/flight-sql.md"));
+    let refused =
+        |why: String| Status::invalid_argument(format!("the header {PLAN_BINDING} is not understood: {why}; see docs/flight-sql.md"));
     let text = value.to_str().map_err(|_| refused("it is not plain ASCII text".into()))?;
     // Serde would take a list for an object, too.
     let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;

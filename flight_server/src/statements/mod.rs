@@ -49,7 +49,12 @@ pub fn is_kill(sql: &str) -> bool {
 }
 
 /// Plans a query; runs everything else, once.
-pub async fn start(connection: &Connection, statement: &Statement, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<Started, Status> {
+pub async fn start(
+    connection: &Connection,
+    statement: &Statement,
+    values: Option<Values<'_>>,
+    beside: Beside<'_>,
+) -> Result<Started, Status> {
     let turn = connection.turn().await?;
     start_in(&turn, statement, values, beside).await
 }

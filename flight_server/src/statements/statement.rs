@@ -16,7 +16,10 @@ const PLAN_BYTES_PER_BYTE: usize = 8;
 pub enum Statement {
     Sql(String),
     /// As it came, and what it is about.
-    Plan { plan: Bytes, binding: Binding },
+    Plan {
+        plan: Bytes,
+        binding: Binding,
+    },
 }
 
 impl Statement {

@@ -112,7 +112,8 @@ impl Tickets {
         self.running.check_room(owner)?;
         let waiting = self.waiting.take(owner, handle)?;
         let output = waiting.output.lock().take();
-        let mut output = output.ok_or_else(|| Status::not_found("the result of this ticket was fetched already; run the statement again"))?;
+        let mut output =
+            output.ok_or_else(|| Status::not_found("the result of this ticket was fetched already; run the statement again"))?;
         // Some time may have passed since it was planned.
         output.check_reads().map_err(status)?;
         self.stream(caller, Bytes::copy_from_slice(handle), output, wishes.with_types_of(waiting.wishes), Arc::clone(&waiting.connection))
@@ -128,7 +129,14 @@ impl Tickets {
         self.stream(caller, new_handle(), output, caller.wishes, kept)
     }
 
-    fn stream(&self, caller: &Caller, handle: Handle, output: QueryOutput, wishes: Wishes, kept: impl Send + 'static) -> Result<FlightStream, Status> {
+    fn stream(
+        &self,
+        caller: &Caller,
+        handle: Handle,
+        output: QueryOutput,
+        wishes: Wishes,
+        kept: impl Send + 'static,
+    ) -> Result<FlightStream, Status> {
         let lane = self.running.lane(&caller.owner);
         let outgoing = Outgoing::new(output, wishes, self.stop.child_token(), Arc::clone(&lane));
         let end = End { cancel: outgoing.cancel(), lane, cut: caller.cut.clone() };

@@ -27,7 +27,10 @@ pub fn ahead<T: Send + 'static>(messages: Made<T>, executor: Lease) -> Made<T> {
 enum Ahead<T> {
     Waiting(Option<(Made<T>, Lease)>),
     /// The task is the only one of its set, which ends it when it is dropped.
-    Making { made: Receiver<Result<T, Status>>, task: JoinSet<()> },
+    Making {
+        made: Receiver<Result<T, Status>>,
+        task: JoinSet<()>,
+    },
 }
 
 impl<T: Send + 'static> Stream for Ahead<T> {
@@ -86,8 +89,8 @@ mod tests {
 
     use super::*;
     use crate::executors::Executors;
-    use crate::stream::outgoing::FlightStream;
     use crate::stream::message::Message;
+    use crate::stream::outgoing::FlightStream;
 
     const MANY: usize = 2 * AHEAD_MAX;
 

@@ -54,7 +54,8 @@ fn check_batch(batch: RecordBatch<'_>, body: &[u8], unpacked_bytes_max: u64) -> 
     // The smallest values are bits; those without any are as many as rows at most, also within lists.
     let values_max = unpacked_bytes.saturating_add(body.len() as u64).saturating_mul(8).max(ROWS_MAX as u64);
     let nodes = batch.nodes().into_iter().flatten();
-    let is_possible = |length: i64, nulls: i64| u64::try_from(length).is_ok_and(|length| length <= values_max) && (0..=length).contains(&nulls);
+    let is_possible =
+        |length: i64, nulls: i64| u64::try_from(length).is_ok_and(|length| length <= values_max) && (0..=length).contains(&nulls);
     if !nodes.into_iter().all(|node| is_possible(node.length(), node.null_count())) {
         return Err(refused("a column has a number of values that cannot be"));
     }

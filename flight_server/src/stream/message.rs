@@ -56,8 +56,9 @@ impl Message {
         let body_bytes: usize = self.body.iter().map(Bytes::len).sum();
         let fields = [(HEADER_FIELD, self.header.len()), (METADATA_FIELD, self.metadata.len()), (BODY_FIELD, body_bytes)];
         let message_bytes = fields.iter().map(|(field, length)| field_bytes(*field, *length)).sum::<usize>();
-        let message_length = u32::try_from(message_bytes)
-            .map_err(|_| Status::resource_exhausted(format!("a message of the result has {message_bytes} bytes, and 4 GiB are what one holds")))?;
+        let message_length = u32::try_from(message_bytes).map_err(|_| {
+            Status::resource_exhausted(format!("a message of the result has {message_bytes} bytes, and 4 GiB are what one holds"))
+        })?;
         let is_large = |piece: &Bytes| in_place && piece.len() >= COPIED_BYTES_MAX;
         let large_bytes: usize = self.body.iter().filter(|piece| is_large(piece)).map(Bytes::len).sum();
         // Room for all that is copied: it is divided among the pieces between the large ones.

@@ -218,7 +218,8 @@ impl Rows {
                 Poll::Ready(Some(Ok(batch))) => running.take(batch, &self.wire, &self.lane),
                 Poll::Ready(None) => {
                     let report = running.output.report();
-                    self.report = Some(if self.is_brief { brief_report_json(&report) } else { report_json(&report, running.output.kind()) });
+                    self.report =
+                        Some(if self.is_brief { brief_report_json(&report) } else { report_json(&report, running.output.kind()) });
                     *making = None;
                     return Some(Poll::Ready(None));
                 }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch, RecordBatchOptions, UInt64Array, new_empty_array};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{cast, take};
-use arrow::datatypes::{
-    BinaryType, BinaryViewType, DataType, Field, FieldRef, Fields, Schema, SchemaRef, StringViewType, Utf8Type,
-};
+use arrow::datatypes::{BinaryType, BinaryViewType, DataType, Field, FieldRef, Fields, Schema, SchemaRef, StringViewType, Utf8Type};
 use arrow::error::ArrowError;
 
 use super::jdbc;
@@ -163,7 +161,8 @@ mod tests {
         lists.append_null();
         lists.append_value([Some("b")]);
         let lists: ArrayRef = Arc::new(lists.finish());
-        let pair: ArrayRef = Arc::new(StructArray::from(vec![(Arc::new(Field::new("l", lists.data_type().clone(), true)), Arc::clone(&lists))]));
+        let pair: ArrayRef =
+            Arc::new(StructArray::from(vec![(Arc::new(Field::new("l", lists.data_type().clone(), true)), Arc::clone(&lists))]));
         let sent = wired(pair.slice(1, 2), WireTypes::default());
         let DataType::Struct(fields) = sent.data_type() else { panic!("{}", sent.data_type()) };
         assert_eq!(*fields[0].data_type(), DataType::new_list(DataType::Utf8, true));
@@ -195,7 +194,8 @@ mod tests {
             assert_eq!(sent.as_string::<i32>().iter().flatten().collect::<Vec<_>>(), [long, "b"]);
         }
         let sent = wired(texts.slice(1, 2), VIEWS);
-        let held = sent.as_string_view().data_buffers().iter().map(|buffer| String::from_utf8_lossy(buffer).into_owned()).collect::<String>();
+        let held =
+            sent.as_string_view().data_buffers().iter().map(|buffer| String::from_utf8_lossy(buffer).into_owned()).collect::<String>();
         assert!(held.contains(long) && !held.contains("left out"), "{held}");
     }
 

@@ -123,14 +123,23 @@ mod tests {
 
     #[test]
     fn only_what_is_about_transactions_says_whether_one_is_open() {
-        let told = |kind| serde_json::from_slice::<Value>(&ended_json(&QueryReport::default(), kind, true)).unwrap()["in_transaction"].clone();
+        let told =
+            |kind| serde_json::from_slice::<Value>(&ended_json(&QueryReport::default(), kind, true)).unwrap()["in_transaction"].clone();
         assert_eq!(told(StatementKind::Transaction), true);
         assert_eq!(told(StatementKind::Write), Value::Null);
     }
 
     #[test]
     fn a_report_is_read_as_it_was_written() {
-        let report = QueryReport { bytes_touched: 7, zones_pruned: 3, elapsed_ms: 1.5, spilled_bytes: 9, precopied_bytes: 5, placed_bytes: 4, ..QueryReport::default() };
+        let report = QueryReport {
+            bytes_touched: 7,
+            zones_pruned: 3,
+            elapsed_ms: 1.5,
+            spilled_bytes: 9,
+            precopied_bytes: 5,
+            placed_bytes: 4,
+            ..QueryReport::default()
+        };
         assert_eq!(report_of_json(&report_json(&report, StatementKind::Write)), Some((report, Some(StatementKind::Write))));
         assert_eq!(report_of_json(b"{}"), Some((QueryReport::default(), None)));
         assert_eq!(report_of_json(b"rows"), None);

@@ -4,13 +4,13 @@
 //! **Invariant:** finding that out takes time and memory as the message is long, whatever it says: each array within is gone through once.
 
 use arrow::array::{
-    Array, AsArray, DictionaryArray, FixedSizeListArray, GenericByteArray, GenericByteViewArray, GenericListArray, GenericListViewArray, OffsetSizeTrait,
-    RecordBatch, RunArray, UnionArray, downcast_dictionary_array,
+    Array, AsArray, DictionaryArray, FixedSizeListArray, GenericByteArray, GenericByteViewArray, GenericListArray, GenericListViewArray,
+    OffsetSizeTrait, RecordBatch, RunArray, UnionArray, downcast_dictionary_array,
 };
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{
-    ArrowDictionaryKeyType, ArrowNativeType, BinaryType, BinaryViewType, ByteArrayType, ByteViewType, DataType, Int16Type, Int32Type, Int64Type, LargeBinaryType,
-    LargeUtf8Type, RunEndIndexType, Schema, StringViewType, Utf8Type,
+    ArrowDictionaryKeyType, ArrowNativeType, BinaryType, BinaryViewType, ByteArrayType, ByteViewType, DataType, Int16Type, Int32Type,
+    Int64Type, LargeBinaryType, LargeUtf8Type, RunEndIndexType, Schema, StringViewType, Utf8Type,
 };
 
 /// Rows of runs that are gone through one by one, where the runs are elements of something else.
@@ -274,7 +274,8 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{
-        ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, LargeListArray, LargeListViewArray, ListArray, NullArray, StringArray, StringViewArray,
+        ArrayRef, DictionaryArray, Int8Array, Int32Array, Int64Array, LargeListArray, LargeListViewArray, ListArray, NullArray,
+        StringArray, StringViewArray,
     };
     use arrow::datatypes::Field;
 

@@ -75,7 +75,13 @@ pub struct Share {
 impl Unsent {
     /// A server without users has one owner of everything, who may have all.
     pub fn new(bytes_max: usize, bytes_max_of_user: usize) -> Arc<Unsent> {
-        Arc::new(Unsent { bytes: AtomicUsize::new(0), bytes_max, bytes_max_of_user, users: Mutex::default(), last_lane: AtomicUsize::new(0) })
+        Arc::new(Unsent {
+            bytes: AtomicUsize::new(0),
+            bytes_max,
+            bytes_max_of_user,
+            users: Mutex::default(),
+            last_lane: AtomicUsize::new(0),
+        })
     }
 
     pub fn lane(self: &Arc<Unsent>, owner: &Owner) -> Arc<Lane> {

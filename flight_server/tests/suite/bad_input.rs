@@ -7,7 +7,9 @@ use arrow_flight::sql::{
     ActionCancelQueryRequest, CommandGetTables, CommandStatementIngest, ProstMessageExt, TableDefinitionOptions, TableExistsOption,
     TableNotExistOption,
 };
-use arrow_flight::{Action, CancelFlightInfoRequest, FlightData, FlightDescriptor, FlightEndpoint, FlightInfo, RenewFlightEndpointRequest, Ticket};
+use arrow_flight::{
+    Action, CancelFlightInfoRequest, FlightData, FlightDescriptor, FlightEndpoint, FlightInfo, RenewFlightEndpointRequest, Ticket,
+};
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::IpcWriteOptions;
 use bytes::Bytes;
@@ -251,7 +253,8 @@ fn rows_of_a_foreign_form_are_refused_and_not_stored_as_other_values() {
     let forms: [(fn(&[u8]) -> Vec<u8>, &str); 2] =
         [(big_endian, "its numbers are big-endian"), (|message| with_version(message, 5), "its metadata has version 6")];
     for (change, expected) in forms {
-        let commands = [messages(None)[0].flight_descriptor.clone(), Some(FlightDescriptor::new_cmd(r#"{"table": "t", "mode": "create"}"#))];
+        let commands =
+            [messages(None)[0].flight_descriptor.clone(), Some(FlightDescriptor::new_cmd(r#"{"table": "t", "mode": "create"}"#))];
         for command in commands {
             let mut messages = messages(None);
             messages[0].data_header = change(&messages[0].data_header).into();
@@ -288,7 +291,10 @@ fn a_request_that_brings_no_rows_is_shorter_than_a_message_that_does() {
     let served = Served::new();
     let path = FlightDescriptor::new_path(vec!["x".repeat(67 << 20)]);
     let bytes = vec![0; 67 << 20];
-    for refused in [wait(served.flight().get_flight_info(path.clone())).unwrap_err(), wait(served.flight().do_get(Ticket::new(bytes))).map(|_| ()).unwrap_err()] {
+    for refused in [
+        wait(served.flight().get_flight_info(path.clone())).unwrap_err(),
+        wait(served.flight().do_get(Ticket::new(bytes))).map(|_| ()).unwrap_err(),
+    ] {
         assert_eq!(refused.code(), Code::InvalidArgument);
         assert!(refused.message().contains("longer than the 69206016 bytes"), "{refused}");
     }

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, Date32Array, Decimal128Array, Decimal256Array, DictionaryArray, Int8Array, Int32Array, LargeListArray, LargeListViewArray, ListArray, NullArray,
-    PrimitiveArray, RunArray, StringArray, StructArray, Time64NanosecondArray, TimestampMicrosecondArray,
+    Array, ArrayRef, Date32Array, Decimal128Array, Decimal256Array, DictionaryArray, Int8Array, Int32Array, LargeListArray,
+    LargeListViewArray, ListArray, NullArray, PrimitiveArray, RunArray, StringArray, StructArray, Time64NanosecondArray,
+    TimestampMicrosecondArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{Decimal64Type, Field, Int32Type, i256};
@@ -24,7 +25,9 @@ fn bad() -> Vec<(ArrayRef, &'static str)> {
         Arc::new(Decimal128Array::from(vec![1, value]).with_precision_and_scale(precision, 0).unwrap())
     };
     let narrow = PrimitiveArray::<Decimal64Type>::from(vec![1, 1 << 62]).with_precision_and_scale(5, 0).unwrap();
-    let wide = Decimal256Array::from(vec![1, 100_000].into_iter().map(i256::from_i128).collect::<Vec<_>>()).with_precision_and_scale(5, 0).unwrap();
+    let wide = Decimal256Array::from(vec![1, 100_000].into_iter().map(i256::from_i128).collect::<Vec<_>>())
+        .with_precision_and_scale(5, 0)
+        .unwrap();
     let instant = |zone: Option<&str>| -> ArrayRef { Arc::new(TimestampMicrosecondArray::from(vec![0, i64::MAX]).with_timezone_opt(zone)) };
     vec![
         (decimal(1 << 64, 18), "18446744073709551616 does not fit DECIMAL(18,0)"),
@@ -40,7 +43,10 @@ fn bad() -> Vec<(ArrayRef, &'static str)> {
         (in_list(decimal(1000, 3)), "1000 does not fit DECIMAL(3,0)"),
         (in_struct(decimal(1000, 3)), "in price: 1000 does not fit DECIMAL(3,0)"),
         (Arc::new(DictionaryArray::new(Int8Array::from(vec![0, 1]), decimal(1000, 3))), "1000 does not fit DECIMAL(3,0)"),
-        (Arc::new(RunArray::<Int32Type>::try_new(&Int32Array::from(vec![1, 2]), &decimal(1000, 3)).unwrap()), "1000 does not fit DECIMAL(3,0)"),
+        (
+            Arc::new(RunArray::<Int32Type>::try_new(&Int32Array::from(vec![1, 2]), &decimal(1000, 3)).unwrap()),
+            "1000 does not fit DECIMAL(3,0)",
+        ),
     ]
 }
 
@@ -111,7 +117,8 @@ fn values_without_bytes_are_not_more_than_rows_may_be() {
     let served = Served::new();
     let nothing: ArrayRef = Arc::new(NullArray::new(1 << 40));
     let item = Arc::new(Field::new("item", nothing.data_type().clone(), true));
-    let list: ArrayRef = Arc::new(LargeListArray::new(Arc::clone(&item), OffsetBuffer::new(vec![0, 1 << 40].into()), Arc::clone(&nothing), None));
+    let list: ArrayRef =
+        Arc::new(LargeListArray::new(Arc::clone(&item), OffsetBuffer::new(vec![0, 1 << 40].into()), Arc::clone(&nothing), None));
     let view: ArrayRef = Arc::new(LargeListViewArray::new(item, vec![0].into(), vec![1].into(), nothing, None));
     let shared: ArrayRef = Arc::new(DictionaryArray::new(Int8Array::from(vec![0]), Arc::clone(&list)));
     for column in [list, view, shared] {

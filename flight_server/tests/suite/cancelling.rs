@@ -12,7 +12,8 @@ use crate::helpers::{Served, code, eventually, fetch, ticket, wait, with};
 
 const ENDLESS: &str = "SELECT value FROM generate_series(1, 1000000000000) AS t (value)";
 /// Gives no row for hours, so that only its end can be seen.
-const SILENT: &str = "SELECT count(*) FROM generate_series(1, 1000000000) AS a (x), generate_series(1, 1000000000) AS b (y) WHERE x * y = 7";
+const SILENT: &str =
+    "SELECT count(*) FROM generate_series(1, 1000000000) AS a (x), generate_series(1, 1000000000) AS b (y) WHERE x * y = 7";
 
 fn cancelled(served: &Served, info: FlightInfo) -> i32 {
     let answer = served.act("CancelFlightInfo", CancelFlightInfoRequest::new(info).encode_to_vec()).unwrap();

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use flight_server::TlsOptions;
 use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
 };
 use tempfile::TempDir;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint, Identity};

@@ -13,7 +13,8 @@ use crate::certificates::{Authority, Issued};
 use crate::helpers::{Served, eventually, options, shown, wait};
 
 /// Gives no row for hours.
-const SILENT: &str = "SELECT count(*) FROM generate_series(1, 1000000000) AS a (x), generate_series(1, 1000000000) AS b (y) WHERE x * y = 7";
+const SILENT: &str =
+    "SELECT count(*) FROM generate_series(1, 1000000000) AS a (x), generate_series(1, 1000000000) AS b (y) WHERE x * y = 7";
 /// Reads a table twice, and then works for long.
 const LONG: &str = "SELECT count(*) AS n FROM t AS one, t AS other WHERE one.a * other.a % 1000003 = -1";
 const ENDLESS: &str = "SELECT value FROM generate_series(1, 1000000000000) AS t (value)";
@@ -213,7 +214,8 @@ fn what_is_wrong_with_certificates_is_said_in_words() {
     let (message, hint) = refused(&served, Tls { ca: ca.clone(), identity: own("forged", &forged) });
     assert!(hint.contains("tls_client_ca"), "{message}: {hint}");
 
-    let (message, _) = refused(&served, Tls { ca: ca.clone(), identity: own("mixed", &Issued { certificate: ada.certificate.clone(), key: forged.key }) });
+    let (message, _) =
+        refused(&served, Tls { ca: ca.clone(), identity: own("mixed", &Issued { certificate: ada.certificate.clone(), key: forged.key }) });
     assert!(message.contains("mixed.crt cannot be used: it does not belong to the key"), "{message}");
 }
 
@@ -235,7 +237,9 @@ fn what_there_is_is_listed_as_in_the_engine() {
     }
     rows(&session, "INSERT INTO other.t VALUES (1, 'x')");
     let local = served.engine.session().unwrap();
-    let key = |listing: &engine::TableListing| (listing.schema.clone(), listing.name.clone(), listing.kind.clone(), listing.rows, listing.size_bytes);
+    let key = |listing: &engine::TableListing| {
+        (listing.schema.clone(), listing.name.clone(), listing.kind.clone(), listing.rows, listing.size_bytes)
+    };
     let keys = |listings: Vec<engine::TableListing>| listings.iter().map(key).collect::<Vec<_>>();
     assert_eq!(keys(wait(session.tables()).unwrap()), keys(local.tables().unwrap()));
     assert_eq!(keys(wait(session.system_tables()).unwrap()), keys(local.system_tables()));

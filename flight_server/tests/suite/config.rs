@@ -21,7 +21,11 @@ fn error(text: &str) -> String {
 #[test]
 fn a_flag_comes_before_a_variable_and_a_variable_before_the_file() {
     let (_dir, mut given) = file("sessions_max = 1\ntransactions_max = 1\nprepared_max = 1\n");
-    given.variables = vec![("QUIVER_SESSIONS_MAX".into(), "2".into()), ("QUIVER_TRANSACTIONS_MAX".into(), "2".into()), ("QUIVER_TICKETS_MAX".into(), String::new())];
+    given.variables = vec![
+        ("QUIVER_SESSIONS_MAX".into(), "2".into()),
+        ("QUIVER_TRANSACTIONS_MAX".into(), "2".into()),
+        ("QUIVER_TICKETS_MAX".into(), String::new()),
+    ];
     given.flags = vec![("sessions_max", "3".into())];
     let config = Config::load(&given).unwrap();
     let server = &config.server;
@@ -48,7 +52,10 @@ fn values_are_read_as_people_write_them() {
 
 #[test]
 fn a_key_that_is_none_is_an_error_with_its_line_and_the_nearest_one() {
-    assert_eq!(error("sessions_max = 5\n\nsesions_max = 6\n"), "FILE:3: there is no setting \"sesions_max\"; did you mean \"sessions_max\"?");
+    assert_eq!(
+        error("sessions_max = 5\n\nsesions_max = 6\n"),
+        "FILE:3: there is no setting \"sesions_max\"; did you mean \"sessions_max\"?"
+    );
     assert_eq!(error("colour = \"red\"\n"), "FILE:1: there is no setting \"colour\"; docs/server.md lists them");
     assert!(error("[limits]\nsessions_max = 5\n").starts_with("FILE:1: there is no setting \"limits\""));
 }
@@ -64,13 +71,22 @@ fn a_value_of_another_type_is_an_error_with_its_line_and_what_was_expected() {
         ("token_lifetime = \"0s\"", "token_lifetime: a time from \"1s\", such as \"5min\" or \"12h\", is expected, and not \"0s\""),
         ("token_lifetime = \"900ms\"", "token_lifetime: a time from \"1s\", such as \"5min\" or \"12h\", is expected, and not \"900ms\""),
         ("memory_limit = \"much\"", "memory_limit: a size such as \"512MB\" is expected, and not \"much\""),
-        ("listen = \"nowhere\"", "listen: an IP address or a host name with a port, such as \"127.0.0.1:31337\", is expected, and not \"nowhere\""),
+        (
+            "listen = \"nowhere\"",
+            "listen: an IP address or a host name with a port, such as \"127.0.0.1:31337\", is expected, and not \"nowhere\"",
+        ),
         ("maintenance = \"no\"", "maintenance: true or false is expected, and not the text \"no\""),
         ("log_format = \"xml\"", "log_format: \"text\" or \"json\" is expected, and not \"xml\""),
         ("store = [\"a\"]", "store: a path is expected, and not a list"),
         ("otlp_endpoint = 4317", "otlp_endpoint: a URL such as \"http://127.0.0.1:4317\" is expected, and not the number 4317"),
-        ("otlp_endpoint = \"127.0.0.1:4317\"", "otlp_endpoint: a URL such as \"http://127.0.0.1:4317\" is expected, and not \"127.0.0.1:4317\""),
-        ("otlp_endpoint = \"http://a/v1/traces\"", "otlp_endpoint: a URL such as \"http://127.0.0.1:4317\" is expected, and not \"http://a/v1/traces\""),
+        (
+            "otlp_endpoint = \"127.0.0.1:4317\"",
+            "otlp_endpoint: a URL such as \"http://127.0.0.1:4317\" is expected, and not \"127.0.0.1:4317\"",
+        ),
+        (
+            "otlp_endpoint = \"http://a/v1/traces\"",
+            "otlp_endpoint: a URL such as \"http://127.0.0.1:4317\" is expected, and not \"http://a/v1/traces\"",
+        ),
     ] {
         assert_eq!(error(&format!("\n{text}\n")), format!("FILE:2: {expected}"), "{text}");
     }
@@ -96,7 +112,8 @@ fn a_wrong_flag_or_variable_is_named() {
 
 #[test]
 fn a_variable_that_looks_like_one_of_ours_is_pointed_out() {
-    let variables = ["QUIVER_SESION_IDLE", "QUIVER_BIN", "PATH", "QUIVER_SESSION_IDLE", "QUIVER_CONFIG"].map(|name| (name.to_string(), "1h".to_string()));
+    let variables = ["QUIVER_SESION_IDLE", "QUIVER_BIN", "PATH", "QUIVER_SESSION_IDLE", "QUIVER_CONFIG"]
+        .map(|name| (name.to_string(), "1h".to_string()));
     let given = Given { variables: variables.into(), ..Given::default() };
     assert_eq!(given.doubtful_variables(), [("QUIVER_SESION_IDLE".to_string(), "QUIVER_SESSION_IDLE".to_string())]);
 }
@@ -106,7 +123,8 @@ fn what_is_printed_is_a_file_that_means_the_same() {
     let (_dir, mut given) = file("sessions_max = 7\nstore = \"a \\\"b\\\"\"\nhttp = \"127.0.0.1:0\"\n");
     given.flags = vec![("drain", "90s".into())];
     let printed = Config::load(&given).unwrap().printed();
-    let line = |name: &str| printed.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name} in {printed}")).to_string();
+    let line =
+        |name: &str| printed.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name} in {printed}")).to_string();
     assert!(line("sessions_max = 7 ").ends_with("quiver.toml:1"), "{printed}");
     assert!(line("drain = \"90s\" ").ends_with("# flag"), "{printed}");
     assert!(line("tickets_max = 1000 ").ends_with("# default"), "{printed}");
@@ -128,7 +146,8 @@ fn a_setting_keeps_the_value_that_it_shows() {
 }
 
 /// One of them is a value of any setting, and not its default.
-const CANDIDATES: [&str; 10] = ["17", "17KiB", "17s", "127.0.0.1:17", "http://127.0.0.1:17", "true", "false", "json", "optional", "seventeen"];
+const CANDIDATES: [&str; 10] =
+    ["17", "17KiB", "17s", "127.0.0.1:17", "http://127.0.0.1:17", "true", "false", "json", "optional", "seventeen"];
 
 fn changed_to(setting: &Setting, other: &'static str) -> Option<(Config, &'static str)> {
     let mut config = Config::default();
@@ -144,7 +163,8 @@ fn no_two_settings_have_one_name_or_one_place() {
     }
     // Changing one changes no other.
     for changed in SETTINGS {
-        let (mut config, other) = CANDIDATES.iter().find_map(|other| changed_to(changed, other)).unwrap_or_else(|| panic!("{}", changed.name));
+        let (mut config, other) =
+            CANDIDATES.iter().find_map(|other| changed_to(changed, other)).unwrap_or_else(|| panic!("{}", changed.name));
         for setting in SETTINGS {
             let shown = setting.field.shown(&mut config).unwrap_or_else(|| setting.unset.to_string());
             let expected = if setting.name == changed.name { other.to_string() } else { setting.default() };

@@ -142,7 +142,12 @@ fn a_client_that_answers_no_ping_is_cut_off() {
 #[test]
 fn idle_clients_that_answer_pings_live_on() {
     const CLIENTS: usize = 300;
-    let silence = Silence { greeting: Duration::from_secs(60), ping_every: 100 * MILLISECOND, ping_wait: Duration::from_secs(60), ..Silence::default() };
+    let silence = Silence {
+        greeting: Duration::from_secs(60),
+        ping_every: 100 * MILLISECOND,
+        ping_wait: Duration::from_secs(60),
+        ..Silence::default()
+    };
     let served = served(silence, TlsOptions::default());
     let mut clients: Vec<_> = (0..CLIENTS).map(|_| FlightServiceClient::new(served.another_channel())).collect();
     let mut call_all = || {

@@ -15,7 +15,10 @@ const STEPS: &str = "SELECT max(levenshtein(repeat(s, 5000), repeat('y', 5001)))
 const FOLDED: &str = "SELECT levenshtein(repeat('x', 30000), repeat('y', 30001)) AS folded";
 
 fn served() -> Served {
-    Served::set_up(options(), &["CREATE TABLE texts AS SELECT chr(CAST(value % 26 AS INT) + 97) AS s FROM generate_series(1, 10000) AS t (value)"])
+    Served::set_up(
+        options(),
+        &["CREATE TABLE texts AS SELECT chr(CAST(value % 26 AS INT) + 97) AS s FROM generate_series(1, 10000) AS t (value)"],
+    )
 }
 
 fn begun(served: &Served, sql: &'static str) -> JoinHandle<Result<Vec<RecordBatch>, FlightError>> {

@@ -29,9 +29,8 @@ pub type Client = FlightSqlServiceClient<Channel>;
 /// Longer than any test takes, also on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    Builder::new_multi_thread().worker_threads(2).thread_stack_size(8 << 20).enable_all().build().expect("a runtime")
-});
+static RUNTIME: LazyLock<Runtime> =
+    LazyLock::new(|| Builder::new_multi_thread().worker_threads(2).thread_stack_size(8 << 20).enable_all().build().expect("a runtime"));
 
 pub fn wait<F: Future>(future: F) -> F::Output {
     RUNTIME.block_on(async { tokio::time::timeout(LIMIT, future).await.expect("it ends within two minutes") })

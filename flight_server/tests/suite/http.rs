@@ -83,7 +83,12 @@ fn statements_are_counted_by_kind_and_outcome() {
     assert_eq!(served.rows("SELECT count(*) FROM t WHERE a > 0"), ["6"]);
     assert!(served.try_rows("SELECT 1 / (a - a) FROM t").is_err());
     assert!(metric(&served, "quiver_rows_returned_total") > before);
-    for (labels, least) in [("kind=\"query\",outcome=\"done\"", 1.0), ("kind=\"query\",outcome=\"failed\"", 1.0), ("kind=\"write\",outcome=\"done\"", 2.0), ("kind=\"ddl\",outcome=\"done\"", 1.0)] {
+    for (labels, least) in [
+        ("kind=\"query\",outcome=\"done\"", 1.0),
+        ("kind=\"query\",outcome=\"failed\"", 1.0),
+        ("kind=\"write\",outcome=\"done\"", 2.0),
+        ("kind=\"ddl\",outcome=\"done\"", 1.0),
+    ] {
         let name = format!("quiver_statements_total{{{labels}}}");
         assert!(metric(&served, &name) >= least, "{name}");
     }
@@ -104,7 +109,9 @@ fn what_runs_and_what_is_held_is_shown_and_moves() {
     wait(messages.next()).unwrap().unwrap();
     assert_eq!(metric(&served, "quiver_results_running"), 1.0);
     // Without `queries_max` no place is held: as soon as its client has not read on, it is one that nobody reads.
-    eventually("it is unread", || metric(&served, "quiver_statements_unread") == 1.0 && metric(&served, "quiver_statements_running") == 0.0);
+    eventually("it is unread", || {
+        metric(&served, "quiver_statements_unread") == 1.0 && metric(&served, "quiver_statements_running") == 0.0
+    });
     drop(messages);
     eventually("it is gone", || metric(&served, "quiver_statements_unread") == 0.0 && metric(&served, "quiver_statements_running") == 0.0);
     eventually("it is counted", || get(&served, "/metrics").body.contains("quiver_statements_total{kind=\"query\",outcome=\"cancelled\"}"));

@@ -4,8 +4,8 @@ use arrow::array::RecordBatch;
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::{
-    CommandGetCatalogs, CommandGetCrossReference, CommandGetDbSchemas, CommandGetExportedKeys, CommandGetImportedKeys, CommandGetPrimaryKeys,
-    CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables, CommandGetXdbcTypeInfo, ProstMessageExt,
+    CommandGetCatalogs, CommandGetCrossReference, CommandGetDbSchemas, CommandGetExportedKeys, CommandGetImportedKeys,
+    CommandGetPrimaryKeys, CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables, CommandGetXdbcTypeInfo, ProstMessageExt,
 };
 use arrow_flight::{FlightDescriptor, Ticket};
 use futures::TryStreamExt;
@@ -98,7 +98,8 @@ fn without_a_login_no_metadata_is_told() {
 fn metadata_has_nothing_of_what_its_reader_may_not_see() {
     let served = served();
     let (ada, bob) = (served.client_of("ada"), served.client_of("bob"));
-    let is_told = |client: &Client, command: &[u8], word: &str| rows(&served, Some(client), command).unwrap().iter().any(|row| row.contains(word));
+    let is_told =
+        |client: &Client, command: &[u8], word: &str| rows(&served, Some(client), command).unwrap().iter().any(|row| row.contains(word));
     for (what, command) in commands() {
         for word in ["secret", "plans", "hidden_key"] {
             assert!(!is_told(&bob, &command, word), "{what} tells of {word}");

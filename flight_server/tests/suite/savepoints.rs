@@ -1,6 +1,8 @@
 //! Savepoints under their handles.
 
-use arrow_flight::sql::{ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionEndSavepointRequest, Any, EndTransaction, ProstMessageExt};
+use arrow_flight::sql::{
+    ActionBeginSavepointRequest, ActionBeginSavepointResult, ActionEndSavepointRequest, Any, EndTransaction, ProstMessageExt,
+};
 use bytes::Bytes;
 use prost::Message;
 use tonic::{Code, Status};

@@ -169,7 +169,9 @@ fn what_was_prepared_in_sql_is_there_in_a_transaction() {
     served.update("CREATE TABLE t AS SELECT 7 AS a");
     let mut client = session(&served);
     let mut update = |sql: &str| wait(client.execute_update(sql.into(), None)).unwrap();
-    for sql in ["PREPARE p AS SELECT a FROM t", "DEALLOCATE p", "PREPARE p AS SELECT a FROM t", "SET batch_size = 100", "SET batch_size = 200"] {
+    for sql in
+        ["PREPARE p AS SELECT a FROM t", "DEALLOCATE p", "PREPARE p AS SELECT a FROM t", "SET batch_size = 100", "SET batch_size = 200"]
+    {
         update(sql);
     }
     let transaction = wait(client.begin_transaction()).unwrap();

@@ -99,7 +99,8 @@ fn results_that_a_user_does_not_read_keep_no_other_user_waiting() {
     // Nobody is ended in the time of the test.
     let long = Duration::from_secs(3600);
     let limits = Limits { unread_bytes_max: Some(BYTES_MAX), stall_timeout: long, call_idle: long, ..Limits::default() };
-    let served = Served::with_users(ServerOptions { limits, http: Some("127.0.0.1:0".parse().unwrap()), ..options() }, &["ada", "bob", "eve"]);
+    let served =
+        Served::with_users(ServerOptions { limits, http: Some("127.0.0.1:0".parse().unwrap()), ..options() }, &["ada", "bob", "eve"]);
     let _unread: Vec<_> = (0..40).map(|_| begun_as(&served, "ada")).collect();
     eventually("ada has her share", || metric(&served, UNREAD) >= (BYTES_MAX / 4) as f64);
     for user in ["bob", "eve"] {

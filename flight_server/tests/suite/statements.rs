@@ -64,7 +64,8 @@ fn view_types_are_sent_to_who_asks() {
     let info = wait(client.execute(computed.into(), None)).unwrap();
     let told: Vec<DataType> = info.try_decode_schema().unwrap().fields().iter().map(|field| field.data_type().clone()).collect();
     assert_eq!(told, [DataType::BinaryView, DataType::Utf8View, DataType::Utf8View]);
-    let got: Vec<DataType> = wait(query(&mut client, computed, None)).unwrap()[0].columns().iter().map(|column| column.data_type().clone()).collect();
+    let got: Vec<DataType> =
+        wait(query(&mut client, computed, None)).unwrap()[0].columns().iter().map(|column| column.data_type().clone()).collect();
     assert_eq!(got, told);
     // Inside of others they are plain all the same.
     assert_eq!(*batches[0].schema().field(1).data_type(), DataType::new_list(DataType::Utf8, true));

@@ -12,7 +12,9 @@ const MESSAGE_BYTES_MAX: usize = 4 << 20;
 #[test]
 fn a_hundred_megabytes_come_in_messages_of_a_bounded_size() {
     let served = Served::new();
-    served.update("CREATE TABLE wide AS SELECT value AS id, repeat('quiver and arrow ', 60) AS words FROM generate_series(1, 100000) AS t (value)");
+    served.update(
+        "CREATE TABLE wide AS SELECT value AS id, repeat('quiver and arrow ', 60) AS words FROM generate_series(1, 100000) AS t (value)",
+    );
     let info = wait(served.client().execute("SELECT * FROM wide".into(), None)).unwrap();
     let (mut bytes, mut largest, mut rows) = (0, 0, 0);
     wait(async {
@@ -38,7 +40,8 @@ fn a_hundred_megabytes_come_in_messages_of_a_bounded_size() {
 #[test]
 fn few_rows_of_many_bytes_are_cut_as_well() {
     let served = Served::new();
-    let sql = "SELECT repeat('x', 1000000) AS words, [repeat('y', 500000), repeat('z', 500000)] AS list FROM generate_series(1, 20) AS t (value)";
+    let sql =
+        "SELECT repeat('x', 1000000) AS words, [repeat('y', 500000), repeat('z', 500000)] AS list FROM generate_series(1, 20) AS t (value)";
     let info = wait(served.client().execute(sql.into(), None)).unwrap();
     let batches = wait(async {
         let mut client = served.client();

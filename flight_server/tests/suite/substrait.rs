@@ -79,7 +79,9 @@ fn a_plan_gives_what_its_sql_gives() {
         assert_eq!(served.plan_rows(plan.clone()), served.rows(sql), "{sql}");
         let of_sql = wait(served.client().execute(sql.into(), None)).unwrap().try_decode_schema().unwrap();
         let schema = wait(served.flight().get_schema(command(plan, None))).unwrap().into_inner();
-        let names = |schema: &arrow::datatypes::Schema| schema.fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect::<Vec<_>>();
+        let names = |schema: &arrow::datatypes::Schema| {
+            schema.fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect::<Vec<_>>()
+        };
         assert_eq!(names(&arrow::datatypes::Schema::try_from(&schema).unwrap()), names(&of_sql), "{sql}");
     }
 }
@@ -94,7 +96,8 @@ fn a_result_of_a_plan_is_fetched_once_and_a_plan_itself_any_number_of_times() {
     assert_eq!(wait(served.flight().do_get(ticket(&info))).map(|_| ()).unwrap_err().code(), Code::NotFound);
     let itself = || Ticket::new(command(plan.clone(), None).cmd);
     for _ in 0..2 {
-        let messages = wait(async { served.flight().do_get(itself()).await.unwrap().into_inner().try_collect::<Vec<FlightData>>().await.unwrap() });
+        let messages =
+            wait(async { served.flight().do_get(itself()).await.unwrap().into_inner().try_collect::<Vec<FlightData>>().await.unwrap() });
         // The schema, the row, and the report.
         assert!(messages.len() >= 3 && messages.last().is_some_and(|last| !last.app_metadata.is_empty()), "{messages:?}");
     }
@@ -129,7 +132,8 @@ fn a_plan_is_prepared_and_run_as_often_as_one_likes() {
 fn a_plan_is_in_the_transaction_that_it_names() {
     let served = filled();
     let plan = served.plan("SELECT count(*) AS n FROM t");
-    let begun: ActionBeginTransactionResult = unpacked(served.act("BeginTransaction", ActionBeginTransactionRequest {}.as_any().encode_to_vec()).unwrap());
+    let begun: ActionBeginTransactionResult =
+        unpacked(served.act("BeginTransaction", ActionBeginTransactionRequest {}.as_any().encode_to_vec()).unwrap());
     let transaction = Some(begun.transaction_id);
     wait(served.client().execute_update("INSERT INTO t VALUES (4, 'four')".into(), transaction.clone())).unwrap();
     let inside = served.info_of(command(plan.clone(), transaction.clone())).unwrap();
@@ -146,7 +150,9 @@ fn a_plan_is_in_the_transaction_that_it_names() {
 fn a_plan_that_is_put_runs_and_changes_nothing() {
     let served = filled();
     let message = FlightData::new().with_descriptor(command(served.plan("SELECT * FROM t"), None));
-    let answers = wait(async { served.flight().do_put(futures::stream::iter([message])).await.unwrap().into_inner().try_collect::<Vec<_>>().await.unwrap() });
+    let answers = wait(async {
+        served.flight().do_put(futures::stream::iter([message])).await.unwrap().into_inner().try_collect::<Vec<_>>().await.unwrap()
+    });
     assert_eq!(DoPutUpdateResult::decode(answers[0].app_metadata.clone()).unwrap().record_count, -1);
 }
 
@@ -170,7 +176,8 @@ fn what_a_plan_is_about_stands_in_a_header() {
         assert_eq!(rows(wrong).unwrap_err().code(), Code::InvalidArgument, "{wrong}");
     }
     // A plan that is prepared is about what was said then.
-    let request = ActionCreatePreparedSubstraitPlanRequest { plan: Some(SubstraitPlan { plan, version: String::new() }), transaction_id: None };
+    let request =
+        ActionCreatePreparedSubstraitPlanRequest { plan: Some(SubstraitPlan { plan, version: String::new() }), transaction_id: None };
     let action = Action::new("CreatePreparedSubstraitPlan", request.as_any().encode_to_vec());
     let answers = wait(async {
         let request = with(action, BINDING, &format!("{{\"version\": {version}}}"));
@@ -206,7 +213,13 @@ fn our_own_client_sends_plans_and_has_them_made() {
 fn a_plan_reads_what_its_user_may() {
     let served = Served::with_users(options(), &["ada", "bob"]);
     let mut ada = served.client_of("ada");
-    for sql in ["CREATE TABLE seen (a INT)", "CREATE TABLE secret (a INT)", "CREATE TABLE inbox (a INT)", "GRANT SELECT ON seen TO bob", "GRANT INSERT ON inbox TO bob"] {
+    for sql in [
+        "CREATE TABLE seen (a INT)",
+        "CREATE TABLE secret (a INT)",
+        "CREATE TABLE inbox (a INT)",
+        "GRANT SELECT ON seen TO bob",
+        "GRANT INSERT ON inbox TO bob",
+    ] {
         wait(ada.execute_update(sql.into(), None)).unwrap();
     }
     let plan = |table: &str| {
@@ -326,7 +339,8 @@ fn plans_that_are_kept_are_within_the_budget() {
     let served = Served::with(ServerOptions { kept_bytes_max: 100_000, ..options() });
     let plan = served.plan("SELECT 1 AS one");
     let prepare = |plan: Bytes| {
-        let request = ActionCreatePreparedSubstraitPlanRequest { plan: Some(SubstraitPlan { plan, version: String::new() }), transaction_id: None };
+        let request =
+            ActionCreatePreparedSubstraitPlanRequest { plan: Some(SubstraitPlan { plan, version: String::new() }), transaction_id: None };
         served.act("CreatePreparedSubstraitPlan", request.as_any().encode_to_vec())
     };
     assert!(prepare(plan.clone()).is_ok());
@@ -338,7 +352,8 @@ fn plans_that_are_kept_are_within_the_budget() {
 #[test]
 fn what_the_server_tells_of_substrait_is_so() {
     let served = Served::new();
-    let info = [SqlInfo::FlightSqlServerSubstrait, SqlInfo::FlightSqlServerSubstraitMinVersion, SqlInfo::FlightSqlServerSubstraitMaxVersion];
+    let info =
+        [SqlInfo::FlightSqlServerSubstrait, SqlInfo::FlightSqlServerSubstraitMinVersion, SqlInfo::FlightSqlServerSubstraitMaxVersion];
     let command = CommandGetSqlInfo { info: info.map(|info| info as u32).to_vec() };
     let info = served.info_of(FlightDescriptor::new_cmd(command.as_any().encode_to_vec())).unwrap();
     let told = served.rows_of(&info).join("\n");

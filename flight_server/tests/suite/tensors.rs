@@ -82,10 +82,7 @@ fn a_prepared_insert_takes_blocks() {
 }
 
 fn ingest(served: &Served, table: &str, rows: RecordBatch) -> Result<i64, FlightError> {
-    let options = TableDefinitionOptions {
-        if_not_exist: TableNotExistOption::Create as i32,
-        if_exists: TableExistsOption::Append as i32,
-    };
+    let options = TableDefinitionOptions { if_not_exist: TableNotExistOption::Create as i32, if_exists: TableExistsOption::Append as i32 };
     let command = CommandStatementIngest { table_definition_options: Some(options), table: table.into(), ..Default::default() };
     wait(served.client().execute_ingest(command, futures::stream::iter([Ok(rows)])))
 }
@@ -95,7 +92,10 @@ fn rows_that_are_sent_make_and_fill_columns_of_tensors() {
     let served = served();
     assert_eq!(ingest(&served, "a", wide(2)).unwrap(), 1);
     assert_eq!(ingest(&served, "made", wide(3)).unwrap(), 1);
-    assert_eq!(served.rows("SELECT data_type FROM system.columns WHERE table_name = 'made' ORDER BY position"), ["BIGINT", "TENSOR(DOUBLE, 3, 3)"]);
+    assert_eq!(
+        served.rows("SELECT data_type FROM system.columns WHERE table_name = 'made' ORDER BY position"),
+        ["BIGINT", "TENSOR(DOUBLE, 3, 3)"]
+    );
     let error = ingest(&served, "a", wide(3)).unwrap_err().to_string();
     assert!(error.contains("TENSOR(DOUBLE, 3, 3)") || error.contains("DOUBLE[9]"), "{error}");
 }
@@ -103,7 +103,8 @@ fn rows_that_are_sent_make_and_fill_columns_of_tensors() {
 #[test]
 fn a_table_of_another_node_has_tensors() {
     let served = served();
-    let options = EngineOptions { threads: Some(2), remote_tables: Some(remote_tables(Credentials::default())), ..EngineOptions::default() };
+    let options =
+        EngineOptions { threads: Some(2), remote_tables: Some(remote_tables(Credentials::default())), ..EngineOptions::default() };
     let engine = Engine::open_temporary(options).unwrap();
     let session = engine.session().unwrap();
     let run = |sql: &str| {
@@ -115,7 +116,11 @@ fn a_table_of_another_node_has_tensors() {
     run(&format!("CREATE EXTERNAL TABLE a STORED AS QUIVER LOCATION 'quiver://{}/main.a'", served.address));
     for level in ["off", "filter", "full"] {
         run(&format!("SET pushdown = {level}"));
-        for sql in ["SELECT block FROM a ORDER BY i LIMIT 2", "SELECT block FROM a WHERE i < 2 ORDER BY i", "SELECT max(block) FROM a GROUP BY block HAVING max(i) < 2 ORDER BY 1"] {
+        for sql in [
+            "SELECT block FROM a ORDER BY i LIMIT 2",
+            "SELECT block FROM a WHERE i < 2 ORDER BY i",
+            "SELECT max(block) FROM a GROUP BY block HAVING max(i) < 2 ORDER BY 1",
+        ] {
             let (said, batches) = run(sql);
             assert_eq!(shown(&batches), ["[1.0, 2.0, 3.0, 4.0]", "[5.0, 6.0, 7.0, 8.0]"], "{level}: {sql}");
             assert!(sql.contains("max") || said == [BLOCK], "{level}: {sql}: {said:?}");
@@ -148,7 +153,8 @@ fn a_row_of_a_hundred_mebibytes_goes_and_comes() {
 
     let address: Address = format!("grpc://{}", served.address).parse().unwrap();
     let session = wait(RemoteSession::connect(ConnectOptions { address, tls: Tls::default(), login: Login::Nobody })).unwrap();
-    let batches: Vec<RecordBatch> = wait(async { session.execute("SELECT block FROM w WHERE i = 7").await.unwrap().collect().await.unwrap() });
+    let batches: Vec<RecordBatch> =
+        wait(async { session.execute("SELECT block FROM w WHERE i = 7").await.unwrap().collect().await.unwrap() });
     assert_eq!(sum(batches[0].column(0)), expected);
 
     // A client that takes so much and no more is told by gRPC what its limit is.

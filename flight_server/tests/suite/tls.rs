@@ -165,7 +165,10 @@ fn with_a_file_that_will_not_do_the_certificates_stay_as_they_were() {
     assert!(refused(&tls.cert, "garbage").contains("server.crt has no certificate"));
     assert!(refused(&tls.key, "").contains("server.key has no private key"));
     assert!(refused(&tls.key, &other.server().key).contains("server.key cannot be used together"));
-    assert!(refused(&tls.client_ca, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").contains("ca.crt has a certificate that cannot be read"));
+    assert!(
+        refused(&tls.client_ca, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+            .contains("ca.crt has a certificate that cannot be read")
+    );
     certificates.reload().unwrap();
     assert_eq!(answer(&mut client(&authority, &served, None)), ["7"]);
 }

@@ -206,15 +206,24 @@ fn a_query_is_a_span_with_what_it_did_below_the_call_that_read_it() {
     assert_eq!(served.rows("SELECT sum(a) FROM t"), ["500500"]);
     let span = collector.span("the query is there", |span| span.name == "query" && span.of("quiver.bytes_touched") != "0");
     assert!(span.of("quiver.query_id").parse::<u64>().unwrap() > 0 && span.of("quiver.session_id").parse::<u64>().unwrap() > 0, "{span:?}");
-    assert_eq!((span.of("quiver.kind"), span.of("quiver.outcome"), span.of("quiver.rows_returned")), ("query".into(), "done".into(), "1".into()));
+    assert_eq!(
+        (span.of("quiver.kind"), span.of("quiver.outcome"), span.of("quiver.rows_returned")),
+        ("query".into(), "done".into(), "1".into())
+    );
     assert!(span.of("db.system.name") == "quiver" && span.of("quiver.bytes_returned") != "0", "{span:?}");
     assert!(span.started < span.ended && span.status.is_none(), "{span:?}");
     let call = collector.span("the call is there", |call| call.span_id == span.parent_span_id);
     assert_eq!((call.name.as_str(), call.kind), ("arrow.flight.protocol.FlightService/DoGet", 2));
-    assert_eq!((call.of("rpc.method"), call.of("rpc.grpc.status_code"), call.of("network.peer.address")), ("DoGet".into(), "0".into(), "127.0.0.1".into()));
+    assert_eq!(
+        (call.of("rpc.method"), call.of("rpc.grpc.status_code"), call.of("network.peer.address")),
+        ("DoGet".into(), "0".into(), "127.0.0.1".into())
+    );
     assert_eq!((&call.trace_id, call.parent_span_id.len()), (&span.trace_id, 0));
     let resource = collector.0.lock().unwrap()[0].resources[0].resource.clone().unwrap();
-    assert_eq!((of(&resource.attributes, "service.name"), of(&resource.attributes, "service.instance.id")), ("quiver".into(), served.address.to_string()));
+    assert_eq!(
+        (of(&resource.attributes, "service.name"), of(&resource.attributes, "service.instance.id")),
+        ("quiver".into(), served.address.to_string())
+    );
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::{
-    ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult, Any, CommandPreparedStatementQuery, CommandPreparedStatementUpdate, CommandStatementIngest, EndTransaction,
-    ProstMessageExt, TableDefinitionOptions, TableExistsOption, TableNotExistOption,
+    ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult, Any, CommandPreparedStatementQuery,
+    CommandPreparedStatementUpdate, CommandStatementIngest, EndTransaction, ProstMessageExt, TableDefinitionOptions, TableExistsOption,
+    TableNotExistOption,
 };
 use arrow_flight::{Action, FlightData, FlightDescriptor};
 use bytes::Bytes;
@@ -217,10 +218,8 @@ fn begin_transaction_does_not_wait_for_rows_that_are_being_sent() {
     let (go_on, rest) = tokio::sync::oneshot::channel::<()>();
     let part = |a| Ok(batch(&[("a", numbers([a]))]));
     let rows = futures::stream::iter([part(1)]).chain(rest.map(move |_| part(2)).into_stream());
-    let table_definition_options = Some(TableDefinitionOptions {
-        if_not_exist: TableNotExistOption::Fail as i32,
-        if_exists: TableExistsOption::Append as i32,
-    });
+    let table_definition_options =
+        Some(TableDefinitionOptions { if_not_exist: TableNotExistOption::Fail as i32, if_exists: TableExistsOption::Append as i32 });
     let command = CommandStatementIngest { table_definition_options, table: "t".into(), ..CommandStatementIngest::default() };
     let (sent, begun) = wait(async {
         let begin = async {

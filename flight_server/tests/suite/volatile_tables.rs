@@ -28,7 +28,10 @@ fn a_volatile_table_is_seen_by_the_calls_of_its_session_alone() {
     assert_eq!(code(wait(query(&mut other, "SELECT * FROM c", None))), Code::InvalidArgument);
     assert_eq!(rows(&mut other, "SELECT table_name FROM system.tables"), [""; 0]);
     wait(other.execute_update("CREATE VOLATILE TABLE c AS SELECT 'mine' AS b".into(), None)).unwrap();
-    assert_eq!((rows(&mut other, "SELECT * FROM c"), rows(&mut one, "SELECT count(*) FROM c")), (vec!["mine".to_string()], vec!["2".to_string()]));
+    assert_eq!(
+        (rows(&mut other, "SELECT * FROM c"), rows(&mut one, "SELECT count(*) FROM c")),
+        (vec!["mine".to_string()], vec!["2".to_string()])
+    );
 }
 
 #[test]

@@ -135,9 +135,7 @@ impl OwnFile {
             OwnFile { size_bytes, .. } if size_bytes != self.size_bytes => {
                 Err(damaged(format!("has {size_bytes} bytes, expected {}", self.size_bytes)))
             }
-            OwnFile { xxh3, .. } if xxh3 != self.xxh3 => {
-                Err(damaged(format!("has checksum {xxh3:016x}, expected {:016x}", self.xxh3)))
-            }
+            OwnFile { xxh3, .. } if xxh3 != self.xxh3 => Err(damaged(format!("has checksum {xxh3:016x}, expected {:016x}", self.xxh3))),
             _ => Ok(()),
         }
     }

@@ -59,8 +59,8 @@ fn claim(backup: &Path, to: &Path, is_new: bool) -> Result<StoreLock> {
     })?;
     // Another one may have made a store of it since it was looked at.
     let segments = segments_dir(to);
-    let claimed = check_target(backup, to)
-        .and_then(|_| fs::create_dir(&segments).map_err(|error| StoreError::io("create", &segments, error)));
+    let claimed =
+        check_target(backup, to).and_then(|_| fs::create_dir(&segments).map_err(|error| StoreError::io("create", &segments, error)));
     claimed.inspect_err(|_| remove_new(to, is_new))?;
     Ok(lock)
 }
@@ -104,7 +104,8 @@ impl Job<'_> {
         let mut placer = Placer::new(self.copies);
         for (table, sealed) in segments {
             let (from, to) = (segment_path(self.backup, *table, sealed), files::segment_path(self.to, *table, sealed.id));
-            verify_segment(&from, sealed).map_err(|problem| StoreError::Refused(format!("the backup is damaged: {problem}; nothing was restored")))?;
+            verify_segment(&from, sealed)
+                .map_err(|problem| StoreError::Refused(format!("the backup is damaged: {problem}; nothing was restored")))?;
             files::create_dir(&files::table_dir(self.to, *table))?;
             placer.place(&from, &to, sealed, &mut meter, |_| Ok(()))?;
         }

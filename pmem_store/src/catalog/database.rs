@@ -244,9 +244,6 @@ fn open_error(path: &Path, error: redb::DatabaseError) -> StoreError {
         redb::DatabaseError::Storage(redb::StorageError::Io(source)) if source.kind() != std::io::ErrorKind::InvalidData => {
             StoreError::io("open", path, source)
         }
-        other => StoreError::NotAStore {
-            path: store.to_path_buf(),
-            reason: format!("its catalog cannot be read ({other})"),
-        },
+        other => StoreError::NotAStore { path: store.to_path_buf(), reason: format!("its catalog cannot be read ({other})") },
     }
 }

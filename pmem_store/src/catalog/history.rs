@@ -4,8 +4,8 @@ use redb::ReadableTable;
 
 use super::database::{DELETIONS, HISTORY, LOGS, SNAPSHOTS, VERSIONS};
 use super::read::CatalogReader;
-use super::sum;
 use super::records::{LogRecord, NamedSnapshot, TableId, TableRecord, VersionRecord};
+use super::sum;
 use crate::deletions::Deletions;
 use crate::error::Result;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use redb::{ReadTransaction, ReadableTable, TableDefinition, TableError, TableHandle, WriteTransaction};
 
 use super::database::{
-    Access, DELETIONS, Database, GARBAGE, GRANTS, HISTORY, LOGS, NAMESPACES, PRINCIPALS, SCHEMAS, SEGMENTS, SNAPSHOTS, STORE, TABLES, VERSIONS,
-    VIEWS,
+    Access, DELETIONS, Database, GARBAGE, GRANTS, HISTORY, LOGS, NAMESPACES, PRINCIPALS, SCHEMAS, SEGMENTS, SNAPSHOTS, STORE, TABLES,
+    VERSIONS, VIEWS,
 };
 use super::read::CatalogReader;
 use super::records::{SegmentRecord, TableId};

@@ -19,11 +19,11 @@ pub use access::{GrantObject, GrantRecord, PrincipalRecord};
 pub(crate) use database::{Access, Database};
 pub(crate) use identity::new_store_id;
 pub(crate) use read::CatalogReader;
-pub(crate) use records::{Garbage, GarbageKind};
 pub use records::{
-    DEFAULT_RETENTION_MS,
-    ColumnOrder, Grown, LogRecord, NamedSnapshot, NamespaceRecord, SegmentRecord, StoreRecord, TableId, TableRecord, VersionRecord, ViewRecord,
+    ColumnOrder, DEFAULT_RETENTION_MS, Grown, LogRecord, NamedSnapshot, NamespaceRecord, SegmentRecord, StoreRecord, TableId, TableRecord,
+    VersionRecord, ViewRecord,
 };
+pub(crate) use records::{Garbage, GarbageKind};
 pub(crate) use write::CatalogWriter;
 
 /// Format of this version. A reader refuses a reader flag it does not know, a writer either.

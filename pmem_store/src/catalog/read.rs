@@ -94,7 +94,11 @@ impl CatalogReader {
         }
     }
 
-    pub(super) fn record<K: Key + 'static, T: DeserializeOwned>(&self, records: Records<'_, K>, row: redb::Result<Row<'_, K>>) -> Result<T> {
+    pub(super) fn record<K: Key + 'static, T: DeserializeOwned>(
+        &self,
+        records: Records<'_, K>,
+        row: redb::Result<Row<'_, K>>,
+    ) -> Result<T> {
         let (key, record) = row.map_err(|error| self.error(error))?;
         self.decode(records, &key.value(), record.value())
     }

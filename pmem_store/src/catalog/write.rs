@@ -12,10 +12,10 @@ use super::READER_FEATURES;
 use super::database::{
     DELETIONS, Database, HISTORY, LOGS, NAMESPACES, SCHEMAS, SEGMENTS, SNAPSHOTS, STORE, STORE_KEY, TABLES, VERSIONS, VIEWS,
 };
-use super::sum::{self, Records};
 use super::records::{
     LogRecord, NamedSnapshot, NamespaceRecord, SegmentRecord, StoreRecord, TableId, TableRecord, VersionRecord, ViewRecord,
 };
+use super::sum::{self, Records};
 use crate::deletions::Deletions;
 use crate::error::Result;
 use crate::region::Unknown;
@@ -126,15 +126,19 @@ impl CatalogWriter {
     /// The version of a segment's last deletion vector.
     pub fn deletions_version(&self, table: TableId, segment: u64) -> Result<Option<u64>> {
         let range = (table, segment, 0)..=(table, segment, u64::MAX);
-        on_table!(self, DELETIONS, |rows| rows.range(range).and_then(|mut range| range.next_back().transpose()).map(|row| row
-            .map(|(key, _)| key.value().2)))
+        on_table!(self, DELETIONS, |rows| rows
+            .range(range)
+            .and_then(|mut range| range.next_back().transpose())
+            .map(|row| row.map(|(key, _)| key.value().2)))
     }
 
     /// The version that wrote the record of the table that was last put into its history.
     pub fn history_version(&self, table: TableId) -> Result<Option<u64>> {
         let range = (table, 0)..=(table, u64::MAX);
-        on_table!(self, HISTORY, |rows| rows.range(range).and_then(|mut range| range.next_back().transpose()).map(|row| row
-            .map(|(key, _)| key.value().1)))
+        on_table!(self, HISTORY, |rows| rows
+            .range(range)
+            .and_then(|mut range| range.next_back().transpose())
+            .map(|row| row.map(|(key, _)| key.value().1)))
     }
 
     pub fn put_view(&self, record: &ViewRecord) -> Result<()> {

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use arrow::array::RecordBatch;
 use parking_lot::{Mutex, RwLock};
 
+use super::commits::Commit;
 use super::encode::{Encoders, PreparedRecord};
 use super::error::AppendError;
-use super::commits::Commit;
 use super::format::{RECORD_HEADER_BYTES, SEVERAL_COMMITS, WITH_CATALOG, random};
 use super::group_commit::GroupCommit;
 use super::index::Index;
@@ -64,7 +64,14 @@ impl Writer {
     /// Of a log with this index, all of it durable.
     pub fn new(region: LogRegion, encoders: Arc<Encoders>, index: &Index, last_checksum: u64) -> Writer {
         let end = index.end();
-        let tail = Tail { last_checksum, unwritten: Vec::new(), staged: Staged::new(encoders.schema()), lost_from: None, zeroed: end, closed: false };
+        let tail = Tail {
+            last_checksum,
+            unwritten: Vec::new(),
+            staged: Staged::new(encoders.schema()),
+            lost_from: None,
+            zeroed: end,
+            closed: false,
+        };
         Writer {
             region,
             encoders,

@@ -28,7 +28,10 @@ enum Values {
     /// Of the same size each.
     Fixed(MutableBuffer),
     Bits(BooleanBufferBuilder),
-    Views { views: Vec<u128>, long: Vec<u8> },
+    Views {
+        views: Vec<u128>,
+        long: Vec<u8>,
+    },
 }
 
 impl Column {

@@ -28,8 +28,8 @@ mod stored;
 mod tail_log;
 mod view;
 
-pub use encode::PreparedRecord;
 pub(crate) use copy::{place_log, verify_log};
+pub use encode::PreparedRecord;
 pub use error::AppendError;
 pub use format::LogIdentity;
 pub(crate) use index::LogCommit;

@@ -20,12 +20,7 @@ pub(super) struct Recovered {
 }
 
 /// Reads the log whose file is `bytes`. `is_committed` says which versions the catalog has.
-pub(super) fn recover(
-    path: &Path,
-    bytes: &[u8],
-    header: &FileHeader,
-    is_committed: &dyn Fn(u64) -> bool,
-) -> Result<Recovered> {
+pub(super) fn recover(path: &Path, bytes: &[u8], header: &FileHeader, is_committed: &dyn Fn(u64) -> bool) -> Result<Recovered> {
     let mut index = Index::new(header.first_record);
     let mut last_checksum = header.epoch;
     while let Some((record, body)) = next_record(bytes, &index, last_checksum) {
@@ -57,9 +52,7 @@ fn next_record<'a>(bytes: &'a [u8], index: &Index, last_checksum: u64) -> Option
     let header = record_header(bytes.get(start..header_end)?)?;
     let end = start.checked_add(usize::try_from(header.record_bytes()).ok()?)?;
     let payload = bytes.get(header_end..end)?;
-    let follows = header.previous == last_checksum
-        && header.row_count > 0
-        && index.last().is_none_or(|last| last.version < header.version);
+    let follows = header.previous == last_checksum && header.row_count > 0 && index.last().is_none_or(|last| last.version < header.version);
     let body = payload.get(header.message_bytes as usize..)?;
     (follows && header.with_checksum(xxh3(payload)).checksum == header.checksum).then_some((header, body))
 }

@@ -12,9 +12,7 @@ use super::chunks::Chunks;
 use super::decode::cut_short;
 use super::encode::{Encoders, PreparedRecord};
 use super::error::AppendError;
-use super::format::{
-    self, FileHeader, LogIdentity, PAGE_BYTES, RECORD_HEADER_BYTES, encode_header, parse_header, random,
-};
+use super::format::{self, FileHeader, LogIdentity, PAGE_BYTES, RECORD_HEADER_BYTES, encode_header, parse_header, random};
 use super::index::{Index, LogCommit};
 use super::recover::{Recovered, recover};
 use super::view::LogView;
@@ -208,12 +206,7 @@ impl TailLog {
 
     /// As [`TailLog::append`]. The record may be one that another log of the same schema prepared
     /// and had no room for.
-    pub fn append_prepared(
-        &self,
-        record: &mut PreparedRecord,
-        version: u64,
-        with_catalog: bool,
-    ) -> Result<Appended, AppendError> {
+    pub fn append_prepared(&self, record: &mut PreparedRecord, version: u64, with_catalog: bool) -> Result<Appended, AppendError> {
         self.writer()?.append(&self.data.index, record, version, with_catalog)
     }
 
@@ -344,25 +337,14 @@ impl TailLog {
 }
 
 impl LogData {
-    fn new(
-        path: &Path,
-        identity: LogIdentity,
-        schema: SchemaRef,
-        mapping: Arc<Mapping>,
-        index: Index,
-    ) -> Arc<LogData> {
+    fn new(path: &Path, identity: LogIdentity, schema: SchemaRef, mapping: Arc<Mapping>, index: Index) -> Arc<LogData> {
         let (path, index, chunks) = (path.to_path_buf(), RwLock::new(index), Chunks::default());
         Arc::new(LogData { identity, path, schema, mapping, index, chunks })
     }
 }
 
 /// Maps the file and finds its records.
-pub(super) fn read(
-    path: &Path,
-    identity: LogIdentity,
-    schema: &SchemaRef,
-    is_committed: &dyn Fn(u64) -> bool,
-) -> Result<Found> {
+pub(super) fn read(path: &Path, identity: LogIdentity, schema: &SchemaRef, is_committed: &dyn Fn(u64) -> bool) -> Result<Found> {
     let mapping = Mapping::open(path, None)?;
     let bytes = mapping.slice(0, mapping.len())?;
     let header = parse_header(path, bytes)?;

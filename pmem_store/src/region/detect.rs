@@ -23,19 +23,10 @@ const PROBE_BYTES: usize = 64 * 1024;
 pub fn detect_mode(dir: &Path, kind: RegionKind) -> Result<Mode, RegionError> {
     let library = match kind {
         RegionKind::Auto => libpmem_ffi::library().ok(),
-        RegionKind::Libpmem => {
-            Some(
-                libpmem_ffi::library().map_err(|reason| RegionError::NoLibpmem {
-                    reason: reason.to_owned(),
-                })?,
-            )
-        }
+        RegionKind::Libpmem => Some(libpmem_ffi::library().map_err(|reason| RegionError::NoLibpmem { reason: reason.to_owned() })?),
         RegionKind::Plain | RegionKind::Simulated | RegionKind::SimulatedDax => None,
     };
-    let volatile = is_volatile(dir).map_err(|source| RegionError::FileSystem {
-        path: dir.to_owned(),
-        source,
-    })?;
+    let volatile = is_volatile(dir).map_err(|source| RegionError::FileSystem { path: dir.to_owned(), source })?;
     if volatile {
         return Ok(Mode::Volatile);
     }
@@ -61,12 +52,7 @@ pub(super) fn is_volatile(path: &Path) -> io::Result<bool> {
     let mut answer = MaybeUninit::<libc::statfs>::zeroed();
     // SAFETY: the path is NUL-terminated and `answer` valid; zeroes are a valid statfs, so it is
     // initialised even if the call fails. Held by `a_file_system_in_memory_is_volatile`.
-    let (status, answer) = unsafe {
-        (
-            libc::statfs(path.as_ptr(), answer.as_mut_ptr()),
-            answer.assume_init(),
-        )
-    };
+    let (status, answer) = unsafe { (libc::statfs(path.as_ptr(), answer.as_mut_ptr()), answer.assume_init()) };
     if status != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -80,12 +66,7 @@ pub(super) fn available_bytes(path: &Path) -> Option<u64> {
     let mut answer = MaybeUninit::<libc::statvfs>::zeroed();
     // SAFETY: as in `is_volatile`. Held by
     // `a_region_larger_than_the_disk_is_refused_and_leaves_no_file`.
-    let (status, answer) = unsafe {
-        (
-            libc::statvfs(path.as_ptr(), answer.as_mut_ptr()),
-            answer.assume_init(),
-        )
-    };
+    let (status, answer) = unsafe { (libc::statvfs(path.as_ptr(), answer.as_mut_ptr()), answer.assume_init()) };
     (status == 0 && answer.f_blocks > 0).then(|| answer.f_bavail.saturating_mul(answer.f_frsize))
 }
 

@@ -34,14 +34,9 @@ pub fn refuse_forced_pmem(allow_in_tests: bool) -> Result<(), RegionError> {
 fn leading_integer(text: &str) -> Option<i64> {
     let text = text.trim_start();
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let digits = unsigned
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(unsigned.len());
+    let digits = unsigned.find(|c: char| !c.is_ascii_digit()).unwrap_or(unsigned.len());
     let sign = if text.starts_with('-') { -1 } else { 1 };
-    unsigned[..digits]
-        .parse::<i64>()
-        .ok()
-        .map(|number| sign * number)
+    unsigned[..digits].parse::<i64>().ok().map(|number| sign * number)
 }
 
 #[cfg(test)]
@@ -50,14 +45,7 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_libpmem_reads_them() {
-        for (text, number) in [
-            ("1", 1),
-            (" 01x", 1),
-            ("+1", 1),
-            ("0", 0),
-            ("-1", -1),
-            ("10", 10),
-        ] {
+        for (text, number) in [("1", 1), (" 01x", 1), ("+1", 1), ("0", 0), ("-1", -1), ("10", 10)] {
             assert_eq!(leading_integer(text), Some(number), "{text:?}");
         }
         assert_eq!(leading_integer("yes"), None);

@@ -4,10 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::libpmem_ffi::{
-    self, Libpmem, Mapped, PMEM_F_MEM_NODRAIN, PMEM_F_MEM_NONTEMPORAL, PMEM_FILE_CREATE,
-    PMEM_FILE_EXCL,
-};
+use super::libpmem_ffi::{self, Libpmem, Mapped, PMEM_F_MEM_NODRAIN, PMEM_F_MEM_NONTEMPORAL, PMEM_FILE_CREATE, PMEM_FILE_EXCL};
 use super::mapped::{Backing, CreateError};
 
 /// From here a copy goes around the caches: they would only be flushed again, and other data
@@ -27,8 +24,7 @@ unsafe impl Send for PmemMap {}
 impl PmemMap {
     /// Maps a file that is there already, as long as it is.
     pub(super) fn open(path: &Path) -> Result<PmemMap, CreateError> {
-        let library =
-            libpmem_ffi::library().map_err(|reason| CreateError::NoLibpmem(reason.to_owned()))?;
+        let library = libpmem_ffi::library().map_err(|reason| CreateError::NoLibpmem(reason.to_owned()))?;
         // No flag: any other than none would create or truncate it.
         let mapped = library.map(path, 0, 0)?;
         Ok(PmemMap { library, mapped })
@@ -39,8 +35,7 @@ impl Backing for PmemMap {
     const IS_MAPPED: bool = true;
 
     fn create(path: &Path, capacity: usize) -> Result<PmemMap, CreateError> {
-        let library =
-            libpmem_ffi::library().map_err(|reason| CreateError::NoLibpmem(reason.to_owned()))?;
+        let library = libpmem_ffi::library().map_err(|reason| CreateError::NoLibpmem(reason.to_owned()))?;
         let mapped = loop {
             match library.map(path, capacity, PMEM_FILE_CREATE | PMEM_FILE_EXCL) {
                 // posix_fallocate stops at any signal; the library has removed the file then.
@@ -75,12 +70,7 @@ impl Backing for PmemMap {
             if self.mapped.is_pmem {
                 let large = bytes.len() >= NONTEMPORAL_BYTES_MIN;
                 let flags = PMEM_F_MEM_NODRAIN | if large { PMEM_F_MEM_NONTEMPORAL } else { 0 };
-                (self.library.pmem_memcpy)(
-                    target.cast(),
-                    bytes.as_ptr().cast(),
-                    bytes.len(),
-                    flags,
-                );
+                (self.library.pmem_memcpy)(target.cast(), bytes.as_ptr().cast(), bytes.len(), flags);
             } else {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len());
             }

@@ -87,14 +87,9 @@ fn load() -> Result<Libpmem, String> {
     // `a_library_that_cannot_be_used_is_named_or_done_without`.
     unsafe {
         let handle = libc::dlopen(c"libpmem.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-        let handle = NonNull::new(handle).ok_or_else(|| {
-            text(libc::dlerror()).unwrap_or_else(|| "libpmem.so.1 does not load".into())
-        })?;
+        let handle = NonNull::new(handle).ok_or_else(|| text(libc::dlerror()).unwrap_or_else(|| "libpmem.so.1 does not load".into()))?;
         let library = Libpmem::resolve(handle)?;
-        match text((library.pmem_check_version)(
-            PMEM_MAJOR_VERSION,
-            PMEM_MINOR_VERSION,
-        )) {
+        match text((library.pmem_check_version)(PMEM_MAJOR_VERSION, PMEM_MINOR_VERSION)) {
             None => Ok(library),
             Some(reason) => Err(reason),
         }
@@ -107,40 +102,22 @@ fn load() -> Result<Libpmem, String> {
 unsafe fn text(message: *const c_char) -> Option<String> {
     // SAFETY: not NULL here, and the caller vouches for the rest. Held by
     // `a_library_that_cannot_be_used_is_named_or_done_without`.
-    (!message.is_null()).then(|| {
-        unsafe { CStr::from_ptr(message) }
-            .to_string_lossy()
-            .into_owned()
-    })
+    (!message.is_null()).then(|| unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned())
 }
 
 impl Libpmem {
     /// Creates and maps a file of `len` bytes, reserved on the medium; with neither length nor
     /// flags, maps the file that is there.
     pub(super) fn map(&self, path: &Path, len: usize, flags: c_int) -> io::Result<Mapped> {
-        let path = std::ffi::CString::new(path.as_os_str().as_bytes())
-            .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let path = std::ffi::CString::new(path.as_os_str().as_bytes()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         let (mut mapped_len, mut is_pmem) = (0, 0);
         // SAFETY: the path is NUL-terminated and both result pointers are valid for the call.
         // Held by `a_libpmem_region_seals_what_was_written`.
-        let start = unsafe {
-            (self.pmem_map_file)(
-                path.as_ptr(),
-                len,
-                flags,
-                0o666,
-                &mut mapped_len,
-                &mut is_pmem,
-            )
-        };
+        let start = unsafe { (self.pmem_map_file)(path.as_ptr(), len, flags, 0o666, &mut mapped_len, &mut is_pmem) };
         // Read before anything else can change errno.
         let error = io::Error::last_os_error();
         match NonNull::new(start.cast::<u8>()) {
-            Some(start) => Ok(Mapped {
-                start,
-                len: mapped_len,
-                is_pmem: is_pmem != 0,
-            }),
+            Some(start) => Ok(Mapped { start, len: mapped_len, is_pmem: is_pmem != 0 }),
             None => Err(self.explain(error)),
         }
     }

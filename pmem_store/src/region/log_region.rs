@@ -50,8 +50,7 @@ impl GuardedMap {
         let bytes = map.bytes();
         // SAFETY: the mapping starts on a page, has this length, is ours alone and outlives the
         // guard by field order. Held by `the_dax_path_of_a_log_writes_the_same_records`.
-        let guard =
-            unsafe { FaultGuard::register(bytes.as_ptr(), bytes.len(), Access::ReadWrite) }?;
+        let guard = unsafe { FaultGuard::register(bytes.as_ptr(), bytes.len(), Access::ReadWrite) }?;
         Ok(GuardedMap { guard, map })
     }
 
@@ -59,9 +58,7 @@ impl GuardedMap {
         self.map.sync(0, 0)?;
         match self.guard.damaged() {
             // A write that lost its page went to a page of zeros.
-            true => Err(io::Error::other(
-                "the file was truncated, or the medium failed, while it was written",
-            )),
+            true => Err(io::Error::other("the file was truncated, or the medium failed, while it was written")),
             false => Ok(()),
         }
     }
@@ -73,12 +70,7 @@ impl LogRegion {
     /// # Errors
     ///
     /// As [`super::create`]. No new file remains.
-    pub fn create(
-        path: &Path,
-        capacity: u64,
-        kind: RegionKind,
-        poison: Arc<PoisonFlag>,
-    ) -> Result<LogRegion, RegionError> {
+    pub fn create(path: &Path, capacity: u64, kind: RegionKind, poison: Arc<PoisonFlag>) -> Result<LogRegion, RegionError> {
         poison.check()?;
         let simulated = matches!(kind, RegionKind::Simulated | RegionKind::SimulatedDax);
         let len = check_new(path, capacity, !simulated)?;
@@ -92,12 +84,7 @@ impl LogRegion {
     /// # Errors
     ///
     /// [`RegionError::Open`], [`RegionError::Length`], [`RegionError::NoLibpmem`].
-    pub fn open(
-        path: &Path,
-        capacity: u64,
-        kind: RegionKind,
-        poison: Arc<PoisonFlag>,
-    ) -> Result<LogRegion, RegionError> {
+    pub fn open(path: &Path, capacity: u64, kind: RegionKind, poison: Arc<PoisonFlag>) -> Result<LogRegion, RegionError> {
         poison.check()?;
         let error = |source| RegionError::Open { path: path.to_owned(), source };
         let found = path.metadata().map_err(error)?.len();
@@ -120,8 +107,7 @@ impl LogRegion {
         poison: Arc<PoisonFlag>,
     ) -> Result<LogRegion, RegionError> {
         let file = UnsealedFile { path: path.to_owned(), sealed: kept };
-        let volatile = detect::is_volatile(path)
-            .map_err(|source| RegionError::FileSystem { path: path.to_owned(), source })?;
+        let volatile = detect::is_volatile(path).map_err(|source| RegionError::FileSystem { path: path.to_owned(), source })?;
         let mode = match &medium {
             _ if kind == RegionKind::SimulatedDax => Mode::Dax,
             _ if volatile => Mode::Volatile,

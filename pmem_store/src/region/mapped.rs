@@ -86,42 +86,26 @@ pub(super) fn create_error(path: &Path, capacity: u64, source: io::Error) -> Reg
     let path = path.to_owned();
     match source.raw_os_error() {
         Some(libc::EEXIST) => RegionError::Exists { path },
-        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => RegionError::NoSpace {
-            path,
-            capacity,
-            source,
-        },
-        _ => RegionError::Create {
-            path,
-            capacity,
-            source,
-        },
+        Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => RegionError::NoSpace { path, capacity, source },
+        _ => RegionError::Create { path, capacity, source },
     }
 }
 
 /// The length of a file that is to be made, if there is none yet and, where it `takes_space`, room
 /// for it.
-pub(super) fn check_new(
-    path: &Path,
-    capacity: u64,
-    takes_space: bool,
-) -> Result<usize, RegionError> {
+pub(super) fn check_new(path: &Path, capacity: u64, takes_space: bool) -> Result<usize, RegionError> {
     let error = |source| create_error(path, capacity, source);
     // Asked here too, so that a failure later can only concern a file of our own.
     if path.symlink_metadata().is_ok() {
         return Err(error(io::Error::from_raw_os_error(libc::EEXIST)));
     }
-    let directory = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     // Without this look ahead a hopeless reservation first takes all that is left, from everybody.
     if takes_space && detect::available_bytes(directory).is_some_and(|free| free < capacity) {
         return Err(error(io::Error::from_raw_os_error(libc::ENOSPC)));
     }
-    let len = usize::try_from(capacity)
-        .ok()
-        .filter(|&len| len > 0 && len <= isize::MAX as usize);
+    let len = usize::try_from(capacity).ok().filter(|&len| len > 0 && len <= isize::MAX as usize);
     len.ok_or_else(|| error(io::ErrorKind::InvalidInput.into()))
 }
 
@@ -138,18 +122,11 @@ pub(super) fn clean_up(path: &Path, capacity: u64, error: CreateError) -> Region
     }
 }
 
-pub(super) fn create<B: Backing>(
-    path: &Path,
-    capacity: u64,
-    poison: Arc<PoisonFlag>,
-) -> Result<Box<dyn Region>, RegionError> {
+pub(super) fn create<B: Backing>(path: &Path, capacity: u64, poison: Arc<PoisonFlag>) -> Result<Box<dyn Region>, RegionError> {
     let len = check_new(path, capacity, B::IS_MAPPED)?;
     let backing = B::create(path, len).map_err(|error| clean_up(path, capacity, error))?;
     let error = |source| create_error(path, capacity, source);
-    let file = UnsealedFile {
-        path: path.to_owned(),
-        sealed: false,
-    };
+    let file = UnsealedFile { path: path.to_owned(), sealed: false };
     let mode = match (detect::is_volatile(path).map_err(error)?, backing.is_pmem()) {
         (true, _) => Mode::Volatile,
         (false, true) => Mode::Dax,
@@ -159,20 +136,11 @@ pub(super) fn create<B: Backing>(
         // SAFETY: the mapping starts on a page, has `len` bytes, is ours alone and outlives the
         // guard by field order. Held by
         // `a_region_whose_file_was_truncated_is_refused_at_the_next_flush`.
-        Some(
-            unsafe { FaultGuard::register(backing.bytes().as_ptr(), len, Access::ReadWrite) }
-                .map_err(error)?,
-        )
+        Some(unsafe { FaultGuard::register(backing.bytes().as_ptr(), len, Access::ReadWrite) }.map_err(error)?)
     } else {
         None
     };
-    Ok(Box::new(MappedRegion {
-        guard,
-        backing,
-        file,
-        poison,
-        mode,
-    }))
+    Ok(Box::new(MappedRegion { guard, backing, file, poison, mode }))
 }
 
 impl<B: Backing> MappedRegion<B> {
@@ -182,12 +150,7 @@ impl<B: Backing> MappedRegion<B> {
         match offset.checked_add(len) {
             // Fits: the capacity itself came from a usize.
             Some(end) if end <= capacity => Ok((offset as usize, len as usize)),
-            _ => Err(RegionError::OutOfBounds {
-                path: self.file.path.clone(),
-                offset,
-                len,
-                capacity,
-            }),
+            _ => Err(RegionError::OutOfBounds { path: self.file.path.clone(), offset, len, capacity }),
         }
     }
 
@@ -195,9 +158,7 @@ impl<B: Backing> MappedRegion<B> {
         self.backing.sync(offset, len)?;
         // A write that lost its page went to a page of zeros, and no msync reports that.
         if self.guard.as_ref().is_some_and(FaultGuard::damaged) {
-            return Err(io::Error::other(
-                "the file was truncated, or the medium failed, while it was written",
-            ));
+            return Err(io::Error::other("the file was truncated, or the medium failed, while it was written"));
         }
         Ok(())
     }
@@ -231,10 +192,7 @@ impl<B: Backing> Region for MappedRegion<B> {
         self.poison.check()?;
         let (start, _) = self.range(offset, 8)?;
         if !offset.is_multiple_of(8) {
-            return Err(RegionError::Misaligned {
-                path: self.file.path.clone(),
-                offset,
-            });
+            return Err(RegionError::Misaligned { path: self.file.path.clone(), offset });
         }
         self.backing.store_u64(start, value);
         Ok(())
@@ -244,12 +202,7 @@ impl<B: Backing> Region for MappedRegion<B> {
         self.poison.check()?;
         let (start, size) = self.range(offset, len)?;
         self.sync(start, size).map_err(|source| {
-            let error = RegionError::Flush {
-                path: self.file.path.clone(),
-                offset,
-                len,
-                source,
-            };
+            let error = RegionError::Flush { path: self.file.path.clone(), offset, len, source };
             self.poison.poison(error.to_string());
             error
         })
@@ -263,34 +216,18 @@ impl<B: Backing> Region for MappedRegion<B> {
         self.poison.check()?;
         self.range(0, len)?;
         if len == 0 {
-            return Err(RegionError::SealedEmpty {
-                path: self.file.path.clone(),
-            });
+            return Err(RegionError::SealedEmpty { path: self.file.path.clone() });
         }
         self.flush(0, len)?;
-        let MappedRegion {
-            guard,
-            backing,
-            mut file,
-            poison,
-            ..
-        } = *self;
+        let MappedRegion { guard, backing, mut file, poison, .. } = *self;
         drop(guard);
-        let seal_error = |step, path: &Path, source| RegionError::Seal {
-            path: path.to_owned(),
-            step,
-            source,
-        };
-        backing
-            .close(&file.path)
-            .map_err(|source| seal_error("write", &file.path, source))?;
+        let seal_error = |step, path: &Path, source| RegionError::Seal { path: path.to_owned(), step, source };
+        backing.close(&file.path).map_err(|source| seal_error("write", &file.path, source))?;
 
         let on_disk = OpenOptions::new().write(true).open(&file.path);
         let on_disk = on_disk.map_err(|source| seal_error("open", &file.path, source))?;
         // Nothing maps the file now, so trimming it cannot take a page from anybody.
-        on_disk
-            .set_len(len)
-            .map_err(|source| seal_error("trim", &file.path, source))?;
+        on_disk.set_len(len).map_err(|source| seal_error("trim", &file.path, source))?;
         on_disk.sync_all().map_err(|source| {
             // As with msync: the kernel reports a failed write once and then calls the pages clean.
             let error = RegionError::Flush { path: file.path.clone(), offset: 0, len, source };

@@ -148,20 +148,13 @@ pub trait Region: Send {
 /// [`RegionError::NoSpace`] if the bytes cannot be reserved, [`RegionError::Exists`] if there is a
 /// file already (it is left alone), [`RegionError::NoLibpmem`], [`RegionError::Create`] for other
 /// refusals of the system. No new file remains.
-pub fn create(
-    path: &Path,
-    capacity: u64,
-    kind: RegionKind,
-    poison: Arc<PoisonFlag>,
-) -> Result<Box<dyn Region>, RegionError> {
+pub fn create(path: &Path, capacity: u64, kind: RegionKind, poison: Arc<PoisonFlag>) -> Result<Box<dyn Region>, RegionError> {
     poison.check()?;
     match kind {
         RegionKind::Simulated | RegionKind::SimulatedDax => mapped::create::<simulated::Memory>(path, capacity, poison),
         RegionKind::Plain => mapped::create::<plain::PlainMap>(path, capacity, poison),
         RegionKind::Libpmem => mapped::create::<libpmem::PmemMap>(path, capacity, poison),
-        RegionKind::Auto if libpmem_ffi::library().is_ok() => {
-            mapped::create::<libpmem::PmemMap>(path, capacity, poison)
-        }
+        RegionKind::Auto if libpmem_ffi::library().is_ok() => mapped::create::<libpmem::PmemMap>(path, capacity, poison),
         RegionKind::Auto => mapped::create::<plain::PlainMap>(path, capacity, poison),
     }
 }

@@ -54,13 +54,8 @@ impl Backing for PlainMap {
 
 /// Makes the file, which must not exist, and reserves its bytes.
 pub(super) fn create_file(path: &Path, capacity: usize) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(path)?;
-    let len = libc::off_t::try_from(capacity)
-        .map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+    let len = libc::off_t::try_from(capacity).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
     loop {
         // SAFETY: the descriptor is open; posix_fallocate returns the error instead of setting
         // errno. Held by `all_bytes_of_a_region_are_reserved_when_it_is_created` and

@@ -44,9 +44,7 @@ impl PoisonFlag {
     pub fn check(&self) -> Result<(), RegionError> {
         match self.reason.get() {
             None => Ok(()),
-            Some(reason) => Err(RegionError::Poisoned {
-                reason: reason.clone(),
-            }),
+            Some(reason) => Err(RegionError::Poisoned { reason: reason.clone() }),
         }
     }
 }

@@ -92,14 +92,10 @@ fn try_place(store: &Path, dir: &Path, bytes: &[u8]) -> io::Result<Asked> {
     let id = new_id();
     let new = Kind::New.path(dir, &id);
     let mut file = File::create_new(&new)?;
-    let written = file
-        .try_lock()
-        .map_err(io::Error::from)
-        .and_then(|()| file.write_all(bytes))
-        .and_then(|()| {
-            give_to_owner(&file, store);
-            fs::rename(&new, Kind::Request.path(dir, &id))
-        });
+    let written = file.try_lock().map_err(io::Error::from).and_then(|()| file.write_all(bytes)).and_then(|()| {
+        give_to_owner(&file, store);
+        fs::rename(&new, Kind::Request.path(dir, &id))
+    });
     written.inspect_err(|_| {
         let _ = fs::remove_file(&new);
         let _ = fs::remove_dir(dir);

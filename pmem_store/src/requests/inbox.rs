@@ -131,7 +131,9 @@ impl Inbox {
 
     fn remove(&mut self, path: &Path) {
         match fs::remove_file(path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => self.complain(path, &error, "could not remove a request that nobody waits for"),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                self.complain(path, &error, "could not remove a request that nobody waits for")
+            }
             _ => tracing::debug!(path = %path.display(), "removed of a request that nobody waits for"),
         }
     }

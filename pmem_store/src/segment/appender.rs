@@ -278,9 +278,7 @@ impl Appender {
     fn new_segment(&self, capacity_bytes: u64) -> Result<SegmentWriter> {
         let id = self.next_segment.fetch_add(1, Ordering::Relaxed);
         let path = self.dir.join(format!("{id}.arrow"));
-        files::create_in(&self.dir, || {
-            SegmentWriter::create(&path, id, Arc::clone(&self.schema), capacity_bytes, self.kind, &self.poison)
-        })
+        files::create_in(&self.dir, || SegmentWriter::create(&path, id, Arc::clone(&self.schema), capacity_bytes, self.kind, &self.poison))
     }
 
     fn seal_current(&mut self) -> Result<()> {

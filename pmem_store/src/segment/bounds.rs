@@ -8,8 +8,8 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BinaryViewArray, BooleanArray, LargeBinaryArray,
-    LargeStringArray, PrimitiveArray, StringArray, StringViewArray, downcast_primitive_array, new_null_array,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BinaryViewArray, BooleanArray, LargeBinaryArray, LargeStringArray,
+    PrimitiveArray, StringArray, StringViewArray, downcast_primitive_array, new_null_array,
 };
 use arrow::compute;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};

@@ -67,13 +67,7 @@ impl BufferChecksums {
         let mut add = |batch: i32, is_metadata: bool, range: std::ops::Range<usize>| {
             if !range.is_empty() {
                 let xxh3 = xxh3(&bytes[range.clone()]);
-                entries.push(ChecksumEntry {
-                    batch,
-                    is_metadata,
-                    offset: range.start as u64,
-                    length: range.len() as u64,
-                    xxh3,
-                });
+                entries.push(ChecksumEntry { batch, is_metadata, offset: range.start as u64, length: range.len() as u64, xxh3 });
             }
         };
         let data_start = layout.blocks.first().map_or(layout.footer.start, |block| block.offset() as usize);
@@ -120,9 +114,8 @@ impl BufferChecksums {
 
     pub(super) fn verify_entry(&self, path: &Path, bytes: &[u8], entry: &ChecksumEntry) -> Result<()> {
         let range = entry.offset as usize..(entry.offset + entry.length) as usize;
-        let slice = bytes
-            .get(range)
-            .ok_or_else(|| StoreError::damaged(path, bytes.len() as u64, "it is shorter than when it was sealed"))?;
+        let slice =
+            bytes.get(range).ok_or_else(|| StoreError::damaged(path, bytes.len() as u64, "it is shorter than when it was sealed"))?;
         let found = xxh3(slice);
         if found != entry.xxh3 {
             let what = format!("checksum of {} bytes is {found:016x}, expected {:016x}", entry.length, entry.xxh3);

@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, FixedSizeListArray, GenericByteViewArray, GenericListArray, MapArray,
-    OffsetSizeTrait, StructArray,
+    Array, ArrayRef, AsArray, FixedSizeListArray, GenericByteViewArray, GenericListArray, MapArray, OffsetSizeTrait, StructArray,
 };
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{CastOptions, cast_with_options, concat};
@@ -31,9 +30,7 @@ pub fn storable_type(data_type: &DataType) -> Option<DataType> {
         LargeList(field) => LargeList(storable_field(field)?),
         FixedSizeList(field, size) => FixedSizeList(storable_field(field)?, *size),
         Map(field, sorted) => Map(storable_field(field)?, *sorted),
-        Struct(fields) => {
-            Struct(fields.iter().map(storable_field).collect::<Option<Vec<_>>>().map(Fields::from)?)
-        }
+        Struct(fields) => Struct(fields.iter().map(storable_field).collect::<Option<Vec<_>>>().map(Fields::from)?),
         ListView(field) => List(storable_field(field)?),
         LargeListView(field) => LargeList(storable_field(field)?),
         Union(..) => return None,
@@ -74,9 +71,7 @@ pub fn storable_schema(schema: &Schema) -> Result<Schema, String> {
         .fields()
         .iter()
         .map(|field| match nesting_levels(field.data_type()) {
-            0..=NESTING_LEVELS_MAX => {
-                storable_field(field).ok_or_else(|| format!("{} ({})", field.name(), field.data_type()))
-            }
+            0..=NESTING_LEVELS_MAX => storable_field(field).ok_or_else(|| format!("{} ({})", field.name(), field.data_type())),
             _ => Err(format!("{} (nested more than {NESTING_LEVELS_MAX} levels deep)", field.name())),
         })
         .collect::<Result<Vec<_>, _>>()?;
@@ -121,10 +116,8 @@ fn compact_view<T: ByteViewType>(array: &GenericByteViewArray<T>) -> ArrayRef {
 }
 
 fn by_zone<T: ByteViewType>(array: &GenericByteViewArray<T>) -> ArrayRef {
-    let zones: Vec<GenericByteViewArray<T>> = (0..array.len())
-        .step_by(ZONE_ROWS)
-        .map(|start| array.slice(start, ZONE_ROWS.min(array.len() - start)).gc())
-        .collect();
+    let zones: Vec<GenericByteViewArray<T>> =
+        (0..array.len()).step_by(ZONE_ROWS).map(|start| array.slice(start, ZONE_ROWS.min(array.len() - start)).gc()).collect();
     let pieces: Vec<&dyn Array> = zones.iter().map(|zone| zone as &dyn Array).collect();
     // Views of one type always fit together; if not, the array as it came is as good.
     concat(&pieces).unwrap_or_else(|_| Arc::new(array.clone()))
@@ -154,37 +147,25 @@ fn rebased<O: OffsetSizeTrait>(offsets: &OffsetBuffer<O>, values: &ArrayRef) -> 
     let first = offsets[0];
     let last = offsets[offsets.len() - 1];
     let values = values.slice(first.as_usize(), (last - first).as_usize());
-    let offsets = if first == O::usize_as(0) {
-        offsets.clone()
-    } else {
-        OffsetBuffer::new(offsets.iter().map(|offset| *offset - first).collect())
-    };
+    let offsets =
+        if first == O::usize_as(0) { offsets.clone() } else { OffsetBuffer::new(offsets.iter().map(|offset| *offset - first).collect()) };
     (offsets, values)
 }
 
 fn compact_list<O: OffsetSizeTrait>(array: &GenericListArray<O>) -> ArrayRef {
     let (offsets, values) = rebased(array.offsets(), array.values());
-    let (DataType::List(field) | DataType::LargeList(field)) = array.data_type() else {
-        unreachable!("a list array has a list type")
-    };
+    let (DataType::List(field) | DataType::LargeList(field)) = array.data_type() else { unreachable!("a list array has a list type") };
     Arc::new(GenericListArray::<O>::new(field.clone(), offsets, compact(&values), array.nulls().cloned()))
 }
 
 fn compact_fixed_size_list(array: &FixedSizeListArray) -> ArrayRef {
-    let DataType::FixedSizeList(field, size) = array.data_type() else {
-        unreachable!("a fixed-size list array has its type")
-    };
+    let DataType::FixedSizeList(field, size) = array.data_type() else { unreachable!("a fixed-size list array has its type") };
     if *size == 0 {
         // Its rows cannot be counted by its values.
         return Arc::new(array.clone());
     }
     // A slice of a fixed-size list already shows sliced values.
-    Arc::new(FixedSizeListArray::new(
-        field.clone(),
-        *size,
-        compact(array.values()),
-        array.nulls().cloned(),
-    ))
+    Arc::new(FixedSizeListArray::new(field.clone(), *size, compact(array.values()), array.nulls().cloned()))
 }
 
 fn compact_map(array: &MapArray) -> ArrayRef {
@@ -192,11 +173,5 @@ fn compact_map(array: &MapArray) -> ArrayRef {
     let entries: ArrayRef = Arc::new(array.entries().clone());
     let (offsets, entries) = rebased(array.offsets(), &entries);
     let entries = compact(&entries);
-    Arc::new(MapArray::new(
-        field.clone(),
-        offsets,
-        entries.as_struct().clone(),
-        array.nulls().cloned(),
-        *sorted,
-    ))
+    Arc::new(MapArray::new(field.clone(), offsets, entries.as_struct().clone(), array.nulls().cloned(), *sorted))
 }

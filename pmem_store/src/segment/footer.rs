@@ -40,8 +40,8 @@ impl Layout {
             .and_then(|length| trailer.checked_sub(length))
             .filter(|start| *start >= 8)
             .ok_or_else(|| damaged(trailer, "the footer length is out of bounds"))?;
-        let footer = root_as_footer(&bytes[start..trailer])
-            .map_err(|error| damaged(start, &format!("the footer is not readable: {error}")))?;
+        let footer =
+            root_as_footer(&bytes[start..trailer]).map_err(|error| damaged(start, &format!("the footer is not readable: {error}")))?;
         let schema = read_schema(&footer).ok_or_else(|| damaged(start, "the footer has no readable schema"))?;
         if footer.dictionaries().is_some_and(|blocks| !blocks.is_empty()) {
             return Err(damaged(start, "it has dictionary batches, which a segment never has"));
@@ -57,8 +57,7 @@ impl Layout {
 /// `fb_to_schema` panics on types it does not know; a panic here is damage, not a crash.
 fn read_schema(footer: &arrow_ipc::Footer<'_>) -> Option<SchemaRef> {
     let schema = footer.schema()?;
-    let schema: Schema =
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| arrow_ipc::convert::fb_to_schema(schema))).ok()?;
+    let schema: Schema = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| arrow_ipc::convert::fb_to_schema(schema))).ok()?;
     Some(Arc::new(schema))
 }
 

@@ -15,12 +15,12 @@ mod sketch;
 mod statistics;
 mod writer;
 
-pub(crate) use checksum::{Xxh3, xxh3};
-pub(crate) use compact::cast_to;
-pub(crate) use exact::exact;
 pub use appender::Appender;
 pub use checksum::{BufferChecksums, ChecksumEntry};
+pub(crate) use checksum::{Xxh3, xxh3};
+pub(crate) use compact::cast_to;
 pub use compact::{compact, storable_schema};
+pub(crate) use exact::exact;
 pub use in_place::{AroundHole, Elements, rows_of_segment};
 pub use reader::{BatchPlace, Segment};
 pub use seal::SealedSegment;

@@ -61,7 +61,8 @@ impl DistinctSketch {
     /// Whether values of this type are counted.
     pub fn supports(data_type: &DataType) -> bool {
         use DataType::*;
-        data_type.is_primitive() || matches!(data_type, Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | FixedSizeBinary(_) | Boolean)
+        data_type.is_primitive()
+            || matches!(data_type, Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | FixedSizeBinary(_) | Boolean)
     }
 
     /// Inserts every value of `array` that is not NULL.

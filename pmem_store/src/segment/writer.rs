@@ -223,9 +223,7 @@ fn array_bound_bytes(data: &ArrayData) -> u64 {
         List(_) | Map(..) => (rows + 1) * size_of::<i32>(),
         LargeList(_) => (rows + 1) * size_of::<i64>(),
         // Whole buffers where the part shown is not known.
-        _ if data.child_data().is_empty() => {
-            data.get_slice_memory_size().unwrap_or_else(|_| data.buffers().iter().map(Buffer::len).sum())
-        }
+        _ if data.child_data().is_empty() => data.get_slice_memory_size().unwrap_or_else(|_| data.buffers().iter().map(Buffer::len).sum()),
         _ => 0,
     };
     let buffers = data.buffers().len() + 1;

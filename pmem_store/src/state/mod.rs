@@ -19,10 +19,10 @@ use crate::shared::Shared;
 pub use columns::ColumnInfo;
 pub(crate) use columns::with_columns;
 pub use table::{TableData, TableSegment};
-pub use tail::Tail;
-pub(crate) use tail::{PendingRows, TableLog};
 pub(crate) use table::{TableState, column_places, read_table};
 pub(crate) use tables::Tables;
+pub use tail::Tail;
+pub(crate) use tail::{PendingRows, TableLog};
 
 /// Namespace and name.
 pub(crate) type QualifiedName = (String, String);

@@ -12,8 +12,8 @@ use super::tail::{PendingRows, TableLog};
 use crate::catalog::{CatalogReader, Database, SegmentRecord, TableRecord};
 use crate::deletions::Deletions;
 use crate::error::{Result, StoreError};
-use crate::segment::Segment;
 use crate::logs::OpenLog;
+use crate::segment::Segment;
 use crate::shared::{SegmentHandle, Shared};
 
 /// A table whose columns and segments may not have been read from the catalog yet.
@@ -200,24 +200,30 @@ pub(crate) fn read_table(
         let rows = segment.rows_at(version).ok_or(StoreError::BetweenVersions { version })?;
         // Rows that came later are as if they were deleted.
         deletions.hide(rows as u32..segment.sealed.row_count as u32);
-        segments.insert(segment.sealed.id, TableSegment {
-            handle: shared.handle(record.id, &segment.sealed),
-            deletions: (!deletions.is_empty()).then(|| Arc::new(deletions)),
-            columns: column_places(&columns, &written),
-            record: Arc::new(segment),
-        });
+        segments.insert(
+            segment.sealed.id,
+            TableSegment {
+                handle: shared.handle(record.id, &segment.sealed),
+                deletions: (!deletions.is_empty()).then(|| Arc::new(deletions)),
+                columns: column_places(&columns, &written),
+                record: Arc::new(segment),
+            },
+        );
     }
     let mut open = BTreeMap::new();
     for log in logs {
         let deletions = reader.deletions_at(record.id, log.record.id, version)?;
         if log.record.created_version <= version && !sealed.contains(&log.record.id) {
             log.log.check_whole()?;
-            open.insert(log.record.id, TableLog {
-                deletions: deletions.filter(|deletions| !deletions.is_empty()).map(Arc::new),
-                columns: column_places(&columns, &column_ids(log.record.schema_version)?),
-                record: log.record,
-                log: log.log,
-            });
+            open.insert(
+                log.record.id,
+                TableLog {
+                    deletions: deletions.filter(|deletions| !deletions.is_empty()).map(Arc::new),
+                    columns: column_places(&columns, &column_ids(log.record.schema_version)?),
+                    record: log.record,
+                    log: log.log,
+                },
+            );
         }
     }
     Ok(TableData { schema, columns, segments, logs: open, pending: Vec::new(), earlier_schemas: BTreeMap::new() })
@@ -225,8 +231,7 @@ pub(crate) fn read_table(
 
 /// Where a segment with the columns `written` has the table's columns; None if just there.
 pub(crate) fn column_places(columns: &[ColumnInfo], written: &[u32]) -> Option<Arc<[Option<usize>]>> {
-    let places: Vec<Option<usize>> =
-        columns.iter().map(|column| written.iter().position(|id| *id == column.id)).collect();
+    let places: Vec<Option<usize>> = columns.iter().map(|column| written.iter().position(|id| *id == column.id)).collect();
     let as_they_are = places.len() == written.len() && places.iter().enumerate().all(|(at, place)| *place == Some(at));
     (!as_they_are).then(|| places.into())
 }

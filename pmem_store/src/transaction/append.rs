@@ -61,12 +61,7 @@ impl Store {
     /// then the way. `durability` stands before what the table says.
     ///
     /// The rows are visible, and durable if they are to be, when [`Acknowledgement::wait`] returns.
-    pub fn append_rows(
-        &self,
-        table: &KnownTable,
-        rows: &RecordBatch,
-        durability: Option<Durability>,
-    ) -> Result<Option<Acknowledgement>> {
+    pub fn append_rows(&self, table: &KnownTable, rows: &RecordBatch, durability: Option<Durability>) -> Result<Option<Acknowledgement>> {
         let core = &self.core;
         core.check_writable()?;
         core.mark_dirty()?;
@@ -97,12 +92,7 @@ impl Store {
 
     /// Rows that need not be durable become a record together with others. None, and nothing is done, where
     /// they have to be one by themselves.
-    fn stage_rows(
-        &self,
-        table: &KnownTable,
-        rows: &RecordBatch,
-        durability: Option<Durability>,
-    ) -> Result<Option<Acknowledgement>> {
+    fn stage_rows(&self, table: &KnownTable, rows: &RecordBatch, durability: Option<Durability>) -> Result<Option<Acknowledgement>> {
         let core = &self.core;
         if durability == Some(Durability::Sync) {
             return Ok(None);
@@ -242,8 +232,9 @@ pub(super) fn table_of_open_log(log: &Arc<TailLog>, current: &CatalogState) -> R
     let Some(table) = current.table_by_id(identity.table) else { return Ok(None) };
     let data = table.data()?;
     // Closed, sealed or of other columns than the table has by now.
-    let is_open = data.logs.values().next_back().is_some_and(|last| {
-        Arc::ptr_eq(&last.log, log) && !last.record.closed && identity.schema_version == table.record.schema_version
-    });
+    let is_open =
+        data.logs.values().next_back().is_some_and(|last| {
+            Arc::ptr_eq(&last.log, log) && !last.record.closed && identity.schema_version == table.record.schema_version
+        });
     Ok(is_open.then(|| Arc::clone(table)))
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use arrow::compute::concat_batches;
 
+use super::Replacement;
 use super::alter::alter_table;
 use super::change::{Change, DeletedRows};
 use super::logs;
 use super::restore::restore;
-use super::Replacement;
 use crate::catalog::{NamedSnapshot, SegmentRecord, TableId, TableRecord};
 use crate::deletions::Deletions;
 use crate::error::{Result, StoreError, said_name};
@@ -120,8 +120,12 @@ fn create_namespace(state: &mut CatalogState, name: &str) -> Result<()> {
 
 fn drop_namespace(state: &mut CatalogState, name: &str, cascade: bool) -> Result<()> {
     require_namespace(state, name)?;
-    let tables: Vec<(TableId, String)> =
-        state.tables.iter().filter(|table| table.record.namespace == name).map(|table| (table.record.id, table.record.name.clone())).collect();
+    let tables: Vec<(TableId, String)> = state
+        .tables
+        .iter()
+        .filter(|table| table.record.namespace == name)
+        .map(|table| (table.record.id, table.record.name.clone()))
+        .collect();
     let has_views = state.views.keys().any(|(namespace, _)| namespace == name);
     if !cascade && (has_views || !tables.is_empty()) {
         return Err(StoreError::NamespaceNotEmpty(name.to_string()));
@@ -198,13 +202,7 @@ fn insert_segments(
     }
 }
 
-fn delete_rows(
-    state: &mut CatalogState,
-    table: TableId,
-    deleted: &[DeletedRows],
-    version: u64,
-    shared: &Arc<Shared>,
-) -> Result<()> {
+fn delete_rows(state: &mut CatalogState, table: TableId, deleted: &[DeletedRows], version: u64, shared: &Arc<Shared>) -> Result<()> {
     let known = require(state, table)?;
     let mut data = known.data()?.as_ref().clone();
     let conflict = || StoreError::Conflict { table: known.record.name.clone() };

@@ -17,8 +17,13 @@ use crate::store::StoreCore;
 
 #[derive(Debug)]
 pub enum Change {
-    CreateNamespace { name: String },
-    DropNamespace { name: String, cascade: bool },
+    CreateNamespace {
+        name: String,
+    },
+    DropNamespace {
+        name: String,
+        cascade: bool,
+    },
     CreateTable {
         id: TableId,
         namespace: String,
@@ -30,26 +35,69 @@ pub enum Change {
         options: BTreeMap<String, String>,
         replace: bool,
     },
-    DropTable { table: TableId, name: String },
-    AlterTable { table: TableId, base_schema_version: u32, alteration: TableAlteration },
-    AddSegments { table: TableId, segments: Vec<SealedSegment>, sorted: bool, schema_version: u32 },
+    DropTable {
+        table: TableId,
+        name: String,
+    },
+    AlterTable {
+        table: TableId,
+        base_schema_version: u32,
+        alteration: TableAlteration,
+    },
+    AddSegments {
+        table: TableId,
+        segments: Vec<SealedSegment>,
+        sorted: bool,
+        schema_version: u32,
+    },
     /// Rows of the physical schema, for a log. `id` is theirs until they are in one.
-    AppendRows { table: TableId, id: u64, rows: RecordBatch, schema_version: u32 },
+    AppendRows {
+        table: TableId,
+        id: u64,
+        rows: RecordBatch,
+        schema_version: u32,
+    },
     /// A log takes no more rows.
-    CloseLog { table: TableId, log: u64 },
+    CloseLog {
+        table: TableId,
+        log: u64,
+    },
     /// A closed log without rows goes.
-    DropLog { table: TableId, log: u64 },
+    DropLog {
+        table: TableId,
+        log: u64,
+    },
     /// A closed log becomes the segment of its id.
-    SealLog { table: TableId, sealed: SealedSegment },
-    DeleteRows { table: TableId, deleted: Vec<DeletedRows> },
+    SealLog {
+        table: TableId,
+        sealed: SealedSegment,
+    },
+    DeleteRows {
+        table: TableId,
+        deleted: Vec<DeletedRows>,
+    },
     /// Rows of segments and logs that were not there when it was made are not meant.
-    ClearTable { table: TableId, known: KnownRows },
+    ClearTable {
+        table: TableId,
+        known: KnownRows,
+    },
     ReplaceSegments(Arc<Replacement>),
     RestoreTable(Arc<Restoration>),
-    CreateView { record: ViewRecord, replace: bool },
-    DropView { namespace: String, name: String },
-    CreateSnapshot { name: String, version: u64 },
-    DropSnapshot { name: String },
+    CreateView {
+        record: ViewRecord,
+        replace: bool,
+    },
+    DropView {
+        namespace: String,
+        name: String,
+    },
+    CreateSnapshot {
+        name: String,
+        version: u64,
+    },
+    DropSnapshot {
+        name: String,
+    },
 }
 
 #[derive(Debug)]

@@ -79,8 +79,7 @@ pub fn live(pending: &[PendingRows]) -> Result<Option<RecordBatch>> {
             batches.push(rows.rows.clone());
             continue;
         };
-        let kept: BooleanArray =
-            (0..rows.rows.num_rows()).map(|row| Some(!deletions.rows().contains(row as u32))).collect();
+        let kept: BooleanArray = (0..rows.rows.num_rows()).map(|row| Some(!deletions.rows().contains(row as u32))).collect();
         batches.push(filter_record_batch(&rows.rows, &kept)?);
     }
     batches.retain(|batch| batch.num_rows() > 0);

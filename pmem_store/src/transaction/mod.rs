@@ -19,6 +19,6 @@ mod restore;
 mod settle;
 
 pub use append::{Acknowledgement, KnownTable};
-pub(crate) use moved::Moves;
 pub use handle::{CommitCheck, Savepoint, Transaction};
+pub(crate) use moved::Moves;
 pub use parts::{NewTable, ReplacedSegment, Replacement, TableAlteration};

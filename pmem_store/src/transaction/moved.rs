@@ -10,9 +10,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use roaring::RoaringBitmap;
 
-use super::{ReplacedSegment, Replacement};
 use super::apply::deletions_of;
 use super::change::KnownRows;
+use super::{ReplacedSegment, Replacement};
 use crate::catalog::TableId;
 use crate::deletions::Deletions;
 use crate::shared::Shared;

@@ -13,9 +13,7 @@ pub fn in_child() -> bool {
 /// A command that runs one test of this binary (named "module::function") in a process of its own.
 pub fn child(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("own path"));
-    command
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
-        .env(CHILD, "1");
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(CHILD, "1");
     command
 }
 
@@ -31,17 +29,10 @@ pub fn limit_file_size(size_bytes: u64) {
 
 /// Runs [`child`] to its end, quietly if it ends well.
 pub fn rerun(test: &str, environment: &[(&str, &str)]) -> ExitStatus {
-    let output = child(test)
-        .envs(environment.iter().copied())
-        .stdin(Stdio::null())
-        .output()
-        .expect("the test binary starts again");
+    let output = child(test).envs(environment.iter().copied()).stdin(Stdio::null()).output().expect("the test binary starts again");
     let stdout = String::from_utf8_lossy(&output.stdout);
     if output.status.code() == Some(101) {
-        eprintln!(
-            "{test} in a child: {stdout}{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        eprintln!("{test} in a child: {stdout}{}", String::from_utf8_lossy(&output.stderr));
     }
     assert!(stdout.contains("running 1 test"), "there is no test {test}");
     output.status

@@ -17,12 +17,7 @@ fn cut(path: &Path, length: u64) {
 fn a_segment_cut_short_while_it_is_read_is_an_error_for_the_query() {
     let (_dir, store) = store_with(&[ints(0..100_000)]);
     let segment = segment(&store);
-    File::options()
-        .write(true)
-        .open(segment.path())
-        .unwrap()
-        .set_len(4_096)
-        .unwrap();
+    File::options().write(true).open(segment.path()).unwrap().set_len(4_096).unwrap();
     let error = segment.batch(0, &[0]).unwrap_err().to_string();
     assert!(error.contains(segment.path().to_str().unwrap()), "{error}");
 }
@@ -42,14 +37,9 @@ fn a_segment_cut_short_anywhere_while_it_is_read_is_an_error_that_says_so() {
     let whole = open();
     assert_eq!(whole.batch_count(), 2);
     let expected = [0, 1].map(|index| whole.batch(index, &[0, 1]).unwrap());
-    let messages: Vec<usize> = (0..bytes.len() - 4)
-        .step_by(64)
-        .filter(|at| bytes[*at..at + 4] == [0xff; 4])
-        .collect();
+    let messages: Vec<usize> = (0..bytes.len() - 4).step_by(64).filter(|at| bytes[*at..at + 4] == [0xff; 4]).collect();
     // Of the schema, of two batches, and the end of the stream.
-    let [_, first, second, end] = messages[..] else {
-        panic!("{messages:?}")
-    };
+    let [_, first, second, end] = messages[..] else { panic!("{messages:?}") };
     let mut random = Random(5);
     let messages = (first..first + 600).chain(second..second + 600).step_by(8);
     let anywhere = (0..100).map(|_| random.below(bytes.len()));
@@ -64,10 +54,9 @@ fn a_segment_cut_short_anywhere_while_it_is_read_is_an_error_that_says_so() {
                     assert!(length + 64 > ends_at, "batch {index}, {length} bytes");
                     assert_eq!(batch, expected[index], "batch {index}, {length} bytes");
                 }
-                Err(error) => assert!(
-                    length < ends_at && error.to_string().contains("it was cut short"),
-                    "batch {index}, {length} bytes: {error}"
-                ),
+                Err(error) => {
+                    assert!(length < ends_at && error.to_string().contains("it was cut short"), "batch {index}, {length} bytes: {error}")
+                }
             }
         }
     }

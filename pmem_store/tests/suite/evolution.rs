@@ -165,7 +165,9 @@ fn a_column_added_to_a_table_of_the_first_format_gets_an_id_of_its_own() {
 #[test]
 fn a_key_that_begins_as_the_old_one_did_keeps_segments_in_order() {
     let (_dir, store) = store_with(&[rows(&["a", "b"])]);
-    let order = |names: &[&str]| names.iter().map(|name| ColumnOrder { column: (*name).to_string(), descending: false, nulls_first: false }).collect::<Vec<_>>();
+    let order = |names: &[&str]| {
+        names.iter().map(|name| ColumnOrder { column: (*name).to_string(), descending: false, nulls_first: false }).collect::<Vec<_>>()
+    };
     let set = |names: &[&str]| {
         let mut transaction = store.begin().unwrap();
         let alteration = TableAlteration { cluster_key: Some(order(names)), ..TableAlteration::default() };

@@ -19,11 +19,7 @@ pub fn file_of_sevens(dir: &Path, name: &str) -> PathBuf {
 }
 
 pub fn truncate(path: &Path, len: u64) {
-    OpenOptions::new()
-        .write(true)
-        .open(path)
-        .and_then(|file| file.set_len(len))
-        .expect("truncate");
+    OpenOptions::new().write(true).open(path).and_then(|file| file.set_len(len)).expect("truncate");
 }
 
 fn sum(bytes: &[u8]) -> u64 {
@@ -36,19 +32,13 @@ fn a_truncated_file_reads_as_zeros_and_is_marked_damaged() {
     let path = file_of_sevens(dir.path(), "lost");
     let other = Mapping::open(&file_of_sevens(dir.path(), "other"), None).expect("map");
     let mapping = Mapping::open(&path, Some(FILE_BYTES as u64)).expect("map");
-    assert_eq!(
-        sum(mapping.slice(0, FILE_BYTES).expect("in range")),
-        7 * FILE_BYTES as u64
-    );
+    assert_eq!(sum(mapping.slice(0, FILE_BYTES).expect("in range")), 7 * FILE_BYTES as u64);
     truncate(&path, 0);
     assert!(!mapping.damaged(), "nothing was read since");
     assert_eq!(sum(mapping.slice(5000, 1).expect("in range")), 0);
     assert!(mapping.damaged());
     assert_eq!(sum(mapping.slice(0, FILE_BYTES).expect("in range")), 0);
-    assert_eq!(
-        sum(other.slice(0, FILE_BYTES).expect("in range")),
-        7 * FILE_BYTES as u64
-    );
+    assert_eq!(sum(other.slice(0, FILE_BYTES).expect("in range")), 7 * FILE_BYTES as u64);
     assert!(!other.damaged());
 }
 
@@ -58,10 +48,7 @@ fn pages_before_the_cut_are_still_read_as_they_are() {
     let path = file_of_sevens(dir.path(), "half");
     let mapping = Mapping::open(&path, None).expect("map");
     truncate(&path, FILE_BYTES as u64 / 2);
-    assert_eq!(
-        sum(mapping.slice(0, FILE_BYTES / 2).expect("in range")),
-        7 * FILE_BYTES as u64 / 2
-    );
+    assert_eq!(sum(mapping.slice(0, FILE_BYTES / 2).expect("in range")), 7 * FILE_BYTES as u64 / 2);
     assert!(!mapping.damaged());
     assert_eq!(sum(mapping.slice(FILE_BYTES / 2, 1).expect("in range")), 0);
     assert!(mapping.damaged());
@@ -88,9 +75,7 @@ fn slots_of_dropped_mappings_are_used_again() {
         let lost = file_of_sevens(dir.path(), "lost");
         for _ in 0..3 {
             // More than fit into two chunks of the registry.
-            let many: Vec<_> = (0..3000)
-                .map(|_| Mapping::open(&path, None).expect("map"))
-                .collect();
+            let many: Vec<_> = (0..3000).map(|_| Mapping::open(&path, None).expect("map")).collect();
             std::fs::write(&lost, vec![7u8; FILE_BYTES]).expect("write");
             let last = Mapping::open(&lost, None).expect("map");
             assert_eq!(guarded_mappings(), 3001);

@@ -9,8 +9,8 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{Schema, SchemaRef};
 use pmem_store::segment::storable_schema;
-use roaring::RoaringBitmap;
 use pmem_store::{NewTable, Segment, Store, StoreError, StoreOptions, TableId, TableSnapshot};
+use roaring::RoaringBitmap;
 use tempfile::TempDir;
 
 pub fn open(path: &Path) -> Store {
@@ -18,13 +18,7 @@ pub fn open(path: &Path) -> Store {
 }
 
 pub fn open_read_only(path: &Path) -> Result<Store, StoreError> {
-    Store::open(
-        path,
-        StoreOptions {
-            read_only: true,
-            ..StoreOptions::default()
-        },
-    )
+    Store::open(path, StoreOptions { read_only: true, ..StoreOptions::default() })
 }
 
 /// A store that does not exist yet is made in a directory that does.
@@ -49,9 +43,7 @@ pub fn new_table<'a>(name: &'a str, schema: &'a Schema) -> NewTable<'a> {
 pub fn create_table(store: &Store, name: &str, schema: &Schema) -> TableId {
     let mut transaction = store.begin().unwrap();
     let id = store.new_table_id();
-    transaction
-        .create_table(id, new_table(name, schema), false)
-        .unwrap();
+    transaction.create_table(id, new_table(name, schema), false).unwrap();
     transaction.commit("CREATE TABLE").unwrap();
     id
 }
@@ -65,9 +57,7 @@ pub fn append(store: &Store, name: &str, batches: &[RecordBatch]) {
     }
     let segments = appender.finish().unwrap();
     let mut transaction = store.begin().unwrap();
-    transaction
-        .add_segments(id, segments, false)
-        .unwrap();
+    transaction.add_segments(id, segments, false).unwrap();
     transaction.commit("INSERT").unwrap();
 }
 
@@ -86,12 +76,7 @@ pub fn drop_table(store: &Store, name: &str) {
 }
 
 pub fn table(store: &Store, name: &str) -> TableSnapshot {
-    store
-        .snapshot()
-        .unwrap()
-        .table("main", name)
-        .unwrap()
-        .unwrap()
+    store.snapshot().unwrap().table("main", name).unwrap().unwrap()
 }
 
 /// The first segment of table `t`, mapped anew.
@@ -103,33 +88,19 @@ pub fn segment(store: &Store) -> Segment {
 
 pub fn read_segment(segment: &Segment) -> RecordBatch {
     let columns: Vec<usize> = (0..segment.schema().fields().len()).collect();
-    let batches: Vec<RecordBatch> = (0..segment.batch_count())
-        .map(|index| segment.batch(index, &columns).unwrap())
-        .collect();
+    let batches: Vec<RecordBatch> = (0..segment.batch_count()).map(|index| segment.batch(index, &columns).unwrap()).collect();
     concat_batches(segment.schema(), &batches).unwrap()
 }
 
 pub fn read(table: &TableSnapshot) -> RecordBatch {
-    let batches: Vec<RecordBatch> = table
-        .segments()
-        .iter()
-        .map(|handle| read_segment(&handle.open().unwrap()))
-        .collect();
-    let schema: SchemaRef = batches
-        .first()
-        .map_or(Arc::clone(table.schema()), RecordBatch::schema);
+    let batches: Vec<RecordBatch> = table.segments().iter().map(|handle| read_segment(&handle.open().unwrap())).collect();
+    let schema: SchemaRef = batches.first().map_or(Arc::clone(table.schema()), RecordBatch::schema);
     concat_batches(&schema, &batches).unwrap()
 }
 
 /// The values of a table of [`ints`].
 pub fn read_ints(table: &TableSnapshot) -> Vec<i64> {
-    read(table)
-        .column(0)
-        .as_any()
-        .downcast_ref::<Int64Array>()
-        .unwrap()
-        .values()
-        .to_vec()
+    read(table).column(0).as_any().downcast_ref::<Int64Array>().unwrap().values().to_vec()
 }
 
 /// The values of a table of [`ints`] that are not deleted, and where they lie.
@@ -168,10 +139,7 @@ pub fn strings(count: usize, make: impl Fn(usize) -> String) -> ArrayRef {
 
 /// Every column may be NULL.
 pub fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
-    RecordBatch::try_from_iter_with_nullable(
-        columns.into_iter().map(|(name, array)| (name, array, true)),
-    )
-    .unwrap()
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
 }
 
 /// Every file below `path`, relative to it, sorted.
@@ -192,14 +160,8 @@ pub fn files_below(path: &Path) -> Vec<PathBuf> {
 
 /// The segment files of a store, without what lies beside them.
 pub fn segment_files(store: &Path) -> Vec<PathBuf> {
-    let is_segment = |path: &PathBuf| {
-        path.to_str()
-            .is_some_and(|path| path.matches('.').count() == 1)
-    };
-    files_below(&store.join("segments"))
-        .into_iter()
-        .filter(is_segment)
-        .collect()
+    let is_segment = |path: &PathBuf| path.to_str().is_some_and(|path| path.matches('.').count() == 1);
+    files_below(&store.join("segments")).into_iter().filter(is_segment).collect()
 }
 
 /// What a crash of the process leaves: the files as they are now, open or not.

@@ -19,11 +19,7 @@ fn a_child_process_holds_a_lock_until_its_input_ends() {
     if !in_child() {
         return;
     }
-    let kind = if std::env::var_os("QUIVER_TEST_SHARED").is_some() {
-        LockKind::Shared
-    } else {
-        LockKind::Exclusive
-    };
+    let kind = if std::env::var_os("QUIVER_TEST_SHARED").is_some() { LockKind::Shared } else { LockKind::Exclusive };
     let store = std::env::var(STORE).expect("set by the parent");
     let _lock = StoreLock::acquire(Path::new(&store), kind).expect("lock");
     println!("\nlocked");
@@ -38,23 +34,14 @@ struct Other {
 
 fn holder(store: &Path, kind: LockKind) -> Other {
     let mut command = child(HOLD);
-    command
-        .env(STORE, store)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
+    command.env(STORE, store).stdin(Stdio::piped()).stdout(Stdio::piped());
     if kind == LockKind::Shared {
         command.env("QUIVER_TEST_SHARED", "1");
     }
     let mut process = command.spawn().expect("the test binary starts again");
     let mut output = BufReader::new(process.stdout.take().expect("piped")).lines();
-    assert!(
-        output.any(|line| line.is_ok_and(|line| line == "locked")),
-        "the child took no lock"
-    );
-    Other {
-        process,
-        _output: output,
-    }
+    assert!(output.any(|line| line.is_ok_and(|line| line == "locked")), "the child took no lock");
+    Other { process, _output: output }
 }
 
 fn refused(store: &Path, kind: LockKind) -> LockError {
@@ -67,51 +54,24 @@ fn a_second_writer_is_told_the_process_that_has_the_store_open() {
     let mut other = holder(dir.path(), LockKind::Exclusive);
     let error = refused(dir.path(), LockKind::Exclusive);
     let message = error.to_string();
-    assert!(
-        message.contains(&format!(
-            "is in use by process {} (suite",
-            other.process.id()
-        )),
-        "{message}"
-    );
-    assert!(
-        message.contains("--exact lock::") && message.ends_with("; close it first"),
-        "{message}"
-    );
-    let LockError::InUse { holders, .. } = error else {
-        panic!("{error}")
-    };
-    assert!(
-        holders[0]
-            .since_unix_s
-            .is_some_and(|since| since > 1_700_000_000)
-    );
+    assert!(message.contains(&format!("is in use by process {} (suite", other.process.id())), "{message}");
+    assert!(message.contains("--exact lock::") && message.ends_with("; close it first"), "{message}");
+    let LockError::InUse { holders, .. } = error else { panic!("{error}") };
+    assert!(holders[0].since_unix_s.is_some_and(|since| since > 1_700_000_000));
     other.process.kill().expect("kill");
     other.process.wait().expect("wait");
-    StoreLock::acquire(dir.path(), LockKind::Exclusive)
-        .expect("a lock ends with its process, however it ends");
+    StoreLock::acquire(dir.path(), LockKind::Exclusive).expect("a lock ends with its process, however it ends");
 }
 
 #[test]
 fn a_writer_is_told_a_reader_and_that_reading_is_possible() {
     let dir = tempfile::tempdir().expect("tempdir");
-    let mut others = [
-        holder(dir.path(), LockKind::Shared),
-        holder(dir.path(), LockKind::Shared),
-    ];
+    let mut others = [holder(dir.path(), LockKind::Shared), holder(dir.path(), LockKind::Shared)];
     let mine = StoreLock::acquire(dir.path(), LockKind::Shared).expect("readers share");
     drop(mine);
     let message = refused(dir.path(), LockKind::Exclusive).to_string();
-    assert!(
-        others
-            .iter()
-            .any(|other| message.contains(&format!("process {} ", other.process.id()))),
-        "{message}"
-    );
-    assert!(
-        message.contains("and 1 more; close it, or open the store read-only"),
-        "{message}"
-    );
+    assert!(others.iter().any(|other| message.contains(&format!("process {} ", other.process.id()))), "{message}");
+    assert!(message.contains("and 1 more; close it, or open the store read-only"), "{message}");
     for other in &mut others {
         drop(other.process.stdin.take());
         other.process.wait().expect("wait");
@@ -125,10 +85,7 @@ fn a_conflict_within_one_process_names_this_process() {
     assert_eq!(first.kind(), LockKind::Exclusive);
     for kind in [LockKind::Exclusive, LockKind::Shared] {
         let message = refused(dir.path(), kind).to_string();
-        assert!(
-            message.contains(&format!("process {} ", std::process::id())),
-            "{message}"
-        );
+        assert!(message.contains(&format!("process {} ", std::process::id())), "{message}");
     }
     drop(first);
     StoreLock::acquire(dir.path(), LockKind::Shared).expect("free again");
@@ -143,18 +100,13 @@ fn a_reader_of_a_directory_it_may_not_write_needs_no_lock_file() {
         // it fails, and the directory is read-only anyway.
         unsafe { libc::setuid(65534) };
         StoreLock::acquire(store, LockKind::Shared).expect("nothing to lock, nobody can write");
-        assert!(matches!(
-            StoreLock::acquire(store, LockKind::Exclusive),
-            Err(LockError::Io { .. })
-        ));
+        assert!(matches!(StoreLock::acquire(store, LockKind::Exclusive), Err(LockError::Io { .. })));
         let mode = detect_mode(store, RegionKind::Auto).expect("by the file system alone");
         assert!(matches!(mode, Mode::Msync | Mode::Volatile));
         return;
     }
     let dir = tempfile::tempdir().expect("tempdir");
-    let set = |mode| {
-        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(mode)).expect("chmod")
-    };
+    let set = |mode| std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(mode)).expect("chmod");
     set(0o555);
     let test = "lock::a_reader_of_a_directory_it_may_not_write_needs_no_lock_file";
     let status = rerun(test, &[(STORE, dir.path().to_str().expect("UTF-8"))]);
@@ -169,10 +121,7 @@ fn closing_a_store_leaves_an_empty_lock_file() {
     let path = dir.path().join(LOCK_FILE);
     let lock = StoreLock::acquire(dir.path(), LockKind::Exclusive).expect("free");
     let record = std::fs::read_to_string(&path).expect("readable");
-    assert!(
-        record.starts_with(&format!("{} ", std::process::id())),
-        "{record}"
-    );
+    assert!(record.starts_with(&format!("{} ", std::process::id())), "{record}");
     drop(lock);
     assert_eq!(std::fs::read(&path).expect("still there"), b"");
 }

@@ -21,33 +21,21 @@ fn assert_recovers(store: &Path, expected: std::ops::Range<i64>, segments: usize
     let copy = copy_of(store);
     for _ in 0..2 {
         let recovered = open(copy.path());
-        assert_eq!(
-            read_ints(&table(&recovered, "t")),
-            expected.clone().collect::<Vec<_>>()
-        );
-        assert_eq!(
-            recovered.check(|_| {}).unwrap().problems,
-            Vec::<String>::new()
-        );
+        assert_eq!(read_ints(&table(&recovered, "t")), expected.clone().collect::<Vec<_>>());
+        assert_eq!(recovered.check(|_| {}).unwrap().problems, Vec::<String>::new());
         assert_eq!(segment_files(copy.path()).len(), segments);
     }
     assert!(!copy.path().join("dirty").exists());
     // The ids of what was thrown away can be used again.
     let recovered = open(copy.path());
     append(&recovered, "t", &[ints(0..1)]);
-    assert_eq!(
-        table(&recovered, "t").row_count(),
-        expected.count() as u64 + 1
-    );
+    assert_eq!(table(&recovered, "t").row_count(), expected.count() as u64 + 1);
 }
 
 #[test]
 fn a_crash_at_any_step_of_a_commit_leaves_all_of_it_or_nothing() {
     let (dir, store, id) = store_of_a_hundred();
-    let mut appender = store
-        .appender(id, ints(0..1).schema())
-        .unwrap()
-        .with_target_bytes(1 << 20);
+    let mut appender = store.appender(id, ints(0..1).schema()).unwrap().with_target_bytes(1 << 20);
     assert_recovers(dir.path(), 0..100, 1);
     appender.write(ints(100..300_000)).unwrap();
     // Two full batches are in files that are not sealed, or sealed and not named.
@@ -56,9 +44,7 @@ fn a_crash_at_any_step_of_a_commit_leaves_all_of_it_or_nothing() {
     let segments = appender.finish().unwrap();
     assert_recovers(dir.path(), 0..100, 1);
     let mut transaction = store.begin().unwrap();
-    transaction
-        .add_segments(id, segments.clone(), false)
-        .unwrap();
+    transaction.add_segments(id, segments.clone(), false).unwrap();
     assert_recovers(dir.path(), 0..100, 1);
     transaction.commit("INSERT").unwrap();
     assert_recovers(dir.path(), 0..300_000, 1 + segments.len());
@@ -92,14 +78,7 @@ fn a_crash_after_a_drop_leaves_no_segment_of_the_table() {
     assert_eq!(segment_files(dir.path()).len(), 1);
     let copy = copy_of(dir.path());
     let recovered = open(copy.path());
-    assert!(
-        recovered
-            .snapshot()
-            .unwrap()
-            .table("main", "t")
-            .unwrap()
-            .is_none()
-    );
+    assert!(recovered.snapshot().unwrap().table("main", "t").unwrap().is_none());
     assert!(!copy.path().join("segments").join(id.to_string()).exists());
     assert_eq!(reader.row_count(), 100);
 }
@@ -107,10 +86,7 @@ fn a_crash_after_a_drop_leaves_no_segment_of_the_table() {
 #[test]
 fn an_appender_dropped_unfinished_leaves_no_file() {
     let (dir, store, id) = store_of_a_hundred();
-    let mut appender = store
-        .appender(id, ints(0..1).schema())
-        .unwrap()
-        .with_target_bytes(1 << 20);
+    let mut appender = store.appender(id, ints(0..1).schema()).unwrap().with_target_bytes(1 << 20);
     appender.write(ints(0..600_000)).unwrap();
     assert!(segment_files(dir.path()).len() > 2);
     drop(appender);
@@ -122,10 +98,7 @@ fn an_appender_dropped_unfinished_leaves_no_file() {
 fn segments_finished_but_not_committed_are_unseen_and_removed_when_the_store_closes() {
     let (dir, store, id) = store_of_a_hundred();
     appender_of(&store, id).finish().unwrap();
-    assert_eq!(
-        read_ints(&table(&store, "t")),
-        (0..100).collect::<Vec<i64>>()
-    );
+    assert_eq!(read_ints(&table(&store, "t")), (0..100).collect::<Vec<i64>>());
     assert_eq!(segment_files(dir.path()).len(), 2);
     drop(store);
     assert_eq!(segment_files(dir.path()).len(), 1);
@@ -135,24 +108,15 @@ fn segments_finished_but_not_committed_are_unseen_and_removed_when_the_store_clo
 #[test]
 fn an_appender_that_outlives_the_store_takes_nothing_from_the_next_one() {
     let (dir, store, id) = store_of_a_hundred();
-    let mut appender = store
-        .appender(id, ints(0..1).schema())
-        .unwrap()
-        .with_target_bytes(1 << 20);
+    let mut appender = store.appender(id, ints(0..1).schema()).unwrap().with_target_bytes(1 << 20);
     appender.write(ints(0..200_000)).unwrap();
     drop(store);
     // It would give the ids of the appender's files to others.
-    assert!(matches!(
-        Store::open(dir.path(), Default::default()),
-        Err(pmem_store::StoreError::Lock(_))
-    ));
+    assert!(matches!(Store::open(dir.path(), Default::default()), Err(pmem_store::StoreError::Lock(_))));
     drop(appender);
     let store = open(dir.path());
     append(&store, "t", &[ints(100..110)]);
-    assert_eq!(
-        read_ints(&table(&store, "t")),
-        (0..110).collect::<Vec<i64>>()
-    );
+    assert_eq!(read_ints(&table(&store, "t")), (0..110).collect::<Vec<i64>>());
     drop(store);
     assert!(!dir.path().join("dirty").exists());
 }
@@ -181,16 +145,10 @@ fn a_store_that_crashed_opens_for_reading_only() {
     match open_read_only(copy.path()) {
         Ok(reader) => assert_eq!(table(&reader, "t").row_count(), 100),
         // A catalog that needs repair must be written to.
-        Err(error) => assert!(
-            error.to_string().contains("open it for writing once"),
-            "{error}"
-        ),
+        Err(error) => assert!(error.to_string().contains("open it for writing once"), "{error}"),
     }
     assert_eq!(table(&open(copy.path()), "t").row_count(), 100);
-    assert_eq!(
-        table(&open_read_only(copy.path()).unwrap(), "t").row_count(),
-        100
-    );
+    assert_eq!(table(&open_read_only(copy.path()).unwrap(), "t").row_count(), 100);
 }
 
 #[test]
@@ -252,18 +210,13 @@ fn opening_a_store_of_twenty_thousand_segments_opens_none() {
     };
     let segments: Vec<SealedSegment> = (1..=20_000).map(fake).collect();
     let mut transaction = store.begin().unwrap();
-    transaction
-        .add_segments(id, segments.clone(), false)
-        .unwrap();
+    transaction.add_segments(id, segments.clone(), false).unwrap();
     transaction.commit("INSERT").unwrap();
     drop(store);
     // Not one of the files exists.
     let store = open(dir.path());
     let table = table(&store, "t");
-    assert_eq!(
-        (table.segments().len(), table.row_count()),
-        (20_000, 20_000 * 8_192)
-    );
+    assert_eq!((table.segments().len(), table.row_count()), (20_000, 20_000 * 8_192));
     assert_eq!(store.info().unwrap().tables[0].segment_count, 20_000);
     table.segments()[9].open().unwrap_err();
 }

@@ -13,10 +13,7 @@ use pmem_store::region::{PoisonFlag, Region, RegionError, RegionKind, create, de
 const CAPACITY: u64 = 100_000;
 
 fn has_libpmem() -> bool {
-    let found = !matches!(
-        detect_mode(&std::env::temp_dir(), RegionKind::Libpmem),
-        Err(RegionError::NoLibpmem { .. })
-    );
+    let found = !matches!(detect_mode(&std::env::temp_dir(), RegionKind::Libpmem), Err(RegionError::NoLibpmem { .. }));
     if !found {
         eprintln!("libpmem is not installed here: its part of the test did not run");
     }
@@ -31,9 +28,7 @@ fn kinds() -> Vec<RegionKind> {
 
 /// The kinds whose bytes are the file's while they are written.
 fn mapped_kinds() -> impl Iterator<Item = RegionKind> {
-    kinds()
-        .into_iter()
-        .filter(|&kind| kind != RegionKind::Simulated)
+    kinds().into_iter().filter(|&kind| kind != RegionKind::Simulated)
 }
 
 fn region(path: &Path, kind: RegionKind) -> Box<dyn Region> {
@@ -53,15 +48,9 @@ fn write_and_seal(path: &Path, kind: RegionKind) -> Vec<u8> {
     let mut make = |bytes: &mut [u8]| bytes.copy_from_slice(&long[49_000..]);
     region.write_with(4096 + 3 + 49_000, 1_000, &mut make).expect("in range");
     region.flush(0, 60_000).expect("flush");
-    region
-        .publish_u64(64, 0x0102_0304_0506_0708)
-        .expect("publish");
+    region.publish_u64(64, 0x0102_0304_0506_0708).expect("publish");
     region.flush(64, 8).expect("flush");
-    assert_eq!(
-        &region.as_slice()[4099..54_099],
-        &long[..],
-        "read back before sealing"
-    );
+    assert_eq!(&region.as_slice()[4099..54_099], &long[..], "read back before sealing");
     assert_eq!(region.capacity(), CAPACITY);
     region.seal(54_099).expect("seal");
     std::fs::read(path).expect("read")

@@ -202,7 +202,8 @@ fn askers_and_holder_do_not_disturb_each_other() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path();
     std::thread::scope(|scope| {
-        let askers: Vec<_> = (0..4).map(|asker| scope.spawn(move || (0..100).for_each(|at| ask_until_answered(path, &format!("/{asker}/{at}"))))).collect();
+        let askers: Vec<_> =
+            (0..4).map(|asker| scope.spawn(move || (0..100).for_each(|at| ask_until_answered(path, &format!("/{asker}/{at}"))))).collect();
         let mut inbox = Inbox::new(path);
         while !askers.iter().all(|asker| asker.is_finished()) {
             for waiting in inbox.look() {

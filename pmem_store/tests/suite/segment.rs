@@ -22,22 +22,10 @@ fn a_batch_of_no_columns_keeps_its_row_count() {
 #[test]
 fn dictionaries_that_overflow_their_keys_together_are_written() {
     let data_type = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
-    let batches: Vec<RecordBatch> = (0..4)
-        .map(|part| {
-            named(vec![
-                cast(
-                    &strings(100, |row| format!("value {part} {row}")),
-                    &data_type,
-                )
-                .unwrap(),
-            ])
-        })
-        .collect();
+    let batches: Vec<RecordBatch> =
+        (0..4).map(|part| named(vec![cast(&strings(100, |row| format!("value {part} {row}")), &data_type).unwrap()])).collect();
     let (_dir, store) = store_with(&batches);
-    assert_eq!(
-        read(&table(&store, "t")).column(0),
-        &strings(400, |row| format!("value {} {}", row / 100, row % 100))
-    );
+    assert_eq!(read(&table(&store, "t")).column(0), &strings(400, |row| format!("value {} {}", row / 100, row % 100)));
 }
 
 #[test]
@@ -46,9 +34,7 @@ fn batches_of_other_types_are_cast_to_the_physical_type() {
     let id = create_table(&store, "t", &ints(0..1).schema());
     let mut appender = store.appender(id, ints(0..1).schema()).unwrap();
     appender.write(ints(0..2)).unwrap();
-    appender
-        .write(named(vec![Arc::new(Int32Array::from(vec![2, 3]))]))
-        .unwrap();
+    appender.write(named(vec![Arc::new(Int32Array::from(vec![2, 3]))])).unwrap();
     assert_eq!(appender.finish().unwrap()[0].row_count, 4);
 }
 
@@ -69,10 +55,7 @@ fn a_batch_with_another_number_of_columns_is_an_error() {
     let id = create_table(&store, "t", &schema);
     let mut appender = store.appender(id, schema).unwrap();
     let error = appender.write(ints(0..2)).unwrap_err().to_string();
-    assert!(
-        error.contains("1 columns") && error.contains('2'),
-        "{error}"
-    );
+    assert!(error.contains("1 columns") && error.contains('2'), "{error}");
 }
 
 #[test]
@@ -82,32 +65,16 @@ fn a_null_in_a_column_declared_without_is_an_error_that_leaves_no_file() {
     let id = create_table(&store, "t", &schema);
     let mut appender = store.appender(id, schema).unwrap();
     appender.write(named(vec![numbers(10)])).unwrap();
-    assert!(
-        appender
-            .finish()
-            .unwrap_err()
-            .to_string()
-            .contains("non-nullable")
-    );
+    assert!(appender.finish().unwrap_err().to_string().contains("non-nullable"));
     assert_eq!(segment_files(dir.path()).len(), 0);
 }
 
 #[test]
 fn a_slice_of_views_does_not_write_the_buffers_behind_it() {
     let rows = 50_000;
-    let views = cast(
-        &strings(rows, |row| {
-            format!("a long string that is not inlined {row}")
-        }),
-        &DataType::Utf8View,
-    )
-    .unwrap();
+    let views = cast(&strings(rows, |row| format!("a long string that is not inlined {row}")), &DataType::Utf8View).unwrap();
     let list = list_of::<i32>(rows / 2, Arc::clone(&views));
-    let written = named(vec![
-        views.slice(999, 100),
-        list.slice(999, 100),
-        struct_of(vec![views]).slice(999, 100),
-    ]);
+    let written = named(vec![views.slice(999, 100), list.slice(999, 100), struct_of(vec![views]).slice(999, 100)]);
     let (_dir, store) = store_with(std::slice::from_ref(&written));
     assert_eq!(read(&table(&store, "t")), written);
     let size_bytes = segment(&store).size_bytes();
@@ -125,58 +92,38 @@ fn a_slice_of_lists_does_not_write_the_values_outside_it() {
 
 #[test]
 fn every_batch_but_the_last_is_a_multiple_of_the_zone() {
-    let batches: Vec<RecordBatch> = (0..40)
-        .map(|part| ints(part * 7_777..(part + 1) * 7_777))
-        .collect();
+    let batches: Vec<RecordBatch> = (0..40).map(|part| ints(part * 7_777..(part + 1) * 7_777)).collect();
     let (_dir, store) = store_with(&batches);
     let segment = segment(&store);
     assert_eq!(segment.row_count(), 40 * 7_777);
     assert_eq!(segment.batch_count(), 3);
     let ends: Vec<usize> = (0..3).map(|index| segment.batch_rows(index).end).collect();
     assert_eq!(ends, [16 * ZONE_ROWS, 32 * ZONE_ROWS, 40 * 7_777]);
-    assert_eq!(
-        segment.statistics().zone_count(),
-        (40 * 7_777_usize).div_ceil(ZONE_ROWS)
-    );
-    assert_eq!(
-        segment.statistics().row_counts().values().last(),
-        Some(&((40 * 7_777 % ZONE_ROWS) as u64))
-    );
-    assert_eq!(
-        read_segment(&segment),
-        concat_batches(&segment.schema().clone(), &batches).unwrap()
-    );
+    assert_eq!(segment.statistics().zone_count(), (40 * 7_777_usize).div_ceil(ZONE_ROWS));
+    assert_eq!(segment.statistics().row_counts().values().last(), Some(&((40 * 7_777 % ZONE_ROWS) as u64)));
+    assert_eq!(read_segment(&segment), concat_batches(&segment.schema().clone(), &batches).unwrap());
 }
 
 #[test]
 fn a_write_past_the_target_size_goes_on_in_the_next_segment() {
     let (_dir, store) = fresh();
     let id = create_table(&store, "t", &ints(0..1).schema());
-    let mut appender = store
-        .appender(id, ints(0..1).schema())
-        .unwrap()
-        .with_target_bytes(6 << 20);
+    let mut appender = store.appender(id, ints(0..1).schema()).unwrap().with_target_bytes(6 << 20);
     appender.write(ints(0..1_000_000)).unwrap();
     let segments = appender.finish().unwrap();
     // 8 MB of values: slices of one big batch count as what they show.
     assert_eq!(segments.len(), 2);
     assert!(segments.iter().all(|segment| segment.size_bytes <= 6 << 20));
     let mut transaction = store.begin().unwrap();
-    transaction
-        .add_segments(id, segments.clone(), false)
-        .unwrap();
+    transaction.add_segments(id, segments.clone(), false).unwrap();
     transaction.commit("INSERT").unwrap();
-    assert_eq!(
-        read_ints(&table(&store, "t")),
-        (0..1_000_000).collect::<Vec<i64>>()
-    );
+    assert_eq!(read_ints(&table(&store, "t")), (0..1_000_000).collect::<Vec<i64>>());
 }
 
 #[test]
 fn a_schema_of_megabytes_is_written() {
     let comment = "x".repeat(3 << 20);
-    let field = Field::new("v", DataType::Int64, true)
-        .with_metadata([("comment".to_string(), comment)].into());
+    let field = Field::new("v", DataType::Int64, true).with_metadata([("comment".to_string(), comment)].into());
     let schema = Arc::new(Schema::new(vec![field]));
     let written = RecordBatch::try_new(schema, ints(0..10).columns().to_vec()).unwrap();
     let (_dir, store) = store_with(std::slice::from_ref(&written));
@@ -195,8 +142,7 @@ fn a_segment_lies_as_the_format_says() {
     let first_batch = 72 + length;
     assert_eq!(first_batch % 64, 0);
     assert_eq!(&bytes[first_batch..first_batch + 4], [0xff; 4]);
-    let length =
-        u32::from_le_bytes(bytes[first_batch + 4..first_batch + 8].try_into().unwrap()) as usize;
+    let length = u32::from_le_bytes(bytes[first_batch + 4..first_batch + 8].try_into().unwrap()) as usize;
     // No validity, then the values.
     let values = first_batch + 8 + length;
     assert_eq!(values % 64, 0);
@@ -204,26 +150,15 @@ fn a_segment_lies_as_the_format_says() {
     let end = bytes.len();
     assert_eq!(&bytes[end - 6..], b"ARROW1");
     let footer = u32::from_le_bytes(bytes[end - 10..end - 6].try_into().unwrap()) as usize;
-    assert_eq!(
-        &bytes[end - 10 - footer - 8..end - 10 - footer],
-        [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]
-    );
+    assert_eq!(&bytes[end - 10 - footer - 8..end - 10 - footer], [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 }
 
 #[test]
 fn a_zone_has_buffers_of_its_own_size_and_the_same_rows() {
     let rows = 3 * ZONE_ROWS;
     let columns = vec![
-        (
-            "number",
-            Arc::new(Int64Array::from_iter(
-                (0..rows as i64).map(|row| (row % 7 != 0).then_some(row)),
-            )) as ArrayRef,
-        ),
-        (
-            "text",
-            strings(rows, |row| format!("a text that is not inlined {row}")),
-        ),
+        ("number", Arc::new(Int64Array::from_iter((0..rows as i64).map(|row| (row % 7 != 0).then_some(row)))) as ArrayRef),
+        ("text", strings(rows, |row| format!("a text that is not inlined {row}"))),
     ];
     let (_dir, store) = store_with(&[batch(columns)]);
     let segment = segment(&store);
@@ -246,8 +181,7 @@ fn a_segment_whose_schema_does_not_fit_says_so_and_leaves_no_file() {
         // No room for the first bytes; none for the schema.
         for capacity_bytes in [4, 100] {
             let schema = Arc::clone(&schema);
-            let new =
-                SegmentWriter::create(&path, 1, schema, capacity_bytes, kind, &PoisonFlag::new());
+            let new = SegmentWriter::create(&path, 1, schema, capacity_bytes, kind, &PoisonFlag::new());
             let error = new.err().unwrap();
             let is_full = matches!(error, StoreError::Region(RegionError::OutOfBounds { .. }));
             assert!(is_full, "{kind:?}, {capacity_bytes} bytes: {error}");
@@ -267,10 +201,7 @@ fn a_segment_that_is_too_small_or_poisoned_says_so_and_leaves_no_file() {
     };
     let mut writer = new();
     let error = writer.write(&ints(0..10_000)).unwrap_err();
-    assert!(
-        matches!(error, StoreError::Region(RegionError::OutOfBounds { .. })),
-        "{error}"
-    );
+    assert!(matches!(error, StoreError::Region(RegionError::OutOfBounds { .. })), "{error}");
     writer.write(&ints(0..1)).unwrap_err();
     writer.seal().unwrap_err();
     assert_eq!(files_below(dir.path()).len(), 0);
@@ -279,10 +210,7 @@ fn a_segment_that_is_too_small_or_poisoned_says_so_and_leaves_no_file() {
     writer.write(&ints(0..10)).unwrap();
     poison.poison("the disk failed".into());
     let error = writer.seal().unwrap_err();
-    assert!(
-        matches!(error, StoreError::Region(RegionError::Poisoned { .. })),
-        "{error}"
-    );
+    assert!(matches!(error, StoreError::Region(RegionError::Poisoned { .. })), "{error}");
     assert_eq!(files_below(dir.path()).len(), 0);
 }
 
@@ -300,13 +228,7 @@ fn after_rows_were_refused_none_of_a_write_can_be_finished() {
     let mut values = vec![1; 16 * ZONE_ROWS + 10];
     values[77] = 128;
     let too_great = named(vec![Arc::new(Int64Array::from(values))]);
-    assert!(
-        appender
-            .write(too_great)
-            .unwrap_err()
-            .to_string()
-            .contains("128")
-    );
+    assert!(appender.write(too_great).unwrap_err().to_string().contains("128"));
     let again = appender.write(fits()).unwrap_err().to_string();
     assert!(again.contains("write all of them again"), "{again}");
     appender.finish().unwrap_err();

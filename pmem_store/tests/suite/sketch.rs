@@ -12,30 +12,15 @@ use crate::statistics::segment_of;
 #[test]
 fn the_distinct_sketch_is_within_five_percent() {
     for distinct in [1, 100, 10_000, 500_000] {
-        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(
-            (0..distinct).chain(0..distinct.min(1_000)),
-        ));
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..distinct).chain(0..distinct.min(1_000))));
         let texts = cast(&numbers, &DataType::Utf8View).unwrap();
-        let decimals = cast(
-            &numbers.slice(0, numbers.len().min(20_000)),
-            &DataType::Decimal128(20, 2),
-        )
-        .unwrap();
+        let decimals = cast(&numbers.slice(0, numbers.len().min(20_000)), &DataType::Decimal128(20, 2)).unwrap();
         let columns = [numbers, texts, decimals];
-        for column in columns
-            .into_iter()
-            .filter(|column| column.len() >= distinct as usize)
-        {
+        for column in columns.into_iter().filter(|column| column.len() >= distinct as usize) {
             let mut sketch = DistinctSketch::default();
             sketch.insert_array(&column);
             let error = (sketch.estimate() as f64 - distinct as f64).abs() / distinct as f64;
-            assert!(
-                error < 0.05,
-                "{} of {}: {}",
-                sketch.estimate(),
-                distinct,
-                column.data_type()
-            );
+            assert!(error < 0.05, "{} of {}: {}", sketch.estimate(), distinct, column.data_type());
         }
     }
 }
@@ -56,22 +41,9 @@ fn merged_sketches_count_common_values_once() {
 #[test]
 fn the_sketch_of_a_column_is_kept_with_the_segment() {
     let numbers = Int64Array::from_iter((0..20_000).map(|row| (row % 4 != 0).then_some(row % 5)));
-    let list = ListArray::from_iter_primitive::<arrow::datatypes::Int32Type, _, _>(
-        (0..20_000).map(|row| Some(vec![Some(row)])),
-    );
-    let segment = segment_of(vec![
-        Arc::new(numbers),
-        Arc::new(list),
-        Arc::new(BooleanArray::from(vec![None; 20_000])),
-    ]);
-    let estimate = |index| {
-        segment
-            .statistics()
-            .summary(index)
-            .distinct
-            .as_ref()
-            .map(DistinctSketch::estimate)
-    };
+    let list = ListArray::from_iter_primitive::<arrow::datatypes::Int32Type, _, _>((0..20_000).map(|row| Some(vec![Some(row)])));
+    let segment = segment_of(vec![Arc::new(numbers), Arc::new(list), Arc::new(BooleanArray::from(vec![None; 20_000]))]);
+    let estimate = |index| segment.statistics().summary(index).distinct.as_ref().map(DistinctSketch::estimate);
     // Rows 0, 5, 10 … of each remainder: NULL takes no value away.
     assert_eq!(estimate(0), Some(5));
     assert_eq!(estimate(1), None);

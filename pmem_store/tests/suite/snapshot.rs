@@ -11,23 +11,13 @@ fn a_reader_from_before_a_drop_reads_every_row_after_it() {
     let (dir, store) = store_with(&[ints(0..100_000)]);
     let before = table(&store, "t");
     drop_table(&store, "t");
-    assert!(
-        store
-            .snapshot()
-            .unwrap()
-            .table("main", "t")
-            .unwrap()
-            .is_none()
-    );
+    assert!(store.snapshot().unwrap().table("main", "t").unwrap().is_none());
     // The segment was never mapped before: its file must still be there.
     assert_eq!(read_ints(&before), (0..100_000).collect::<Vec<i64>>());
     assert_eq!(segment_files(dir.path()).len(), 1);
     drop(before);
     assert_eq!(files_below(&dir.path().join("segments")).len(), 0);
-    assert_eq!(
-        fs::read_dir(dir.path().join("segments")).unwrap().count(),
-        0
-    );
+    assert_eq!(fs::read_dir(dir.path().join("segments")).unwrap().count(), 0);
 }
 
 #[test]
@@ -51,10 +41,7 @@ fn files_go_with_the_last_reader_that_can_name_them() {
     transaction.clear_table("main", "t").unwrap();
     transaction.commit("TRUNCATE").unwrap();
     let after = table(&store, "t");
-    assert_eq!(
-        [first.row_count(), third.row_count(), after.row_count()],
-        [10, 20, 0]
-    );
+    assert_eq!([first.row_count(), third.row_count(), after.row_count()], [10, 20, 0]);
     drop((first, third));
     assert_eq!(segment_files(dir.path()).len(), 2);
     assert_eq!(read_ints(&second), (0..10).collect::<Vec<i64>>());
@@ -99,9 +86,7 @@ fn a_transaction_dropped_without_a_commit_changes_nothing() {
     let schema = ints(0..1).schema();
     let mut transaction = store.begin().unwrap();
     transaction.create_namespace("other").unwrap();
-    transaction
-        .create_table(store.new_table_id(), new_table("u", &schema), false)
-        .unwrap();
+    transaction.create_table(store.new_table_id(), new_table("u", &schema), false).unwrap();
     transaction.drop_table("main", "t").unwrap();
     drop(transaction);
     let snapshot = store.snapshot().unwrap();
@@ -123,23 +108,16 @@ fn a_name_is_taken_once_by_a_table_or_a_view() {
         sql: "SELECT 1".into(),
     };
     let mut transaction = store.begin().unwrap();
-    let exists =
-        |result: Result<(), StoreError>| matches!(result, Err(StoreError::AlreadyExists { .. }));
-    assert!(exists(
-        transaction.create_table(store.new_table_id(), new_table("t", &schema), false)
-    ));
+    let exists = |result: Result<(), StoreError>| matches!(result, Err(StoreError::AlreadyExists { .. }));
+    assert!(exists(transaction.create_table(store.new_table_id(), new_table("t", &schema), false)));
     assert!(exists(transaction.create_view(view("t"), true)));
     transaction.create_view(view("w"), false).unwrap();
     assert!(exists(transaction.create_view(view("w"), false)));
     transaction.create_view(view("w"), true).unwrap();
-    assert!(exists(
-        transaction.create_table(store.new_table_id(), new_table("w", &schema), false)
-    ));
+    assert!(exists(transaction.create_table(store.new_table_id(), new_table("w", &schema), false)));
     assert!(exists(transaction.create_namespace("main")));
     // Names that differ by case are two names.
-    transaction
-        .create_table(store.new_table_id(), new_table("T", &schema), false)
-        .unwrap();
+    transaction.create_table(store.new_table_id(), new_table("T", &schema), false).unwrap();
     transaction.commit("CREATE").unwrap();
     assert_eq!(store.snapshot().unwrap().tables().unwrap().len(), 2);
 }
@@ -149,19 +127,13 @@ fn what_does_not_exist_cannot_be_changed() {
     let (_dir, store) = fresh();
     let schema = ints(0..1).schema();
     let mut transaction = store.begin().unwrap();
-    let missing =
-        |result: Result<(), StoreError>| matches!(result, Err(StoreError::DoesNotExist { .. }));
+    let missing = |result: Result<(), StoreError>| matches!(result, Err(StoreError::DoesNotExist { .. }));
     assert!(missing(transaction.drop_table("main", "t")));
     assert!(missing(transaction.clear_table("main", "t")));
     assert!(missing(transaction.drop_view("main", "t")));
     assert!(missing(transaction.drop_namespace("other", true)));
-    let elsewhere = pmem_store::NewTable {
-        namespace: "other",
-        ..new_table("t", &schema)
-    };
-    assert!(missing(
-        transaction.create_table(store.new_table_id(), elsewhere, false)
-    ));
+    let elsewhere = pmem_store::NewTable { namespace: "other", ..new_table("t", &schema) };
+    assert!(missing(transaction.create_table(store.new_table_id(), elsewhere, false)));
 }
 
 #[test]
@@ -191,51 +163,23 @@ fn a_namespace_with_tables_is_dropped_with_them_or_not_at_all() {
     transaction.create_namespace("sales2").unwrap();
     for namespace in ["sales", "sales2"] {
         let id = store.new_table_id();
-        transaction
-            .create_table(
-                id,
-                pmem_store::NewTable {
-                    namespace,
-                    ..new_table("t", &schema)
-                },
-                false,
-            )
-            .unwrap();
+        transaction.create_table(id, pmem_store::NewTable { namespace, ..new_table("t", &schema) }, false).unwrap();
         let mut appender = store.appender(id, ints(0..1).schema()).unwrap();
         appender.write(ints(0..5)).unwrap();
-        transaction
-            .add_segments(id, appender.finish().unwrap(), false)
-            .unwrap();
-        let view = ViewRecord {
-            namespace: namespace.into(),
-            name: "w".into(),
-            created_version: 0,
-            kind: "view".into(),
-            sql: "SELECT 1".into(),
-        };
+        transaction.add_segments(id, appender.finish().unwrap(), false).unwrap();
+        let view =
+            ViewRecord { namespace: namespace.into(), name: "w".into(), created_version: 0, kind: "view".into(), sql: "SELECT 1".into() };
         transaction.create_view(view, false).unwrap();
     }
     transaction.commit("CREATE").unwrap();
     let mut transaction = store.begin().unwrap();
-    assert!(matches!(
-        transaction.drop_namespace("sales", false),
-        Err(StoreError::NamespaceNotEmpty(_))
-    ));
+    assert!(matches!(transaction.drop_namespace("sales", false), Err(StoreError::NamespaceNotEmpty(_))));
     transaction.drop_namespace("sales", true).unwrap();
     transaction.commit("DROP SCHEMA").unwrap();
     let snapshot = store.snapshot().unwrap();
     assert_eq!(snapshot.namespaces().unwrap(), ["main", "sales2"]);
-    assert_eq!(
-        (
-            snapshot.tables().unwrap().len(),
-            snapshot.views().unwrap().len()
-        ),
-        (1, 1)
-    );
-    assert_eq!(
-        read_ints(&snapshot.table("sales2", "t").unwrap().unwrap()),
-        [0, 1, 2, 3, 4]
-    );
+    assert_eq!((snapshot.tables().unwrap().len(), snapshot.views().unwrap().len()), (1, 1));
+    assert_eq!(read_ints(&snapshot.table("sales2", "t").unwrap().unwrap()), [0, 1, 2, 3, 4]);
     assert_eq!(segment_files(dir.path()).len(), 1);
 }
 
@@ -243,15 +187,9 @@ fn a_namespace_with_tables_is_dropped_with_them_or_not_at_all() {
 fn readers_of_one_version_share_what_was_read() {
     let (_dir, store) = store_with(&[ints(0..10)]);
     let (one, two) = (table(&store, "t"), table(&store, "t"));
-    let (one, two) = (
-        one.segments()[0].open().unwrap(),
-        two.segments()[0].open().unwrap(),
-    );
+    let (one, two) = (one.segments()[0].open().unwrap(), two.segments()[0].open().unwrap());
     assert!(std::sync::Arc::ptr_eq(&one, &two));
     append(&store, "t", &[ints(10..20)]);
     // A commit that adds rows does not map again what was mapped.
-    assert!(std::sync::Arc::ptr_eq(
-        &one,
-        &table(&store, "t").segments()[0].open().unwrap()
-    ));
+    assert!(std::sync::Arc::ptr_eq(&one, &table(&store, "t").segments()[0].open().unwrap()));
 }

@@ -17,12 +17,8 @@ use crate::types::number_types;
 const ROWS: usize = 2 * ZONE_ROWS + 1_000;
 
 pub fn segment_of(columns: Vec<ArrayRef>) -> Segment {
-    let names: Vec<String> = (0..columns.len())
-        .map(|index| format!("c{index}"))
-        .collect();
-    let (_dir, store) = store_with(&[batch(
-        names.iter().map(String::as_str).zip(columns).collect(),
-    )]);
+    let names: Vec<String> = (0..columns.len()).map(|index| format!("c{index}")).collect();
+    let (_dir, store) = store_with(&[batch(names.iter().map(String::as_str).zip(columns).collect())]);
     // The mapping outlives the file's name.
     segment(&store)
 }
@@ -41,25 +37,15 @@ fn random_numbers(random: &mut Random) -> ArrayRef {
 }
 
 fn random_texts(random: &mut Random) -> ArrayRef {
-    let mut text = |length: usize| -> String {
-        (0..length)
-            .map(|_| ['a', 'b', 'z', '0', ' ', 'é', '字', '\u{10FFFF}'][random.below(8)])
-            .collect()
-    };
-    Arc::new(
-        (0..ROWS)
-            .map(|row| (row % 10 != 0 && row < 2 * ZONE_ROWS).then(|| text(row % 12)))
-            .collect::<StringArray>(),
-    )
+    let mut text =
+        |length: usize| -> String { (0..length).map(|_| ['a', 'b', 'z', '0', ' ', 'é', '字', '\u{10FFFF}'][random.below(8)]).collect() };
+    Arc::new((0..ROWS).map(|row| (row % 10 != 0 && row < 2 * ZONE_ROWS).then(|| text(row % 12))).collect::<StringArray>())
 }
 
 fn signed(random: &mut Random, data_type: DataType) -> ArrayRef {
     let values = random_numbers(random);
-    let values: Int64Array = values
-        .as_any()
-        .downcast_ref::<Int64Array>()
-        .unwrap()
-        .unary(|value| if value % 2 == 0 { -value } else { value });
+    let values: Int64Array =
+        values.as_any().downcast_ref::<Int64Array>().unwrap().unary(|value| if value % 2 == 0 { -value } else { value });
     match cast(&values, &data_type) {
         Ok(array) => array,
         Err(_) => cast(&cast(&values, &DataType::Int32).unwrap(), &data_type).unwrap(),
@@ -78,8 +64,7 @@ fn ordered_columns() -> Vec<ArrayRef> {
         })
         .collect();
     let texts = random_texts(&mut random);
-    let texts = [Utf8, LargeUtf8, Utf8View, Binary, LargeBinary, BinaryView]
-        .map(|to| cast(&texts, &to).unwrap());
+    let texts = [Utf8, LargeUtf8, Utf8View, Binary, LargeBinary, BinaryView].map(|to| cast(&texts, &to).unwrap());
     columns.extend(texts);
     columns
 }
@@ -95,43 +80,15 @@ fn bounds_and_null_counts_of_every_ordered_type_are_those_of_the_zone() {
         for zone in 0..3 {
             let start = zone * ZONE_ROWS;
             let values = column.slice(start, ZONE_ROWS.min(ROWS - start));
-            let one = |descending| {
-                sort(
-                    &values,
-                    Some(SortOptions {
-                        descending,
-                        nulls_first: false,
-                    }),
-                )
-                .unwrap()
-                .slice(0, 1)
-            };
+            let one = |descending| sort(&values, Some(SortOptions { descending, nulls_first: false })).unwrap().slice(0, 1);
             let data_type = column.data_type();
-            assert_eq!(
-                &zones.min.slice(zone, 1),
-                &one(false),
-                "min of {data_type}, zone {zone}"
-            );
-            assert_eq!(
-                &zones.max.slice(zone, 1),
-                &one(true),
-                "max of {data_type}, zone {zone}"
-            );
-            assert_eq!(
-                zones.null_count.value(zone),
-                values.null_count() as u64,
-                "{data_type}, zone {zone}"
-            );
-            assert!(
-                zones.min_exact.value(zone) && zones.max_exact.value(zone),
-                "{data_type}, zone {zone}"
-            );
+            assert_eq!(&zones.min.slice(zone, 1), &one(false), "min of {data_type}, zone {zone}");
+            assert_eq!(&zones.max.slice(zone, 1), &one(true), "max of {data_type}, zone {zone}");
+            assert_eq!(zones.null_count.value(zone), values.null_count() as u64, "{data_type}, zone {zone}");
+            assert!(zones.min_exact.value(zone) && zones.max_exact.value(zone), "{data_type}, zone {zone}");
             assert!(!zones.has_nan.value(zone));
         }
-        assert_eq!(
-            statistics.summary(index).null_count,
-            column.null_count() as u64
-        );
+        assert_eq!(statistics.summary(index).null_count, column.null_count() as u64);
     }
 }
 
@@ -144,25 +101,14 @@ fn a_type_without_an_order_has_no_bounds_and_does_not_call_them_exact() {
         Arc::new(IntervalMonthDayNanoArray::from(vec![None, None, None])),
         Arc::new(FixedSizeBinaryArray::try_from_iter(["a", "b", "c"].iter()).unwrap()),
         Arc::new(NullArray::new(3)),
-        cast(
-            &numbers,
-            &DataType::List(Arc::new(arrow::datatypes::Field::new(
-                "item",
-                DataType::Int32,
-                true,
-            ))),
-        )
-        .unwrap(),
+        cast(&numbers, &DataType::List(Arc::new(arrow::datatypes::Field::new("item", DataType::Int32, true)))).unwrap(),
     ];
     let segment = segment_of(columns);
     for index in 0..6 {
         let zones = segment.statistics().column(index);
         assert_eq!(zones.min.data_type(), &DataType::Null);
         assert_eq!(zones.min.len(), 1);
-        assert!(
-            !zones.min_exact.value(0) && !zones.max_exact.value(0),
-            "column {index}"
-        );
+        assert!(!zones.min_exact.value(0) && !zones.max_exact.value(0), "column {index}");
     }
     assert_eq!(segment.statistics().column(0).null_count.value(0), 1);
     assert_eq!(segment.statistics().column(4).null_count.value(0), 3);
@@ -176,16 +122,7 @@ fn extreme_integers_are_exact_bounds() {
         Arc::new(Decimal256Array::from(vec![i256::MIN, i256::MAX])),
     ]);
     let statistics = segment.statistics();
-    assert_eq!(
-        statistics.column(0).min.as_ref(),
-        &Int64Array::from(vec![i64::MIN]) as &dyn Array
-    );
-    assert_eq!(
-        statistics.column(1).max.as_ref(),
-        &UInt64Array::from(vec![u64::MAX]) as &dyn Array
-    );
-    assert_eq!(
-        statistics.column(2).max.as_ref(),
-        &Decimal256Array::from(vec![i256::MAX]) as &dyn Array
-    );
+    assert_eq!(statistics.column(0).min.as_ref(), &Int64Array::from(vec![i64::MIN]) as &dyn Array);
+    assert_eq!(statistics.column(1).max.as_ref(), &UInt64Array::from(vec![u64::MAX]) as &dyn Array);
+    assert_eq!(statistics.column(2).max.as_ref(), &Decimal256Array::from(vec![i256::MAX]) as &dyn Array);
 }

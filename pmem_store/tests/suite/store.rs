@@ -26,16 +26,10 @@ fn a_store_is_made_where_there_is_none_and_opens_again_with_its_rows() {
     drop(store);
     let store = open(&path);
     assert_eq!(store.snapshot().unwrap().version(), version);
-    assert_eq!(
-        read_ints(&table(&store, "t")),
-        (0..150_001).collect::<Vec<i64>>()
-    );
+    assert_eq!(read_ints(&table(&store, "t")), (0..150_001).collect::<Vec<i64>>());
     let info = store.info().unwrap();
     assert_eq!((info.format_version, info.version), (1, 3));
-    assert_eq!(
-        (info.tables[0].row_count, info.tables[0].segment_count),
-        (150_001, 2)
-    );
+    assert_eq!((info.tables[0].row_count, info.tables[0].segment_count), (150_001, 2));
     assert!(info.size_bytes > info.tables[0].size_bytes && info.tables[0].size_bytes > 1_200_000);
 }
 
@@ -54,7 +48,8 @@ fn what_has_secrets_in_it_is_its_owners_alone() {
         let backup = dir.path().join("backups").join(path.file_name().unwrap());
         store.backup(&backup, false, &mut |_| ControlFlow::Continue(())).unwrap();
         assert_eq!(mode(&backup), 0o700);
-        let catalogs: Vec<_> = files_below(&backup).into_iter().filter(|file| file.ends_with("catalog.redb")).map(|file| backup.join(file)).collect();
+        let catalogs: Vec<_> =
+            files_below(&backup).into_iter().filter(|file| file.ends_with("catalog.redb")).map(|file| backup.join(file)).collect();
         assert!(!catalogs.is_empty() && catalogs.iter().all(|catalog| mode(catalog) == 0o600), "{catalogs:?}");
         let restored = backup.with_extension("restored");
         restore_backup(&backup, &restored, false, &mut |_| ControlFlow::Continue(())).unwrap();
@@ -69,32 +64,13 @@ fn a_declared_schema_is_kept_with_its_encodings_and_metadata() {
         Arc::new(Field::new("run_ends", DataType::Int32, false)),
         Arc::new(Field::new("values", DataType::Utf8, true)),
     );
-    let members = UnionFields::try_new(
-        [3, 5],
-        [
-            Field::new("a", DataType::Int8, true),
-            Field::new("b", DataType::Utf8, true),
-        ],
-    );
+    let members = UnionFields::try_new([3, 5], [Field::new("a", DataType::Int8, true), Field::new("b", DataType::Utf8, true)]);
     let schema = Schema::new(vec![
         Field::new("d", dictionary(DataType::Utf8), false),
-        Field::new(
-            "e",
-            DataType::List(Arc::new(Field::new(
-                "item",
-                dictionary(DataType::Binary),
-                true,
-            ))),
-            true,
-        ),
+        Field::new("e", DataType::List(Arc::new(Field::new("item", dictionary(DataType::Binary), true))), true),
         Field::new("r", runs, true),
-        Field::new(
-            "u",
-            DataType::Union(members.unwrap(), UnionMode::Dense),
-            true,
-        ),
-        Field::new("m", DataType::Decimal64(18, 2), true)
-            .with_metadata([("unit".to_string(), "€".to_string())].into()),
+        Field::new("u", DataType::Union(members.unwrap(), UnionMode::Dense), true),
+        Field::new("m", DataType::Decimal64(18, 2), true).with_metadata([("unit".to_string(), "€".to_string())].into()),
     ]);
     let schema = schema.with_metadata([("origin".to_string(), "test".to_string())].into());
     let (dir, store) = fresh();
@@ -106,26 +82,12 @@ fn a_declared_schema_is_kept_with_its_encodings_and_metadata() {
 #[test]
 fn what_a_table_and_a_view_are_declared_with_is_kept() {
     let (dir, store) = fresh();
-    let order = ColumnOrder {
-        column: "v".into(),
-        descending: true,
-        nulls_first: false,
-    };
+    let order = ColumnOrder { column: "v".into(), descending: true, nulls_first: false };
     let schema = ints(0..1).schema();
     let options = [("note".to_string(), "x".to_string())].into();
-    let view = ViewRecord {
-        namespace: "main".into(),
-        name: "w".into(),
-        created_version: 0,
-        kind: "view".into(),
-        sql: "SELECT 1".into(),
-    };
+    let view = ViewRecord { namespace: "main".into(), name: "w".into(), created_version: 0, kind: "view".into(), sql: "SELECT 1".into() };
     let mut transaction = store.begin().unwrap();
-    let new = NewTable {
-        cluster_key: vec![order.clone()],
-        options,
-        ..new_table("t", &schema)
-    };
+    let new = NewTable { cluster_key: vec![order.clone()], options, ..new_table("t", &schema) };
     transaction.create_table(store.new_table_id(), new, false).unwrap();
     transaction.create_view(view.clone(), false).unwrap();
     transaction.commit("CREATE").unwrap();
@@ -133,24 +95,11 @@ fn what_a_table_and_a_view_are_declared_with_is_kept() {
     let store = open(dir.path());
     assert_eq!(table(&store, "t").record().cluster_key, [order]);
     assert_eq!(table(&store, "t").record().options["note"], "x");
-    assert_eq!(
-        store
-            .snapshot()
-            .unwrap()
-            .view("main", "w")
-            .unwrap()
-            .unwrap(),
-        ViewRecord {
-            created_version: 1,
-            ..view
-        }
-    );
+    assert_eq!(store.snapshot().unwrap().view("main", "w").unwrap().unwrap(), ViewRecord { created_version: 1, ..view });
 }
 
 fn open_error(path: &Path) -> String {
-    Store::open(path, StoreOptions::default())
-        .unwrap_err()
-        .to_string()
+    Store::open(path, StoreOptions::default()).unwrap_err().to_string()
 }
 
 #[test]
@@ -166,18 +115,9 @@ fn what_is_not_a_store_is_refused_and_left_alone() {
     fs::create_dir(lost.path().join("segments")).unwrap();
     assert!(open_error(lost.path()).contains("has other files"));
     let absent = dir.path().join("absent");
-    let only_existing = StoreOptions {
-        create: false,
-        ..StoreOptions::default()
-    };
-    assert!(matches!(
-        Store::open(&absent, only_existing),
-        Err(StoreError::NotFound(_))
-    ));
-    assert!(matches!(
-        open_read_only(&absent),
-        Err(StoreError::NotFound(_))
-    ));
+    let only_existing = StoreOptions { create: false, ..StoreOptions::default() };
+    assert!(matches!(Store::open(&absent, only_existing), Err(StoreError::NotFound(_))));
+    assert!(matches!(open_read_only(&absent), Err(StoreError::NotFound(_))));
     assert!(!absent.exists());
 }
 
@@ -188,18 +128,11 @@ fn a_catalog_that_is_none_is_an_error() {
     let catalog = dir.path().join("catalog.redb");
     let bytes = fs::read(&catalog).unwrap();
     let torn = bytes[..bytes.len() / 2].to_vec();
-    let noise: Vec<u8> = bytes
-        .iter()
-        .enumerate()
-        .map(|(at, byte)| byte ^ (at % 251) as u8)
-        .collect();
+    let noise: Vec<u8> = bytes.iter().enumerate().map(|(at, byte)| byte ^ (at % 251) as u8).collect();
     for damaged in [Vec::new(), b"text".to_vec(), vec![0; 100_000], noise, torn] {
         fs::write(&catalog, &damaged).unwrap();
         let error = open_error(dir.path());
-        assert!(
-            error.contains(dir.path().to_str().unwrap()) && error.contains("not a Quiver store"),
-            "{error}"
-        );
+        assert!(error.contains(dir.path().to_str().unwrap()) && error.contains("not a Quiver store"), "{error}");
         open_read_only(dir.path()).unwrap_err();
     }
     fs::remove_file(&catalog).unwrap();
@@ -225,51 +158,27 @@ fn a_directory_without_permission_is_an_error_that_says_so() {
 fn change_record(path: &Path, change: impl FnOnce(&mut Value)) {
     const STORE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("store");
     let database = redb::Database::open(path.join("catalog.redb")).unwrap();
-    let bytes = database
-        .begin_read()
-        .unwrap()
-        .open_table(STORE)
-        .unwrap()
-        .get("store")
-        .unwrap()
-        .unwrap()
-        .value()
-        .to_vec();
+    let bytes = database.begin_read().unwrap().open_table(STORE).unwrap().get("store").unwrap().unwrap().value().to_vec();
     let mut record: Value = serde_json::from_slice(&bytes).unwrap();
     change(&mut record);
     // A program that does not know checksums of records writes none.
     record.as_object_mut().unwrap().remove("xxh3");
     let transaction = database.begin_write().unwrap();
     let bytes = serde_json::to_vec(&record).unwrap();
-    transaction
-        .open_table(STORE)
-        .unwrap()
-        .insert("store", bytes.as_slice())
-        .unwrap();
+    transaction.open_table(STORE).unwrap().insert("store", bytes.as_slice()).unwrap();
     transaction.commit().unwrap();
 }
 
 #[test]
 fn a_newer_format_or_reader_feature_stops_everybody() {
-    for (field, expected) in [
-        ("format_version", "format 9"),
-        ("reader_features", "reader feature 0x8"),
-    ] {
+    for (field, expected) in [("format_version", "format 9"), ("reader_features", "reader feature 0x8")] {
         let (dir, store) = store_with(&[ints(0..10)]);
         drop(store);
         change_record(dir.path(), |record| record[field] = 9.into());
-        for error in [
-            open_error(dir.path()),
-            open_read_only(dir.path()).unwrap_err().to_string(),
-        ] {
-            assert!(
-                error.contains(expected) && error.contains("use a newer version"),
-                "{error}"
-            );
+        for error in [open_error(dir.path()), open_read_only(dir.path()).unwrap_err().to_string()] {
+            assert!(error.contains(expected) && error.contains("use a newer version"), "{error}");
         }
-        change_record(dir.path(), |record| {
-            record[field] = u64::from(field == "format_version").into()
-        });
+        change_record(dir.path(), |record| record[field] = u64::from(field == "format_version").into());
         assert_eq!(table(&open(dir.path()), "t").row_count(), 10);
     }
 }
@@ -280,10 +189,7 @@ fn a_newer_writer_feature_stops_writers_only() {
     drop(store);
     change_record(dir.path(), |record| record["writer_features"] = 2.into());
     assert!(open_error(dir.path()).contains("writer feature 0x2"));
-    assert_eq!(
-        table(&open_read_only(dir.path()).unwrap(), "t").row_count(),
-        10
-    );
+    assert_eq!(table(&open_read_only(dir.path()).unwrap(), "t").row_count(), 10);
 }
 
 #[test]
@@ -299,20 +205,11 @@ fn a_store_open_for_reading_takes_no_write_and_changes_no_file() {
     let (dir, store) = store_with(&[ints(0..10)]);
     drop(store);
     let before = files_below(dir.path());
-    let (one, two) = (
-        open_read_only(dir.path()).unwrap(),
-        open_read_only(dir.path()).unwrap(),
-    );
+    let (one, two) = (open_read_only(dir.path()).unwrap(), open_read_only(dir.path()).unwrap());
     assert_eq!(read_ints(&table(&one, "t")), read_ints(&table(&two, "t")));
     assert!(matches!(one.begin(), Err(StoreError::ReadOnly(_))));
-    assert!(matches!(
-        one.appender(1, ints(0..1).schema()),
-        Err(StoreError::ReadOnly(_))
-    ));
-    assert!(matches!(
-        Store::open(dir.path(), StoreOptions::default()),
-        Err(StoreError::Lock(_))
-    ));
+    assert!(matches!(one.appender(1, ints(0..1).schema()), Err(StoreError::ReadOnly(_))));
+    assert!(matches!(Store::open(dir.path(), StoreOptions::default()), Err(StoreError::Lock(_))));
     drop((one, two));
     assert_eq!(files_below(dir.path()), before);
 }
@@ -321,14 +218,8 @@ fn a_store_open_for_reading_takes_no_write_and_changes_no_file() {
 fn a_second_writer_is_refused_with_the_process_that_is_in_the_way() {
     let (dir, _store) = fresh();
     let error = open_error(dir.path());
-    assert!(
-        error.contains("in use") && error.contains(&std::process::id().to_string()),
-        "{error}"
-    );
-    assert!(matches!(
-        open_read_only(dir.path()),
-        Err(StoreError::Lock(_))
-    ));
+    assert!(error.contains("in use") && error.contains(&std::process::id().to_string()), "{error}");
+    assert!(matches!(open_read_only(dir.path()), Err(StoreError::Lock(_))));
 }
 
 #[test]

@@ -12,9 +12,5 @@ mod tree;
 
 /// Fails with all problems at once, and with what to do about them.
 fn settle(problems: Vec<String>, advice: &str) {
-    assert!(
-        problems.is_empty(),
-        "\n\n  {}\n\n{advice}\n",
-        problems.join("\n  ")
-    );
+    assert!(problems.is_empty(), "\n\n  {}\n\n{advice}\n", problems.join("\n  "));
 }

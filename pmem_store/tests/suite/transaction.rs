@@ -166,17 +166,11 @@ fn rows_deleted_while_their_segment_is_replaced_stay_deleted() {
         4 => 4,
         _ => 9 - row,
     });
-    let replaced = ReplacedSegment {
-        segment: segment.id(),
-        deletions: segment.deletions().cloned(),
-        places: places.collect(),
-    };
+    let replaced = ReplacedSegment { segment: segment.id(), deletions: segment.deletions().cloned(), places: places.collect() };
     delete(&store, "t", [0, 9]);
     let mut transaction = store.begin().unwrap();
     let schema_version = before.record().schema_version;
-    transaction
-        .replace_segments(Replacement { table: id, schema_version, removed: vec![replaced], added, sorted: false })
-        .unwrap();
+    transaction.replace_segments(Replacement { table: id, schema_version, removed: vec![replaced], added, sorted: false }).unwrap();
     transaction.commit("COMPACT").unwrap();
     assert_eq!(live_ints(&table(&store, "t")), [8, 7, 6, 4, 2, 1]);
     assert_eq!(live_ints(&before), [0, 1, 2, 4, 6, 7, 8, 9]);
@@ -308,7 +302,6 @@ fn writing_to_a_table_that_was_dropped_or_altered_meanwhile_is_refused() {
     assert!(never.add_segments(id, segments(), false).is_err());
     drop(never);
     assert_eq!(segment_files(dir.path()).len(), 0);
-
 }
 
 #[test]

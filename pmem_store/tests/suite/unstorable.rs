@@ -42,10 +42,7 @@ fn an_appender_refuses_a_schema_that_is_not_that_of_stored_rows() {
         let id = store.new_table_id();
         let mut appender = store.appender(id, batch.schema()).unwrap();
         let error = appender.write(batch).unwrap_err().to_string();
-        assert!(
-            error.starts_with("column c0 (") && error.ends_with(") cannot be stored"),
-            "{error}"
-        );
+        assert!(error.starts_with("column c0 (") && error.ends_with(") cannot be stored"), "{error}");
         // Nor without rows: the table would be made with them.
         appender.finish().unwrap_err();
         assert_eq!(segment_files(dir.path()).len(), 0);

@@ -111,8 +111,13 @@ fn the_space_that_a_version_keeps_is_known() {
     let last_with_rows = transaction.base().version();
     transaction.clear_table("main", "t").unwrap();
     transaction.commit("TRUNCATE").unwrap();
-    let kept: Vec<(u64, u64)> =
-        store.versions().unwrap().into_iter().filter(|version| version.kept_bytes > 0).map(|version| (version.version, version.kept_bytes)).collect();
+    let kept: Vec<(u64, u64)> = store
+        .versions()
+        .unwrap()
+        .into_iter()
+        .filter(|version| version.kept_bytes > 0)
+        .map(|version| (version.version, version.kept_bytes))
+        .collect();
     assert_eq!(kept, [(last_with_rows, size)]);
 }
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use arrow::array::AsArray;
 use engine::{Engine, EngineOptions};
 
-const LISTED: &str = "SELECT DISTINCT CAST(routine_name AS VARCHAR) FROM information_schema.routines WHERE function_type = 'AGGREGATE' ORDER BY 1";
+const LISTED: &str =
+    "SELECT DISTINCT CAST(routine_name AS VARCHAR) FROM information_schema.routines WHERE function_type = 'AGGREGATE' ORDER BY 1";
 
 /// The names that stand in none of the files.
 pub fn in_no_file(files: &[PathBuf]) -> Vec<String> {

@@ -42,26 +42,13 @@ impl Database {
         let output = self.session.execute(sql).await?;
         let (kind, schema) = (output.kind(), output.schema());
         let (batches, _report) = output.collect().await?;
-        Ok(Answer {
-            kind,
-            schema,
-            batches,
-        })
+        Ok(Answer { kind, schema, batches })
     }
 
     /// The answer of the query pushed down, which is held against what it gave here.
-    async fn again(
-        &self,
-        sql: &str,
-        tally: &Tallies,
-        here: Result<Answer, EngineError>,
-    ) -> Result<Answer, EngineError> {
+    async fn again(&self, sql: &str, tally: &Tallies, here: Result<Answer, EngineError>) -> Result<Answer, EngineError> {
         let there = match pushed(&self.session, sql, tally).await {
-            Ok(Some((schema, batches))) => Answer {
-                kind: StatementKind::Query,
-                schema,
-                batches,
-            },
+            Ok(Some((schema, batches))) => Answer { kind: StatementKind::Query, schema, batches },
             Ok(None) => return here,
             Err(_) if here.is_err() => return here,
             Err(error) => return Err(differs(sql, &format!("it fails: {error}"))),
@@ -88,10 +75,7 @@ struct Answer {
 
 fn differs(sql: &str, how: &str) -> EngineError {
     let how: String = how.chars().take(2_000).collect();
-    EngineError::Execution {
-        message: format!("pushed down, {how}: {sql}"),
-        hint: None,
-    }
+    EngineError::Execution { message: format!("pushed down, {how}: {sql}"), hint: None }
 }
 
 fn types(schema: &Schema) -> Vec<String> {
@@ -121,18 +105,10 @@ impl AsyncDB for Database {
             Some(tally) if is_query(sql) && !is_change(&answer) => self.again(sql, tally, answer).await?,
             _ => answer?,
         };
-        let Answer {
-            kind,
-            schema,
-            batches,
-        } = answer;
+        let Answer { kind, schema, batches } = answer;
         Ok(match kind {
             StatementKind::Query => DBOutput::Rows {
-                types: schema
-                    .fields()
-                    .iter()
-                    .map(|f| Column(type_letter(f.data_type())))
-                    .collect(),
+                types: schema.fields().iter().map(|f| Column(type_letter(f.data_type()))).collect(),
                 rows: batches.iter().flat_map(rows).collect(),
             },
             StatementKind::Write => DBOutput::StatementComplete(written(&batches)),
@@ -148,20 +124,10 @@ impl AsyncDB for Database {
 }
 
 fn rows(batch: &RecordBatch) -> impl Iterator<Item = Vec<String>> + '_ {
-    (0..batch.num_rows()).map(|row| {
-        batch
-            .columns()
-            .iter()
-            .map(|column| show(column, row))
-            .collect()
-    })
+    (0..batch.num_rows()).map(|row| batch.columns().iter().map(|column| show(column, row)).collect())
 }
 
 /// A write answers with one row: the number of rows written.
 fn written(batches: &[RecordBatch]) -> u64 {
-    batches
-        .iter()
-        .flat_map(rows)
-        .filter_map(|row| row.first()?.parse::<u64>().ok())
-        .sum()
+    batches.iter().flat_map(rows).filter_map(|row| row.first()?.parse::<u64>().ok()).sum()
 }

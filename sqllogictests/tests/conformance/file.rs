@@ -47,16 +47,10 @@ pub fn run(path: &Path) -> FileResult {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let store = directory.path().join("store");
     let all: Vec<usize> = (0..records.len()).collect();
-    let fresh = Mode {
-        threads: THREADS_FRESH,
-        pushed: None,
-    };
+    let fresh = Mode { threads: THREADS_FRESH, pushed: None };
     result.records = run_guarded(&store, &fresh, &records, &all, &mut result);
     let after_writes = queries_after_last_write(&records);
-    let reopened = Mode {
-        threads: THREADS_REOPENED,
-        pushed: None,
-    };
+    let reopened = Mode { threads: THREADS_REOPENED, pushed: None };
     result.repeated = run_guarded(&store, &reopened, &records, &after_writes, &mut result);
     result
 }
@@ -70,10 +64,7 @@ pub fn run_pushed(path: &Path, tally: &Tallies) -> FileResult {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let store = directory.path().join("store");
     let all: Vec<usize> = (0..records.len()).collect();
-    let mode = Mode {
-        threads: THREADS_FRESH,
-        pushed: Some(Arc::clone(tally)),
-    };
+    let mode = Mode { threads: THREADS_FRESH, pushed: Some(Arc::clone(tally)) };
     result.records = run_guarded(&store, &mode, &records, &all, &mut result);
     result
 }
@@ -100,51 +91,25 @@ fn queries_after_last_write(records: &[Record<Column>]) -> Vec<usize> {
         Record::Statement { expected, .. } => !matches!(expected, StatementExpect::Error(_)),
         _ => false,
     });
-    (last_write.map_or(0, |index| index + 1)..records.len())
-        .filter(|index| matches!(records[*index], Record::Query { .. }))
-        .collect()
+    (last_write.map_or(0, |index| index + 1)..records.len()).filter(|index| matches!(records[*index], Record::Query { .. })).collect()
 }
 
 /// A panic in the engine fails the file it happened in; the other files still run.
-fn run_guarded(
-    store: &Path,
-    mode: &Mode,
-    records: &[Record<Column>],
-    chosen: &[usize],
-    result: &mut FileResult,
-) -> usize {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .expect("a tokio runtime");
-    let run = catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(run_records(store, mode, records, chosen, result))
-    }));
+fn run_guarded(store: &Path, mode: &Mode, records: &[Record<Column>], chosen: &[usize], result: &mut FileResult) -> usize {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a tokio runtime");
+    let run = catch_unwind(AssertUnwindSafe(|| runtime.block_on(run_records(store, mode, records, chosen, result))));
     run.unwrap_or_else(|_| {
-        result.fail(
-            records.len(),
-            "the engine panicked (message above)".to_owned(),
-        );
+        result.fail(records.len(), "the engine panicked (message above)".to_owned());
         result.failures.len()
     })
 }
 
 /// Returns how many of the chosen records were statements or queries meant for Quiver.
-async fn run_records(
-    store: &Path,
-    mode: &Mode,
-    records: &[Record<Column>],
-    chosen: &[usize],
-    result: &mut FileResult,
-) -> usize {
+async fn run_records(store: &Path, mode: &Mode, records: &[Record<Column>], chosen: &[usize], result: &mut FileResult) -> usize {
     let options = EngineOptions {
         threads: Some(mode.threads),
         // Rows without ORDER BY come as they were written.
-        maintenance: MaintenanceOptions {
-            enabled: false,
-            ..MaintenanceOptions::default()
-        },
+        maintenance: MaintenanceOptions { enabled: false, ..MaintenanceOptions::default() },
         ..EngineOptions::default()
     };
     let engine = match Engine::open(store, options) {
@@ -156,12 +121,7 @@ async fn run_records(
     };
     let mut runner = Runner::new(|| {
         let (session, pushed) = (engine.session(), mode.pushed.clone());
-        async move {
-            session.map(|session| Database {
-                session: Arc::new(session),
-                pushed,
-            })
-        }
+        async move { session.map(|session| Database { session: Arc::new(session), pushed }) }
     });
     runner.with_normalizer(String::clone);
     runner.with_column_validator(types_agree);

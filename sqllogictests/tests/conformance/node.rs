@@ -21,11 +21,7 @@ impl fmt::Debug for SessionNode {
 }
 
 fn refused(error: impl fmt::Display) -> NodeError {
-    NodeError::Refused {
-        node: ADDRESS.into(),
-        message: error.to_string(),
-        hint: None,
-    }
+    NodeError::Refused { node: ADDRESS.into(), message: error.to_string(), hint: None }
 }
 
 fn rows(output: QueryOutput, sent: usize) -> NodeRows {
@@ -33,11 +29,7 @@ fn rows(output: QueryOutput, sent: usize) -> NodeRows {
     report.bytes_sent.store(sent as u64, Ordering::Relaxed);
     let schema = output.schema();
     let batches = output.map_err(|error: EngineError| refused(error)).boxed();
-    NodeRows {
-        schema,
-        batches,
-        report,
-    }
+    NodeRows { schema, batches, report }
 }
 
 #[async_trait]
@@ -48,10 +40,7 @@ impl Node for SessionNode {
 
     async fn table(&self, namespace: &str, name: &str) -> Result<NodeTable, NodeError> {
         let rows = self.fetch(namespace, name).await?;
-        Ok(NodeTable {
-            schema: rows.schema,
-            rows: None,
-        })
+        Ok(NodeTable { schema: rows.schema, rows: None })
     }
 
     async fn run(&self, plan: Vec<u8>) -> Result<NodeRows, NodeError> {

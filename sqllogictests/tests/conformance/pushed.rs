@@ -10,9 +10,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::utils::conjunction;
-use datafusion::logical_expr::{
-    Expr, Filter, Limit, LogicalPlan, Projection, TableScan, TableScanBuilder, Union, lit,
-};
+use datafusion::logical_expr::{Expr, Filter, Limit, LogicalPlan, Projection, TableScan, TableScanBuilder, Union, lit};
 use engine::{Binding, EngineError, PlanContext, Pushdown, RecordBatch, Session};
 use substrait_plans::pushdown::{Node, NodeTable, RemoteTable, ship};
 
@@ -67,11 +65,7 @@ pub fn is_query(sql: &str) -> bool {
 }
 
 /// The rows of the query with its stored tables on another node; None where it has none.
-pub async fn pushed(
-    session: &Arc<Session>,
-    sql: &str,
-    tally: &Tallies,
-) -> Result<Option<(SchemaRef, Vec<RecordBatch>)>, EngineError> {
+pub async fn pushed(session: &Arc<Session>, sql: &str, tally: &Tallies) -> Result<Option<(SchemaRef, Vec<RecordBatch>)>, EngineError> {
     let node: Arc<dyn Node> = Arc::new(SessionNode(Arc::clone(session)));
     let (text, noted) = (sql.to_string(), Arc::clone(tally));
     let has_tables = Arc::new(Mutex::new(false));
@@ -107,22 +101,13 @@ pub async fn pushed(
 }
 
 /// The plan with each scan of a stored table as one of a table of the node; and how many there were.
-fn with_remote_tables(
-    plan: LogicalPlan,
-    node: &Arc<dyn Node>,
-    default_schema: &str,
-) -> Result<(LogicalPlan, usize)> {
+fn with_remote_tables(plan: LogicalPlan, node: &Arc<dyn Node>, default_schema: &str) -> Result<(LogicalPlan, usize)> {
     let mut tables = 0;
     let plan = plan.transform_up_with_subqueries(|plan| match plan {
         LogicalPlan::TableScan(scan) => match stored(&scan)? {
             Some(provider) => {
                 tables += 1;
-                Ok(Transformed::yes(on_node(
-                    &scan,
-                    provider.as_ref(),
-                    node,
-                    default_schema,
-                )?))
+                Ok(Transformed::yes(on_node(&scan, provider.as_ref(), node, default_schema)?))
             }
             None => Ok(Transformed::no(LogicalPlan::TableScan(scan))),
         },
@@ -152,26 +137,12 @@ fn stored(scan: &TableScan) -> Result<Option<Arc<dyn TableProvider>>> {
     Ok(is_stored.then_some(provider))
 }
 
-fn on_node(
-    scan: &TableScan,
-    provider: &dyn TableProvider,
-    node: &Arc<dyn Node>,
-    default_schema: &str,
-) -> Result<LogicalPlan> {
+fn on_node(scan: &TableScan, provider: &dyn TableProvider, node: &Arc<dyn Node>, default_schema: &str) -> Result<LogicalPlan> {
     let schema = provider.schema();
     let rows = provider.statistics().and_then(|known| known.num_rows.get_value().copied());
-    let told = NodeTable {
-        schema: Arc::clone(&schema),
-        rows: rows.map(|rows| rows as u64),
-    };
+    let told = NodeTable { schema: Arc::clone(&schema), rows: rows.map(|rows| rows as u64) };
     let namespace = scan.table_name.schema().unwrap_or(default_schema).to_string();
-    let table = RemoteTable::new(
-        Arc::clone(node),
-        namespace,
-        scan.table_name.table().to_string(),
-        told,
-        Pushdown::Full,
-    );
+    let table = RemoteTable::new(Arc::clone(node), namespace, scan.table_name.table().to_string(), told, Pushdown::Full);
     let shown: Vec<usize> = match &scan.projection {
         Some(projection) => projection.clone(),
         None => (0..schema.fields().len()).collect(),
@@ -183,9 +154,7 @@ fn on_node(
     used.sort_unstable();
     used.dedup();
     let source = provider_as_source(Arc::new(table));
-    let there = TableScanBuilder::new(scan.table_name.clone(), source)
-        .with_projection(Some(used))
-        .build()?;
+    let there = TableScanBuilder::new(scan.table_name.clone(), source).with_projection(Some(used)).build()?;
     let mut plan = LogicalPlan::TableScan(there);
     if let Some(condition) = conjunction(scan.filters.clone()) {
         plan = LogicalPlan::Filter(Filter::try_new(condition, Arc::new(plan))?);
@@ -197,11 +166,7 @@ fn on_node(
     let columns = columns.collect();
     plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?);
     if let Some(fetch) = scan.fetch {
-        plan = LogicalPlan::Limit(Limit {
-            skip: None,
-            fetch: Some(Box::new(lit(fetch as i64))),
-            input: Arc::new(plan),
-        });
+        plan = LogicalPlan::Limit(Limit { skip: None, fetch: Some(Box::new(lit(fetch as i64))), input: Arc::new(plan) });
     }
     Ok(plan)
 }

@@ -66,19 +66,10 @@ fn show_temporal(array: &ArrayRef, row: usize) -> Option<String> {
     use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
     Some(match array.data_type() {
         DataType::Date32 => show_date(number!(array, row, Date32Type).into()),
-        DataType::Date64 => {
-            show_date(number!(array, row, Date64Type).div_euclid(DAY_SECONDS * 1000))
-        }
-        DataType::Time32(Second) => {
-            show_clock(number!(array, row, Time32SecondType).into(), Second)
-        }
-        DataType::Time32(_) => show_clock(
-            number!(array, row, Time32MillisecondType).into(),
-            Millisecond,
-        ),
-        DataType::Time64(Microsecond) => {
-            show_clock(number!(array, row, Time64MicrosecondType), Microsecond)
-        }
+        DataType::Date64 => show_date(number!(array, row, Date64Type).div_euclid(DAY_SECONDS * 1000)),
+        DataType::Time32(Second) => show_clock(number!(array, row, Time32SecondType).into(), Second),
+        DataType::Time32(_) => show_clock(number!(array, row, Time32MillisecondType).into(), Millisecond),
+        DataType::Time64(Microsecond) => show_clock(number!(array, row, Time64MicrosecondType), Microsecond),
         DataType::Time64(_) => show_clock(number!(array, row, Time64NanosecondType), Nanosecond),
         DataType::Timestamp(unit, zone) => {
             let ticks = match unit {
@@ -101,9 +92,7 @@ fn show_temporal(array: &ArrayRef, row: usize) -> Option<String> {
             };
             show_span(0, 0, ticks * (NANOS / per_second(*unit)))
         }
-        DataType::Interval(IntervalUnit::YearMonth) => {
-            show_span(number!(array, row, IntervalYearMonthType), 0, 0)
-        }
+        DataType::Interval(IntervalUnit::YearMonth) => show_span(number!(array, row, IntervalYearMonthType), 0, 0),
         DataType::Interval(IntervalUnit::DayTime) => {
             let span = number!(array, row, IntervalDayTimeType);
             show_span(0, span.days, i64::from(span.milliseconds) * 1_000_000)
@@ -125,9 +114,7 @@ fn show_nested(array: &ArrayRef, row: usize) -> String {
         DataType::FixedSizeList(_, _) => show_list(&array.as_fixed_size_list().value(row)),
         DataType::Struct(fields) => {
             let columns = array.as_struct().columns();
-            let show_field = |(field, column): (&FieldRef, &ArrayRef)| {
-                format!("{}: {}", field.name(), show(column, row))
-            };
+            let show_field = |(field, column): (&FieldRef, &ArrayRef)| format!("{}: {}", field.name(), show(column, row));
             braced(fields.iter().zip(columns).map(show_field))
         }
         DataType::Map(_, _) => {
@@ -187,17 +174,9 @@ fn show_text(text: &str) -> String {
         return "(empty)".to_owned();
     }
     // Backslash first: the others write backslashes of their own.
-    [
-        ('\\', "\\\\"),
-        ('\n', "\\n"),
-        ('\r', "\\r"),
-        ('\t', "\\t"),
-        ('\0', "\\0"),
-    ]
-    .iter()
-    .fold(text.to_owned(), |text, (char, escape)| {
-        text.replace(*char, escape)
-    })
+    [('\\', "\\\\"), ('\n', "\\n"), ('\r', "\\r"), ('\t', "\\t"), ('\0', "\\0")]
+        .iter()
+        .fold(text.to_owned(), |text, (char, escape)| text.replace(*char, escape))
 }
 
 fn show_bytes(bytes: &[u8]) -> String {
@@ -216,12 +195,7 @@ fn per_second(unit: TimeUnit) -> i64 {
 
 fn show_clock(ticks: i64, unit: TimeUnit) -> String {
     let (seconds, rest) = (ticks / per_second(unit), ticks % per_second(unit));
-    let clock = format!(
-        "{:02}:{:02}:{:02}",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    );
+    let clock = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     let nanos = rest * (NANOS / per_second(unit));
     match format!("{nanos:09}").trim_end_matches('0') {
         "" => clock,
@@ -239,10 +213,7 @@ fn show_span(months: i32, days: i32, nanos: i64) -> String {
     }
     if nanos != 0 || parts.is_empty() {
         let sign = if nanos < 0 { "-" } else { "" };
-        parts.push(format!(
-            "{sign}{}",
-            show_clock(nanos.abs(), TimeUnit::Nanosecond)
-        ));
+        parts.push(format!("{sign}{}", show_clock(nanos.abs(), TimeUnit::Nanosecond)));
     }
     parts.join(" ")
 }
@@ -251,16 +222,11 @@ fn show_span(months: i32, days: i32, nanos: i64) -> String {
 fn show_date(days: i64) -> String {
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_index = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_index + 2) / 5 + 1;
-    let month = if month_index < 10 {
-        month_index + 3
-    } else {
-        month_index - 9
-    };
+    let month = if month_index < 10 { month_index + 3 } else { month_index - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     let sign = if year < 0 { "-" } else { "" };
     format!("{sign}{:04}-{month:02}-{day:02}", year.abs())

@@ -17,7 +17,9 @@ pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), PlanError> {
         Err(Exhausted) => Err(too_many),
         Ok(Some(depth)) if depth > depth_max => Err(PlanError::TooDeep { limit: depth_max }),
         Ok(Some(_)) => Ok(()),
-        Ok(None) => Err(PlanError::Malformed { what: "the bytes end, or are of a kind that is not there, in the middle of a message".into() }),
+        Ok(None) => {
+            Err(PlanError::Malformed { what: "the bytes end, or are of a kind that is not there, in the middle of a message".into() })
+        }
     }
 }
 

@@ -90,15 +90,9 @@ impl<'a> Outline<'a> {
                 let words = self.sorts(&sort.sorts);
                 (format!("Sort by {words}"), sort.common.as_ref(), vec![sort.input.as_deref()])
             }
-            Some(RelType::Aggregate(aggregate)) => {
-                (self.aggregate(aggregate), aggregate.common.as_ref(), vec![aggregate.input.as_deref()])
-            }
-            Some(RelType::Join(join)) => {
-                (self.join(join), join.common.as_ref(), vec![join.left.as_deref(), join.right.as_deref()])
-            }
-            Some(RelType::Cross(cross)) => {
-                ("Cross".into(), cross.common.as_ref(), vec![cross.left.as_deref(), cross.right.as_deref()])
-            }
+            Some(RelType::Aggregate(aggregate)) => (self.aggregate(aggregate), aggregate.common.as_ref(), vec![aggregate.input.as_deref()]),
+            Some(RelType::Join(join)) => (self.join(join), join.common.as_ref(), vec![join.left.as_deref(), join.right.as_deref()]),
+            Some(RelType::Cross(cross)) => ("Cross".into(), cross.common.as_ref(), vec![cross.left.as_deref(), cross.right.as_deref()]),
             Some(RelType::Set(set)) => (set_line(set), set.common.as_ref(), set.inputs.iter().map(Some).collect()),
             _ => ("a relation that is not shown here: see the plan as JSON".into(), None, vec![]),
         }

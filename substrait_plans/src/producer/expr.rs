@@ -127,9 +127,7 @@ impl Writer {
 
 fn refused(expr: &Expr) -> Refusal {
     let (what, why) = match expr {
-        Expr::OuterReferenceColumn(..) => {
-            ("a subquery that looks at the query around it", "it could not be made a join; write it as one")
-        }
+        Expr::OuterReferenceColumn(..) => ("a subquery that looks at the query around it", "it could not be made a join; write it as one"),
         Expr::SetComparison(_) => ("a comparison with ANY or ALL of a subquery", "it could not be made a join; write it as one"),
         Expr::SimilarTo(_) => ("SIMILAR TO", "plans have no form for its patterns"),
         Expr::Unnest(_) => ("UNNEST", "Substrait has no relation that takes lists apart"),

@@ -186,7 +186,8 @@ mod tests {
         assert_eq!(pair(Utf8, Utf8View), "taken");
         assert_eq!(pair(Decimal128(10, 2), Decimal128(38, 2)), "taken");
         assert_eq!(pair(DataType::new_list(Utf8, true), DataType::new_list(Utf8View, false)), "taken");
-        for (found, declared) in [(Int64, Utf8), (Float64, Int64), (Decimal128(10, 2), Decimal128(10, 3)), (Utf8, Binary), (Int64, Date64)] {
+        for (found, declared) in [(Int64, Utf8), (Float64, Int64), (Decimal128(10, 2), Decimal128(10, 3)), (Utf8, Binary), (Int64, Date64)]
+        {
             assert!(pair(found.clone(), declared).starts_with("the node quiver://n:1 sends the column \"x\" as"), "{found}");
         }
         assert_eq!(refused(&[], &[("x", Int64)], Match::Place), "the node quiver://n:1 sends 0 columns where the plan has 1");
@@ -206,14 +207,18 @@ mod tests {
         assert_eq!(batch.schema().as_ref(), &expected);
         assert_eq!(batch.column(0).as_primitive::<arrow::datatypes::Int64Type>().values(), &[1, 2]);
         assert_eq!(batch.column(1).as_string_view().value(1), "y");
-        assert_eq!(refused(&[("a", DataType::Int64)], &[("b", DataType::Int64)], Match::Name), "the node quiver://n:1 sends no column \"b\"");
+        assert_eq!(
+            refused(&[("a", DataType::Int64)], &[("b", DataType::Int64)], Match::Name),
+            "the node quiver://n:1 sends no column \"b\""
+        );
     }
 
     #[test]
     fn a_column_of_a_table_that_has_another_type_now_is_another_column() {
         use DataType::*;
         let pair = |found, declared, found_by| refused(&[("c", found)], &[("c", declared)], found_by);
-        for (found, declared) in [(Int64, Int32), (Int32, Int64), (Float32, Float64), (Decimal128(10, 2), Decimal128(12, 2)), (Null, Utf8)] {
+        for (found, declared) in [(Int64, Int32), (Int32, Int64), (Float32, Float64), (Decimal128(10, 2), Decimal128(12, 2)), (Null, Utf8)]
+        {
             assert_eq!(pair(found.clone(), declared.clone(), Match::Place), "taken");
             let error = pair(found.clone(), declared.clone(), Match::Name);
             assert_eq!(error, format!("the node quiver://n:1 sends the column \"c\" as {found} where {declared} was expected"));

@@ -104,9 +104,7 @@ fn places(order: &[SortExpr], schema: &DFSchema) -> Vec<(usize, SortOptions)> {
         Expr::Column(column) => schema.maybe_index_of_column(column),
         _ => None,
     };
-    let keys = order.iter().map_while(|key| {
-        Some((place(key)?, SortOptions { descending: !key.asc, nulls_first: key.nulls_first }))
-    });
+    let keys = order.iter().map_while(|key| Some((place(key)?, SortOptions { descending: !key.asc, nulls_first: key.nulls_first })));
     keys.collect()
 }
 

@@ -149,7 +149,10 @@ impl RemoteTable {
     /// Whether the node can test it alone.
     fn takes(&self, filter: &Expr) -> bool {
         let stays = filter.exists(|part| {
-            Ok(matches!(part, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_) | Expr::OuterReferenceColumn(..)))
+            Ok(matches!(
+                part,
+                Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_) | Expr::OuterReferenceColumn(..)
+            ))
         });
         // A node asked for a random number gives another one.
         if self.level == Pushdown::Off || filter.is_volatile() || stays.unwrap_or(true) {

@@ -59,7 +59,9 @@ fn with_names(plan: &LogicalPlan) -> Result<Cow<'_, LogicalPlan>, Refusal> {
     let columns = match fields.is_empty() {
         true => vec![lit(true).alias(ROW)],
         false if fields.iter().all(|field| known.insert(field.name())) => return Ok(Cow::Borrowed(plan)),
-        false => plan.schema().iter().enumerate().map(|(place, field)| Expr::Column(Column::from(field)).alias(short_name(place))).collect(),
+        false => {
+            plan.schema().iter().enumerate().map(|(place, field)| Expr::Column(Column::from(field)).alias(short_name(place))).collect()
+        }
     };
     Ok(Cow::Owned(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(input.clone()))?)))
 }

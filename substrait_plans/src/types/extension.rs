@@ -10,8 +10,8 @@ use super::names::{DATE_MILLIS, DECIMAL256, DURATION, FIXED_LIST, FLOAT16, NULL,
 use super::read::{TypeReader, digits, time_unit};
 use crate::error::PlanError;
 use crate::proto::Type;
-use crate::proto::r#type::{Kind, UserDefined};
 use crate::proto::r#type::parameter::Parameter;
+use crate::proto::r#type::{Kind, UserDefined};
 
 /// A name in the place of which DataFusion writes a number.
 type Variation = Option<String>;

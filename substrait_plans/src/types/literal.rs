@@ -123,10 +123,13 @@ fn as_list(data_type: &DataType) -> DataType {
 }
 
 fn joined(values: Vec<Expression>) -> Expression {
-    let literals: Option<Vec<Literal>> = values.iter().map(|value| match &value.rex_type {
-        Some(RexType::Literal(literal)) => Some(literal.clone()),
-        _ => None,
-    }).collect();
+    let literals: Option<Vec<Literal>> = values
+        .iter()
+        .map(|value| match &value.rex_type {
+            Some(RexType::Literal(literal)) => Some(literal.clone()),
+            _ => None,
+        })
+        .collect();
     match literals {
         Some(values) => of_literal(LiteralType::List(literal::List { values })),
         None => {

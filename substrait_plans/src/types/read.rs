@@ -76,11 +76,9 @@ impl TypeReader<'_> {
                 extension::decimal(variation(decimal.type_variation_reference)?, data_type, place)?
             }
             Kind::IntervalYear(_) => DataType::Interval(IntervalUnit::YearMonth),
-            Kind::IntervalDay(interval) => extension::interval_day(
-                variation(interval.type_variation_reference)?,
-                interval.precision.unwrap_or(6),
-                place,
-            )?,
+            Kind::IntervalDay(interval) => {
+                extension::interval_day(variation(interval.type_variation_reference)?, interval.precision.unwrap_or(6), place)?
+            }
             Kind::IntervalCompound(_) => DataType::Interval(IntervalUnit::MonthDayNano),
             Kind::Struct(columns) => DataType::Struct(self.of_struct(columns, names, place)?),
             Kind::List(list) => {
@@ -163,7 +161,9 @@ pub fn time_unit(precision: i32, place: &dyn Display) -> Result<TimeUnit, PlanEr
         3 => Ok(TimeUnit::Millisecond),
         6 => Ok(TimeUnit::Microsecond),
         9 => Ok(TimeUnit::Nanosecond),
-        other => Err(PlanError::unsupported(format!("a time with {other} digits after the second, where 0, 3, 6 and 9 are possible,"), place)),
+        other => {
+            Err(PlanError::unsupported(format!("a time with {other} digits after the second, where 0, 3, 6 and 9 are possible,"), place))
+        }
     }
 }
 

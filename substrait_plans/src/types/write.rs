@@ -120,9 +120,7 @@ pub fn type_of(data_type: &DataType, is_nullable: bool, anchors: &mut TypeAnchor
         DataType::Float16 => anchors.arrow(FLOAT16, nullability),
         DataType::Null => anchors.arrow(NULL, Nullability::Nullable as i32),
         DataType::Date64 => anchors.arrow(DATE_MILLIS, nullability),
-        DataType::Duration(unit) => {
-            anchors.ours(DURATION, nullability, vec![parameter::Parameter::Integer(precision(*unit).into())])
-        }
+        DataType::Duration(unit) => anchors.ours(DURATION, nullability, vec![parameter::Parameter::Integer(precision(*unit).into())]),
         DataType::Union(..) => return Err(NoForm::new("a union", "no type of Substrait and none of ours is one")),
     };
     Ok(Type { kind: Some(kind) })
@@ -169,9 +167,7 @@ fn timestamp(unit: TimeUnit, zone: Option<&str>, nullability: i32, anchors: &mut
 fn interval(unit: IntervalUnit, nullability: i32) -> Kind {
     match unit {
         IntervalUnit::YearMonth => Kind::IntervalYear(types::IntervalYear { type_variation_reference: 0, nullability }),
-        IntervalUnit::DayTime => {
-            Kind::IntervalDay(types::IntervalDay { type_variation_reference: 0, nullability, precision: Some(3) })
-        }
+        IntervalUnit::DayTime => Kind::IntervalDay(types::IntervalDay { type_variation_reference: 0, nullability, precision: Some(3) }),
         IntervalUnit::MonthDayNano => {
             Kind::IntervalCompound(types::IntervalCompound { type_variation_reference: 0, nullability, precision: 9 })
         }
@@ -194,12 +190,7 @@ fn decimal(data_type: &DataType, nullability: i32, anchors: &mut TypeAnchors) ->
             let parameters = vec![parameter::Parameter::Integer(precision.into()), parameter::Parameter::Integer(scale.into())];
             anchors.ours(DECIMAL256, nullability, parameters)
         }
-        _ => Kind::Decimal(types::Decimal {
-            scale: scale.into(),
-            precision: precision.into(),
-            type_variation_reference: 0,
-            nullability,
-        }),
+        _ => Kind::Decimal(types::Decimal { scale: scale.into(), precision: precision.into(), type_variation_reference: 0, nullability }),
     })
 }
 
@@ -208,12 +199,7 @@ fn map(entries: &Field, nullability: i32, anchors: &mut TypeAnchors) -> Result<K
     let [key, value] = fields.iter().as_slice() else { return Err(NoForm::new("a map", "its entries are no pairs")) };
     let key = type_of(key.data_type(), false, anchors)?;
     let value = type_of(value.data_type(), value.is_nullable(), anchors)?;
-    Ok(Kind::Map(Box::new(types::Map {
-        key: Some(Box::new(key)),
-        value: Some(Box::new(value)),
-        type_variation_reference: 0,
-        nullability,
-    })))
+    Ok(Kind::Map(Box::new(types::Map { key: Some(Box::new(key)), value: Some(Box::new(value)), type_variation_reference: 0, nullability })))
 }
 
 fn of_fields(fields: &Fields, is_nullable: bool, anchors: &mut TypeAnchors) -> Result<types::Struct, NoForm> {

@@ -36,7 +36,9 @@ fn shown(batches: &[RecordBatch]) -> Vec<String> {
     let mut rows = Vec::new();
     for batch in batches {
         let columns: Vec<_> = batch.columns().iter().map(|column| ArrayFormatter::try_new(column, &options).unwrap()).collect();
-        rows.extend((0..batch.num_rows()).map(|row| columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join("|")));
+        rows.extend(
+            (0..batch.num_rows()).map(|row| columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join("|")),
+        );
     }
     rows
 }
@@ -120,7 +122,8 @@ impl Both {
     fn new(statements: &[&str]) -> Both {
         let engine = engine_with(|_| {});
         let session = engine.session().unwrap();
-        let other = Arc::new(Other { session, engine, plans: Mutex::default(), fetched: AtomicUsize::new(0), rows_out: AtomicUsize::new(0) });
+        let other =
+            Arc::new(Other { session, engine, plans: Mutex::default(), fetched: AtomicUsize::new(0), rows_out: AtomicUsize::new(0) });
         statements.iter().for_each(|statement| drop(rows(&other.session, statement).unwrap()));
         let node: Arc<dyn Node> = Arc::new(Known::new(Arc::new(Handle(Arc::clone(&other)))));
         let here = engine_with(|options| options.remote_tables = Some(remote_tables(Arc::new(OneNode(node)))));
@@ -199,13 +202,15 @@ fn tables_of_both_sides_are_joined() {
     let both = Both::filled();
     for level in LEVELS {
         both.run(&format!("SET pushdown = {level}"));
-        let joined = "SELECT nick, count(*), max(o.id) FROM names LEFT JOIN orders AS o ON o.customer = names.customer GROUP BY nick ORDER BY nick";
+        let joined =
+            "SELECT nick, count(*), max(o.id) FROM names LEFT JOIN orders AS o ON o.customer = names.customer GROUP BY nick ORDER BY nick";
         assert_eq!(both.run(joined), ["carl|200|19903", "dora|201|20002", "nobody|1|NULL"], "{level}");
         let sums = "SELECT nick, s FROM names JOIN (SELECT customer, sum(id) AS s FROM orders GROUP BY customer) AS o ON o.customer = names.customer ORDER BY 1";
         assert_eq!(both.run(sums), ["carl|1990600", "dora|2011402"], "{level}");
     }
     // The sums of all customers come, and not their orders.
-    let (came, _) = both.crossing("SELECT nick, s FROM names JOIN (SELECT customer, sum(id) AS s FROM orders GROUP BY customer) AS o USING (customer)");
+    let (came, _) =
+        both.crossing("SELECT nick, s FROM names JOIN (SELECT customer, sum(id) AS s FROM orders GROUP BY customer) AS o USING (customer)");
     assert!(came <= 101, "{came}");
 }
 
@@ -269,7 +274,10 @@ fn a_plan_names_the_columns_that_it_uses_and_no_others() {
     let columns: Vec<String> = (0..2_000).map(|column| format!("a_column_with_a_long_name_{column} DOUBLE")).collect();
     let both = Both::new(&[&format!("CREATE TABLE wide ({})", columns.join(", "))]);
     both.run("CREATE EXTERNAL TABLE wide STORED AS QUIVER LOCATION 'quiver://other/main.wide'");
-    for sql in ["SELECT sum(a_column_with_a_long_name_1234) FROM wide", "SELECT a_column_with_a_long_name_7 FROM wide WHERE a_column_with_a_long_name_8 > 5"] {
+    for sql in [
+        "SELECT sum(a_column_with_a_long_name_1234) FROM wide",
+        "SELECT a_column_with_a_long_name_7 FROM wide WHERE a_column_with_a_long_name_8 > 5",
+    ] {
         both.other.plans.lock().unwrap().clear();
         both.run(sql);
         let plans = both.other.plans.lock().unwrap();
@@ -347,7 +355,9 @@ fn a_plain_session_of_datafusion_has_the_same_with_the_rule() {
         }
         let mut shown = Vec::new();
         for level in LEVELS {
-            let sql = format!("SELECT customer, count(*) AS n, max(note) AS m FROM orders_{level} WHERE id > 19000 GROUP BY customer ORDER BY customer LIMIT 2");
+            let sql = format!(
+                "SELECT customer, count(*) AS n, max(note) AS m FROM orders_{level} WHERE id > 19000 GROUP BY customer ORDER BY customer LIMIT 2"
+            );
             shown.push(self::shown(&context.sql(&sql).await.unwrap().collect().await.unwrap()));
         }
         shown

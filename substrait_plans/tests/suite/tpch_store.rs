@@ -7,14 +7,41 @@ const SCHEMA: &str = include_str!("../../../scripts/substrait/tpch_schema.sql");
 const REGIONS: [&str; 5] = ["AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"];
 /// With their regions.
 const NATIONS: [(&str, usize); 25] = [
-    ("ALGERIA", 0), ("ARGENTINA", 1), ("BRAZIL", 1), ("CANADA", 1), ("EGYPT", 4), ("ETHIOPIA", 0), ("FRANCE", 3), ("GERMANY", 3), ("INDIA", 2),
-    ("INDONESIA", 2), ("IRAN", 4), ("IRAQ", 4), ("JAPAN", 2), ("JORDAN", 4), ("KENYA", 0), ("MOROCCO", 0), ("MOZAMBIQUE", 0), ("PERU", 1),
-    ("CHINA", 2), ("ROMANIA", 3), ("SAUDI ARABIA", 4), ("VIETNAM", 2), ("RUSSIA", 3), ("UNITED KINGDOM", 3), ("UNITED STATES", 1),
+    ("ALGERIA", 0),
+    ("ARGENTINA", 1),
+    ("BRAZIL", 1),
+    ("CANADA", 1),
+    ("EGYPT", 4),
+    ("ETHIOPIA", 0),
+    ("FRANCE", 3),
+    ("GERMANY", 3),
+    ("INDIA", 2),
+    ("INDONESIA", 2),
+    ("IRAN", 4),
+    ("IRAQ", 4),
+    ("JAPAN", 2),
+    ("JORDAN", 4),
+    ("KENYA", 0),
+    ("MOROCCO", 0),
+    ("MOZAMBIQUE", 0),
+    ("PERU", 1),
+    ("CHINA", 2),
+    ("ROMANIA", 3),
+    ("SAUDI ARABIA", 4),
+    ("VIETNAM", 2),
+    ("RUSSIA", 3),
+    ("UNITED KINGDOM", 3),
+    ("UNITED STATES", 1),
 ];
 /// Those that the queries ask for.
 const HOMES: [usize; 7] = [2, 3, 6, 7, 8, 18, 20];
 const TYPES: [&str; 6] = [
-    "ECONOMY ANODIZED STEEL", "SMALL PLATED BRASS", "PROMO BURNISHED COPPER", "MEDIUM POLISHED TIN", "LARGE BRUSHED BRASS", "STANDARD PLATED NICKEL",
+    "ECONOMY ANODIZED STEEL",
+    "SMALL PLATED BRASS",
+    "PROMO BURNISHED COPPER",
+    "MEDIUM POLISHED TIN",
+    "LARGE BRUSHED BRASS",
+    "STANDARD PLATED NICKEL",
 ];
 const NAMES: [&str; 5] = ["forest green", "almond azure", "forest ivory", "dark green", "lace peru"];
 const BRANDS: [&str; 5] = ["Brand#12", "Brand#23", "Brand#34", "Brand#45", "Brand#11"];

@@ -49,7 +49,12 @@ pub struct VolatileScan {
 }
 
 impl VolatileScan {
-    pub fn new(table: Arc<VolatileRows>, projection: Option<&Vec<usize>>, limit: Option<usize>, target_partitions: usize) -> Result<VolatileScan> {
+    pub fn new(
+        table: Arc<VolatileRows>,
+        projection: Option<&Vec<usize>>,
+        limit: Option<usize>,
+        target_partitions: usize,
+    ) -> Result<VolatileScan> {
         let all = || (0..table.schema.fields().len()).collect();
         let projection: Arc<[usize]> = projection.cloned().unwrap_or_else(all).into();
         let schema = Arc::new(table.schema.project(&projection)?);
@@ -168,10 +173,7 @@ impl DataSource for VolatileScan {
         Ok(Some(Arc::new(VolatileScan { projection: columns.into(), schema, ..self.clone() })))
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
+    fn apply_expressions(&self, _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
         Ok(TreeNodeRecursion::Continue)
     }
 }

@@ -24,7 +24,12 @@ pub struct VolatileSchema {
 }
 
 impl VolatileSchema {
-    pub fn new(tables: Arc<VolatileTables>, scope: WriteScope, zone: Option<String>, older: Option<Arc<dyn SchemaProvider>>) -> VolatileSchema {
+    pub fn new(
+        tables: Arc<VolatileTables>,
+        scope: WriteScope,
+        zone: Option<String>,
+        older: Option<Arc<dyn SchemaProvider>>,
+    ) -> VolatileSchema {
         VolatileSchema { tables, scope, zone, older }
     }
 

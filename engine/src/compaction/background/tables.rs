@@ -38,9 +38,9 @@ impl TableWatch {
 
     /// Whether something may have to be done.
     pub fn is_due(&self, table: &TableRecord, now: Instant) -> bool {
-        self.known.get(&table.id).is_none_or(|known| {
-            known.settled != Some(table.changed_version) && known.not_before.is_none_or(|until| until <= now)
-        })
+        self.known
+            .get(&table.id)
+            .is_none_or(|known| known.settled != Some(table.changed_version) && known.not_before.is_none_or(|until| until <= now))
     }
 
     /// When a table is due that is not now.

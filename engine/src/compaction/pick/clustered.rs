@@ -14,8 +14,7 @@ pub type RangeOf<'a> = &'a mut dyn FnMut(&Piece) -> Result<KeyRange, EngineError
 /// In the background.
 pub fn pick(pieces: Vec<Piece>, range: RangeOf<'_>, limits: Limits) -> Result<Vec<Job>, EngineError> {
     let (unsorted, sorted): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(|piece| !piece.is_sorted);
-    let (must, others): (Vec<Piece>, Vec<Piece>) =
-        sorted.into_iter().partition(|piece| must_be_rewritten(piece, Effort::Background));
+    let (must, others): (Vec<Piece>, Vec<Piece>) = sorted.into_iter().partition(|piece| must_be_rewritten(piece, Effort::Background));
     let mut jobs = chunks(unsorted, limits.bytes_max, limits);
     jobs.extend(must.into_iter().map(|piece| Job { pieces: vec![piece] }));
     jobs.extend(full_tier_of_runs(others, range, limits)?);

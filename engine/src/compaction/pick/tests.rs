@@ -137,8 +137,13 @@ fn overlapping_segments_of_a_clustered_table_are_merged_and_those_beside_them_ar
 #[test]
 fn small_neighbours_of_a_clustered_table_are_merged_but_not_over_a_full_one() {
     let pieces = [
-        (piece(1, 10), 0, 1), (piece(2, 10), 2, 3), (of_size(3, 200 * MIB), 4, 9), (piece(4, 10), 10, 11), (piece(5, 10), 12, 13),
-        (of_size(6, 200 * MIB), 14, 19), (piece(7, 10), 20, 21),
+        (piece(1, 10), 0, 1),
+        (piece(2, 10), 2, 3),
+        (of_size(3, 200 * MIB), 4, 9),
+        (piece(4, 10), 10, 11),
+        (piece(5, 10), 12, 13),
+        (of_size(6, 200 * MIB), 14, 19),
+        (piece(7, 10), 20, 21),
     ];
     assert_eq!(clustered(&pieces, Effort::Optimize), [[1, 2], [4, 5]]);
     assert!(clustered(&pieces, Effort::Background).is_empty());

@@ -61,7 +61,9 @@ impl ScalarUDFImpl for OwnCast {
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let nullable = self.safe || args.arg_fields.iter().any(|field| field.is_nullable());
         let mut metadata = self.field.metadata().clone();
-        if metadata.is_empty() && let [source] = args.arg_fields {
+        if metadata.is_empty()
+            && let [source] = args.arg_fields
+        {
             metadata = source.metadata().clone();
             metadata.remove(EXTENSION_NAME);
             metadata.remove(EXTENSION_METADATA);

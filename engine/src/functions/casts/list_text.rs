@@ -112,7 +112,10 @@ mod tests {
         assert_eq!(parts("{1,2}"), of(&[Some("1"), Some("2")]));
         assert_eq!(parts("[]"), of(&[]));
         assert_eq!(parts("[[1, 2], [3]]"), of(&[Some("[1, 2]"), Some("[3]")]));
-        assert_eq!(parts(r#"['a, b', "it's", it's, 'NULL', 'a\'b']"#), of(&[Some("a, b"), Some("it's"), Some("it's"), Some("NULL"), Some("a'b")]));
+        assert_eq!(
+            parts(r#"['a, b', "it's", it's, 'NULL', 'a\'b']"#),
+            of(&[Some("a, b"), Some("it's"), Some("it's"), Some("NULL"), Some("a'b")])
+        );
         assert_eq!(parts("[[']', 'x'], []]"), of(&[Some("[']', 'x']"), Some("[]")]));
     }
 

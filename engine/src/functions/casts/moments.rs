@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow::array::timezone::Tz;
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
+use arrow::compute::cast;
 use arrow::datatypes::{
     ArrowTimestampType, DataType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType,
 };
-use arrow::compute::cast;
 use arrow::error::ArrowError;
 use arrow::temporal_conversions::as_datetime_with_timezone;
 use datafusion::common::Result;

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, StringViewArray, StructArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, FixedSizeListArray, GenericListArray, MapArray, OffsetSizeTrait, StringViewArray, StructArray,
+};
 use arrow::compute::{CastOptions, cast};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use arrow::error::ArrowError;
@@ -30,7 +32,9 @@ pub fn is_done_here(from: &Field, to: &Field) -> bool {
         // DataFusion takes the times of day for ones in the order of their days.
         (Timestamp(..), Time32(_) | Time64(_)) => true,
         (Struct(fields), Struct(wanted)) => pairs(fields, wanted).any(|(_, from, to)| is_done_here(from, to)),
-        (from, to) => is_read_here(from, to) || is_moved(from, to) || (from.is_list() && to.is_list()) || (from.is_nested() && to.is_string()),
+        (from, to) => {
+            is_read_here(from, to) || is_moved(from, to) || (from.is_list() && to.is_list()) || (from.is_nested() && to.is_string())
+        }
     }
 }
 

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::timezone::Tz;
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
-use arrow::compute::{CastOptions, cast, cast_with_options, nullif};
 use arrow::compute::kernels::cast_utils::{string_to_datetime, string_to_time_nanoseconds};
-use arrow::datatypes::{
-    DataType, Float32Type, Float64Type, IntervalMonthDayNanoType, IntervalUnit, Time64NanosecondType, TimeUnit,
-};
+use arrow::compute::{CastOptions, cast, cast_with_options, nullif};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, IntervalMonthDayNanoType, IntervalUnit, Time64NanosecondType, TimeUnit};
 use arrow::error::ArrowError;
 use datafusion::common::Result;
 
@@ -23,10 +21,7 @@ const TIME_START: usize = 11;
 
 pub fn is_read_here(from: &DataType, to: &DataType) -> bool {
     use DataType::{Float32, Float64, Interval, Time64, Timestamp};
-    let is_known = matches!(
-        to,
-        Float32 | Float64 | Timestamp(..) | Time64(TimeUnit::Nanosecond) | Interval(IntervalUnit::MonthDayNano)
-    );
+    let is_known = matches!(to, Float32 | Float64 | Timestamp(..) | Time64(TimeUnit::Nanosecond) | Interval(IntervalUnit::MonthDayNano));
     from.is_string() && (is_known || to.is_list())
 }
 

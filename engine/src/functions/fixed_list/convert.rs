@@ -214,9 +214,7 @@ mod tests {
         let made = FixedLists::new(field, safe).unwrap().convert(lists).map_err(|error| error.to_string())?;
         assert_eq!((made.data_type(), made.len()), (field.data_type(), lists.len()));
         let made = made.as_fixed_size_list();
-        Ok((0..made.len())
-            .map(|row| made.is_valid(row).then(|| made.value(row).as_primitive::<Float64Type>().iter().collect()))
-            .collect())
+        Ok((0..made.len()).map(|row| made.is_valid(row).then(|| made.value(row).as_primitive::<Float64Type>().iter().collect())).collect())
     }
 
     fn row(values: &[f64]) -> Option<Vec<Option<f64>>> {

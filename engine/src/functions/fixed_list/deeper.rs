@@ -215,7 +215,8 @@ mod tests {
         // Of a fixed size, and deeper.
         let item = Arc::new(Field::new_list_field(lists.data_type().clone(), true));
         let nested: ArrayRef = Arc::new(FixedSizeListArray::new(item, 1, Arc::clone(&lists), None));
-        let (source, field) = (Field::new("v", nested.data_type().clone(), true), Field::new("w", list_of(field.data_type().clone()), true));
+        let (source, field) =
+            (Field::new("v", nested.data_type().clone(), true), Field::new("w", list_of(field.data_type().clone()), true));
         let made = DeeperLists::new(&source, &field, false).unwrap().convert(&nested.slice(1, 2)).unwrap();
         assert_eq!(shown(&made), ["[[, ]]", "[]"]);
     }

@@ -12,8 +12,10 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Reve
 use super::length::length_of;
 use crate::functions::described_by_inner;
 
-static MAX: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(IntervalExtreme { inner: max_udaf(), is_max: true })));
-static MIN: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(IntervalExtreme { inner: min_udaf(), is_max: false })));
+static MAX: LazyLock<Arc<AggregateUDF>> =
+    LazyLock::new(|| Arc::new(AggregateUDF::from(IntervalExtreme { inner: max_udaf(), is_max: true })));
+static MIN: LazyLock<Arc<AggregateUDF>> =
+    LazyLock::new(|| Arc::new(AggregateUDF::from(IntervalExtreme { inner: min_udaf(), is_max: false })));
 
 /// What takes the place of DataFusion's `min` or `max` where the argument is an interval.
 pub fn interval_extreme(function: &AggregateUDF) -> Option<&'static Arc<AggregateUDF>> {

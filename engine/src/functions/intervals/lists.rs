@@ -110,7 +110,8 @@ impl ScalarUDFImpl for OfIntervals {
         let arrays = args.args.iter().map(|arg| arg.to_array(rows)).collect::<Result<Vec<_>>>()?;
         let arrays = self.arguments(&arrays)?;
         let retyped = |field: &Field, data_type: &DataType| Arc::new(field.clone().with_data_type(data_type.clone()));
-        let arg_fields: Vec<FieldRef> = args.arg_fields.iter().zip(&arrays).map(|(field, array)| retyped(field, array.data_type())).collect();
+        let arg_fields: Vec<FieldRef> =
+            args.arg_fields.iter().zip(&arrays).map(|(field, array)| retyped(field, array.data_type())).collect();
         let found = match (wanted.data_type(), self.instead) {
             (data_type, Instead::Ranks) if is_interval(data_type) => retyped(&wanted, &RANK),
             (DataType::List(item), Instead::Ranks) => retyped(&wanted, &DataType::List(retyped(item, &RANK))),

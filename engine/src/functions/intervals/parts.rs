@@ -71,7 +71,9 @@ fn parts(name: &str, intervals: &ArrayRef, wanted: &DataType) -> Result<ArrayRef
         Arc::new(intervals.iter().map(|interval| interval.map(epoch)).collect::<Float64Array>())
     } else {
         let Some(part) = part(name) else {
-            let hint = Some("there are millennium, century, decade, year, quarter, month, day, hour, minute, second, millisecond, microsecond, nanosecond and epoch");
+            let hint = Some(
+                "there are millennium, century, decade, year, quarter, month, day, hour, minute, second, millisecond, microsecond, nanosecond and epoch",
+            );
             return Err(EngineError::unsupported(format!("the part {name} of an INTERVAL"), hint).into_datafusion());
         };
         Arc::new(intervals.iter().map(|interval| interval.map(part)).collect::<Int64Array>())

@@ -11,7 +11,11 @@ pub enum Item {
     Text(String),
     /// Any that is neither letter nor digit.
     Separator(char),
-    Field { field: Field, fill: Fill, ordinal: Option<Letters> },
+    Field {
+        field: Field,
+        fill: Fill,
+        ordinal: Option<Letters>,
+    },
 }
 
 /// Whether zeros and blanks fill a field up to its width: they do without FM.

@@ -77,7 +77,8 @@ impl OfElements {
         let is_list = |place: &usize| types[*place].is_list() && !self.elements.contains(place);
         let lists: Vec<usize> = (0..types.len()).filter(is_list).collect();
         let elements = self.elements.iter().filter_map(|place| types.get(*place));
-        let mut all: Vec<DataType> = lists.iter().filter_map(|place| fields_of(&types[*place]).first()).map(|field| field.data_type().clone()).collect();
+        let mut all: Vec<DataType> =
+            lists.iter().filter_map(|place| fields_of(&types[*place]).first()).map(|field| field.data_type().clone()).collect();
         all.extend(elements.cloned());
         all.retain(|element| !element.is_null());
         if !all.iter().all(DataType::is_numeric) || all.windows(2).all(|pair| pair[0] == pair[1]) {
@@ -135,7 +136,8 @@ impl ScalarUDFImpl for OfElements {
             ExprSimplifyResult::Simplified(Expr::InList(mut list)) if self.name == "array_has" => {
                 list.list.retain(|element| !matches!(element, Expr::Literal(value, _) if value.is_null()));
                 // Nothing is in a list of NULLs, and of NULL that is not known.
-                let found = if list.list.is_empty() { list.expr.is_null().and(lit(ScalarValue::Boolean(None))) } else { Expr::InList(list) };
+                let found =
+                    if list.list.is_empty() { list.expr.is_null().and(lit(ScalarValue::Boolean(None))) } else { Expr::InList(list) };
                 Ok(ExprSimplifyResult::Simplified(found))
             }
             simplified => Ok(simplified),

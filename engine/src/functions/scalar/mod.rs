@@ -16,13 +16,20 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::ScalarUDF;
 
 use super::bounded::counted;
-pub use lists::{ANY_EQUALS, of_elements};
 pub use get_field::take_own_field;
+pub use lists::{ANY_EQUALS, of_elements};
 pub use round::take_computed_digits;
 
 pub fn all(config: &ConfigOptions) -> Vec<ScalarUDF> {
     let own = [length::length(), length::character_length(), nvl::nvl(), round::round(), to_char::to_char(), to_date::to_date()];
-    let own = own.into_iter().chain(greatest::all()).chain([timezone::timezone(config)]).chain(to_timestamp::all(config)).chain(lists::all()).chain(shown::all()).map(counted);
+    let own = own
+        .into_iter()
+        .chain(greatest::all())
+        .chain([timezone::timezone(config)])
+        .chain(to_timestamp::all(config))
+        .chain(lists::all())
+        .chain(shown::all())
+        .map(counted);
     // It makes nothing that could be counted.
     own.chain([get_field::get_field().as_ref().clone()]).collect()
 }

@@ -68,7 +68,9 @@ impl ScalarUDFImpl for Round {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         match args.scalar_arguments {
-            [value, Some(_)] if !self.to_constant => self.inner.return_field_from_args(ReturnFieldArgs { scalar_arguments: &[*value, None], ..args }),
+            [value, Some(_)] if !self.to_constant => {
+                self.inner.return_field_from_args(ReturnFieldArgs { scalar_arguments: &[*value, None], ..args })
+            }
             _ => self.inner.return_field_from_args(args),
         }
     }
@@ -99,8 +101,12 @@ impl ScalarUDFImpl for Round {
         let rows = if is_scalar { 1 } else { rows };
         let (value, digits, rounded) = (value.to_array(rows)?, digits.to_array(rows)?, rounded.into_array(rows)?);
         let made = match rounded.data_type() {
-            DataType::Float32 if value.data_type() == rounded.data_type() => finite::<Float32Type>(&value, &digits, &rounded, 0.0, f32::is_finite),
-            DataType::Float64 if value.data_type() == rounded.data_type() => finite::<Float64Type>(&value, &digits, &rounded, 0.0, f64::is_finite),
+            DataType::Float32 if value.data_type() == rounded.data_type() => {
+                finite::<Float32Type>(&value, &digits, &rounded, 0.0, f32::is_finite)
+            }
+            DataType::Float64 if value.data_type() == rounded.data_type() => {
+                finite::<Float64Type>(&value, &digits, &rounded, 0.0, f64::is_finite)
+            }
             _ => rounded,
         };
         match is_scalar {

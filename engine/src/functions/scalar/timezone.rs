@@ -61,7 +61,9 @@ impl ScalarUDFImpl for TimeZone {
             [zone, DataType::Timestamp(unit, own)] if is_text(zone) => DataType::Timestamp(*unit, own.clone()),
             // As PostgreSQL takes a text or a day.
             [zone, time] if is_text(zone) && (is_text(time) || *time == DataType::Date32) => self.instant(TimeUnit::Nanosecond),
-            [_, time] => return Err(refused(format!("{} is not on clocks of a time zone", declared_name(time)), Some("write a TIMESTAMP"))),
+            [_, time] => {
+                return Err(refused(format!("{} is not on clocks of a time zone", declared_name(time)), Some("write a TIMESTAMP")));
+            }
             _ => return Err(refused("timezone takes a zone and a time".to_string(), Some("write timezone('Europe/Berlin', time)"))),
         };
         Ok(vec![DataType::Utf8View, time])

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::timezone::Tz;
 use arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType, Time64NanosecondType};
+use arrow::datatypes::{DataType, Time64NanosecondType, TimeUnit, TimestampMicrosecondType};
 use arrow::temporal_conversions::as_datetime_with_timezone;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::datetime::to_char as datafusion_to_char;

@@ -9,9 +9,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, TimeUnit, TimestampNanosecondType};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, ScalarValue};
-use datafusion::functions::datetime::{
-    to_timestamp, to_timestamp_micros, to_timestamp_millis, to_timestamp_nanos, to_timestamp_seconds,
-};
+use datafusion::functions::datetime::{to_timestamp, to_timestamp_micros, to_timestamp_millis, to_timestamp_nanos, to_timestamp_seconds};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 
 use super::described_by_function;

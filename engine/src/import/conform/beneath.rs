@@ -175,9 +175,8 @@ mod tests {
         let item = item(&texts, true);
         let to = DataType::List(Arc::new(Field::new("item", DataType::Int64, false)));
         let offsets = OffsetBuffer::from_lengths([1, 1, 1]);
-        let large = |valid: Vec<bool>| {
-            Arc::new(LargeListArray::new(item.clone(), offsets.clone(), texts.clone(), Some(valid.into()))) as ArrayRef
-        };
+        let large =
+            |valid: Vec<bool>| Arc::new(LargeListArray::new(item.clone(), offsets.clone(), texts.clone(), Some(valid.into()))) as ArrayRef;
         let brought = conform(&large(vec![true, false, true]), &to).unwrap();
         assert_eq!(brought.as_list::<i32>().value(2).as_primitive::<Int64Type>().value(0), 3);
         assert_eq!(conform(&large(vec![true, true, false]), &to).unwrap_err().row, 1);

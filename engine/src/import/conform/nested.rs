@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, LargeListArray, ListArray, MapArray, OffsetSizeTrait, StructArray, new_null_array,
-};
+use arrow::array::{Array, ArrayRef, AsArray, LargeListArray, ListArray, MapArray, OffsetSizeTrait, StructArray, new_null_array};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
@@ -15,10 +13,7 @@ use super::{Misfit, beneath, can_conform, conform, plain, whole};
 
 /// The field called `name`, in the same letters if there is one.
 pub(crate) fn find_field(fields: &Fields, name: &str) -> Option<usize> {
-    fields
-        .iter()
-        .position(|field| field.name() == name)
-        .or_else(|| fields.iter().position(|field| field.name().eq_ignore_ascii_case(name)))
+    fields.iter().position(|field| field.name() == name).or_else(|| fields.iter().position(|field| field.name().eq_ignore_ascii_case(name)))
 }
 
 pub(super) fn conform_struct(array: &ArrayRef, fields: &Fields) -> Result<ArrayRef, Misfit> {
@@ -38,9 +33,7 @@ pub(super) fn conform_struct(array: &ArrayRef, fields: &Fields) -> Result<ArrayR
 }
 
 pub(super) fn conform_list(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
-    let Some((from_element, to_element)) =
-        plain::element(array.data_type()).zip(plain::element(to))
-    else {
+    let Some((from_element, to_element)) = plain::element(array.data_type()).zip(plain::element(to)) else {
         return super::conform_leaf(array, to);
     };
     let conformed = |elements: &ArrayRef| conform(elements, to_element.data_type());
@@ -101,22 +94,16 @@ fn entry_types(field: &FieldRef) -> Option<(&FieldRef, &FieldRef)> {
 pub(super) fn can_conform_maps(from: &FieldRef, to: &FieldRef) -> bool {
     match (entry_types(from), entry_types(to)) {
         (Some((from_key, from_value)), Some((to_key, to_value))) => {
-            can_conform(from_key.data_type(), to_key.data_type())
-                && can_conform(from_value.data_type(), to_value.data_type())
+            can_conform(from_key.data_type(), to_key.data_type()) && can_conform(from_value.data_type(), to_value.data_type())
         }
         _ => false,
     }
 }
 
 /// Keys and values by position: writers do not agree on their names.
-pub(super) fn conform_map(
-    array: &ArrayRef,
-    field: &FieldRef,
-    is_sorted: bool,
-) -> Result<ArrayRef, Misfit> {
+pub(super) fn conform_map(array: &ArrayRef, field: &FieldRef, is_sorted: bool) -> Result<ArrayRef, Misfit> {
     let map = array.as_map();
-    let (key, value) = entry_types(field)
-        .ok_or_else(|| Misfit { row: 0, problem: "a map needs keys and values".to_owned() })?;
+    let (key, value) = entry_types(field).ok_or_else(|| Misfit { row: 0, problem: "a map needs keys and values".to_owned() })?;
     let fields: Fields = vec![key.clone(), value.clone()].into();
     let entries: ArrayRef = Arc::new(map.entries().clone());
     let (offsets, entries) = in_use(map.offsets(), &entries);

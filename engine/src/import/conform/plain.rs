@@ -16,9 +16,7 @@ pub(super) fn plain_type(data_type: &DataType) -> DataType {
         DataType::Dictionary(_, value) => plain_type(value),
         DataType::RunEndEncoded(_, values) => plain_type(values.data_type()),
         DataType::List(field) | DataType::ListView(field) => DataType::List(plain_field(field)),
-        DataType::LargeList(field) | DataType::LargeListView(field) => {
-            DataType::LargeList(plain_field(field))
-        }
+        DataType::LargeList(field) | DataType::LargeListView(field) => DataType::LargeList(plain_field(field)),
         DataType::FixedSizeList(field, size) => DataType::FixedSizeList(plain_field(field), *size),
         DataType::Map(field, is_sorted) => DataType::Map(plain_field(field), *is_sorted),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain_field).collect()),

@@ -8,13 +8,15 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow::array::timezone::Tz;
-use arrow::array::{Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, GenericListArray, MapArray, OffsetSizeTrait, make_array};
+use arrow::array::{
+    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, GenericListArray, MapArray, OffsetSizeTrait, make_array,
+};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{
     DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Date32Type, Date64Type,
-    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, DurationMillisecondType, DurationSecondType, Field, FieldRef,
-    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
+    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, DurationMillisecondType, DurationSecondType, Field,
+    FieldRef, Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampSecondType,
 };
 

@@ -48,10 +48,7 @@ pub(crate) fn looks_delimited(head: &[u8]) -> bool {
 
 fn score(head: &[u8], syntax: Syntax) -> Option<Score> {
     let counts = field_counts(head, syntax);
-    let columns = counts
-        .iter()
-        .copied()
-        .max_by_key(|count| (counts.iter().filter(|other| *other == count).count(), *count))?;
+    let columns = counts.iter().copied().max_by_key(|count| (counts.iter().filter(|other| *other == count).count(), *count))?;
     let agreeing = counts.iter().filter(|count| **count == columns).count();
     let agreement = agreeing as f64 / counts.len() as f64;
     (columns > 1).then_some(Score { agreement, columns })

@@ -11,8 +11,7 @@ use crate::import::infer::{Seen, classify, is_soft_null};
 pub(super) fn is_header(first: &[String], below: &[Seen]) -> bool {
     let named = |(index, name): (usize, &String)| {
         let is_empty = name.trim().is_empty();
-        (is_empty && index == 0 && first.len() > 1)
-            || (!is_empty && !is_soft_null(name) && classify(name) == Seen::TEXT)
+        (is_empty && index == 0 && first.len() > 1) || (!is_empty && !is_soft_null(name) && classify(name) == Seen::TEXT)
     };
     let has_typed_column = below.iter().any(|seen| !seen.is_text() && *seen != Seen::default());
     let distinct: HashSet<&String> = first.iter().collect();

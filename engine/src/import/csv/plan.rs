@@ -30,11 +30,7 @@ pub(crate) struct CsvPlan {
 }
 
 /// Reads up to `sample_bytes` of the file.
-pub(crate) fn plan(
-    source: &Source,
-    options: &ReadOptions,
-    sample_bytes: u64,
-) -> Result<CsvPlan, ImportError> {
+pub(crate) fn plan(source: &Source, options: &ReadOptions, sample_bytes: u64) -> Result<CsvPlan, ImportError> {
     let failed = |error| ImportError::reading(&source.label(), FileFormat::Csv, error);
     let mut head = Vec::new();
     let mut bytes = source.open_text(None)?;
@@ -57,10 +53,7 @@ pub(crate) fn plan(
     Ok(finish(syntax, first, below, options))
 }
 
-fn first_record<R: Read>(
-    records: &mut Records<R>,
-    source: &Source,
-) -> Result<Vec<(String, bool)>, ImportError> {
+fn first_record<R: Read>(records: &mut Records<R>, source: &Source) -> Result<Vec<(String, bool)>, ImportError> {
     loop {
         match records.next_record() {
             Ok(Some(record)) if record.is_blank() => {}
@@ -119,12 +112,7 @@ fn look_at(text: &str, is_quoted: bool, options: &CsvOptions) -> Seen {
     }
 }
 
-fn finish(
-    syntax: Syntax,
-    mut first: Vec<(String, bool)>,
-    mut below: Columns,
-    options: &ReadOptions,
-) -> CsvPlan {
+fn finish(syntax: Syntax, mut first: Vec<(String, bool)>, mut below: Columns, options: &ReadOptions) -> CsvPlan {
     let has_trailing_delimiter = syntax.delimiter == b'|'
         && first.len() > 1
         && first.last().is_some_and(|(text, quoted)| text.is_empty() && !quoted)
@@ -154,17 +142,13 @@ fn finish(
 impl CsvPlan {
     pub fn schema(&self) -> SchemaRef {
         let fields = self.names.iter().zip(&self.seen);
-        Arc::new(Schema::new(
-            fields.map(|(name, seen)| Field::new(name, seen.data_type(), true)).collect::<Vec<_>>(),
-        ))
+        Arc::new(Schema::new(fields.map(|(name, seen)| Field::new(name, seen.data_type(), true)).collect::<Vec<_>>()))
     }
 
     /// A first record that names columns of the declared schema, and nothing else, is a header
     /// whatever it looked like.
     pub fn settle_header(&mut self, target: &Schema) {
-        let is_column = |name: &String| {
-            target.fields().iter().any(|field| field.name().eq_ignore_ascii_case(name.trim()))
-        };
+        let is_column = |name: &String| target.fields().iter().any(|field| field.name().eq_ignore_ascii_case(name.trim()));
         if !self.has_header && !self.is_header_certain && self.first_record.iter().all(is_column) {
             self.has_header = true;
             self.names = names_from(&self.first_record);

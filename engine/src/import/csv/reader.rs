@@ -118,21 +118,17 @@ impl CsvBatches {
             return Ok(Step::Skipped);
         }
         check_width(&self.file, &self.plan, &record)?;
-        self.bytes += push_row(&self.file, &record, &mut self.columns, &self.null_tokens)
-            .inspect_err(|_| self.good.push(false))?;
+        self.bytes += push_row(&self.file, &record, &mut self.columns, &self.null_tokens).inspect_err(|_| self.good.push(false))?;
         self.good.push(true);
         Ok(Step::Row)
     }
 
     fn finish_batch(&mut self) -> Result<RecordBatch, ImportError> {
         let rows = self.good.len();
-        let arrays: Vec<ArrayRef> =
-            self.columns.iter_mut().map(|column| column.leaf.finish()).collect();
+        let arrays: Vec<ArrayRef> = self.columns.iter_mut().map(|column| column.leaf.finish()).collect();
         if self.schema.fields().len() != arrays.len() {
             let fields = self.columns.iter().zip(&arrays);
-            let fields = fields.map(|(column, array)| {
-                Field::new(column.field.name(), array.data_type().clone(), true)
-            });
+            let fields = fields.map(|(column, array)| Field::new(column.field.name(), array.data_type().clone(), true));
             self.schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         }
         let internal = |error: arrow::error::ArrowError| ImportError::Damaged {
@@ -141,8 +137,7 @@ impl CsvBatches {
             reason: error.to_string(),
         };
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let mut batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options)
-            .map_err(internal)?;
+        let mut batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(internal)?;
         if self.good.contains(&false) {
             let good = BooleanArray::from(std::mem::take(&mut self.good));
             batch = filter_record_batch(&batch, &good).map_err(internal)?;
@@ -177,9 +172,7 @@ fn column_for(field: Field, file: &str) -> Result<Column, ImportError> {
 
 fn check_width(file: &str, plan: &CsvPlan, record: &Record<'_>) -> Result<(), ImportError> {
     let (found, expected) = (record.len(), plan.names.len());
-    let has_tail = plan.has_trailing_delimiter
-        && found == expected + 1
-        && record.field(expected) == ("", false);
+    let has_tail = plan.has_trailing_delimiter && found == expected + 1 && record.field(expected) == ("", false);
     if found == expected || has_tail {
         return Ok(());
     }
@@ -189,12 +182,7 @@ fn check_width(file: &str, plan: &CsvPlan, record: &Record<'_>) -> Result<(), Im
 
 /// Appends a row to all columns, or NULLs from the first bad value on (so that the columns stay of
 /// one length) and the error. Gives the bytes of the values.
-fn push_row(
-    file: &str,
-    record: &Record<'_>,
-    columns: &mut [Column],
-    null_tokens: &[String],
-) -> Result<usize, ImportError> {
+fn push_row(file: &str, record: &Record<'_>, columns: &mut [Column], null_tokens: &[String]) -> Result<usize, ImportError> {
     let mut bytes = columns.len() * 8;
     for index in 0..columns.len() {
         let (text, is_quoted) = record.field(index);
@@ -211,12 +199,7 @@ fn push_row(
 }
 
 impl Column {
-    fn push(
-        &mut self,
-        text: &str,
-        is_quoted: bool,
-        null_tokens: &[String],
-    ) -> Result<(), (String, &'static str)> {
+    fn push(&mut self, text: &str, is_quoted: bool, null_tokens: &[String]) -> Result<(), (String, &'static str)> {
         let is_null = match is_quoted {
             false => text.is_empty() || null_tokens.iter().any(|token| token == text),
             // Quoted emptiness is a text, and nothing else can be made of it.
@@ -225,12 +208,7 @@ impl Column {
         if !is_null && self.leaf.push(text) {
             return Ok(());
         }
-        let is_soft = || {
-            !self.is_text
-                && !is_quoted
-                && is_soft_null(text.trim_ascii())
-                && !self.is_float_nan(text)
-        };
+        let is_soft = || !self.is_text && !is_quoted && is_soft_null(text.trim_ascii()) && !self.is_float_nan(text);
         if !is_null && !is_soft() {
             let name = sql_type_name(self.field.data_type());
             return Err((format!("{} is not a valid {name}", shown(text)), HINT_TYPE));
@@ -247,13 +225,7 @@ impl Column {
     }
 }
 
-fn bad_row(
-    file: &str,
-    line: u64,
-    column: Option<String>,
-    problem: String,
-    hint: &'static str,
-) -> ImportError {
+fn bad_row(file: &str, line: u64, column: Option<String>, problem: String, hint: &'static str) -> ImportError {
     let place = Place::Line(line);
     BadRow { file: file.to_owned(), place, column, problem, hint }.into()
 }

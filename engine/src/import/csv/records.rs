@@ -92,13 +92,7 @@ enum Parsed {
 
 impl<R: Read> Records<R> {
     pub fn new(reader: R, syntax: Syntax) -> Self {
-        Records {
-            window: Window::new(reader),
-            syntax,
-            line: 1,
-            fields: Vec::new(),
-            scratch: Vec::new(),
-        }
+        Records { window: Window::new(reader), syntax, line: 1, fields: Vec::new(), scratch: Vec::new() }
     }
 
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, RecordError> {
@@ -179,10 +173,7 @@ impl<R: Read> Records<R> {
                 }
             }
             let plain = at;
-            at += data[at..]
-                .iter()
-                .position(|byte| *byte == delimiter || *byte == b'\n' || *byte == b'\r')
-                .unwrap_or(data.len() - at);
+            at += data[at..].iter().position(|byte| *byte == delimiter || *byte == b'\n' || *byte == b'\r').unwrap_or(data.len() - at);
             if is_quoted {
                 has_stray_text |= !data[plain..at].iter().all(|byte| *byte == b' ');
             } else {
@@ -214,21 +205,13 @@ enum Quoted {
 }
 
 /// The field whose opening quote is at `open`.
-fn quoted(
-    data: &[u8],
-    open: usize,
-    quote: u8,
-    is_eof: bool,
-    scratch: &mut Vec<u8>,
-    lines: &mut u64,
-) -> Quoted {
+fn quoted(data: &[u8], open: usize, quote: u8, is_eof: bool, scratch: &mut Vec<u8>, lines: &mut u64) -> Quoted {
     let scratch_start = scratch.len();
     let mut piece = open + 1;
     let mut at = piece;
     let mut is_scratch = false;
     loop {
-        let Some(found) = data[at..].iter().position(|byte| *byte == quote || *byte == b'\n')
-        else {
+        let Some(found) = data[at..].iter().position(|byte| *byte == quote || *byte == b'\n') else {
             return if is_eof { Quoted::Unclosed } else { Quoted::NeedMore };
         };
         at += found;

@@ -13,10 +13,7 @@ pub(super) struct Claim {
 pub(super) fn claim_of(name: &str) -> Claim {
     let lower = name.to_ascii_lowercase();
     let is_zip = lower.ends_with(".zip");
-    let stem = [".gz", ".gzip", ".zst", ".zstd", ".zip"]
-        .iter()
-        .find_map(|suffix| lower.strip_suffix(suffix))
-        .unwrap_or(&lower);
+    let stem = [".gz", ".gzip", ".zst", ".zstd", ".zip"].iter().find_map(|suffix| lower.strip_suffix(suffix)).unwrap_or(&lower);
     let base = stem.rsplit(['/', '\\']).next().unwrap_or(stem);
     let Some((_, extension)) = base.rsplit_once('.') else {
         return Claim { is_zip, ..Claim::default() };

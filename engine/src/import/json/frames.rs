@@ -30,8 +30,7 @@ impl Framing {
         let mut text = Parser::new(str::from_utf8(line).unwrap_or_default());
         let is_whole = text.value().and_then(|token| text.rest_of(&token, 0)).is_ok();
         // A first line that is broken, but not merely unfinished, is a broken line.
-        let is_begun =
-            line.trim_ascii_end().ends_with(b"{") || line.trim_ascii_end().ends_with(b",");
+        let is_begun = line.trim_ascii_end().ends_with(b"{") || line.trim_ascii_end().ends_with(b",");
         if is_whole || !is_begun { Framing::Lines } else { Framing::Values }
     }
 }
@@ -131,8 +130,7 @@ impl<R: Read> Frames<R> {
             self.state = State::Next;
             return Ok(next.is_some());
         }
-        let broken =
-            |line, problem: &str| Err(FrameError::Broken { line, problem: problem.to_owned() });
+        let broken = |line, problem: &str| Err(FrameError::Broken { line, problem: problem.to_owned() });
         match (self.state, next) {
             (State::Begin, Some(b'[')) => {
                 self.advance(1);
@@ -179,8 +177,7 @@ impl<R: Read> Frames<R> {
                 if self.framing == Framing::Lines || scalar_is_whole(rest) {
                     return Ok(rest.len());
                 }
-                let problem =
-                    "the file ends in the middle of the record that begins here".to_owned();
+                let problem = "the file ends in the middle of the record that begins here".to_owned();
                 return Err(FrameError::Broken { line, problem });
             }
         }
@@ -251,9 +248,7 @@ mod tests {
 
     #[test]
     fn a_cut_array_says_so() {
-        for text in
-            ["[{\"a\":1}", "[{\"a\":1},", "[{\"a\"", "[{\"a\":1} {\"a\":2}]", "[{}] x", "[{},]"]
-        {
+        for text in ["[{\"a\":1}", "[{\"a\":1},", "[{\"a\"", "[{\"a\":1} {\"a\":2}]", "[{}] x", "[{},]"] {
             assert!(matches!(frames(text).1, Some(FrameError::Broken { .. })), "{text}");
         }
     }

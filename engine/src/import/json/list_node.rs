@@ -73,8 +73,7 @@ impl ListNode {
             return Err(ArrowError::SchemaError("a map needs keys and values".into()));
         };
         let (old, columns, _) = entries.into_parts();
-        let fields: Fields =
-            vec![old[0].as_ref().clone().with_nullable(false), old[1].as_ref().clone()].into();
+        let fields: Fields = vec![old[0].as_ref().clone().with_nullable(false), old[1].as_ref().clone()].into();
         let entries = StructArray::try_new(fields.clone(), columns, None)?;
         let field = Field::new(self.field.name(), DataType::Struct(fields), false);
         let map = MapArray::try_new(Arc::new(field), offsets, entries, Some(nulls), is_sorted)?;

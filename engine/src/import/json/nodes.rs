@@ -64,10 +64,7 @@ impl Node {
             _ => Some(Node::Leaf {
                 leaf: leaf_for(data_type)?,
                 data_type: data_type.clone(),
-                is_text: matches!(
-                    data_type,
-                    DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
-                ),
+                is_text: matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View),
             }),
         }
     }
@@ -88,38 +85,23 @@ impl Node {
         }
     }
 
-    pub fn push(
-        &mut self,
-        token: Token<'_>,
-        from: usize,
-        parser: &mut Parser<'_>,
-    ) -> Result<(), Misfit> {
+    pub fn push(&mut self, token: Token<'_>, from: usize, parser: &mut Parser<'_>) -> Result<(), Misfit> {
         match (self, token) {
             (node, Token::Null) => {
                 node.push_null();
                 Ok(())
             }
             (Node::Struct(node), Token::Object) => node.push_object(parser),
-            (Node::List(node), Token::Object) if node.map_is_sorted.is_some() => {
-                node.push_map(parser)
-            }
-            (Node::List(node), Token::Array) if node.map_is_sorted.is_none() => {
-                node.push_list(parser)
-            }
-            (Node::Leaf { leaf, data_type, .. }, Token::Bool(text) | Token::Number(text)) => {
-                push_text(leaf.as_mut(), data_type, text)
-            }
-            (Node::Leaf { leaf, data_type, .. }, Token::Text(text)) => {
-                push_text(leaf.as_mut(), data_type, &text)
-            }
+            (Node::List(node), Token::Object) if node.map_is_sorted.is_some() => node.push_map(parser),
+            (Node::List(node), Token::Array) if node.map_is_sorted.is_none() => node.push_list(parser),
+            (Node::Leaf { leaf, data_type, .. }, Token::Bool(text) | Token::Number(text)) => push_text(leaf.as_mut(), data_type, text),
+            (Node::Leaf { leaf, data_type, .. }, Token::Text(text)) => push_text(leaf.as_mut(), data_type, &text),
             // A VARCHAR column takes anything: nested values as their JSON text.
             (Node::Leaf { leaf, data_type, is_text: true }, token) => {
                 let text = parser.rest_of(&token, from).map_err(broken)?;
                 push_text(leaf.as_mut(), data_type, text)
             }
-            (node, token) => {
-                Err(misfit(format!("{} is not a valid {}", named(&token), node.type_name())))
-            }
+            (node, token) => Err(misfit(format!("{} is not a valid {}", named(&token), node.type_name()))),
         }
     }
 

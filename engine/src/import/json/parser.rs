@@ -178,10 +178,7 @@ impl<'a> Parser<'a> {
                 Ok(Cow::Borrowed(&rest[..end]))
             }
             Some(end) if rest.as_bytes()[end] == b'\\' => self.escaped(rest, end).map(Cow::Owned),
-            Some(_) => {
-                Err("it is not valid JSON: a text contains a line end or control character"
-                    .to_owned())
-            }
+            Some(_) => Err("it is not valid JSON: a text contains a line end or control character".to_owned()),
             None => Err("it is not valid JSON: a text is not closed".to_owned()),
         }
     }
@@ -193,10 +190,7 @@ impl<'a> Parser<'a> {
         let mut text = rest[..at].to_owned();
         loop {
             let plain = at;
-            at += bytes[at..]
-                .iter()
-                .take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20))
-                .count();
+            at += bytes[at..].iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)).count();
             text.push_str(&rest[plain..at]);
             match bytes.get(at) {
                 Some(b'"') => {
@@ -227,13 +221,7 @@ mod tests {
 
     #[test]
     fn valid_json_is_read_and_invalid_json_refused() {
-        for good in [
-            "{}",
-            "[]",
-            " { \"a\" : [ 1 , -0.5e+3 , null , true ] } ",
-            "\"\\u00e9\\ud83d\\ude00\"",
-            "0",
-        ] {
+        for good in ["{}", "[]", " { \"a\" : [ 1 , -0.5e+3 , null , true ] } ", "\"\\u00e9\\ud83d\\ude00\"", "0"] {
             assert!(whole(good).is_ok(), "{good}");
         }
         for bad in [

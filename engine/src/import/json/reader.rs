@@ -99,9 +99,7 @@ impl JsonBatches {
                 self.is_broken = true;
                 bad(line, None, problem, HINT_SKIP)
             }
-            Err(FrameError::Io(error)) => {
-                Err(ImportError::reading(&self.file, FileFormat::Json, error))
-            }
+            Err(FrameError::Io(error)) => Err(ImportError::reading(&self.file, FileFormat::Json, error)),
         }
     }
 
@@ -116,8 +114,7 @@ impl JsonBatches {
         let (fields, columns, _) = rows.into_parts();
         let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(good.len()));
         let schema = Arc::new(arrow::datatypes::Schema::new(fields));
-        let batch =
-            RecordBatch::try_new_with_options(schema, columns, &options).map_err(damaged)?;
+        let batch = RecordBatch::try_new_with_options(schema, columns, &options).map_err(damaged)?;
         match good.contains(&false) {
             true => filter_record_batch(&batch, &BooleanArray::from(good)).map_err(damaged),
             false => Ok(batch),

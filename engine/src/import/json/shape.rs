@@ -48,11 +48,7 @@ impl Shape {
                 seen => seen,
             }),
             Token::Text(text) => self.scalar.add(match classify(&text) {
-                seen @ (Seen::DATE | Seen::TIME | Seen::TIMESTAMP | Seen::TIMESTAMP_ZONED)
-                    if text.trim_ascii().len() == text.len() =>
-                {
-                    seen
-                }
+                seen @ (Seen::DATE | Seen::TIME | Seen::TIMESTAMP | Seen::TIMESTAMP_ZONED) if text.trim_ascii().len() == text.len() => seen,
                 _ => Seen::TEXT,
             }),
             Token::Array => {
@@ -79,12 +75,8 @@ impl Shape {
         match (&self.object, &self.list, has_scalar) {
             (None, None, _) => self.scalar.data_type(),
             // An object that never has a key is no struct that could be stored.
-            (Some(object), None, false) if !object.fields.is_empty() => {
-                DataType::Struct(object.arrow_fields())
-            }
-            (None, Some(element), false) => {
-                DataType::List(Arc::new(Field::new_list_field(element.data_type(), true)))
-            }
+            (Some(object), None, false) if !object.fields.is_empty() => DataType::Struct(object.arrow_fields()),
+            (None, Some(element), false) => DataType::List(Arc::new(Field::new_list_field(element.data_type(), true))),
             _ => DataType::Utf8View,
         }
     }
@@ -134,13 +126,8 @@ mod tests {
             r#"{"z": 2.5, "a": true, "d": null, "n": "x", "b": [1, null]}"#,
         ]);
         let list = DataType::List(Arc::new(Field::new_list_field(DataType::Int64, true)));
-        let expected = [
-            ("z", DataType::Float64),
-            ("a", DataType::Boolean),
-            ("d", DataType::Date32),
-            ("n", DataType::Utf8View),
-            ("b", list),
-        ];
+        let expected =
+            [("z", DataType::Float64), ("a", DataType::Boolean), ("d", DataType::Date32), ("n", DataType::Utf8View), ("b", list)];
         assert_eq!(found, expected.map(|(name, data_type)| (name.to_owned(), data_type)));
     }
 

@@ -80,9 +80,7 @@ impl StructNode {
 
     fn find(&self, key: &str) -> Option<usize> {
         let fields = || self.fields.iter();
-        fields()
-            .position(|field| field.name() == key)
-            .or_else(|| fields().position(|field| field.name().eq_ignore_ascii_case(key)))
+        fields().position(|field| field.name() == key).or_else(|| fields().position(|field| field.name().eq_ignore_ascii_case(key)))
     }
 
     pub fn push_null(&mut self) {
@@ -93,9 +91,7 @@ impl StructNode {
     pub fn finish(&mut self) -> Result<StructArray, ArrowError> {
         let arrays = self.children.iter_mut().map(Node::finish).collect::<Result<Vec<_>, _>>()?;
         let fields = self.fields.iter().zip(&arrays);
-        let fields: Fields = fields
-            .map(|(field, array)| Field::new(field.name(), array.data_type().clone(), true))
-            .collect();
+        let fields: Fields = fields.map(|(field, array)| Field::new(field.name(), array.data_type().clone(), true)).collect();
         let rows = self.validity.len();
         let nulls = NullBuffer::from(std::mem::take(&mut self.validity));
         StructArray::try_new_with_length(fields, arrays, Some(nulls), rows)

@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, PrimitiveBuilder};
 use arrow::compute::kernels::cast_utils::{Parser, parse_decimal};
-use arrow::datatypes::{
-    DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType,
-    Float64Type, i256,
-};
+use arrow::datatypes::{DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Float64Type, i256};
 
 use super::Leaf;
 
@@ -22,12 +19,12 @@ pub(super) fn leaf_for(data_type: &DataType) -> Option<Box<dyn Leaf>> {
         Some(Box::new(Decimal { builder, precision, scale, parse }))
     }
     match *data_type {
-        DataType::Decimal32(p, s) => leaf::<Decimal32Type>(data_type, p, s, |text, p, s| {
-            parse_i128(text, p, s).and_then(|value| value.try_into().ok())
-        }),
-        DataType::Decimal64(p, s) => leaf::<Decimal64Type>(data_type, p, s, |text, p, s| {
-            parse_i128(text, p, s).and_then(|value| value.try_into().ok())
-        }),
+        DataType::Decimal32(p, s) => {
+            leaf::<Decimal32Type>(data_type, p, s, |text, p, s| parse_i128(text, p, s).and_then(|value| value.try_into().ok()))
+        }
+        DataType::Decimal64(p, s) => {
+            leaf::<Decimal64Type>(data_type, p, s, |text, p, s| parse_i128(text, p, s).and_then(|value| value.try_into().ok()))
+        }
         DataType::Decimal128(p, s) => leaf::<Decimal128Type>(data_type, p, s, parse_i128),
         DataType::Decimal256(p, s) => leaf::<Decimal256Type>(data_type, p, s, parse_i256),
         _ => None,

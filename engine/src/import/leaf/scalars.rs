@@ -4,12 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::timezone::Tz;
 use arrow::array::{
-    ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryViewBuilder, BooleanBuilder, NullBuilder,
-    PrimitiveBuilder, StringViewBuilder,
+    ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryViewBuilder, BooleanBuilder, NullBuilder, PrimitiveBuilder, StringViewBuilder,
 };
-use arrow::compute::kernels::cast_utils::{
-    Parser, parse_interval_day_time, parse_interval_month_day_nano, parse_interval_year_month,
-};
+use arrow::compute::kernels::cast_utils::{Parser, parse_interval_day_time, parse_interval_month_day_nano, parse_interval_year_month};
 use arrow::datatypes::*;
 
 use super::Leaf;
@@ -24,13 +21,10 @@ pub(super) fn leaf_for(data_type: &DataType) -> Option<Box<dyn Leaf>> {
     match data_type {
         DataType::Null => Some(Box::new(NullBuilder::new())),
         DataType::Boolean => Some(Box::new(BooleanBuilder::new())),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-            Some(Box::new(StringViewBuilder::new()))
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Some(Box::new(StringViewBuilder::new())),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            Some(Box::new(BinaryViewBuilder::new()))
         }
-        DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-        | DataType::FixedSizeBinary(_) => Some(Box::new(BinaryViewBuilder::new())),
         DataType::Int8 => number::<Int8Type>(data_type, |text| text.parse().ok()),
         DataType::Int16 => number::<Int16Type>(data_type, |text| text.parse().ok()),
         DataType::Int32 => number::<Int32Type>(data_type, |text| text.parse().ok()),
@@ -40,24 +34,16 @@ pub(super) fn leaf_for(data_type: &DataType) -> Option<Box<dyn Leaf>> {
         DataType::UInt32 => number::<UInt32Type>(data_type, |text| text.parse().ok()),
         DataType::UInt64 => number::<UInt64Type>(data_type, |text| text.parse().ok()),
         DataType::Float16 => parsed!(Float16Type),
-        DataType::Float32 => number::<Float32Type>(data_type, |text| {
-            within_range(Float32Type::parse(text)?, text, f32::is_infinite)
-        }),
-        DataType::Float64 => number::<Float64Type>(data_type, |text| {
-            within_range(Float64Type::parse(text)?, text, f64::is_infinite)
-        }),
+        DataType::Float32 => number::<Float32Type>(data_type, |text| within_range(Float32Type::parse(text)?, text, f32::is_infinite)),
+        DataType::Float64 => number::<Float64Type>(data_type, |text| within_range(Float64Type::parse(text)?, text, f64::is_infinite)),
         DataType::Date32 => parsed!(Date32Type),
         DataType::Date64 => parsed!(Date64Type),
         DataType::Time32(TimeUnit::Second) => parsed!(Time32SecondType),
         DataType::Time32(TimeUnit::Millisecond) => parsed!(Time32MillisecondType),
         DataType::Time64(TimeUnit::Microsecond) => parsed!(Time64MicrosecondType),
         DataType::Time64(TimeUnit::Nanosecond) => parsed!(Time64NanosecondType),
-        DataType::Interval(IntervalUnit::YearMonth) => {
-            number::<IntervalYearMonthType>(data_type, |t| parse_interval_year_month(t).ok())
-        }
-        DataType::Interval(IntervalUnit::DayTime) => {
-            number::<IntervalDayTimeType>(data_type, |t| parse_interval_day_time(t).ok())
-        }
+        DataType::Interval(IntervalUnit::YearMonth) => number::<IntervalYearMonthType>(data_type, |t| parse_interval_year_month(t).ok()),
+        DataType::Interval(IntervalUnit::DayTime) => number::<IntervalDayTimeType>(data_type, |t| parse_interval_day_time(t).ok()),
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             number::<IntervalMonthDayNanoType>(data_type, |t| parse_interval_month_day_nano(t).ok())
         }

@@ -17,13 +17,9 @@ pub(super) fn merged_type(a: &DataType, b: &DataType, are_inferred: bool) -> Opt
         (Null, other) | (other, Null) => Some(other.clone()),
         (Struct(a), Struct(b)) => merged_fields(a, b, are_inferred).map(Struct),
         (List(a), List(b)) => merged_element(a, b, are_inferred).map(List),
-        (Date32, Timestamp(unit, None)) | (Timestamp(unit, None), Date32) => {
-            Some(Timestamp(*unit, None))
-        }
+        (Date32, Timestamp(unit, None)) | (Timestamp(unit, None), Date32) => Some(Timestamp(*unit, None)),
         // Instants are the same whatever zone they are shown in.
-        (Timestamp(a, zone), Timestamp(b, other)) if zone.is_some() == other.is_some() => {
-            Some(Timestamp(finer(*a, *b), zone.clone()))
-        }
+        (Timestamp(a, zone), Timestamp(b, other)) if zone.is_some() == other.is_some() => Some(Timestamp(finer(*a, *b), zone.clone())),
         (a, b) if a.is_integer() && b.is_integer() => Some(merged_integers(a, b)),
         (a, b) if is_decimal(a) || is_decimal(b) => merged_decimals(a, b, are_inferred),
         (a, b) if a.is_numeric() && b.is_numeric() => Some(Float64),
@@ -89,10 +85,9 @@ fn is_decimal(data_type: &DataType) -> bool {
 /// Digits before and after the point.
 fn digits(data_type: &DataType) -> Option<(i16, i16)> {
     match data_type {
-        DataType::Decimal32(p, s)
-        | DataType::Decimal64(p, s)
-        | DataType::Decimal128(p, s)
-        | DataType::Decimal256(p, s) => Some((i16::from(*p) - i16::from(*s), i16::from(*s))),
+        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s) | DataType::Decimal256(p, s) => {
+            Some((i16::from(*p) - i16::from(*s), i16::from(*s)))
+        }
         DataType::Int8 | DataType::UInt8 => Some((3, 0)),
         DataType::Int16 | DataType::UInt16 => Some((5, 0)),
         DataType::Int32 | DataType::UInt32 => Some((10, 0)),

@@ -44,12 +44,7 @@ enum Reader {
 }
 
 impl Batches {
-    pub(super) fn new(
-        files: Vec<PlannedFile>,
-        schema: SchemaRef,
-        options: ReadOptions,
-        progress: Arc<ImportProgress>,
-    ) -> Self {
+    pub(super) fn new(files: Vec<PlannedFile>, schema: SchemaRef, options: ReadOptions, progress: Arc<ImportProgress>) -> Self {
         let files = files.into_iter();
         Batches { files, current: None, schema, options, progress, has_ended: false }
     }
@@ -68,8 +63,7 @@ impl Batches {
                 Reader::Csv(Box::new(batches))
             }
             Plan::Json(plan) => {
-                let batches =
-                    JsonBatches::open(source, &plan, &self.schema, &self.options, progress)?;
+                let batches = JsonBatches::open(source, &plan, &self.schema, &self.options, progress)?;
                 Reader::Json(Box::new(batches))
             }
             Plan::Parquet(_) => Reader::Parquet(Box::new(ParquetBatches::open(source, progress)?)),
@@ -121,9 +115,7 @@ impl Current {
         self.rows_before += batch.num_rows() as u64;
         match assemble(batch, &self.mapping, schema) {
             Ok(batch) => Ok(batch),
-            Err(unfit) if on_error == OnError::Abort => {
-                Err(self.bad_row(unfit, rows_before).into())
-            }
+            Err(unfit) if on_error == OnError::Abort => Err(self.bad_row(unfit, rows_before).into()),
             Err(_) => self.fit_row_by_row(batch, schema, rows_before, progress),
         }
     }

@@ -24,11 +24,7 @@ pub(super) enum Plan {
     Arrow(SchemaRef),
 }
 
-pub(super) fn plan_file(
-    source: Source,
-    options: &ReadOptions,
-    sample_bytes: u64,
-) -> Result<PlannedFile, ImportError> {
+pub(super) fn plan_file(source: Source, options: &ReadOptions, sample_bytes: u64) -> Result<PlannedFile, ImportError> {
     let plan = match source.format {
         FileFormat::Csv => Plan::Csv(csv::plan(&source, options, sample_bytes)?),
         FileFormat::Json => Plan::Json(json::plan(&source, sample_bytes)?),
@@ -80,9 +76,7 @@ pub(super) fn fit(file: &mut PlannedFile, target: &Schema) -> Result<(), ImportE
         _ => map_by_name(&label, own.fields(), target)?,
     };
     match &file.plan {
-        Plan::Parquet(_) | Plan::Arrow(_) => {
-            check_types(&label, own.fields(), target, &file.mapping)
-        }
+        Plan::Parquet(_) | Plan::Arrow(_) => check_types(&label, own.fields(), target, &file.mapping),
         Plan::Csv(_) | Plan::Json(_) => Ok(()),
     }
 }

@@ -218,7 +218,8 @@ fn edges_of(edges: &Edges, lists: usize) -> Result<ArrayRef> {
     match edges.in_state() {
         None => Ok(new_null_array(&DataType::List(item), lists)),
         Some(edges) => {
-            let one = ScalarValue::new_list_nullable(&edges.iter().map(|edge| ScalarValue::from(*edge)).collect::<Vec<_>>(), &DataType::Float64);
+            let one =
+                ScalarValue::new_list_nullable(&edges.iter().map(|edge| ScalarValue::from(*edge)).collect::<Vec<_>>(), &DataType::Float64);
             Ok(ScalarValue::List(one).to_array_of_size(lists)?)
         }
     }

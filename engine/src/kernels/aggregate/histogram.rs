@@ -92,7 +92,6 @@ impl AggregateUDFImpl for Histogram {
         Ok(Box::new(GroupedCounts::new(self.edges(&args)?)))
     }
 
-
     fn documentation(&self) -> Option<&Documentation> {
         Some(&self.documentation)
     }

@@ -39,7 +39,9 @@ fn documented(description: &str, syntax: &str) -> DocumentationBuilder {
 /// Of what distinct values would have to be kept for.
 fn refuse_distinct(function: &str, args: &AccumulatorArgs<'_>) -> Result<()> {
     match args.is_distinct {
-        true => Err(EngineError::unsupported(format!("DISTINCT in {function}"), Some("use (SELECT DISTINCT …) for the rows")).into_datafusion()),
+        true => {
+            Err(EngineError::unsupported(format!("DISTINCT in {function}"), Some("use (SELECT DISTINCT …) for the rows")).into_datafusion())
+        }
         false => Ok(()),
     }
 }

@@ -41,9 +41,7 @@ impl Kind {
 pub fn quantile(kind: Kind) -> AggregateUDF {
     let (description, aliases) = match kind {
         // DataFusion's interpolates with six digits of the fraction.
-        Kind::Cont => {
-            ("The exact quantile of numbers; between two of them it interpolates linearly.", vec!["percentile_cont".to_string()])
-        }
+        Kind::Cont => ("The exact quantile of numbers; between two of them it interpolates linearly.", vec!["percentile_cont".to_string()]),
         Kind::Disc => (
             "The exact quantile of values of any type that has an order: the least of them that is not less than the fraction of all.",
             vec!["quantile".to_string()],

@@ -8,8 +8,8 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, Signature, Volatility};
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use super::summary::{Summing, double, list_of_doubles, state_types};
 use super::{documented, refuse_distinct};
@@ -162,10 +162,9 @@ fn fitted(known: Option<&Regression>, columns: &Explaining) -> Result<ScalarValu
             let hint = "leave groups of few rows out, or explain by fewer columns";
             refused(format!("{NAME} of {rows}: {they_do} not determine {needed} coefficients"), Some(hint))
         }
-        RegressionError::Singular { column, is_constant: true } => refused(
-            format!("{NAME}: {} is constant, and so is the intercept", columns.name(column)),
-            Some("leave it out"),
-        ),
+        RegressionError::Singular { column, is_constant: true } => {
+            refused(format!("{NAME}: {} is constant, and so is the intercept", columns.name(column)), Some("leave it out"))
+        }
         RegressionError::Singular { column, .. } => refused(
             format!("{NAME}: {} is a combination of the columns before it", columns.name(column)),
             Some("leave it out: what it explains, they explain"),

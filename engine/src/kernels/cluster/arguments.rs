@@ -35,7 +35,10 @@ pub enum Init {
     Random,
     PlusPlus,
     /// Centroids of so many numbers, end to end.
-    Given { values: Vec<f64>, width: usize },
+    Given {
+        values: Vec<f64>,
+        width: usize,
+    },
 }
 
 impl fmt::Display for Init {
@@ -81,7 +84,8 @@ fn named_value(fields: &[Expr]) -> Option<(&str, &Expr)> {
     })
 }
 
-const USAGE: &str = "kmeans('table', 'column', …, k => 20, iterations => 10), or tolerance => 1e-4 for the iterations; init and seed may follow";
+const USAGE: &str =
+    "kmeans('table', 'column', …, k => 20, iterations => 10), or tolerance => 1e-4 for the iterations; init and seed may follow";
 
 #[derive(Default)]
 struct Found {

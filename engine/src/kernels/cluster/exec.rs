@@ -69,7 +69,10 @@ impl DisplayAs for KMeansExec {
         match format {
             DisplayFormatType::Default | DisplayFormatType::Verbose => {
                 let columns = columns.join(", ");
-                write!(f, "KMeansExec: columns=[{columns}], k={k}, iterations={iterations}, tolerance={tolerance}, init={init}, seed={seed}")
+                write!(
+                    f,
+                    "KMeansExec: columns=[{columns}], k={k}, iterations={iterations}, tolerance={tolerance}, init={init}, seed={seed}"
+                )
             }
             DisplayFormatType::TreeRender => writeln!(f, "k={k}"),
         }
@@ -97,7 +100,11 @@ impl ExecutionPlan for KMeansExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    fn replace_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>, _: ReplaceChildrenOptions) -> Result<Arc<dyn ExecutionPlan>> {
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let (Some(input), true) = (children.pop(), children.is_empty()) else {
             return internal_err!("KMeansExec has one input");
         };
@@ -171,7 +178,13 @@ impl Run {
     }
 
     /// `of_batches` is what the batches take.
-    fn compute(&self, batches: Vec<RecordBatch>, of_batches: &MemoryReservation, context: &TaskContext, stop: &Stop) -> Result<RecordBatch> {
+    fn compute(
+        &self,
+        batches: Vec<RecordBatch>,
+        of_batches: &MemoryReservation,
+        context: &TaskContext,
+        stop: &Stop,
+    ) -> Result<RecordBatch> {
         let config = context.session_config();
         let threads = config.target_partitions();
         let memory = of_batches.new_empty();

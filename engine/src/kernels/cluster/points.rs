@@ -276,8 +276,7 @@ fn interleaved(columns: &[ArrayRef], tile: &mut Vec<f64>, give: &mut dyn FnMut(&
     let tile_rows = (TILE_NUMBERS / columns.len().max(1)).max(1);
     for start in (0..rows).step_by(tile_rows) {
         let len = tile_rows.min(rows - start);
-        let numbers =
-            columns.iter().map(|column| cast_nearest(&column.slice(start, len), &DataType::Float64, &CastOptions::default()));
+        let numbers = columns.iter().map(|column| cast_nearest(&column.slice(start, len), &DataType::Float64, &CastOptions::default()));
         let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
         let nulls = nulls_of(&numbers);
         let numbers: Vec<&Float64Array> = numbers.iter().map(|column| column.as_primitive::<Float64Type>()).collect();

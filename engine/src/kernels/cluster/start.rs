@@ -26,9 +26,7 @@ pub fn first_centroids(points: &Points, arguments: &Arguments, threads: usize, s
             let message = format!("init of {KMEANS} has centroids of {numbers}, and the points have {}", points.width());
             Err(refused(message, None))
         }
-        Init::Random => {
-            points.at(&random.distinct(arguments.k, points.rows()), stop)
-        }
+        Init::Random => points.at(&random.distinct(arguments.k, points.rows()), stop),
         Init::PlusPlus => plus_plus(points, arguments.k, &mut random, threads, stop),
     }
 }

@@ -34,7 +34,8 @@ pub struct KMeansStep {
 impl Default for KMeansStep {
     fn default() -> Self {
         let section = DocSection { include: true, label: "Statistics", description: None };
-        let description = "One iteration of k-means: for each centroid the sum of the vectors nearest to it and their number, and the inertia.";
+        let description =
+            "One iteration of k-means: for each centroid the sum of the vectors nearest to it and their number, and the inertia.";
         let documentation = Documentation::builder(section, description, "kmeans_step(v, centroids)")
             .with_argument("v", "A vector: a list of DOUBLE or REAL.")
             .with_argument("centroids", "A list of lists of numbers, each as long as v; the same for all rows.")
@@ -133,7 +134,10 @@ impl Summing {
         for row in 0..rows {
             let is_first = self.listed.last().is_none();
             if column.is_null(row) || !is_first && !self.listed.has(column, row) {
-                return Err(refused(format!("{NAME} takes the same centroids for all rows"), Some("group by them, or name them by a subquery")));
+                return Err(refused(
+                    format!("{NAME} takes the same centroids for all rows"),
+                    Some("group by them, or name them by a subquery"),
+                ));
             }
             if is_first {
                 self.listed.at(column, row)?;
@@ -187,7 +191,11 @@ impl Accumulator for Summing {
                 return Err(refused(message, None));
             }
             let sizes = sizes.as_list::<i32>().value(row);
-            sums.add(&values, sizes.as_primitive::<Int64Type>().values().iter().copied(), inertias.as_primitive::<Float64Type>().value(row));
+            sums.add(
+                &values,
+                sizes.as_primitive::<Int64Type>().values().iter().copied(),
+                inertias.as_primitive::<Float64Type>().value(row),
+            );
         }
         Ok(())
     }

@@ -151,7 +151,8 @@ impl<T: Element> Blocks<T> {
         let shape = if layout.is_vector { shape[0].to_string() } else { shape_text(&shape) };
         match layout.shape {
             Some(_) => {
-                let what = format!("\"{name}\" is {shape} in blocks of {blocks}, and its block {place} has elements beyond that which are not 0");
+                let what =
+                    format!("\"{name}\" is {shape} in blocks of {blocks}, and its block {place} has elements beyond that which are not 0");
                 let hint = "set them to 0, or write the matrix anew with the shape that its blocks have";
                 refused(format!("{function}: {what}"), Some(hint))
             }

@@ -17,7 +17,8 @@ pub const BLOCK: &str = "block";
 /// On the field `block`: rows and columns of the matrix, as JSON. What the blocks have beyond them is zero.
 const MATRIX_SHAPE: &str = "quiver.matrix_shape";
 
-const MATRIX_HINT: &str = "a block matrix has the columns i and j (BIGINT: block row and block column, from 0) and block (TENSOR(DOUBLE, rows, columns))";
+const MATRIX_HINT: &str =
+    "a block matrix has the columns i and j (BIGINT: block row and block column, from 0) and block (TENSOR(DOUBLE, rows, columns))";
 const VECTOR_HINT: &str = "a vector in blocks has the columns i (BIGINT: which block, from 0) and block (DOUBLE[n], or REAL[n])";
 
 /// A block matrix, or a vector in blocks, which is a matrix of one column without `j`.

@@ -190,7 +190,10 @@ mod tests {
             assert!((found / by - 5.0).abs() < 1e-14, "{found}");
         }
         assert_eq!(of_block(&[0.0; 4], 2).frobenius, 0.0);
-        assert_eq!(of_block(&[f64::NEG_INFINITY, 1.0], 2), Norms { frobenius: f64::INFINITY, one: f64::INFINITY, infinity: f64::INFINITY, max: f64::INFINITY });
+        assert_eq!(
+            of_block(&[f64::NEG_INFINITY, 1.0], 2),
+            Norms { frobenius: f64::INFINITY, one: f64::INFINITY, infinity: f64::INFINITY, max: f64::INFINITY }
+        );
     }
 
     #[test]

@@ -21,8 +21,8 @@ use datafusion::catalog::Session;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchemaRef, JoinType, NullEquality, Result, plan_err};
-use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::expr::AggregateFunctionParams;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{Aggregate, Expr, Extension, Join, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
@@ -244,10 +244,7 @@ impl ExtensionPlanner for ProductPlanner {
         let Some(product) = node.as_any().downcast_ref::<ProductOfTables>() else { return Ok(None) };
         let Some(layouts) = product.layouts() else { return plan_err!("a product of tables has other columns than it had") };
         let [a, b] = product.sides;
-        let places = vec![
-            Places { i: a.group, j: Some(a.key), block: a.block },
-            Places { i: b.key, j: Some(b.group), block: b.block },
-        ];
+        let places = vec![Places { i: a.group, j: Some(a.key), block: a.block }, Places { i: b.key, j: Some(b.group), block: b.block }];
         let block = [layouts[0].block[0], layouts[1].block[1]];
         let kernel = Kernel { operation: Operation::Product, inputs: layouts.to_vec(), places, block };
         let columns = match product.is_swapped {

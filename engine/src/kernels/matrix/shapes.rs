@@ -19,9 +19,7 @@ pub fn result_block(operation: &Operation, function: &str, inputs: &[Layout]) ->
     match (operation, inputs) {
         (Operation::Add, [a, b]) if a.block == b.block => Ok(a.block),
         (Operation::Add, [a, b]) => Err(refused_in_plan(function, format!("{a} and {b}"), "both need blocks of one shape")),
-        (Operation::Multiply | Operation::Vector | Operation::Product, [a, b]) if a.block[1] == b.block[0] => {
-            Ok([a.block[0], b.block[1]])
-        }
+        (Operation::Multiply | Operation::Vector | Operation::Product, [a, b]) if a.block[1] == b.block[0] => Ok([a.block[0], b.block[1]]),
         (Operation::Vector, [a, b]) => {
             let hint = format!("the blocks of \"{}\" need as many elements as those of \"{}\" have columns", b.name, a.name);
             Err(refused_in_plan(function, format!("{a} and {b}"), &hint))
@@ -76,9 +74,7 @@ fn check(operation: &Operation, function: &str, inputs: &[Layout], shapes: &[[us
         let (one, other) = (of_a[axis_of_a], of_b[axis_of_b]);
         let block = a.block[axis_of_a];
         // What is found are whole blocks; what is said may end within one.
-        one == other
-            || (a.shape.is_none() && one == padded(other, block))
-            || (b.shape.is_none() && other == padded(one, block))
+        one == other || (a.shape.is_none() && one == padded(other, block)) || (b.shape.is_none() && other == padded(one, block))
     };
     if shared_axes(operation).iter().all(|(axis_of_a, axis_of_b)| is_same(*axis_of_a, *axis_of_b)) {
         return Ok(());

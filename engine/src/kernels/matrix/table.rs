@@ -27,8 +27,7 @@ use crate::kernels::words::{constant_hint, counted, described};
 pub struct MatrixFunction(Operation);
 
 pub fn functions() -> Vec<(&'static str, Arc<dyn TableFunctionImpl>)> {
-    let operations =
-        [Operation::Add, Operation::Multiply, Operation::Transpose, Operation::Scale(1.0), Operation::Vector, Operation::Norm];
+    let operations = [Operation::Add, Operation::Multiply, Operation::Transpose, Operation::Scale(1.0), Operation::Vector, Operation::Norm];
     operations.into_iter().map(|operation| (operation.function(), Arc::new(MatrixFunction(operation)) as _)).collect()
 }
 

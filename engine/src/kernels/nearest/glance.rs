@@ -48,13 +48,16 @@ impl Glance {
         match Vectors::of(vectors.as_ref(), self.function)? {
             Vectors::F64(rows) => {
                 let limit = self.squared_limit(limit);
-                let is_near = |row| rows.row(row).map(|row: &[f64]| row.len() != self.width() || l2_squared_within(row, &self.wide, limit).is_some());
+                let is_near =
+                    |row| rows.row(row).map(|row: &[f64]| row.len() != self.width() || l2_squared_within(row, &self.wide, limit).is_some());
                 near.extend((0..rows.len()).filter(|row| is_near(*row).unwrap_or(false)).map(|row| row as u32));
             }
             Vectors::F32(rows) => {
                 // No row is nearer to the one vector than that to the other without the way between them.
                 let limit = self.squared_limit(limit + self.off);
-                let is_near = |row| rows.row(row).map(|row: &[f32]| row.len() != self.width() || l2_squared_within(row, &self.narrow, limit).is_some());
+                let is_near = |row| {
+                    rows.row(row).map(|row: &[f32]| row.len() != self.width() || l2_squared_within(row, &self.narrow, limit).is_some())
+                };
                 near.extend((0..rows.len()).filter(|row| is_near(*row).unwrap_or(false)).map(|row| row as u32));
             }
         }
@@ -90,7 +93,13 @@ mod tests {
     #[test]
     fn rows_that_are_as_far_as_the_limit_are_near() {
         let glance = Glance::new(&wide(vec![Some(vec![Some(0.0), Some(0.0)])]), "f").unwrap().unwrap();
-        let rows = vec![Some(vec![Some(3.0), Some(4.0)]), Some(vec![Some(3.0), Some(4.001)]), None, Some(vec![Some(1.0)]), Some(vec![None, Some(1.0)])];
+        let rows = vec![
+            Some(vec![Some(3.0), Some(4.0)]),
+            Some(vec![Some(3.0), Some(4.001)]),
+            None,
+            Some(vec![Some(1.0)]),
+            Some(vec![None, Some(1.0)]),
+        ];
         assert_eq!(near(&glance, wide(rows), 5.0), [0, 3]);
     }
 

@@ -234,7 +234,9 @@ mod tests {
         let distance = |x: &[f64], index: usize| l2_squared(x, &centroids.values[index * centroids.d..][..centroids.d]);
         let nearest = |x: &[f64]| {
             let first = (0, distance(x, 0));
-            (1..centroids.k).map(|index| (index as u32, distance(x, index))).fold(first, |best, next| if next.1 < best.1 { next } else { best })
+            (1..centroids.k)
+                .map(|index| (index as u32, distance(x, index)))
+                .fold(first, |best, next| if next.1 < best.1 { next } else { best })
         };
         points.chunks_exact(centroids.d).map(nearest).collect()
     }
@@ -248,8 +250,18 @@ mod tests {
 
     /// Points, numbers of each, centroids.
     const SHAPES: [(usize, usize, usize); 12] = [
-        (1, 1, 1), (2, 1, 3), (7, 3, 4), (100, 2, 5), (333, 50, 20), (50, 50, 21), (65, 7, 24), (30, 384, 64), (40, 5, 100), (31, 4, 19),
-        (9, 9, 41), (3, 1, 1000),
+        (1, 1, 1),
+        (2, 1, 3),
+        (7, 3, 4),
+        (100, 2, 5),
+        (333, 50, 20),
+        (50, 50, 21),
+        (65, 7, 24),
+        (30, 384, 64),
+        (40, 5, 100),
+        (31, 4, 19),
+        (9, 9, 41),
+        (3, 1, 1000),
     ];
 
     #[test]

@@ -10,10 +10,18 @@ const TALLIED_MAX: usize = 1 << 30;
 /// Why edges make no bins.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EdgesError {
-    TooFew { found: usize },
+    TooFew {
+        found: usize,
+    },
     /// `after`, at `index` (from 0), is not above `before`.
-    NotIncreasing { index: usize, before: f64, after: f64 },
-    NotANumber { index: usize },
+    NotIncreasing {
+        index: usize,
+        before: f64,
+        after: f64,
+    },
+    NotANumber {
+        index: usize,
+    },
 }
 
 impl std::fmt::Display for EdgesError {

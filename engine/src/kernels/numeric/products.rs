@@ -67,8 +67,25 @@ fn multiply_add_part<T: Real>(c: &mut [T], a: &[T], b: &[T], [k, n]: [usize; 2],
     // `check_sizes` compared; T is f32 or f64, as Real is sealed. Held by `products_are_those_of_plain_loops`.
     unsafe {
         gemm::gemm(
-            m, wide, deep, c.as_mut_ptr(), 1, n_step, true, a.as_ptr(), 1, k_step, b.as_ptr(), 1, n_step, T::ONE, T::ONE,
-            false, false, false, gemm::Parallelism::None,
+            m,
+            wide,
+            deep,
+            c.as_mut_ptr(),
+            1,
+            n_step,
+            true,
+            a.as_ptr(),
+            1,
+            k_step,
+            b.as_ptr(),
+            1,
+            n_step,
+            T::ONE,
+            T::ONE,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
         );
     }
 }

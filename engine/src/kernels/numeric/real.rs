@@ -9,7 +9,9 @@ mod sealed {
 }
 
 /// `f32` or `f64`. Sums of either are kept in `f64`.
-pub trait Real: Copy + Send + Sync + Default + PartialOrd + Into<f64> + Add<Output = Self> + Mul<Output = Self> + sealed::Sealed + 'static {
+pub trait Real:
+    Copy + Send + Sync + Default + PartialOrd + Into<f64> + Add<Output = Self> + Mul<Output = Self> + sealed::Sealed + 'static
+{
     /// Rounded to the nearest.
     fn from_f64(x: f64) -> Self;
     const ONE: Self;

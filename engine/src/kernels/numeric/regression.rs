@@ -11,9 +11,15 @@ use super::vectors::dot;
 /// Why there is no regression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RegressionError {
-    TooFewRows { found: u64, needed: u64 },
+    TooFewRows {
+        found: u64,
+        needed: u64,
+    },
     /// The column, counted from 0, is a combination of those before it and of a constant; or is constant itself.
-    Singular { column: usize, is_constant: bool },
+    Singular {
+        column: usize,
+        is_constant: bool,
+    },
 }
 
 /// y ≈ intercept + Σ coefficients·x.
@@ -206,7 +212,12 @@ mod tests {
         [70551.0, 116.9, 554894.0, 4007.0, 2827.0, 130081.0, 1962.0],
     ];
     const LONGLEY_CERTIFIED: [f64; 7] = [
-        -3482258.63459582, 15.0618722713733, -0.358191792925910e-01, -2.02022980381683, -1.03322686717359, -0.511041056535807e-01,
+        -3482258.63459582,
+        15.0618722713733,
+        -0.358191792925910e-01,
+        -2.02022980381683,
+        -1.03322686717359,
+        -0.511041056535807e-01,
         1829.15146461355,
     ];
 
@@ -255,7 +266,8 @@ mod tests {
         let n = pairs.len() as i128;
         let sum = |of: fn(&(i64, i64)) -> i128| pairs.iter().map(of).sum::<i128>();
         let (x, y) = (sum(|pair| pair.0.into()), sum(|pair| pair.1.into()));
-        let [xx, xy, yy] = [sum(|(x, _)| i128::from(*x).pow(2)), sum(|(x, y)| i128::from(*x) * i128::from(*y)), sum(|(_, y)| i128::from(*y).pow(2))];
+        let [xx, xy, yy] =
+            [sum(|(x, _)| i128::from(*x).pow(2)), sum(|(x, y)| i128::from(*x) * i128::from(*y)), sum(|(_, y)| i128::from(*y).pow(2))];
         let [xx, xy, yy] = [(n * xx - x * x) as f64, (n * xy - x * y) as f64, (n * yy - y * y) as f64];
         let rows: Vec<f64> = pairs.iter().flat_map(|(x, y)| [*x as f64, *y as f64]).collect();
         let fit = of_rows(1, &rows).fit().unwrap();

@@ -258,7 +258,9 @@ mod tests {
             let mut a = numbers_of_sizes(100, 8);
             a[at] = f64::NAN;
             let b = numbers_of_sizes(100, 9);
-            for found in [dot(&a, &b), l2_squared(&a, &b), l2_distance(&a, &b), cosine_distance(&a, &b), l1_norm(&a), l2_norm(&a), max_norm(&a)] {
+            for found in
+                [dot(&a, &b), l2_squared(&a, &b), l2_distance(&a, &b), cosine_distance(&a, &b), l1_norm(&a), l2_norm(&a), max_norm(&a)]
+            {
                 assert!(found.is_nan(), "{at}");
             }
         }

@@ -112,9 +112,7 @@ fn bucket(x: f64, low: f64, high: f64, count: i64) -> Result<i64> {
         let hint = "leave NaN out with WHERE, or give edges: NaN is above all of them";
         return Err(refused(format!("{NAME} takes a number, and not NaN"), Some(hint)));
     }
-    let after_last = || {
-        count.checked_add(1).ok_or_else(|| refused(format!("{NAME} takes less than {} buckets", i64::MAX), None))
-    };
+    let after_last = || count.checked_add(1).ok_or_else(|| refused(format!("{NAME} takes less than {} buckets", i64::MAX), None));
     let (before, after) = if low < high { (x < low, x >= high) } else { (x > low, x <= high) };
     if before {
         return Ok(0);

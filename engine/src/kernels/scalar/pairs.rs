@@ -47,10 +47,9 @@ impl Kernel for Pair {
         let (description, syntax) = match self {
             Pair::Dot => ("The sum of the products of the elements of two vectors.", "dot(a, b)"),
             Pair::L2Distance => ("The Euclidean distance of two vectors.", "l2_distance(a, b)"),
-            Pair::CosineDistance => (
-                "1 minus the cosine of the angle between two vectors, from 0 to 2; NaN if one of them is zero.",
-                "cosine_distance(a, b)",
-            ),
+            Pair::CosineDistance => {
+                ("1 minus the cosine of the angle between two vectors, from 0 to 2; NaN if one of them is zero.", "cosine_distance(a, b)")
+            }
         };
         let documentation = documented(description, syntax).with_argument("a", "A vector: a list of DOUBLE or REAL.");
         documentation.with_argument("b", "A vector as long as the first.").build()

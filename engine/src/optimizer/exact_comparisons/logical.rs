@@ -102,9 +102,7 @@ impl Exact<'_> {
     fn compared(&self, expr: Expr) -> Result<Transformed<Expr>> {
         check_asker()?;
         match expr {
-            Expr::BinaryExpr(BinaryExpr { left, op, right })
-                if compares(op) && (self.may_lose(&left)? || self.may_lose(&right)?) =>
-            {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) if compares(op) && (self.may_lose(&left)? || self.may_lose(&right)?) => {
                 let (left, right) = (self.operand(*left)?, self.operand(*right)?);
                 let changed = left.transformed || right.transformed;
                 let exact = match (self.lossy(&left.data), self.lossy(&right.data), op.swap()) {

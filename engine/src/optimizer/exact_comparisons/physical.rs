@@ -85,12 +85,8 @@ fn on(value: &Arc<dyn PhysicalExpr>, condition: Condition) -> Result<Arc<dyn Phy
     let null = || lit(ScalarValue::Boolean(None));
     Ok(match condition {
         Condition::Is(op, constant) => compared(op, constant),
-        Condition::Within(least, greatest) => {
-            binary(compared(Operator::GtEq, least), Operator::And, compared(Operator::LtEq, greatest))
-        }
-        Condition::Without(least, greatest) => {
-            binary(compared(Operator::Lt, least), Operator::Or, compared(Operator::Gt, greatest))
-        }
+        Condition::Within(least, greatest) => binary(compared(Operator::GtEq, least), Operator::And, compared(Operator::LtEq, greatest)),
+        Condition::Without(least, greatest) => binary(compared(Operator::Lt, least), Operator::Or, compared(Operator::Gt, greatest)),
         Condition::Always(false) => binary(is_null(Arc::clone(value))?, Operator::And, null()),
         Condition::Always(true) => binary(is_not_null(Arc::clone(value))?, Operator::Or, null()),
     })

@@ -42,9 +42,7 @@ impl Exprs<'_> {
     fn coerced(&mut self, mut expr: Expr) -> Result<Transformed<Expr>> {
         match &mut expr {
             // Without this, the type of each term of a long chain would be found from all terms before it.
-            Expr::BinaryExpr(BinaryExpr { left, op, right })
-                if op.is_logic_operator() && is_boolean(left) && is_boolean(right) =>
-            {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.is_logic_operator() && is_boolean(left) && is_boolean(right) => {
                 return Ok(Transformed::no(expr));
             }
             Expr::OuterReferenceColumn(..) => self.plans.retype_outer(&mut expr),
@@ -224,8 +222,7 @@ fn makes_one_type(func: &ScalarUDF, fields: &[FieldRef], types: &[DataType]) -> 
 
 /// Whether the function takes arguments of these types with the floats among them as floats.
 fn keeps_all_floats(func: &ScalarUDF, fields: &[FieldRef], types: &[DataType]) -> bool {
-    coerced_types(func, fields, types)
-        .is_ok_and(|coerced| types.iter().zip(&coerced).all(|(from, to)| keeps_floats(from, to.data_type())))
+    coerced_types(func, fields, types).is_ok_and(|coerced| types.iter().zip(&coerced).all(|(from, to)| keeps_floats(from, to.data_type())))
 }
 
 /// What the function has its arguments made where they are of these types.

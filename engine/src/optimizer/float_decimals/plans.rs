@@ -152,8 +152,9 @@ fn is_nullable(exprs: &[&mut Expr]) -> Result<bool> {
 }
 
 fn retyped(schema: &DFSchema, types: &[DataType]) -> Result<DFSchema> {
-    let fields = schema.iter().zip(types).map(|((qualifier, field), data_type)| {
-        (qualifier.cloned(), Arc::new(field.as_ref().clone().with_data_type(data_type.clone())))
-    });
+    let fields = schema
+        .iter()
+        .zip(types)
+        .map(|((qualifier, field), data_type)| (qualifier.cloned(), Arc::new(field.as_ref().clone().with_data_type(data_type.clone()))));
     DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
 }

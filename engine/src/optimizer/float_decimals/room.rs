@@ -152,7 +152,8 @@ mod tests {
 
     #[test]
     fn types_that_have_room_for_each_other_and_what_is_no_number_stay() {
-        for types in [vec![Decimal128(20, 10), Int64], vec![Decimal128(38, 38)], vec![Decimal128(38, 38), Utf8], vec![Int64, Int64], vec![]] {
+        for types in [vec![Decimal128(20, 10), Int64], vec![Decimal128(38, 38)], vec![Decimal128(38, 38), Utf8], vec![Int64, Int64], vec![]]
+        {
             assert_eq!(made(types.clone(), 40), None, "{types:?}");
         }
     }

@@ -52,7 +52,8 @@ fn none_equal(part: InSubquery, schema: &DFSchema) -> Result<Expr> {
         part => Ok(Transformed::no(part)),
     });
     let (outside, value) = (outside.data()?, Expr::Column(Column::from(plan.schema().qualified_field(0))));
-    let may_be_equal = [(true, outside.clone().eq(value.clone())), (plan.schema().field(0).is_nullable(), value.is_null()), (is_null, outside.is_null())];
+    let may_be_equal =
+        [(true, outside.clone().eq(value.clone())), (plan.schema().field(0).is_nullable(), value.is_null()), (is_null, outside.is_null())];
     let may_be_equal = disjunction(may_be_equal.into_iter().filter_map(|(applies, term)| applies.then_some(term)));
     let rows = LogicalPlan::Filter(Filter::try_new(may_be_equal.unwrap_or_else(|| lit(true)), plan)?);
     Ok(Expr::Exists(Exists { subquery: Subquery { subquery: Arc::new(rows), outer_ref_columns, spans }, negated: true }))
@@ -72,11 +73,12 @@ fn true_or_not(expr: Expr, schema: &DFSchema) -> Result<Expr> {
 
 /// A value in which NULL is NULL.
 pub fn value(expr: Expr, schema: &DFSchema) -> Result<Expr> {
-    of_single_rows(expr)?.transform_up(|part| match part {
-        Expr::InSubquery(part) => with_null(with_named_column(part)?, schema),
-        part => Ok(Transformed::no(part)),
-    })
-    .data()
+    of_single_rows(expr)?
+        .transform_up(|part| match part {
+            Expr::InSubquery(part) => with_null(with_named_column(part)?, schema),
+            part => Ok(Transformed::no(part)),
+        })
+        .data()
 }
 
 /// DataFusion's join for an `IN` within an expression takes a column of no table twice, as of the subquery's query and of the subquery,

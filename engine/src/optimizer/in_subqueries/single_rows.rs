@@ -3,8 +3,8 @@
 //! An aggregate without groups has a row, also where it is of no rows. DataFusion's joins have none then: `0 IN (SELECT count(*) FROM u WHERE
 //! u.a = t.a)` was false where no `a` is the same. So that is a comparison with the value, which knows of it.
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::logical_expr::logical_plan::{Projection, SubqueryAlias};
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, lit};
 
@@ -38,7 +38,9 @@ pub fn of_single_rows(expr: Expr) -> Result<Expr> {
 
 fn has_single_row(plan: &LogicalPlan) -> bool {
     match plan {
-        LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) | LogicalPlan::Projection(Projection { input, .. }) => has_single_row(input),
+        LogicalPlan::SubqueryAlias(SubqueryAlias { input, .. }) | LogicalPlan::Projection(Projection { input, .. }) => {
+            has_single_row(input)
+        }
         LogicalPlan::Sort(sort) => sort.fetch != Some(0) && has_single_row(&sort.input),
         LogicalPlan::Limit(limit) => keeps_first_row(limit) && has_single_row(&limit.input),
         plan => is_single_row(plan),

@@ -6,11 +6,9 @@ use arrow::array::{ArrayRef, BooleanArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::and_kleene;
 use arrow::datatypes::DataType;
-use datafusion::common::utils::take_function_args;
 use datafusion::common::Result;
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::common::utils::take_function_args;
+use datafusion::logical_expr::{ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use super::comparator;
 

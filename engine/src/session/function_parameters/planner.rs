@@ -127,12 +127,7 @@ impl FunctionParameters {
     }
 
     /// What `make` makes of each argument and its slot, also of those that have names.
-    fn each_argument(
-        &self,
-        call: &Call,
-        slots: &Slots<'_>,
-        mut make: impl FnMut(&Expr, &Slot) -> Result<Expr>,
-    ) -> Result<Vec<Expr>> {
+    fn each_argument(&self, call: &Call, slots: &Slots<'_>, mut make: impl FnMut(&Expr, &Slot) -> Result<Expr>) -> Result<Vec<Expr>> {
         let mut make = |argument: &Expr, slot: Slot| {
             self.take(argument, &slot)?;
             make(argument, &slot)

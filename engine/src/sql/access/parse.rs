@@ -21,13 +21,18 @@ pub fn parse_access(tokens: &[TokenWithSpan]) -> Result<Option<AccessStatement>,
         () if words.accept(&["CREATE", "USER"]) => (create_user(&mut words), CREATE_USER),
         () if words.accept(&["ALTER", "USER"]) => (alter_user(&mut words), ALTER_USER),
         () if words.accept(&["DROP", "USER"]) => (drop_user(&mut words), "DROP USER [IF EXISTS] name"),
-        () if words.accept(&["CREATE", "ROLE"]) => (create_role(&mut words), "CREATE ROLE [IF NOT EXISTS] name; a role cannot log in, a user can"),
+        () if words.accept(&["CREATE", "ROLE"]) => {
+            (create_role(&mut words), "CREATE ROLE [IF NOT EXISTS] name; a role cannot log in, a user can")
+        }
         () if words.accept(&["DROP", "ROLE"]) => (drop_role(&mut words), "DROP ROLE [IF EXISTS] name"),
         () if words.accept(&["SHOW", "GRANTS"]) => (show_grants(&mut words), "SHOW GRANTS [FOR name]"),
         () if words.accept(&["GRANT"]) => (grant(&mut words, "TO")?.map(|said| said.granted()), GRANT),
         () if words.accept(&["REVOKE"]) => (grant(&mut words, "FROM")?.map(|said| said.revoked()), REVOKE),
         () if is_about_passwords(words.tokens()) => {
-            return Err(EngineError::unsupported("this statement about a user", Some(&format!("write it by itself: {CREATE_USER}; {ALTER_USER}"))));
+            return Err(EngineError::unsupported(
+                "this statement about a user",
+                Some(&format!("write it by itself: {CREATE_USER}; {ALTER_USER}")),
+            ));
         }
         () => return Ok(None),
     };

@@ -8,17 +8,50 @@ use crate::system::grants_batch;
 
 #[derive(Debug)]
 pub enum AccessStatement {
-    CreateUser { name: String, password: Secret, is_admin: bool, if_not_exists: bool },
-    AlterUser { name: String, change: UserChange },
-    DropUser { name: String, if_exists: bool },
-    CreateRole { name: String, if_not_exists: bool },
-    DropRole { name: String, if_exists: bool },
-    GrantRoles { roles: Vec<String>, to: Vec<String> },
-    RevokeRoles { roles: Vec<String>, from: Vec<String> },
-    Grant { privileges: Wanted, on: On, to: Vec<String> },
-    Revoke { privileges: Wanted, on: On, from: Vec<String> },
+    CreateUser {
+        name: String,
+        password: Secret,
+        is_admin: bool,
+        if_not_exists: bool,
+    },
+    AlterUser {
+        name: String,
+        change: UserChange,
+    },
+    DropUser {
+        name: String,
+        if_exists: bool,
+    },
+    CreateRole {
+        name: String,
+        if_not_exists: bool,
+    },
+    DropRole {
+        name: String,
+        if_exists: bool,
+    },
+    GrantRoles {
+        roles: Vec<String>,
+        to: Vec<String>,
+    },
+    RevokeRoles {
+        roles: Vec<String>,
+        from: Vec<String>,
+    },
+    Grant {
+        privileges: Wanted,
+        on: On,
+        to: Vec<String>,
+    },
+    Revoke {
+        privileges: Wanted,
+        on: On,
+        from: Vec<String>,
+    },
     /// None: those of who asks.
-    ShowGrants { of: Option<String> },
+    ShowGrants {
+        of: Option<String>,
+    },
 }
 
 impl AccessStatement {

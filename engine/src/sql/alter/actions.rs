@@ -26,7 +26,9 @@ pub async fn apply(
         Op::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
             columns::add(running, draft, column_def, if_not_exists).await
         }
-        Op::AddColumn { .. } => Err(EngineError::unsupported("FIRST and AFTER", Some("a new column is the last one; name columns in queries"))),
+        Op::AddColumn { .. } => {
+            Err(EngineError::unsupported("FIRST and AFTER", Some("a new column is the last one; name columns in queries")))
+        }
         Op::DropColumn { column_names, if_exists, drop_behavior, .. } => {
             let cascade = drop_behavior == Some(ast::DropBehavior::Cascade);
             column_names.iter().try_for_each(|name| columns::drop(draft, &identifier(name), if_exists, cascade))
@@ -52,7 +54,8 @@ pub async fn apply(
         }
         Op::SetOptionsParens { options } => set_options(&mut draft.options, options),
         other => {
-            let hint = "there are ADD, DROP, RENAME and ALTER COLUMN, ADD and DROP CONSTRAINT, RENAME TO, SET ORDER BY (…), SET (option = value)";
+            let hint =
+                "there are ADD, DROP, RENAME and ALTER COLUMN, ADD and DROP CONSTRAINT, RENAME TO, SET ORDER BY (…), SET (option = value)";
             Err(EngineError::unsupported(format!("ALTER TABLE … {other}"), Some(hint)))
         }
     }

@@ -89,7 +89,10 @@ pub async fn alter(running: &Running, draft: &mut Draft, name: &str, operation: 
         AlterColumnOperation::DropDefault => draft.columns[place].info.default_sql = None,
         AlterColumnOperation::SetDataType { data_type, using: None, .. } => set_type(running, draft, place, data_type).await?,
         AlterColumnOperation::SetDataType { .. } => {
-            return Err(EngineError::unsupported("TYPE … USING", Some("add a column, fill it with UPDATE, drop the old one and rename the new one")));
+            return Err(EngineError::unsupported(
+                "TYPE … USING",
+                Some("add a column, fill it with UPDATE, drop the old one and rename the new one"),
+            ));
         }
         other => return Err(EngineError::unsupported(format!("ALTER COLUMN … {other}"), None)),
     }

@@ -70,15 +70,29 @@ mod tests {
     #[test]
     fn a_type_is_wider_if_it_has_every_value_of_the_other() {
         for (from, to) in [
-            (Int8, Int16), (Int32, Int64), (UInt8, UInt16), (UInt8, Int16), (UInt32, Int64), (Float32, Float64),
-            (Decimal128(5, 2), Decimal128(6, 2)), (Decimal128(5, 2), Decimal128(6, 3)), (Decimal128(38, 0), Decimal256(40, 2)),
+            (Int8, Int16),
+            (Int32, Int64),
+            (UInt8, UInt16),
+            (UInt8, Int16),
+            (UInt32, Int64),
+            (Float32, Float64),
+            (Decimal128(5, 2), Decimal128(6, 2)),
+            (Decimal128(5, 2), Decimal128(6, 3)),
+            (Decimal128(38, 0), Decimal256(40, 2)),
         ] {
             assert!(is_wider(&from, &to), "{from} to {to}");
             assert!(!is_wider(&to, &from), "{to} to {from}");
         }
         for (from, to) in [
-            (Int8, UInt16), (UInt64, Int64), (Int64, Float64), (Int32, Float32), (Date32, Utf8View), (Utf8View, Int64),
-            (Decimal128(5, 2), Decimal128(5, 3)), (Decimal128(5, 2), Decimal128(9, 1)), (Int32, Decimal128(38, 10)),
+            (Int8, UInt16),
+            (UInt64, Int64),
+            (Int64, Float64),
+            (Int32, Float32),
+            (Date32, Utf8View),
+            (Utf8View, Int64),
+            (Decimal128(5, 2), Decimal128(5, 3)),
+            (Decimal128(5, 2), Decimal128(9, 1)),
+            (Int32, Decimal128(38, 10)),
         ] {
             assert!(!is_wider(&from, &to), "{from} to {to}");
         }

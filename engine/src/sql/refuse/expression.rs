@@ -1,6 +1,8 @@
 //! Expressions.
 
-use datafusion::sql::sqlparser::ast::{Array, CeilFloorKind, DateTimeField, Expr, Interval, Subscript, AccessExpr, TypedString, UnaryOperator, Value};
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, Array, CeilFloorKind, DateTimeField, Expr, Interval, Subscript, TypedString, UnaryOperator, Value,
+};
 
 use super::{Refusal, YES, function, no, unless};
 
@@ -11,7 +13,9 @@ pub fn check(expr: &Expr) -> Refusal {
             AccessExpr::Dot(_) => YES,
             AccessExpr::Subscript(Subscript::Index { index: _ } | Subscript::Slice { lower_bound: _, upper_bound: _, stride: _ }) => YES,
         }),
-        Expr::JsonAccess { value: _, path: _ } => no("a path of JSON behind a colon", "import the JSON, and name its columns and their fields"),
+        Expr::JsonAccess { value: _, path: _ } => {
+            no("a path of JSON behind a colon", "import the JSON, and name its columns and their fields")
+        }
         Expr::IsFalse(_) | Expr::IsNotFalse(_) | Expr::IsTrue(_) | Expr::IsNotTrue(_) | Expr::IsNull(_) | Expr::IsNotNull(_) => YES,
         Expr::IsUnknown(_) | Expr::IsNotUnknown(_) | Expr::IsDistinctFrom(_, _) | Expr::IsNotDistinctFrom(_, _) => YES,
         Expr::IsNormalized { expr: _, form: _, negated: _ } => no("IS NORMALIZED", "normalize the texts before they are stored"),
@@ -30,7 +34,9 @@ pub fn check(expr: &Expr) -> Refusal {
             UnaryOperator::Plus | UnaryOperator::Minus | UnaryOperator::Not => YES,
             other => no(&format!("the operator {other}"), "use a function instead"),
         },
-        Expr::Convert { is_try: _, expr: _, data_type: _, charset: _, target_before_value: _, styles: _ } => no("CONVERT", "use CAST(x AS …)"),
+        Expr::Convert { is_try: _, expr: _, data_type: _, charset: _, target_before_value: _, styles: _ } => {
+            no("CONVERT", "use CAST(x AS …)")
+        }
         Expr::Cast { kind: _, expr: _, data_type: _, array, format } => {
             unless(!array, "CAST(… AS … ARRAY)", "write the type with brackets, as in INT[]")?;
             unless(format.is_none(), "FORMAT of a CAST", "use to_timestamp(), to_date() or to_char()")

@@ -1,8 +1,8 @@
 //! Calls of functions, and windows.
 
 use datafusion::sql::sqlparser::ast::{
-    DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, WindowFrame,
-    WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
+    DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments,
+    WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 
 use super::query::check_key;
@@ -23,7 +23,11 @@ pub fn check(function: &Function) -> Refusal {
         }
     };
     if name.to_string().eq_ignore_ascii_case("count") {
-        unless(count <= 1, "count of several values", "use count(*) FILTER (WHERE a IS NOT NULL AND b IS NOT NULL), or count(DISTINCT struct(a, b))")?;
+        unless(
+            count <= 1,
+            "count of several values",
+            "use count(*) FILTER (WHERE a IS NOT NULL AND b IS NOT NULL), or count(DISTINCT struct(a, b))",
+        )?;
         unless(!counts_distinct_rows(args), "count(DISTINCT *)", "count the rows of SELECT DISTINCT *")?;
     }
     within_group.iter().try_for_each(check_key)?;
@@ -40,7 +44,9 @@ fn check_arguments(list: &FunctionArgumentList) -> Refusal {
     }
     for arg in args {
         let arg = match arg {
-            FunctionArg::Named { name: _, arg, operator: _ } | FunctionArg::ExprNamed { name: _, arg, operator: _ } | FunctionArg::Unnamed(arg) => arg,
+            FunctionArg::Named { name: _, arg, operator: _ }
+            | FunctionArg::ExprNamed { name: _, arg, operator: _ }
+            | FunctionArg::Unnamed(arg) => arg,
         };
         match arg {
             FunctionArgExpr::Expr(_) | FunctionArgExpr::QualifiedWildcard(_) | FunctionArgExpr::Wildcard => {}

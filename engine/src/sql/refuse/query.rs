@@ -1,8 +1,8 @@
 //! Queries: what stands around SELECT and VALUES.
 
 use datafusion::sql::sqlparser::ast::{
-    Cte, ExprWithAlias, ExprWithAliasAndOrderBy, Fetch, LimitClause, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions, PipeOperator,
-    Query, SetExpr, SetOperator, SetQuantifier, Table, Values, With,
+    Cte, ExprWithAlias, ExprWithAliasAndOrderBy, Fetch, LimitClause, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions,
+    PipeOperator, Query, SetExpr, SetOperator, SetQuantifier, Table, Values, With,
 };
 
 use super::relation::{check_alias, check_join};
@@ -69,11 +69,9 @@ fn check_set(op: SetOperator, quantifier: SetQuantifier) -> Refusal {
     match op {
         SetOperator::Union => YES,
         // DataFusion answers these as if ALL were not there.
-        SetOperator::Except | SetOperator::Intersect => unless(
-            !is_counted,
-            "INTERSECT ALL BY NAME and EXCEPT ALL BY NAME",
-            "name the columns in the same order, and leave BY NAME out",
-        ),
+        SetOperator::Except | SetOperator::Intersect => {
+            unless(!is_counted, "INTERSECT ALL BY NAME and EXCEPT ALL BY NAME", "name the columns in the same order, and leave BY NAME out")
+        }
         SetOperator::Minus => no("MINUS", "write EXCEPT"),
     }
 }
@@ -86,7 +84,9 @@ fn check_order_by(order_by: &OrderBy) -> Refusal {
             check_key(key)?;
             check_constant(&key.expr)
         }),
-        OrderByKind::All(OrderByOptions { asc: _, nulls_first: _ }) => no("ORDER BY ALL", "name the columns, or count them as in ORDER BY 1, 2"),
+        OrderByKind::All(OrderByOptions { asc: _, nulls_first: _ }) => {
+            no("ORDER BY ALL", "name the columns, or count them as in ORDER BY 1, 2")
+        }
     }
 }
 

@@ -12,23 +12,16 @@ const ORDINALITY: (&str, &str) = ("WITH ORDINALITY", "use row_number() OVER ()")
 
 pub fn check(factor: &TableFactor) -> Refusal {
     let alias = match factor {
-        TableFactor::Table {
-            name: _,
-            alias,
-            args,
-            with_hints,
-            version,
-            with_ordinality,
-            partitions,
-            json_path,
-            sample,
-            index_hints,
-        } => {
+        TableFactor::Table { name: _, alias, args, with_hints, version, with_ordinality, partitions, json_path, sample, index_hints } => {
             if let Some(TableFunctionArgs { args: _, settings }) = args {
                 unless(settings.is_none(), "SETTINGS of a table function", "use SET")?;
             }
             unless(with_hints.is_empty() && index_hints.is_empty(), "hints for a table", "leave them out")?;
-            unless(version.is_none(), "a version of a table said so", "write FOR VERSION AS OF 3 or FOR SYSTEM_TIME AS OF '…' behind its name")?;
+            unless(
+                version.is_none(),
+                "a version of a table said so",
+                "write FOR VERSION AS OF 3 or FOR SYSTEM_TIME AS OF '…' behind its name",
+            )?;
             unless(!with_ordinality, ORDINALITY.0, ORDINALITY.1)?;
             unless(partitions.is_empty(), "PARTITION of a table", "use WHERE")?;
             unless(json_path.is_none(), "a path behind the name of a table", "select the fields of its columns")?;
@@ -103,4 +96,3 @@ pub fn check_join(join: &Join) -> Refusal {
         JoinConstraint::None => no("a JOIN without ON or USING", "say what makes two rows one, or write CROSS JOIN for each row with each"),
     }
 }
-

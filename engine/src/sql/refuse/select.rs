@@ -1,8 +1,8 @@
 //! SELECT: its items and its clauses.
 
 use datafusion::sql::sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, GroupByWithModifier, NamedWindowDefinition, NamedWindowExpr, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    TableWithJoins, Value, WildcardAdditionalOptions,
+    Distinct, Expr, GroupByExpr, GroupByWithModifier, NamedWindowDefinition, NamedWindowExpr, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, TableWithJoins, Value, WildcardAdditionalOptions,
 };
 
 use super::function::check_window;
@@ -79,7 +79,10 @@ fn check_group_by(group_by: &GroupByExpr) -> Refusal {
     match modifiers.first() {
         None => YES,
         Some(modifier) => match modifier {
-            GroupByWithModifier::Rollup | GroupByWithModifier::Cube | GroupByWithModifier::Totals | GroupByWithModifier::GroupingSets(_) => {
+            GroupByWithModifier::Rollup
+            | GroupByWithModifier::Cube
+            | GroupByWithModifier::Totals
+            | GroupByWithModifier::GroupingSets(_) => {
                 no(&format!("GROUP BY … {modifier}"), "write GROUP BY ROLLUP (…), CUBE (…) or GROUPING SETS (…)")
             }
         },
@@ -120,7 +123,8 @@ pub fn check_items(items: &[SelectItem]) -> Refusal {
 
 fn check_wildcard(options: &WildcardAdditionalOptions) -> Refusal {
     // The others are used, see `wildcards`.
-    let WildcardAdditionalOptions { wildcard_token: _, opt_ilike: _, opt_exclude: _, opt_except: _, opt_replace: _, opt_rename, opt_alias } = options;
+    let WildcardAdditionalOptions { wildcard_token: _, opt_ilike: _, opt_exclude: _, opt_except: _, opt_replace: _, opt_rename, opt_alias } =
+        options;
     unless(opt_rename.is_none(), "* RENAME", "name the columns with AS")?;
     unless(opt_alias.is_none(), "* AS a name", "name the columns")
 }

@@ -9,11 +9,11 @@ use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-use super::name::{split_name, versioned_name};
 use super::super::locate::offset_of;
 use super::super::parse::parse_error;
 use super::super::tokens::{is_word, significant};
 use super::super::type_names::quoted;
+use super::name::{split_name, versioned_name};
 use crate::error::EngineError;
 
 /// A time is said with fewer tokens than this.
@@ -109,9 +109,7 @@ fn is_written_to(words: &[(usize, &TokenWithSpan)], name: usize) -> bool {
     while start >= 2 && token(start - 1) == Some(&Token::Period) && matches!(token(start - 2), Some(Token::Word(_))) {
         start -= 2;
     }
-    let before = |distance: usize, keyword: &str| {
-        start.checked_sub(distance).and_then(token).is_some_and(|token| is_word(token, keyword))
-    };
+    let before = |distance: usize, keyword: &str| start.checked_sub(distance).and_then(token).is_some_and(|token| is_word(token, keyword));
     let changes = ["INTO", "UPDATE", "TABLE", "VIEW", "TRUNCATE", "OVERWRITE", "EXISTS"];
     changes.iter().any(|keyword| before(1, keyword)) || (before(1, "FROM") && before(2, "DELETE"))
 }
@@ -173,8 +171,8 @@ impl VisitorMut for SpellOut {
 mod tests {
     use super::super::super::tokens::tokenize;
     use super::*;
-    use datafusion::sql::sqlparser::ast;
     use crate::sql::QuiverDialect;
+    use datafusion::sql::sqlparser::ast;
 
     fn renamed(sql: &str) -> Result<String, EngineError> {
         let mut tokens = tokenize(sql, &QuiverDialect).unwrap();
@@ -194,7 +192,10 @@ mod tests {
                 "FROM \"t~FOR SYSTEM_TIME AS OF now() - INTERVAL '1 hour'\" a \
                  JOIN \"t~FOR SYSTEM_TIME AS OF '2026-01-01'\" b ON a.x = b.x",
             ),
-            ("(SELECT 1 FROM t FOR SYSTEM_TIME AS OF TIMESTAMP '2026-01-01 10:00:00')", "(SELECT 1 FROM \"t~FOR SYSTEM_TIME AS OF TIMESTAMP '2026-01-01 10:00:00'\")"),
+            (
+                "(SELECT 1 FROM t FOR SYSTEM_TIME AS OF TIMESTAMP '2026-01-01 10:00:00')",
+                "(SELECT 1 FROM \"t~FOR SYSTEM_TIME AS OF TIMESTAMP '2026-01-01 10:00:00'\")",
+            ),
             ("SELECT 'FOR VERSION AS OF 3' FROM t", "SELECT 'FOR VERSION AS OF 3' FROM t"),
             ("SELECT substring(a FOR version) FROM t", "SELECT substring(a FOR version) FROM t"),
         ];

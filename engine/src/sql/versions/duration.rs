@@ -14,8 +14,7 @@ const HOUR_MS: u64 = 60 * MINUTE_MS;
 const DAY_MS: u64 = 24 * HOUR_MS;
 
 /// The units of a duration's text, longest first.
-const UNITS: [(u64, &str); 5] =
-    [(DAY_MS, "day"), (HOUR_MS, "hour"), (MINUTE_MS, "minute"), (SECOND_MS, "second"), (1, "millisecond")];
+const UNITS: [(u64, &str); 5] = [(DAY_MS, "day"), (HOUR_MS, "hour"), (MINUTE_MS, "minute"), (SECOND_MS, "second"), (1, "millisecond")];
 
 pub fn duration_ms(value: &ScalarValue) -> Result<u64, EngineError> {
     let interval = match value {

@@ -21,13 +21,25 @@ use crate::error::EngineError;
 
 #[derive(Debug)]
 pub enum VersionStatement {
-    CreateSnapshot { name: String, if_not_exists: bool },
-    DropSnapshot { name: String, if_exists: bool },
+    CreateSnapshot {
+        name: String,
+        if_not_exists: bool,
+    },
+    DropSnapshot {
+        name: String,
+        if_exists: bool,
+    },
     ShowSnapshots,
-    Restore { table: TableReference, to: Point },
+    Restore {
+        table: TableReference,
+        to: Point,
+    },
     Expire(Expiry),
     /// The value is an expression, as SQL; None for the one that stores begin with.
-    AlterSystem { setting: String, value: Option<String> },
+    AlterSystem {
+        setting: String,
+        value: Option<String>,
+    },
 }
 
 #[derive(Debug)]

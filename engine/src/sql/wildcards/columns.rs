@@ -44,7 +44,8 @@ impl Columns {
         }
         let first = inner(node, &table.relation)?;
         let all = first.as_ref().map_or_else(|| shown(node), |first| first.all.clone());
-        let mut columns = Columns { whole: plan.schema().columns(), all, first: first.map(Box::new), joins: Vec::with_capacity(steps.len()) };
+        let mut columns =
+            Columns { whole: plan.schema().columns(), all, first: first.map(Box::new), joins: Vec::with_capacity(steps.len()) };
         for (join, said) in steps.into_iter().rev().zip(&table.joins) {
             let mut pairs = Vec::new();
             if join.join_constraint == JoinConstraint::Using {
@@ -75,7 +76,8 @@ impl Columns {
 
     /// Whether DataFusion shows what is made one as it is meant: it keeps the column that sorts first.
     pub fn is_shown_right(&self) -> bool {
-        let is_right = |join: &Joined| join.pairs.iter().all(|(left, right)| left < right) && join.inner.as_ref().is_none_or(Columns::is_shown_right);
+        let is_right =
+            |join: &Joined| join.pairs.iter().all(|(left, right)| left < right) && join.inner.as_ref().is_none_or(Columns::is_shown_right);
         self.first.as_ref().is_none_or(|first| first.is_shown_right()) && self.joins.iter().all(is_right)
     }
 }

@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Join, JoinConstraint, Select, SelectItem, TableFactor, TableWithJoins, Visit, Visitor, WildcardAdditionalOptions};
+use datafusion::sql::sqlparser::ast::{
+    Join, JoinConstraint, Select, SelectItem, TableFactor, TableWithJoins, Visit, Visitor, WildcardAdditionalOptions,
+};
 
 use crate::catalog::constraint_of;
 

@@ -61,7 +61,8 @@ fn of_table(name: &ObjectName, columns: &[Columns]) -> Result<Vec<Shown>, Engine
 
 /// With `is_merging` a column that is made one is found by its name alone, see `merged_columns`.
 fn with_options(mut shown: Vec<Shown>, is_merging: bool, options: WildcardAdditionalOptions) -> Result<Vec<SelectItem>, EngineError> {
-    let WildcardAdditionalOptions { wildcard_token: _, opt_ilike, opt_exclude, opt_except, opt_replace, opt_rename: _, opt_alias: _ } = options;
+    let WildcardAdditionalOptions { wildcard_token: _, opt_ilike, opt_exclude, opt_except, opt_replace, opt_rename: _, opt_alias: _ } =
+        options;
     let excluded = match opt_exclude {
         Some(ExcludeSelectItem::Single(name)) => vec![name],
         Some(ExcludeSelectItem::Multiple(names)) => names,
@@ -137,7 +138,9 @@ mod tests {
 
     #[test]
     fn a_pattern_is_of_the_whole_name() {
-        for (name, pattern, is) in [("col1", "col%", true), ("col1", "col", false), ("a", "_", true), ("ab", "_", false), ("xay", "%a%", true), ("", "%", true)] {
+        for (name, pattern, is) in
+            [("col1", "col%", true), ("col1", "col", false), ("a", "_", true), ("ab", "_", false), ("xay", "%a%", true), ("", "%", true)]
+        {
             assert_eq!(is_like(name, pattern), is, "{name} LIKE {pattern}");
         }
     }

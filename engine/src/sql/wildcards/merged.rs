@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use datafusion::common::Column;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, OrderBy, Query, Select, SelectItem, TableFactor, TableWithJoins, Value, VisitMut,
-    VisitorMut,
+    Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, OrderBy, Query, Select, SelectItem, TableFactor, TableWithJoins, Value,
+    VisitMut, VisitorMut,
 };
 
 use super::super::merged_columns::is_merging;
@@ -84,7 +84,9 @@ fn name_naturals(table: &mut TableWithJoins, columns: &Columns) {
 
 /// A NATURAL join without common columns is one of each row with each, as in PostgreSQL.
 fn name_natural(join: &mut Join, pairs: &[(Column, Column)]) {
-    let Some(constraint) = constraint_mut(&mut join.join_operator).filter(|constraint| **constraint == JoinConstraint::Natural) else { return };
+    let Some(constraint) = constraint_mut(&mut join.join_operator).filter(|constraint| **constraint == JoinConstraint::Natural) else {
+        return;
+    };
     *constraint = match pairs.is_empty() {
         true => JoinConstraint::On(Expr::value(Value::Boolean(true))),
         false => JoinConstraint::Using(pairs.iter().map(|(left, _)| ObjectName::from(vec![ident(&left.name)])).collect()),

@@ -120,7 +120,11 @@ fn other_tasks_go_on_while_a_commit_blocks_the_only_thread() {
         begun.recv_timeout(LIMIT).unwrap();
         // Nobody else tells the commit to end.
         let other = runtime.spawn(async move { end.send(()) });
-        runtime.block_on(async { tokio::time::timeout(LIMIT / 2, other).await }).expect("it does not wait for the commit").unwrap().unwrap();
+        runtime
+            .block_on(async { tokio::time::timeout(LIMIT / 2, other).await })
+            .expect("it does not wait for the commit")
+            .unwrap()
+            .unwrap();
         runtime.block_on(committing).unwrap().unwrap();
     }
 }

@@ -17,14 +17,17 @@ fn what_a_user_runs_is_written_down_and_what_the_process_runs_is_not() {
     bob.error("SELEC 1");
     bob.run("SET threads = 2");
     let rows = db.rows("SELECT user_name, statement, kind, outcome, row_count FROM system.audit");
-    assert_eq!(rows, [
-        "bob|SELECT a FROM t|query|ok|3",
-        "bob|INSERT INTO t VALUES (4), (5)|write|ok|2",
-        "bob|INSERT INTO t SELECT 6|write|ok|1",
-        "bob|DELETE FROM t|NULL|denied|NULL",
-        "bob|SELEC 1|NULL|invalid|NULL",
-        "bob|SET threads = 2|set|ok|NULL",
-    ]);
+    assert_eq!(
+        rows,
+        [
+            "bob|SELECT a FROM t|query|ok|3",
+            "bob|INSERT INTO t VALUES (4), (5)|write|ok|2",
+            "bob|INSERT INTO t SELECT 6|write|ok|1",
+            "bob|DELETE FROM t|NULL|denied|NULL",
+            "bob|SELEC 1|NULL|invalid|NULL",
+            "bob|SET threads = 2|set|ok|NULL",
+        ]
+    );
     let facts = "time <= now(), session_id > 0, duration_ms >= 0, bytes_returned > 0, bytes_touched > 0";
     assert_eq!(db.rows(&format!("SELECT {facts} FROM system.audit WHERE statement = 'SELECT a FROM t'")), ["true|true|true|true|true"]);
     let message = db.value("SELECT message FROM system.audit WHERE outcome = 'denied'");
@@ -40,9 +43,16 @@ fn it_is_read_by_admins_and_written_by_nobody() {
     assert!(!bob.run("SELECT * FROM information_schema.tables").text().contains("audit"));
     assert_eq!(root.rows("SELECT count(*) FROM system.audit WHERE user_name = 'bob'").len(), 1);
     for sql in [
-        "DELETE FROM system.audit", "UPDATE system.audit SET user_name = 'ann'", "TRUNCATE system.audit", "DROP TABLE system.audit",
-        "INSERT INTO system.audit SELECT * FROM system.audit", "INSERT OVERWRITE system.audit SELECT * FROM system.audit", "ALTER TABLE system.audit ADD x INT",
-        "CREATE OR REPLACE TABLE system.audit (a INT)", "RESTORE TABLE system.audit TO VERSION 1", "DROP SCHEMA system CASCADE",
+        "DELETE FROM system.audit",
+        "UPDATE system.audit SET user_name = 'ann'",
+        "TRUNCATE system.audit",
+        "DROP TABLE system.audit",
+        "INSERT INTO system.audit SELECT * FROM system.audit",
+        "INSERT OVERWRITE system.audit SELECT * FROM system.audit",
+        "ALTER TABLE system.audit ADD x INT",
+        "CREATE OR REPLACE TABLE system.audit (a INT)",
+        "RESTORE TABLE system.audit TO VERSION 1",
+        "DROP SCHEMA system CASCADE",
         "MERGE INTO system.audit USING (SELECT 'bob' AS u) s ON user_name = s.u WHEN MATCHED THEN DELETE",
     ] {
         for error in [root.error(sql), db.error(sql)] {
@@ -59,7 +69,9 @@ fn no_password_gets_into_it_and_long_texts_are_cut() {
     root.run("CREATE USER bob PASSWORD 'hunter2'");
     root.error("ALTER USER bob PASWORD 'hunter2'");
     root.error("CREATE USER bob PASSWORD 'hunter2");
-    for sql in ["create usr bob password E'hunter2'", "set password = 'hunter2'", "set password 'hunter2'", "creat user bob password $$hunter2$$"] {
+    for sql in
+        ["create usr bob password E'hunter2'", "set password = 'hunter2'", "set password 'hunter2'", "creat user bob password $$hunter2$$"]
+    {
         root.error(sql);
     }
     root.run(&format!("SELECT '{}' AS a", "x".repeat(20_000)));
@@ -79,10 +91,16 @@ fn a_login_that_was_refused_has_a_row_and_many_of_them_have_few() {
     }
     db.engine.audit_refused_login(&"x".repeat(1_000), "10.0.0.2", "no such user, or a wrong password");
     let rows = db.rows("SELECT user_name, session_id, statement, kind, outcome, message FROM system.audit");
-    assert_eq!(rows, [
-        "bob|0|LOGIN|login|unauthenticated|no such user, or a wrong password, from 10.0.0.1".to_string(),
-        format!("{}…|0|LOGIN|login|unauthenticated|no such user, or a wrong password, from 10.0.0.2; 99 more before this have no row", "x".repeat(128)),
-    ]);
+    assert_eq!(
+        rows,
+        [
+            "bob|0|LOGIN|login|unauthenticated|no such user, or a wrong password, from 10.0.0.1".to_string(),
+            format!(
+                "{}…|0|LOGIN|login|unauthenticated|no such user, or a wrong password, from 10.0.0.2; 99 more before this have no row",
+                "x".repeat(128)
+            ),
+        ]
+    );
     assert_eq!(db.value("SELECT time > now() - INTERVAL '1 minute' AND time <= now() FROM system.audit WHERE user_name = 'bob'"), "true");
 }
 
@@ -149,13 +167,16 @@ fn what_is_refused_when_it_is_prepared_is_written_down_and_what_is_not_waits_unt
     assert!(wait(bob.session.describe("DELETE FROM t")).is_err());
     let broken = |_| std::future::ready(Err(EngineError::Cancelled));
     assert!(wait(bob.session.describe_plan_of("substrait plan over t", &Binding::default(), broken)).is_err());
-    assert_eq!(db.rows("SELECT user_name, statement, kind, outcome FROM system.audit"), [
-        "bob|DELETE FROM t|NULL|denied",
-        "bob|SELECT * FROM hidden WHERE a = $1|NULL|invalid",
-        "bob|CREATE USER eve PASSWORD ***|NULL|invalid",
-        "bob|SELEC 1|NULL|invalid",
-        "bob|substrait plan over t|NULL|cancelled",
-    ]);
+    assert_eq!(
+        db.rows("SELECT user_name, statement, kind, outcome FROM system.audit"),
+        [
+            "bob|DELETE FROM t|NULL|denied",
+            "bob|SELECT * FROM hidden WHERE a = $1|NULL|invalid",
+            "bob|CREATE USER eve PASSWORD ***|NULL|invalid",
+            "bob|SELEC 1|NULL|invalid",
+            "bob|substrait plan over t|NULL|cancelled",
+        ]
+    );
     assert_eq!(db.rows("SELECT DISTINCT session_id > 0, time <= now(), duration_ms >= 0 FROM system.audit"), ["true|true|true"]);
     assert!(db.value("SELECT message FROM system.audit WHERE statement = 'DELETE FROM t'").contains("DELETE on table t"));
 }

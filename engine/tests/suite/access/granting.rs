@@ -48,7 +48,13 @@ fn what_is_not_supported_says_what_to_do() {
 fn only_what_is_there_is_granted_and_only_to_who_is_there() {
     let db = house(&["bob"]);
     db.run("CREATE TABLE t (a INT)");
-    for sql in ["GRANT SELECT ON t TO nobody", "GRANT SELECT ON missing TO bob", "GRANT SELECT ON SCHEMA missing TO bob", "GRANT missing TO bob", "GRANT bob TO root"] {
+    for sql in [
+        "GRANT SELECT ON t TO nobody",
+        "GRANT SELECT ON missing TO bob",
+        "GRANT SELECT ON SCHEMA missing TO bob",
+        "GRANT missing TO bob",
+        "GRANT bob TO root",
+    ] {
         assert_eq!(db.error(sql).kind(), ErrorKind::NotFound, "{sql}");
     }
     db.script("CREATE ROLE a; CREATE ROLE b; GRANT a TO b");

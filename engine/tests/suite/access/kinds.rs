@@ -118,7 +118,17 @@ fn a_description_tells_nothing_of_what_is_not_seen() {
 fn an_admin_may_do_what_the_process_may() {
     let db = house(&[]);
     let root = db.as_user("root");
-    for sql in ["CREATE SCHEMA s", "CREATE TABLE s.t AS SELECT 1 AS a", "CREATE SNAPSHOT x", "DROP SNAPSHOT x", "OPTIMIZE TABLE s.t", "CHECKPOINT", "ALTER SYSTEM SET retention = '1 day'", "EXPIRE VERSIONS OLDER THAN INTERVAL '1 day'", "DROP SCHEMA s CASCADE"] {
+    for sql in [
+        "CREATE SCHEMA s",
+        "CREATE TABLE s.t AS SELECT 1 AS a",
+        "CREATE SNAPSHOT x",
+        "DROP SNAPSHOT x",
+        "OPTIMIZE TABLE s.t",
+        "CHECKPOINT",
+        "ALTER SYSTEM SET retention = '1 day'",
+        "EXPIRE VERSIONS OLDER THAN INTERVAL '1 day'",
+        "DROP SCHEMA s CASCADE",
+    ] {
         root.run(sql);
     }
     root.run(&format!("BACKUP TO '{}'", db.file("backup")));

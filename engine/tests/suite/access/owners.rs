@@ -10,7 +10,14 @@ fn who_makes_a_table_may_do_everything_with_it_and_grant_on_it() {
     db.run("GRANT CREATE ON SCHEMA main TO bob");
     let (bob, ann) = (db.as_user("bob"), db.as_user("ann"));
     bob.run("CREATE TABLE t (a INT)");
-    for sql in ["INSERT INTO t VALUES (1), (2)", "UPDATE t SET a = 3 WHERE a = 1", "DELETE FROM t WHERE a = 3", "ALTER TABLE t ADD b INT", "OPTIMIZE TABLE t", "CREATE VIEW v AS SELECT a FROM t"] {
+    for sql in [
+        "INSERT INTO t VALUES (1), (2)",
+        "UPDATE t SET a = 3 WHERE a = 1",
+        "DELETE FROM t WHERE a = 3",
+        "ALTER TABLE t ADD b INT",
+        "OPTIMIZE TABLE t",
+        "CREATE VIEW v AS SELECT a FROM t",
+    ] {
         bob.run(sql);
     }
     ann.unseen("SELECT * FROM t");
@@ -20,9 +27,10 @@ fn who_makes_a_table_may_do_everything_with_it_and_grant_on_it() {
     ann.denied("GRANT SELECT ON t TO ann");
     ann.denied("ALTER TABLE t ADD c INT");
     ann.denied("DROP VIEW v");
-    assert_eq!(bob.rows("SELECT grantee, privilege, object_kind, object_name FROM system.grants ORDER BY 4, 1"), [
-        "ann|SELECT|table|t", "bob|OWNERSHIP|table|t", "ann|SELECT|view|v", "bob|OWNERSHIP|view|v", "bob|CREATE|schema|NULL",
-    ]);
+    assert_eq!(
+        bob.rows("SELECT grantee, privilege, object_kind, object_name FROM system.grants ORDER BY 4, 1"),
+        ["ann|SELECT|table|t", "bob|OWNERSHIP|table|t", "ann|SELECT|view|v", "bob|OWNERSHIP|view|v", "bob|CREATE|schema|NULL",]
+    );
     bob.run("CREATE OR REPLACE TABLE t AS SELECT 5 AS a");
     ann.unseen("SELECT * FROM t");
     assert_eq!(bob.rows("SELECT a FROM v"), ["5"]);

@@ -8,20 +8,40 @@ use crate::helpers::wait;
 #[test]
 fn without_a_privilege_a_table_is_not_there() {
     let db = house(&["bob"]);
-    db.script("CREATE TABLE secret_plans (a INT); CREATE VIEW secret_view AS SELECT 1 AS x; CREATE SCHEMA hidden; CREATE TABLE hidden.t (a INT)");
+    db.script(
+        "CREATE TABLE secret_plans (a INT); CREATE VIEW secret_view AS SELECT 1 AS x; CREATE SCHEMA hidden; CREATE TABLE hidden.t (a INT)",
+    );
     let bob = db.as_user("bob");
     for sql in [
-        "SELECT * FROM secret_plans", "SELECT * FROM secret_plan", "SELECT * FROM secret_view", "SELECT * FROM hidden.t",
-        "SELECT * FROM secret_plans FOR VERSION AS OF 1", "EXPLAIN SELECT * FROM secret_plans", "SELECT 1 WHERE EXISTS (SELECT 1 FROM secret_plans)",
-        "INSERT INTO secret_plans SELECT 1", "DELETE FROM secret_plans", "DROP TABLE secret_plans", "ALTER TABLE secret_plans ADD b INT",
+        "SELECT * FROM secret_plans",
+        "SELECT * FROM secret_plan",
+        "SELECT * FROM secret_view",
+        "SELECT * FROM hidden.t",
+        "SELECT * FROM secret_plans FOR VERSION AS OF 1",
+        "EXPLAIN SELECT * FROM secret_plans",
+        "SELECT 1 WHERE EXISTS (SELECT 1 FROM secret_plans)",
+        "INSERT INTO secret_plans SELECT 1",
+        "DELETE FROM secret_plans",
+        "DROP TABLE secret_plans",
+        "ALTER TABLE secret_plans ADD b INT",
     ] {
         let said = bob.unseen(sql);
         assert!(!said.contains("did you mean"), "{sql}: {said}");
     }
     for sql in [
-        "SHOW TABLES", "SHOW VIEWS", "SHOW SCHEMAS", "SELECT * FROM information_schema.tables", "SELECT * FROM information_schema.columns",
-        "SELECT * FROM information_schema.views", "SELECT * FROM information_schema.schemata", "SELECT * FROM system.tables", "SELECT * FROM system.columns",
-        "SELECT * FROM system.segments", "SELECT * FROM system.compactions", "SELECT tables FROM system.snapshots", "SHOW GRANTS",
+        "SHOW TABLES",
+        "SHOW VIEWS",
+        "SHOW SCHEMAS",
+        "SELECT * FROM information_schema.tables",
+        "SELECT * FROM information_schema.columns",
+        "SELECT * FROM information_schema.views",
+        "SELECT * FROM information_schema.schemata",
+        "SELECT * FROM system.tables",
+        "SELECT * FROM system.columns",
+        "SELECT * FROM system.segments",
+        "SELECT * FROM system.compactions",
+        "SELECT tables FROM system.snapshots",
+        "SHOW GRANTS",
     ] {
         let text = bob.run(sql).text();
         assert!(!text.contains("secret") && !text.contains("hidden"), "{sql}: {text}");
@@ -56,7 +76,15 @@ fn who_may_only_insert_sees_the_table_and_reads_nothing_of_it() {
     db.script("CREATE TABLE t AS SELECT 1 AS a; GRANT INSERT ON t TO bob");
     let bob = db.as_user("bob");
     bob.run("INSERT INTO t VALUES (2)");
-    for sql in ["SELECT * FROM t", "SELECT count(*) FROM t", "SELECT max(a) FROM t", "EXPLAIN ANALYZE SELECT * FROM t", "INSERT INTO t SELECT * FROM t", "SELECT a FROM t FOR VERSION AS OF 1", "WITH x AS (SELECT * FROM t) SELECT * FROM x"] {
+    for sql in [
+        "SELECT * FROM t",
+        "SELECT count(*) FROM t",
+        "SELECT max(a) FROM t",
+        "EXPLAIN ANALYZE SELECT * FROM t",
+        "INSERT INTO t SELECT * FROM t",
+        "SELECT a FROM t FOR VERSION AS OF 1",
+        "WITH x AS (SELECT * FROM t) SELECT * FROM x",
+    ] {
         assert!(bob.denied(sql).contains("SELECT on table t"), "{sql}");
     }
     assert_eq!(db.value("SELECT count(*) FROM t"), "2");

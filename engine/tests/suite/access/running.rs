@@ -14,7 +14,8 @@ fn users_see_and_end_their_own_statements_and_administrators_everybodys() {
     let running = spawned(&bob, SILENT);
     let id = in_state(&db, SILENT, "running");
     assert_eq!(db.value(&format!("SELECT user_name FROM system.queries WHERE query_id = {id}")), "bob");
-    let seen = |session| ended(spawned(session, "SELECT query_id FROM system.queries WHERE statement LIKE 'SELECT count%'")).unwrap().row_count();
+    let seen =
+        |session| ended(spawned(session, "SELECT query_id FROM system.queries WHERE statement LIKE 'SELECT count%'")).unwrap().row_count();
     assert_eq!((seen(&bob), seen(&eve)), (1, 0));
     let denied = ended(spawned(&eve, &format!("KILL {id}"))).unwrap_err();
     assert_eq!(denied.kind(), ErrorKind::Denied);

@@ -44,7 +44,9 @@ fn where_files_lie_is_told_to_who_may_read_files() {
 fn the_text_of_a_view_is_told_to_who_may_know_of_all_that_it_names() {
     let db = house(&["bob", "ann"]);
     db.script("CREATE SCHEMA sales; CREATE TABLE sales.secret AS SELECT 1 AS a; CREATE VIEW vpub AS SELECT a FROM sales.secret");
-    db.script("CREATE VIEW vown AS SELECT 1 AS secrets; GRANT SELECT ON vpub TO bob; GRANT SELECT ON vown TO bob; GRANT OWNERSHIP ON vpub TO ann");
+    db.script(
+        "CREATE VIEW vown AS SELECT 1 AS secrets; GRANT SELECT ON vpub TO bob; GRANT SELECT ON vown TO bob; GRANT OWNERSHIP ON vpub TO ann",
+    );
     let definitions = "SELECT table_name, definition FROM system.tables ORDER BY 1";
     let shown = "vpub|CREATE VIEW vpub AS SELECT a FROM sales.secret";
     let (bob, ann) = (db.as_user("bob"), db.as_user("ann"));

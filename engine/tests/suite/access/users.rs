@@ -9,7 +9,10 @@ use crate::helpers::Db;
 fn users_and_roles_are_listed_without_what_passwords_are_held_against() {
     let db = house(&["bob"]);
     db.script("CREATE ROLE reader; CREATE ROLE writer; GRANT reader TO writer, bob");
-    assert_eq!(db.rows("SELECT user_name, is_admin, array_to_string(roles, ',') FROM system.users ORDER BY 1"), ["bob|false|reader", "root|true|"]);
+    assert_eq!(
+        db.rows("SELECT user_name, is_admin, array_to_string(roles, ',') FROM system.users ORDER BY 1"),
+        ["bob|false|reader", "root|true|"]
+    );
     let roles = db.rows("SELECT role_name, array_to_string(roles, ','), array_to_string(members, ',') FROM system.roles ORDER BY 1");
     assert_eq!(roles, ["reader||bob,writer", "writer|reader|"]);
     assert!(!db.run("SELECT * FROM system.users").text().contains("argon2"));
@@ -74,7 +77,16 @@ fn users_are_no_part_of_a_transaction() {
 fn only_admins_manage_users() {
     let db = house(&["bob"]);
     let bob = db.as_user("bob");
-    for sql in ["CREATE USER x PASSWORD 'y'", "ALTER USER bob ADMIN", "ALTER USER root PASSWORD 'y'", "DROP USER root", "CREATE ROLE r", "DROP ROLE r", "GRANT r TO bob", "REVOKE r FROM bob"] {
+    for sql in [
+        "CREATE USER x PASSWORD 'y'",
+        "ALTER USER bob ADMIN",
+        "ALTER USER root PASSWORD 'y'",
+        "DROP USER root",
+        "CREATE ROLE r",
+        "DROP ROLE r",
+        "GRANT r TO bob",
+        "REVOKE r FROM bob",
+    ] {
         bob.denied(sql);
     }
     assert!(db.engine.login("root", "pw-root").is_ok_and(|root| root.is_admin()));
@@ -86,7 +98,13 @@ fn only_admins_manage_users() {
 fn everyone_changes_their_own_password_and_nothing_else_of_themselves() {
     let db = house(&["bob", "ann"]);
     let bob = db.as_user("bob");
-    for sql in ["ALTER USER bob ADMIN", "ALTER USER bob NOT ADMIN", "ALTER USER ann PASSWORD 'y'", "ALTER USER nobody PASSWORD 'y'", "DROP USER bob"] {
+    for sql in [
+        "ALTER USER bob ADMIN",
+        "ALTER USER bob NOT ADMIN",
+        "ALTER USER ann PASSWORD 'y'",
+        "ALTER USER nobody PASSWORD 'y'",
+        "DROP USER bob",
+    ] {
         bob.denied(sql);
     }
     bob.run("ALTER USER bob PASSWORD 'mine'");
@@ -94,7 +112,10 @@ fn everyone_changes_their_own_password_and_nothing_else_of_themselves() {
     assert!(db.engine.login("bob", "mine").is_ok_and(|bob| !bob.is_admin()));
     // It ends what the old one began, and is written down.
     assert_eq!(bob.error("SELECT 1").kind(), engine::ErrorKind::Unauthenticated);
-    assert_eq!(db.rows("SELECT user_name, statement, outcome FROM system.audit WHERE outcome = 'ok'"), ["bob|ALTER USER bob PASSWORD ***|ok"]);
+    assert_eq!(
+        db.rows("SELECT user_name, statement, outcome FROM system.audit WHERE outcome = 'ok'"),
+        ["bob|ALTER USER bob PASSWORD ***|ok"]
+    );
 }
 
 #[test]
@@ -120,7 +141,11 @@ fn a_name_in_capitals_is_pointed_at() {
     db.run("CREATE TABLE t (a INT)");
     for sql in ["GRANT SELECT ON t TO BOB", "ALTER USER Bob ADMIN", "REVOKE SELECT ON t FROM bob", "DROP USER bob"] {
         let error = db.error(sql);
-        assert_eq!((error.kind(), error.hint()), (engine::ErrorKind::NotFound, Some("there is \"BOB\": write the name in double quotes")), "{sql}");
+        assert_eq!(
+            (error.kind(), error.hint()),
+            (engine::ErrorKind::NotFound, Some("there is \"BOB\": write the name in double quotes")),
+            "{sql}"
+        );
     }
     assert_eq!(db.error("DROP USER eve").hint(), None);
     db.run("GRANT SELECT ON t TO \"BOB\"");

@@ -47,7 +47,12 @@ fn rows_that_are_sent_are_written_down_with_the_schema_of_their_table() {
     db.script("CREATE SCHEMA hr; CREATE TABLE hr.t (a INT); CREATE TABLE t (a INT); GRANT INSERT ON hr.t TO bob; GRANT INSERT ON t TO bob");
     let bob = db.as_user("bob");
     for schema in [None, Some("main"), Some("hr")] {
-        let target = IngestTarget { schema: schema.map(str::to_string), table: "t".into(), if_missing: IfMissing::Fail, if_exists: IfExists::Append };
+        let target = IngestTarget {
+            schema: schema.map(str::to_string),
+            table: "t".into(),
+            if_missing: IfMissing::Fail,
+            if_exists: IfExists::Append,
+        };
         wait(bob.session.ingest(target, batch().schema(), stream::iter([Ok(batch())]))).unwrap();
     }
     assert_eq!(db.rows("SELECT statement FROM system.audit"), ["INGEST INTO main.t", "INGEST INTO main.t", "INGEST INTO hr.t"]);

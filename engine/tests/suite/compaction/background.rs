@@ -63,7 +63,10 @@ fn nothing_happens_by_itself_where_it_is_switched_off() {
     let db = Db::new();
     thousands(&db, 10);
     assert_eq!(db.rows("SELECT state, segments_before, started_by FROM system.compactions"), ["due|10|NULL"]);
-    assert_eq!(db.rows("SELECT value FROM system.settings WHERE name IN ('maintenance', 'compaction_rate') ORDER BY name"), ["104857600", "false"]);
+    assert_eq!(
+        db.rows("SELECT value FROM system.settings WHERE name IN ('maintenance', 'compaction_rate') ORDER BY name"),
+        ["104857600", "false"]
+    );
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!((segment_count(&db, "t"), states(&db)), (10, Vec::new()));
 }

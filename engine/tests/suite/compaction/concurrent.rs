@@ -19,10 +19,13 @@ fn statement(session: &Session, sql: &str) -> Result<Vec<String>, EngineError> {
 
 fn accounts(db: &Db, order: &str) {
     db.run(&format!("CREATE TABLE account (id BIGINT, balance BIGINT){order}"));
-    in_segments(db, (0..10).map(|at| {
-        let (from, to) = (at * ACCOUNTS / 10, (at + 1) * ACCOUNTS / 10 - 1);
-        format!("INSERT INTO account SELECT value, {EACH} FROM generate_series({from}, {to}) AS g(value)")
-    }));
+    in_segments(
+        db,
+        (0..10).map(|at| {
+            let (from, to) = (at * ACCOUNTS / 10, (at + 1) * ACCOUNTS / 10 - 1);
+            format!("INSERT INTO account SELECT value, {EACH} FROM generate_series({from}, {to}) AS g(value)")
+        }),
+    );
 }
 
 /// Moves money from one account to another; false on a conflict.
@@ -131,10 +134,17 @@ fn a_transaction_can_change_rows_that_were_compacted_since_it_began() {
 fn a_transaction_can_replace_rows_by_their_key_that_were_compacted_since_it_began() {
     let db = Db::new();
     db.run("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)");
-    in_segments(&db, (0..4).map(|at| format!("INSERT INTO t SELECT value, 0 FROM generate_series({}, {}) AS g(value)", at * 10, at * 10 + 9)));
+    in_segments(
+        &db,
+        (0..4).map(|at| format!("INSERT INTO t SELECT value, 0 FROM generate_series({}, {}) AS g(value)", at * 10, at * 10 + 9)),
+    );
     let other = db.engine.session().unwrap();
     statement(&other, "BEGIN").unwrap();
-    statement(&other, "INSERT INTO t SELECT value, 1 FROM generate_series(35, 44) AS g(value) ON CONFLICT (k) DO UPDATE SET v = excluded.v").unwrap();
+    statement(
+        &other,
+        "INSERT INTO t SELECT value, 1 FROM generate_series(35, 44) AS g(value) ON CONFLICT (k) DO UPDATE SET v = excluded.v",
+    )
+    .unwrap();
     db.run("OPTIMIZE TABLE t FULL");
     statement(&other, "COMMIT").unwrap();
     assert_eq!(db.rows("SELECT count(*), count(DISTINCT k), sum(v) FROM t"), ["45|45|10"]);

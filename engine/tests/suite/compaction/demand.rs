@@ -73,7 +73,10 @@ fn without_full_deleted_rows_that_no_scan_notices_stay_and_with_it_none_does() {
     db.run("DELETE FROM t WHERE k < 3");
     db.run("OPTIMIZE TABLE t");
     assert_eq!(deleted(), "0");
-    assert_eq!(db.rows("SELECT count(*), min(k), sum(id) FROM t"), [format!("60000|4|{}", (0..100_000i64).filter(|id| id % 10 > 3).sum::<i64>())]);
+    assert_eq!(
+        db.rows("SELECT count(*), min(k), sum(id) FROM t"),
+        [format!("60000|4|{}", (0..100_000i64).filter(|id| id % 10 > 3).sum::<i64>())]
+    );
     // Statistics are exact again.
     assert!(!db.run("EXPLAIN SELECT min(k), count(*) FROM t").text().contains("StoreScan"));
 }
@@ -98,8 +101,10 @@ fn segments_from_before_the_table_was_altered_get_its_columns() {
     let db = Db::new();
     db.run("CREATE TABLE t (a INT, b VARCHAR, c DECIMAL(5,2)) ORDER BY (a)");
     in_segments(&db, ["INSERT INTO t VALUES (3, 'three', 3.25), (1, 'one', NULL)".to_string()]);
-    db.script("ALTER TABLE t ADD COLUMN d INT DEFAULT 7; ALTER TABLE t ALTER COLUMN a TYPE BIGINT; ALTER TABLE t DROP COLUMN b; \
-               ALTER TABLE t ALTER COLUMN c TYPE DECIMAL(30,4); ALTER TABLE t RENAME COLUMN c TO e");
+    db.script(
+        "ALTER TABLE t ADD COLUMN d INT DEFAULT 7; ALTER TABLE t ALTER COLUMN a TYPE BIGINT; ALTER TABLE t DROP COLUMN b; \
+               ALTER TABLE t ALTER COLUMN c TYPE DECIMAL(30,4); ALTER TABLE t RENAME COLUMN c TO e",
+    );
     in_segments(&db, ["INSERT INTO t VALUES (9223372036854775807, 1.0001, 8)".to_string()]);
     let rows = ["1|NULL|7", "3|3.2500|7", "9223372036854775807|1.0001|8"];
     assert_eq!(db.rows("SELECT * FROM t ORDER BY a"), rows);
@@ -231,7 +236,10 @@ fn a_checkpoint_makes_segments_of_all_logs() {
 fn a_table_with_a_unique_key_keeps_it() {
     let db = Db::new();
     db.run("CREATE TABLE t (k INT PRIMARY KEY, v INT)");
-    in_segments(&db, (0..4).map(|at| format!("INSERT INTO t SELECT value, 0 FROM generate_series({}, {}) AS g(value)", at * 10, at * 10 + 9)));
+    in_segments(
+        &db,
+        (0..4).map(|at| format!("INSERT INTO t SELECT value, 0 FROM generate_series({}, {}) AS g(value)", at * 10, at * 10 + 9)),
+    );
     db.run("UPDATE t SET v = 1 WHERE k % 2 = 1");
     db.run("OPTIMIZE TABLE t FULL");
     db.error("INSERT INTO t VALUES (17, 2)");

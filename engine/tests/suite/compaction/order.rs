@@ -12,13 +12,16 @@ fn shuffled(order: &str) -> Db {
     let db = Db::new();
     db.run(&format!("CREATE TABLE t (a INT, b VARCHAR, n INT) ORDER BY ({order})"));
     let mut random = Random(7);
-    in_segments(&db, (0..12).map(|at| {
-        let row = |row: usize| match random.below(10) {
-            0 => format!("(NULL, 'text {}', {})", random.below(100), at * 100 + row),
-            _ => format!("({}, 'text {}', {})", random.below(50), random.below(100), at * 100 + row),
-        };
-        format!("INSERT INTO t VALUES {}", (0..100).map(row).collect::<Vec<_>>().join(", "))
-    }));
+    in_segments(
+        &db,
+        (0..12).map(|at| {
+            let row = |row: usize| match random.below(10) {
+                0 => format!("(NULL, 'text {}', {})", random.below(100), at * 100 + row),
+                _ => format!("({}, 'text {}', {})", random.below(50), random.below(100), at * 100 + row),
+            };
+            format!("INSERT INTO t VALUES {}", (0..100).map(row).collect::<Vec<_>>().join(", "))
+        }),
+    );
     db.run("DELETE FROM t WHERE n % 7 = 0");
     db
 }

@@ -75,7 +75,10 @@ fn types_of_the_new_values_are_those_of_the_columns() {
     let shown = "SELECT id, small, d, wide, w, ms, day, b, f FROM t ORDER BY id";
     assert_eq!(
         db.rows(shown),
-        ["1|NULL|8.010|1.01|2024-05-31T23:00:00Z|2024-01-01T00:00:00.123|2024-02-29|6279746573|0.5", "2|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL"]
+        [
+            "1|NULL|8.010|1.01|2024-05-31T23:00:00Z|2024-01-01T00:00:00.123|2024-02-29|6279746573|0.5",
+            "2|NULL|NULL|NULL|NULL|NULL|NULL|NULL|NULL"
+        ]
     );
     for sql in ["UPDATE t SET small = 40000", "UPDATE t SET d = 'much'", "UPDATE t SET day = 'yesterday'", "UPDATE t SET small = w"] {
         let error = db.error(sql).to_string();

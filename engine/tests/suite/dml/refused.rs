@@ -104,7 +104,10 @@ fn a_clause_for_rows_without_a_target_does_not_read_the_target() {
     for (clauses, message) in [
         ("WHEN NOT MATCHED THEN INSERT VALUES (a, t.v, NULL)", "column \"t.v\" is of the target, which has no row WHEN NOT MATCHED"),
         ("WHEN NOT MATCHED AND t.id IS NULL THEN DO NOTHING", "column \"t.id\" is of the target, which has no row WHEN NOT MATCHED"),
-        ("WHEN NOT MATCHED BY SOURCE AND x.a = v THEN DELETE", "column \"x.a\" is of the source, which has no row WHEN NOT MATCHED BY SOURCE"),
+        (
+            "WHEN NOT MATCHED BY SOURCE AND x.a = v THEN DELETE",
+            "column \"x.a\" is of the source, which has no row WHEN NOT MATCHED BY SOURCE",
+        ),
     ] {
         let error = db.error(&format!("MERGE INTO t USING (VALUES (1)) AS x(a) ON t.id = x.a {clauses}"));
         assert_eq!(error.to_string(), message);

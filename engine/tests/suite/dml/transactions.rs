@@ -23,7 +23,13 @@ fn a_transaction_sees_its_own_changes_and_nobody_else_does() {
     assert_eq!(count(&db, "UPDATE t SET v = -1 WHERE id < 10"), 10);
     assert_eq!(count(&db, "UPDATE t SET v = v - 1 WHERE v = -1"), 10);
     assert_eq!(count(&db, "DELETE FROM t WHERE v = -2 AND id < 4"), 4);
-    assert_eq!(count(&db, "MERGE INTO t USING (VALUES (5), (500)) AS s(id) ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"), 2);
+    assert_eq!(
+        count(
+            &db,
+            "MERGE INTO t USING (VALUES (5), (500)) AS s(id) ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+        ),
+        2
+    );
     assert_eq!(db.rows("SELECT count(*), count(v), min(v) FROM t"), ["96|95|-2"]);
     assert_eq!(seen("SELECT count(*), min(v) FROM t"), ["100|0"]);
     db.run("COMMIT");
@@ -161,7 +167,11 @@ fn nothing_is_changed_where_nothing_may_be() {
     let db = Db::new();
     in_segments(&db, 100, 1);
     let statements = [
-        "DELETE FROM t WHERE id = 1", "DELETE FROM t WHERE id = -1", "DELETE FROM t", "TRUNCATE t", "UPDATE t SET v = 1",
+        "DELETE FROM t WHERE id = 1",
+        "DELETE FROM t WHERE id = -1",
+        "DELETE FROM t",
+        "TRUNCATE t",
+        "UPDATE t SET v = 1",
         "MERGE INTO t USING t AS s ON t.id = s.id WHEN MATCHED THEN DELETE",
     ];
     for sql in statements {
@@ -182,7 +192,13 @@ fn a_statement_does_not_meet_rows_of_its_own() {
     let db = Db::new();
     in_segments(&db, 30_000, 3);
     assert_eq!(count(&db, "UPDATE t SET id = id + 30000 WHERE id >= 0"), 30_000);
-    assert_eq!(count(&db, "MERGE INTO t USING t AS s ON t.id = s.id + 1 WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id + 1, s.v, 'last')"), 30_000);
+    assert_eq!(
+        count(
+            &db,
+            "MERGE INTO t USING t AS s ON t.id = s.id + 1 WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id + 1, s.v, 'last')"
+        ),
+        30_000
+    );
     assert_eq!(db.rows("SELECT count(*), min(id), max(id), sum(v) FROM t"), ["30001|30000|60000|4499850000"]);
 }
 

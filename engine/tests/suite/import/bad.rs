@@ -11,8 +11,8 @@ use engine::export::open_export;
 
 use engine::import::FileScan;
 
-use crate::foreign_forms::{big_endian, big_endian_below, with_version};
 use super::{Files, error_of, open, read, skipping};
+use crate::foreign_forms::{big_endian, big_endian_below, with_version};
 
 #[test]
 fn what_is_not_there_or_not_a_data_file_is_said_in_one_sentence() {
@@ -65,11 +65,7 @@ fn a_file_without_permission_is_named() {
 fn flipped_and_missing_bytes_of_binary_files_never_panic() {
     let files = Files::new();
     let names: Arc<dyn Array> = Arc::new(StringArray::from(vec![Some("abc"), None, Some("ü")]));
-    let batch = RecordBatch::try_from_iter([
-        ("n", Arc::new(Int32Array::from(vec![1, 2, 3])) as Arc<dyn Array>),
-        ("s", names),
-    ])
-    .unwrap();
+    let batch = RecordBatch::try_from_iter([("n", Arc::new(Int32Array::from(vec![1, 2, 3])) as Arc<dyn Array>), ("s", names)]).unwrap();
     for name in ["a.parquet", "a.arrow"] {
         let path = files.path(name);
         let mut export = open_export(&path, None, &batch.schema()).unwrap();
@@ -105,7 +101,11 @@ fn arrow_data_of_a_foreign_form_is_refused_and_not_read_as_other_values() {
         [[0xff_u8; 4].as_slice(), &(message.len() as u32).to_le_bytes(), &message, &stream[8 + length..]].concat()
     };
     let with_version_6 = changed(|message| with_version(message, 5));
-    let forms = [(changed(big_endian), "its numbers are big-endian"), (with_version_6, "its metadata has version 6"), (changed(|message| with_version(message, 2)), "version 3")];
+    let forms = [
+        (changed(big_endian), "its numbers are big-endian"),
+        (with_version_6, "its metadata has version 6"),
+        (changed(|message| with_version(message, 2)), "version 3"),
+    ];
     for (bytes, expected) in forms {
         let error = error_of(&[files.add("foreign.arrows", &bytes)]);
         assert!(error.contains("cannot be read: its") && error.contains(expected) && error.contains("write it again"), "{error}");
@@ -131,7 +131,9 @@ fn values_in_a_file_that_are_not_of_their_type_are_named_and_can_be_left_out() {
     let item = Arc::new(Field::new("item", decimals.data_type().clone(), true));
     let lists: ArrayRef = Arc::new(ListArray::new(item, OffsetBuffer::from_lengths([1, 1, 0, 2]), Arc::clone(&decimals), None));
     let times: ArrayRef = Arc::new(Time64MicrosecondArray::from(vec![0, 86_400_000_000, 1, 2]));
-    for (name, column) in [("d.arrow", &decimals), ("d.parquet", &decimals), ("l.arrow", &lists), ("t.arrow", &times), ("t.parquet", &times)] {
+    for (name, column) in
+        [("d.arrow", &decimals), ("d.parquet", &decimals), ("l.arrow", &lists), ("t.arrow", &times), ("t.parquet", &times)]
+    {
         let path = files.path(name);
         let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4]));
         let batch = RecordBatch::try_from_iter_with_nullable([("n", numbers, true), ("c", Arc::clone(column), true)]).unwrap();
@@ -140,7 +142,10 @@ fn values_in_a_file_that_are_not_of_their_type_are_named_and_can_be_left_out() {
         export.finish().unwrap();
         let path = path.to_str().unwrap().to_owned();
         let error = error_of(std::slice::from_ref(&path));
-        assert!(error.contains("row 2") && error.contains("column \"c\"") && (error.contains("-1000") || error.contains("86400000000")), "{error}");
+        assert!(
+            error.contains("row 2") && error.contains("column \"c\"") && (error.contains("-1000") || error.contains("86400000000")),
+            "{error}"
+        );
         let scan = FileScan::open(&[path], skipping()).unwrap();
         let progress = scan.progress();
         let left = read(scan).unwrap();

@@ -16,15 +16,7 @@ fn csv_types_are_inferred_and_na_is_null_in_typed_columns_only() {
     let batch = read_all(&[files.add("a.csv", csv)]);
     assert_eq!(
         types(&batch.schema()),
-        [
-            "id BIGINT",
-            "zip VARCHAR",
-            "score DOUBLE",
-            "when TIMESTAMP WITH TIME ZONE",
-            "day DATE",
-            "ok BOOLEAN",
-            "note VARCHAR",
-        ]
+        ["id BIGINT", "zip VARCHAR", "score DOUBLE", "when TIMESTAMP WITH TIME ZONE", "day DATE", "ok BOOLEAN", "note VARCHAR",]
     );
     assert_eq!(texts(&batch, 1), [Some("00501"), Some("10001"), None]);
     assert_eq!(texts(&batch, 6), [Some("NA"), Some(""), None]);

@@ -87,14 +87,8 @@ fn schemas_that_conflict_name_column_and_files() {
 #[test]
 fn a_declared_schema_matches_by_name_then_by_position() {
     let files = Files::new();
-    let target = schema(&[
-        ("id", DataType::Int32, false),
-        ("name", DataType::Utf8View, true),
-        ("price", DataType::Decimal128(8, 2), true),
-    ]);
-    let as_declared = |name: &str, content: &str| {
-        read(open(&[files.add(name, content)])?.with_schema(target.clone())?)
-    };
+    let target = schema(&[("id", DataType::Int32, false), ("name", DataType::Utf8View, true), ("price", DataType::Decimal128(8, 2), true)]);
+    let as_declared = |name: &str, content: &str| read(open(&[files.add(name, content)])?.with_schema(target.clone())?);
     let batch = as_declared("a.csv", "NAME,Id\nx,1\n").unwrap();
     assert!(table(&batch).contains("| 1  | x    |       |"), "{}", table(&batch));
     let batch = as_declared("b.tbl", "1|x|2.505|\n").unwrap();
@@ -113,11 +107,7 @@ fn a_declared_schema_matches_by_name_then_by_position() {
 #[test]
 fn typed_values_that_do_not_fit_are_errors_not_nulls() {
     let files = Files::new();
-    let batch = RecordBatch::try_from_iter([(
-        "n",
-        Arc::new(Int32Array::from(vec![1, 300])) as Arc<dyn Array>,
-    )])
-    .unwrap();
+    let batch = RecordBatch::try_from_iter([("n", Arc::new(Int32Array::from(vec![1, 300])) as Arc<dyn Array>)]).unwrap();
     let path = files.path("a.parquet");
     let mut export = open_export(&path, None, &batch.schema()).unwrap();
     export.write(&batch).unwrap();

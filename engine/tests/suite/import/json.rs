@@ -42,15 +42,11 @@ fn a_bad_json_line_is_named_or_skipped() {
 #[test]
 fn a_bad_row_in_nested_json_leaves_its_neighbours_whole() {
     let files = Files::new();
-    let nested =
-        |n: &str| format!("{{\"l\": [{{\"x\": [1, {n}], \"y\": {n}}}, {{}}], \"k\": {n}}}\n");
+    let nested = |n: &str| format!("{{\"l\": [{{\"x\": [1, {n}], \"y\": {n}}}, {{}}], \"k\": {n}}}\n");
     let json = ["1", "\"no\"", "2", "[", "3"].map(nested).concat();
     let path = files.add("a.json", json);
     let list = |t: DataType| DataType::List(Arc::new(Field::new_list_field(t, true)));
-    let element = DataType::Struct(
-        vec![Field::new("x", list(DataType::Int64), true), Field::new("y", DataType::Int64, true)]
-            .into(),
-    );
+    let element = DataType::Struct(vec![Field::new("x", list(DataType::Int64), true), Field::new("y", DataType::Int64, true)].into());
     let target = schema(&[("l", list(element), true), ("k", DataType::Int64, true)]);
     let scan = FileScan::open(&[path], skipping()).unwrap().with_schema(target).unwrap();
     let progress = scan.progress();

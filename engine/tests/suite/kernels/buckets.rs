@@ -83,5 +83,8 @@ fn bounds_and_edges_that_make_no_buckets_are_refused() {
     assert_eq!(error("1, 0, 10, 2.5"), "the number of buckets of width_bucket is an integer, and not DECIMAL(2,1)");
     assert_eq!(error("11, 0, 10, 9223372036854775807"), "width_bucket takes less than 9223372036854775807 buckets");
     let counted = error("1, 2, 3");
-    assert_eq!(counted, "width_bucket takes a number with low, high and the number of buckets, or with a list of edges, and was given 3 arguments");
+    assert_eq!(
+        counted,
+        "width_bucket takes a number with low, high and the number of buckets, or with a list of edges, and was given 3 arguments"
+    );
 }

@@ -192,7 +192,8 @@ fn it_ends_when_no_centroid_moves_farther_than_the_tolerance() {
     let start = literal(&points[..6], 2);
     let all = lloyd(&points, 2, &points[..6], 60);
     let ways = |from: &[f64], to: &[f64]| from.chunks(2).zip(to.chunks(2)).map(|(from, to)| squared(from, to).sqrt()).fold(0.0, f64::max);
-    let moved: Vec<f64> = (1..60).map(|n| ways(&lloyd(&points, 2, &points[..6], n).centroids, &lloyd(&points, 2, &points[..6], n + 1).centroids)).collect();
+    let moved: Vec<f64> =
+        (1..60).map(|n| ways(&lloyd(&points, 2, &points[..6], n).centroids, &lloyd(&points, 2, &points[..6], n + 1).centroids)).collect();
     let tolerance = 0.01;
     let expected = 2 + moved.iter().position(|way| *way <= tolerance).unwrap();
     let found = kmeans(&db, &format!("kmeans('t', 'x', init => {start}, tolerance => {tolerance})"));
@@ -227,11 +228,19 @@ fn the_report_says_what_was_copied_before() {
         let report = db.run(&format!("SELECT * FROM {call}")).report;
         (report.precopied_bytes, report.reread_bytes)
     };
-    assert_eq!(report("off", "kmeans('t', 'x', 2, 3)"), (0, 3 * bytes), "the passes after the first: one for the second centroid, three iterations");
+    assert_eq!(
+        report("off", "kmeans('t', 'x', 2, 3)"),
+        (0, 3 * bytes),
+        "the passes after the first: one for the second centroid, three iterations"
+    );
     assert_eq!(report("on", "kmeans('t', 'x', 2, 3)"), (bytes, 0));
     assert_eq!(report("auto", "kmeans('t', 'x', 2, 3)"), (0, 3 * bytes), "in memory a copy is no quicker to read");
     assert_eq!(report("auto", "kmeans('narrow', 'x', 2, 3)"), (bytes, 0), "converted once");
-    assert_eq!(report("off", "kmeans('narrow', 'x', 2, 3)"), (0, 3 * bytes), "the passes after the first: one for the second centroid, three iterations");
+    assert_eq!(
+        report("off", "kmeans('narrow', 'x', 2, 3)"),
+        (0, 3 * bytes),
+        "the passes after the first: one for the second centroid, three iterations"
+    );
     assert_eq!(report("on", "kmeans('t', 'x', init => [[0.0, 0.0]], iterations => 1)"), (0, 0), "one pass");
     assert_eq!(report("on", "t LIMIT 1"), (0, 0));
     assert_eq!(db.value("SHOW precopy"), "precopy|on");
@@ -258,7 +267,10 @@ fn explain_shows_the_operator_with_its_arguments_and_its_input() {
 fn columns_of_the_result_are_chosen_joined_and_filtered_as_of_any_table() {
     let (db, points) = of_vectors(1_000, 2);
     let all = kmeans(&db, "kmeans('t', 'x', 4, 3)");
-    assert_eq!(db.rows("SELECT cluster, size FROM kmeans('t', 'x', 4, 3) WHERE cluster >= 2 ORDER BY cluster DESC LIMIT 1"), [format!("3|{}", all.sizes[3])]);
+    assert_eq!(
+        db.rows("SELECT cluster, size FROM kmeans('t', 'x', 4, 3) WHERE cluster >= 2 ORDER BY cluster DESC LIMIT 1"),
+        [format!("3|{}", all.sizes[3])]
+    );
     let last = "SELECT size, cluster FROM kmeans('t', 'x', 4, 3) GROUP BY size, cluster ORDER BY 1 * 0, cluster DESC LIMIT 1";
     assert_eq!(db.rows(last), [format!("{}|3", all.sizes[3])]);
     let assigned = "SELECT c, count(*) FROM (SELECT kmeans_assign(x, (SELECT array_agg(centroid ORDER BY cluster) FROM kmeans('t', 'x', 4, 3))) AS c FROM t) GROUP BY c ORDER BY c";

@@ -65,16 +65,17 @@ fn a_histogram_counts_as_a_plain_loop_does() {
 fn values_without_null_are_counted_where_they_lie() {
     let (db, rows) = table();
     let there = rows.iter().map(|row| row.1.filter(|x| x.is_finite()));
-    db.run("CREATE TABLE whole AS SELECT x FROM t WHERE x IS NOT NULL AND x < CAST('Infinity' AS DOUBLE) AND x > CAST('-Infinity' AS DOUBLE)");
+    db.run(
+        "CREATE TABLE whole AS SELECT x FROM t WHERE x IS NOT NULL AND x < CAST('Infinity' AS DOUBLE) AND x > CAST('-Infinity' AS DOUBLE)",
+    );
     assert_eq!(db.value(&format!("SELECT histogram(x, {EDGES_SQL}) FROM whole")), counted(there, &EDGES));
 }
 
 #[test]
 fn each_group_has_its_histogram() {
     let (db, rows) = table();
-    let expected: Vec<String> = (0..7)
-        .map(|group| format!("{group}|{}", counted(rows.iter().filter(|row| row.0 == group).map(|row| row.1), &EDGES)))
-        .collect();
+    let expected: Vec<String> =
+        (0..7).map(|group| format!("{group}|{}", counted(rows.iter().filter(|row| row.0 == group).map(|row| row.1), &EDGES))).collect();
     assert_eq!(db.sorted_rows(&format!("SELECT g, histogram(x, {EDGES_SQL}) FROM t GROUP BY g")), expected);
 }
 
@@ -99,7 +100,8 @@ fn edges_may_come_from_a_table() {
     assert_eq!(db.value(joined), expected);
     let by_group = db.sorted_rows("SELECT g, histogram(x, (SELECT array_agg(edge ORDER BY edge) FROM bins)) FROM t GROUP BY g");
     assert_eq!(by_group, db.sorted_rows(&format!("SELECT g, histogram(x, {EDGES_SQL}) FROM t GROUP BY g")));
-    let by_group = db.sorted_rows("SELECT g, histogram(x, edges) FROM t, (SELECT array_agg(edge ORDER BY edge) AS edges FROM bins) GROUP BY g");
+    let by_group =
+        db.sorted_rows("SELECT g, histogram(x, edges) FROM t, (SELECT array_agg(edge ORDER BY edge) AS edges FROM bins) GROUP BY g");
     assert_eq!(by_group, db.sorted_rows(&format!("SELECT g, histogram(x, {EDGES_SQL}) FROM t GROUP BY g")));
 }
 
@@ -158,8 +160,14 @@ fn edges_that_make_no_bins_are_refused() {
     assert_eq!(error("[0, NULL]"), "the edges of histogram are NULL, or one of them is");
     assert_eq!(error("edges"), "the edges of histogram are to be the same for all rows, and differ between two rows");
     assert_eq!(error("1"), "the edges of histogram are a list of numbers, and not BIGINT");
-    assert_eq!(db.error("SELECT histogram('a', [0, 1]) FROM t").to_string(), "the first argument of histogram is a number, and not VARCHAR");
-    assert_eq!(db.error("SELECT histogram(x) FROM t").to_string(), "histogram takes a number and a list of edges, and was given 1 argument");
+    assert_eq!(
+        db.error("SELECT histogram('a', [0, 1]) FROM t").to_string(),
+        "the first argument of histogram is a number, and not VARCHAR"
+    );
+    assert_eq!(
+        db.error("SELECT histogram(x) FROM t").to_string(),
+        "histogram takes a number and a list of edges, and was given 1 argument"
+    );
 }
 
 #[test]

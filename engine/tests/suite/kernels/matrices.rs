@@ -64,11 +64,15 @@ impl Dense {
         let places: Vec<(usize, usize)> = places.filter(|place| !leave_out.contains(place)).collect();
         let mut values = Vec::new();
         for (i, j) in &places {
-            for (row, column) in (i * rows..(i + 1) * rows).flat_map(|row| (j * columns..(j + 1) * columns).map(move |column| (row, column))) {
+            for (row, column) in
+                (i * rows..(i + 1) * rows).flat_map(|row| (j * columns..(j + 1) * columns).map(move |column| (row, column)))
+            {
                 values.push(if row < self.rows && column < self.columns { self.at(row, column) } else { 0.0 });
             }
         }
-        let key = |of: fn(&(usize, usize)) -> usize| -> ArrayRef { Arc::new(places.iter().map(|place| of(place) as i64).collect::<Int64Array>()) };
+        let key = |of: fn(&(usize, usize)) -> usize| -> ArrayRef {
+            Arc::new(places.iter().map(|place| of(place) as i64).collect::<Int64Array>())
+        };
         let shape = stored.says_shape.then_some([self.rows, self.columns]);
         rows_of_blocks(key(|place| place.0), key(|place| place.1), values, stored, shape)
     }
@@ -182,7 +186,10 @@ fn a_block_larger_than_a_batch_is_made_in_panels() {
     let ones = Dense::of(1500, 3, |_, column| column as f64);
     load(&db, "ones", &ones, in_blocks([1500, 3]));
     let sums: Vec<f64> = a.values.chunks(1500).map(|row| row.iter().sum()).collect();
-    assert_eq!(read(&db, "SELECT * FROM matrix_multiply('a', 'ones')", 1500, 3), Dense::of(1500, 3, |row, column| sums[row] * column as f64));
+    assert_eq!(
+        read(&db, "SELECT * FROM matrix_multiply('a', 'ones')", 1500, 3),
+        Dense::of(1500, 3, |row, column| sums[row] * column as f64)
+    );
 }
 
 #[test]
@@ -288,7 +295,8 @@ fn only_what_is_asked_for_is_made() {
 fn blocks_are_read_where_they_lie() {
     let db = Db::with(small_memory(16));
     // 16 MiB each, and of the result half a MiB.
-    let (a, b) = (Dense::of(256, 8192, |row, column| ((row + column) % 3) as f64), Dense::of(8192, 256, |row, column| ((row * column) % 3) as f64));
+    let (a, b) =
+        (Dense::of(256, 8192, |row, column| ((row + column) % 3) as f64), Dense::of(8192, 256, |row, column| ((row * column) % 3) as f64));
     load(&db, "a", &a, in_blocks([256, 256]));
     load(&db, "b", &b, in_blocks([256, 256]));
     let ran = db.run("SELECT * FROM matrix_multiply('a', 'b')");

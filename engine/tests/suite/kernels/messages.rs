@@ -24,10 +24,22 @@ fn db() -> Db {
 fn a_table_is_named_as_in_from_or_by_its_very_name() {
     let db = db();
     for (name, norm) in [
-        ("M X", "1.0"), ("\"M X\"", "1.0"), ("main.M X", "1.0"), ("MAIN.\"M X\"", "1.0"),
-        ("a.b", "2.0"), ("\"a.b\"", "2.0"), ("main.\"a.b\"", "2.0"),
-        ("s2.Their X", "3.0"), ("s2.\"Their X\"", "3.0"), ("S2.Their X", "3.0"), ("quiver.s2.\"Their X\"", "3.0"),
-        ("quiver.s2.Their X", "3.0"), ("QUIVER.S2.Their X", "3.0"), ("s2.plain", "4.0"), ("S2.PLAIN", "4.0"), ("s2.\"plain\"", "4.0"),
+        ("M X", "1.0"),
+        ("\"M X\"", "1.0"),
+        ("main.M X", "1.0"),
+        ("MAIN.\"M X\"", "1.0"),
+        ("a.b", "2.0"),
+        ("\"a.b\"", "2.0"),
+        ("main.\"a.b\"", "2.0"),
+        ("s2.Their X", "3.0"),
+        ("s2.\"Their X\"", "3.0"),
+        ("S2.Their X", "3.0"),
+        ("quiver.s2.\"Their X\"", "3.0"),
+        ("quiver.s2.Their X", "3.0"),
+        ("QUIVER.S2.Their X", "3.0"),
+        ("s2.plain", "4.0"),
+        ("S2.PLAIN", "4.0"),
+        ("s2.\"plain\"", "4.0"),
     ] {
         assert_eq!(db.value(&format!("SELECT max_norm FROM matrix_norm('{name}')")), norm, "{name}");
     }
@@ -66,7 +78,9 @@ fn a_column_is_named_with_quotes_or_without() {
     for column in ["My Col", "\"My Col\"", "X", "\"x\""] {
         assert_eq!(db.value(&format!("SELECT sum(size) FROM kmeans('t', '{column}', 1, 1)")), "2", "{column}");
     }
-    for (first, second, name) in [("x", "x", "x"), ("x", "\"x\"", "x"), ("X", "x", "x"), ("My Col", "\"My Col\"", "My Col"), ("v", "\"v\"", "v")] {
+    for (first, second, name) in
+        [("x", "x", "x"), ("x", "\"x\"", "x"), ("X", "x", "x"), ("My Col", "\"My Col\"", "My Col"), ("v", "\"v\"", "v")]
+    {
         let error = db.error(&format!("SELECT * FROM kmeans('t', '{first}', '{second}', 1, 1)"));
         assert_eq!(error.to_string(), format!("kmeans names the column \"{name}\" twice"), "{first} and {second}");
     }

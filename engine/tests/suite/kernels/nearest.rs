@@ -38,14 +38,18 @@ fn hard(rows: usize) -> Db {
         let few = numbers(rows * 2, 6, part + 7);
         let lists = few.chunks(2).map(|row| Some(row.iter().map(|number| Some(*number)).collect::<Vec<_>>()));
         let first = part as i64 * rows as i64;
-        db.load("t", &[], &nullable([
-            ("id", Arc::new(Int64Array::from_iter_values(first..first + rows as i64)) as ArrayRef),
-            ("g", Arc::new(Int64Array::from_iter_values((0..rows).map(|_| random.below(7) as i64)))),
-            ("v", fixed(Arc::new(Float64Array::from(values)), WIDTH, Some(nulls.clone()))),
-            ("w", fixed(Arc::new(narrow), WIDTH, Some(nulls))),
-            ("l", Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(lists))),
-            ("few", fixed(Arc::new(Float64Array::from(few.clone())), 2, None)),
-        ]));
+        db.load(
+            "t",
+            &[],
+            &nullable([
+                ("id", Arc::new(Int64Array::from_iter_values(first..first + rows as i64)) as ArrayRef),
+                ("g", Arc::new(Int64Array::from_iter_values((0..rows).map(|_| random.below(7) as i64)))),
+                ("v", fixed(Arc::new(Float64Array::from(values)), WIDTH, Some(nulls.clone()))),
+                ("w", fixed(Arc::new(narrow), WIDTH, Some(nulls))),
+                ("l", Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(lists))),
+                ("few", fixed(Arc::new(Float64Array::from(few.clone())), 2, None)),
+            ]),
+        );
     }
     db.run("DELETE FROM t WHERE id % 11 = 3");
     db.run("INSERT INTO t SELECT id + 1000000, g, v, w, l, few FROM t WHERE id < 30");
@@ -96,7 +100,12 @@ fn rows_that_are_as_far_as_the_last_are_chosen_by_the_other_keys() {
     for k in [1, 5, 50, 2_000, 12_000] {
         for column in ["few", "l"] {
             same(&db, &format!("SELECT id FROM t ORDER BY l2_distance({column}, [0.5, 1.0]), g DESC, id LIMIT {k}"));
-            same(&db, &format!("SELECT l2_distance({column}, [0.5, 1.0]) AS d, count(*) FROM (SELECT {column} FROM t ORDER BY l2_distance({column}, [0.5, 1.0]) LIMIT {k}) GROUP BY d ORDER BY d"));
+            same(
+                &db,
+                &format!(
+                    "SELECT l2_distance({column}, [0.5, 1.0]) AS d, count(*) FROM (SELECT {column} FROM t ORDER BY l2_distance({column}, [0.5, 1.0]) LIMIT {k}) GROUP BY d ORDER BY d"
+                ),
+            );
         }
     }
 }
@@ -120,11 +129,15 @@ fn numbers_at_the_ends_of_their_range_are_in_order() {
     let extremes = [0.0, -0.0, 5e-324, 1e-310, 1e-200, 1e-160, 1e-154, 1.0, 1e154, 1.4e154, 1e200, f64::MAX, -f64::MAX];
     let pairs: Vec<f64> = extremes.iter().flat_map(|one| extremes.iter().flat_map(|other| [*one, *other])).collect();
     let narrow: Vec<f32> = pairs.iter().map(|number| *number as f32).collect();
-    db.load("t", &[], &nullable([
-        ("id", Arc::new(Int64Array::from_iter_values(0..169)) as ArrayRef),
-        ("v", fixed(Arc::new(Float64Array::from(pairs)), 2, None)),
-        ("w", fixed(Arc::new(Float32Array::from(narrow)), 2, None)),
-    ]));
+    db.load(
+        "t",
+        &[],
+        &nullable([
+            ("id", Arc::new(Int64Array::from_iter_values(0..169)) as ArrayRef),
+            ("v", fixed(Arc::new(Float64Array::from(pairs)), 2, None)),
+            ("w", fixed(Arc::new(Float32Array::from(narrow)), 2, None)),
+        ]),
+    );
     for q in ["[0.0, 0.0]", "[1e-200, 1e-310]", "[1e154, -1e154]", "[1.5e308, 0.0]", "[0.1, 1e39]"] {
         for k in [1, 3, 20, 100] {
             for column in ["v", "w"] {
@@ -223,7 +236,9 @@ fn a_vector_that_cannot_be_computed_is_no_error_without_rows() {
 fn texts_beside_the_nearest_rows_are_kept_and_those_of_the_others_are_not() {
     let db = Db::with(small_memory(48));
     let text = "repeat('this is a long text', 20) || value";
-    db.run(&format!("CREATE TABLE t AS SELECT value AS id, [value::DOUBLE, 0.0] AS v, {text} AS s FROM generate_series(1, 200000) AS g (value)"));
+    db.run(&format!(
+        "CREATE TABLE t AS SELECT value AS id, [value::DOUBLE, 0.0] AS v, {text} AS s FROM generate_series(1, 200000) AS g (value)"
+    ));
     // Of a view that makes them, the texts lie in no segment: 80 MB of them.
     db.run("CREATE VIEW made AS SELECT id, v, s || '!' AS s FROM t");
     let rows = same(&db, "SELECT id, right(s, 7) FROM made ORDER BY l2_distance(v, [200000.0, 0.0]), id LIMIT 3");

@@ -58,8 +58,12 @@ fn discrete_quantiles_are_those_of_duckdb() {
 fn each_group_has_its_quantiles() {
     let db = table();
     let expected = [
-        "0|55.71714285714286|55.57142857142857", "1|53.528571428571425|53.142857142857146", "2|52.605714285714285|52.142857142857146",
-        "3|52.46285714285714|52.0", "4|51.99142857142857|51.142857142857146", "5|53.89142857142857|53.42857142857143",
+        "0|55.71714285714286|55.57142857142857",
+        "1|53.528571428571425|53.142857142857146",
+        "2|52.605714285714285|52.142857142857146",
+        "3|52.46285714285714|52.0",
+        "4|51.99142857142857|51.142857142857146",
+        "5|53.89142857142857|53.42857142857143",
         "6|54.99142857142857|54.142857142857146",
     ];
     let found = db.rows("SELECT g, quantile_cont(d, 0.37), quantile_disc(d, 0.37) FROM t GROUP BY g ORDER BY g");
@@ -86,7 +90,8 @@ fn no_values_have_no_quantile() {
         assert_eq!(db.value(&format!("SELECT {call} FILTER (WHERE i > 1000) FROM t")), "NULL", "{call}");
     }
     assert_eq!(db.value("SELECT quantile_cont(NULL, 0.5)"), "NULL");
-    let groups = db.rows("SELECT quantile_disc(d, [0.5]) FILTER (WHERE g = 1), quantile_cont(d, 0.5) FILTER (WHERE g = 9) FROM t GROUP BY g");
+    let groups =
+        db.rows("SELECT quantile_disc(d, [0.5]) FILTER (WHERE g = 1), quantile_cont(d, 0.5) FILTER (WHERE g = 9) FROM t GROUP BY g");
     assert_eq!(groups.iter().filter(|row| *row == "NULL|NULL").count(), 6);
 }
 

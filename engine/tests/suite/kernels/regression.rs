@@ -86,7 +86,10 @@ fn rows_with_a_null_are_left_out() {
 fn few_rows_have_no_covariance_and_no_rows_no_regression() {
     let db = table();
     assert_eq!(db.value("SELECT covariance_matrix(a, b) FROM t WHERE i = 1"), "NULL");
-    assert_eq!(db.value("SELECT correlation_matrix(w), linear_regression(y, a), linear_regression(y, v) FROM t WHERE i < 1"), "NULL|NULL|NULL");
+    assert_eq!(
+        db.value("SELECT correlation_matrix(w), linear_regression(y, a), linear_regression(y, v) FROM t WHERE i < 1"),
+        "NULL|NULL|NULL"
+    );
     assert_eq!(db.value("SELECT covariance_matrix(NULL, 1)"), "NULL");
     let error = db.error("SELECT linear_regression(y, a, b) FROM t WHERE i < 3").to_string();
     assert_eq!(error, "linear_regression of 2 rows: they do not determine 3 coefficients");
@@ -142,7 +145,8 @@ fn frames_of_windows_have_covariances() {
     let running = db.rows("SELECT covariance_matrix(a, c) OVER (ORDER BY i) FROM t WHERE i <= 20 ORDER BY i");
     assert_eq!(running[0], "NULL");
     assert_close(&running[19], &db.value("SELECT covariance_matrix(a, c) FROM t WHERE i <= 20"), 1e-12);
-    let sliding = "SELECT covariance_matrix(a, c) OVER (ORDER BY i ROWS BETWEEN 9 PRECEDING AND CURRENT ROW) FROM t WHERE i <= 60 ORDER BY i";
+    let sliding =
+        "SELECT covariance_matrix(a, c) OVER (ORDER BY i ROWS BETWEEN 9 PRECEDING AND CURRENT ROW) FROM t WHERE i <= 60 ORDER BY i";
     let sliding = db.rows(sliding);
     assert_eq!((sliding.len(), sliding[0].as_str()), (60, "NULL"));
     for last in [5, 10, 11, 47, 60] {
@@ -184,7 +188,8 @@ fn aggregates_that_cannot_take_back_a_row_have_frames_that_slide() {
     let db = Db::new();
     db.run("CREATE TABLE t (id BIGINT, s VARCHAR, m TENSOR(DOUBLE, 1, 1), v DOUBLE[1])");
     db.run("INSERT INTO t VALUES (1, 'c', [1], [1]), (2, 'a', [2], [2]), (3, NULL, [3], NULL), (4, 'b', [4], [9])");
-    let frames = |call: &str| db.rows(&format!("SELECT {call} OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t ORDER BY id"));
+    let frames =
+        |call: &str| db.rows(&format!("SELECT {call} OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t ORDER BY id"));
     assert_eq!(frames("quantile_disc(s, 0.5)"), ["c", "a", "a", "b"]);
     assert_eq!(frames("string_agg(s, ',')"), ["c", "c,a", "a", "b"]);
     assert_eq!(frames("sum_product(m, m)"), ["[1.0]", "[5.0]", "[13.0]", "[25.0]"]);

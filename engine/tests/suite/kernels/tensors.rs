@@ -50,7 +50,15 @@ fn a_tensor_keeps_its_shape_when_the_store_is_opened_again() {
 fn elements_are_floats_and_integers_of_every_width() {
     let db = Db::new();
     for element in [
-        "DOUBLE", "REAL", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "TINYINT UNSIGNED", "SMALLINT UNSIGNED", "INTEGER UNSIGNED",
+        "DOUBLE",
+        "REAL",
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "TINYINT UNSIGNED",
+        "SMALLINT UNSIGNED",
+        "INTEGER UNSIGNED",
         "BIGINT UNSIGNED",
     ] {
         db.run(&format!("CREATE OR REPLACE TABLE t (a TENSOR({element}, 2, 3), b {element}[2])"));
@@ -214,7 +222,9 @@ fn lists_of_the_right_length_and_casts_go_into_a_column_of_tensors_by_every_stat
 #[test]
 fn what_shows_a_type_shows_one_that_can_be_declared_again() {
     let db = blocks();
-    db.run("CREATE TABLE w (m TENSOR(REAL, 3, 4, 5) NOT NULL, v DOUBLE[50], l DOUBLE[], n TENSOR(BIGINT, 2)[], s STRUCT<x TENSOR(DOUBLE, 2)>)");
+    db.run(
+        "CREATE TABLE w (m TENSOR(REAL, 3, 4, 5) NOT NULL, v DOUBLE[50], l DOUBLE[], n TENSOR(BIGINT, 2)[], s STRUCT<x TENSOR(DOUBLE, 2)>)",
+    );
     let shown = ["TENSOR(REAL, 3, 4, 5)", "DOUBLE[50]", "DOUBLE[]", "TENSOR(BIGINT, 2)[]", "STRUCT<x TENSOR(DOUBLE, 2)>"];
     assert_eq!(db.rows("SELECT data_type FROM system.columns WHERE table_name = 'w' ORDER BY position"), shown);
     let listed = "SELECT data_type FROM information_schema.columns WHERE table_name = 'w' ORDER BY ordinal_position";

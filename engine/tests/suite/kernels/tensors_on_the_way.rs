@@ -102,7 +102,8 @@ fn what_is_chosen_among_tensors_of_one_shape_is_one() {
         db.run(&format!("CREATE OR REPLACE TABLE c AS SELECT {choice} AS c FROM b"));
         assert_eq!(types(&db, "SELECT * FROM c"), [BLOCK], "{choice}");
     }
-    for choice in ["CASE WHEN i = 0 THEN block ELSE tall END", "coalesce(tall, block)", "coalesce(block, list)", "nvl2(list, list, block)"] {
+    for choice in ["CASE WHEN i = 0 THEN block ELSE tall END", "coalesce(tall, block)", "coalesce(block, list)", "nvl2(list, list, block)"]
+    {
         assert_eq!(types(&db, &format!("SELECT {choice} FROM b")), ["DOUBLE[4]"], "{choice}");
     }
     let rows = db.rows("SELECT CASE WHEN j = 1 THEN matrix_transpose(block) ELSE coalesce(block, CAST([0, 0, 0, 1] AS TENSOR(DOUBLE, 2, 2))) END FROM a ORDER BY i, j");
@@ -146,7 +147,9 @@ fn describe_says_what_the_columns_of_a_query_or_a_view_are_when_they_are_read() 
 fn a_recursive_query_has_tensors_of_the_shape_that_its_first_part_says() {
     let db = blocks();
     let recursive = |first: &str, next: &str| {
-        format!("WITH RECURSIVE r (n, c) AS (SELECT i, {first} FROM a WHERE j = 1 UNION ALL SELECT n + 1, {next} FROM r WHERE n < 2) SELECT c FROM r ORDER BY n")
+        format!(
+            "WITH RECURSIVE r (n, c) AS (SELECT i, {first} FROM a WHERE j = 1 UNION ALL SELECT n + 1, {next} FROM r WHERE n < 2) SELECT c FROM r ORDER BY n"
+        )
     };
     for (first, next) in [
         ("block", "c"),
@@ -166,7 +169,10 @@ fn a_recursive_query_has_tensors_of_the_shape_that_its_first_part_says() {
     let around = "WITH RECURSIVE r AS (SELECT 0 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 2) SELECT CASE WHEN n = 1 THEN block END FROM a JOIN r ON i = n";
     assert_eq!(types(&db, around), [BLOCK]);
     let error = db.error(&recursive("block", "CAST(c AS TENSOR(DOUBLE, 4, 1))")).to_string();
-    assert!(error.contains("of the recursive query \"r\" is a TENSOR(DOUBLE, 2, 2) in its first part and a TENSOR(DOUBLE, 4, 1)"), "{error}");
+    assert!(
+        error.contains("of the recursive query \"r\" is a TENSOR(DOUBLE, 2, 2) in its first part and a TENSOR(DOUBLE, 4, 1)"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -308,7 +314,9 @@ fn a_batch_that_is_appended_is_held_against_size_and_shape() {
     assert_eq!(wait(db.session.append("t", &batch(2, &[2, 2]))).unwrap(), 2);
     let error = wait(db.session.append("t", &batch(1, &[4, 1]))).unwrap_err().to_string();
     assert!(error.contains("a TENSOR(DOUBLE, 4, 1) cannot go into column \"block\""), "{error}");
-    let lists = arrow::array::ListArray::from_iter_primitive::<Float64Type, _, _>((0..3).map(|row| Some((0..4).map(move |at| Some(f64::from(row * 4 + at))))));
+    let lists = arrow::array::ListArray::from_iter_primitive::<Float64Type, _, _>(
+        (0..3).map(|row| Some((0..4).map(move |at| Some(f64::from(row * 4 + at))))),
+    );
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![7, 8, 9]));
     let rows = RecordBatch::try_from_iter([("id", ids), ("block", Arc::new(lists) as ArrayRef)]).unwrap();
     assert_eq!(wait(db.session.append("t", &rows.slice(2, 1))).unwrap(), 1);

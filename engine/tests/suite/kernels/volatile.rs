@@ -30,12 +30,22 @@ fn into_volatile_makes_a_table_of_the_session() {
 fn every_way_to_ask_for_a_table_in_memory_makes_one() {
     let db = Db::new();
     for (number, sql) in [
-        "CREATE VOLATILE TABLE c AS SELECT 7 AS a", "CREATE TEMPORARY TABLE c AS SELECT 7 AS a", "CREATE TEMP TABLE c AS SELECT 7 AS a",
-        "CREATE OR REPLACE VOLATILE TABLE c AS SELECT 7 AS a", "CREATE TEMP TABLE IF NOT EXISTS c AS SELECT 7 AS a",
-        "CREATE VOLATILE TABLE temp.c AS SELECT 7 AS a", "CREATE VOLATILE TABLE c (a) AS SELECT 7", "CREATE LOCAL TEMPORARY TABLE c AS SELECT 7 AS a",
-        "CREATE TEMP TABLE c ON COMMIT PRESERVE ROWS AS SELECT 7 AS a", "SELECT 7 AS a INTO VOLATILE c", "SELECT 7 AS a INTO TEMPORARY c",
-        "SELECT 7 AS a INTO TEMP TABLE c", "SELECT 7 AS a INTO VOLATILE TABLE temp.c", "WITH x AS (SELECT 7 AS a) SELECT * INTO VOLATILE c FROM x",
-        "SELECT 7 AS a INTO VOLATILE c UNION ALL SELECT 8 LIMIT 1", "CREATE VOLATILE TABLE c (a BIGINT NOT NULL) AS SELECT 7",
+        "CREATE VOLATILE TABLE c AS SELECT 7 AS a",
+        "CREATE TEMPORARY TABLE c AS SELECT 7 AS a",
+        "CREATE TEMP TABLE c AS SELECT 7 AS a",
+        "CREATE OR REPLACE VOLATILE TABLE c AS SELECT 7 AS a",
+        "CREATE TEMP TABLE IF NOT EXISTS c AS SELECT 7 AS a",
+        "CREATE VOLATILE TABLE temp.c AS SELECT 7 AS a",
+        "CREATE VOLATILE TABLE c (a) AS SELECT 7",
+        "CREATE LOCAL TEMPORARY TABLE c AS SELECT 7 AS a",
+        "CREATE TEMP TABLE c ON COMMIT PRESERVE ROWS AS SELECT 7 AS a",
+        "SELECT 7 AS a INTO VOLATILE c",
+        "SELECT 7 AS a INTO TEMPORARY c",
+        "SELECT 7 AS a INTO TEMP TABLE c",
+        "SELECT 7 AS a INTO VOLATILE TABLE temp.c",
+        "WITH x AS (SELECT 7 AS a) SELECT * INTO VOLATILE c FROM x",
+        "SELECT 7 AS a INTO VOLATILE c UNION ALL SELECT 8 LIMIT 1",
+        "CREATE VOLATILE TABLE c (a BIGINT NOT NULL) AS SELECT 7",
     ]
     .into_iter()
     .enumerate()
@@ -58,7 +68,10 @@ fn into_a_table_stores_the_rows() {
     db.run("SELECT count(*) AS n INTO d FROM c");
     assert_eq!(db.error("SELECT 1 AS a INTO c").to_string(), "table \"c\" already exists");
     let db = db.reopened();
-    assert_eq!(db.rows("SELECT n, (SELECT min(id) FROM c), (SELECT max(s) FROM c) FROM d"), ["100|3|this is the text of row number 00000993"]);
+    assert_eq!(
+        db.rows("SELECT n, (SELECT min(id) FROM c), (SELECT max(s) FROM c) FROM d"),
+        ["100|3|this is the text of row number 00000993"]
+    );
 }
 
 #[test]
@@ -110,10 +123,15 @@ fn a_scan_is_divided_and_answers_as_one_of_a_stored_table() {
     // A batch larger than a zone comes out of a sort by way of an array.
     db.run("CREATE VOLATILE TABLE wide AS SELECT unnest(range(0, 100000)) AS id");
     for query in [
-        "SELECT count(*), sum(id), min(s), max(r) FROM t", "SELECT k, count(*), sum(r) FROM t GROUP BY k ORDER BY k", "SELECT * FROM t WHERE r < 500 ORDER BY id",
-        "SELECT id FROM t ORDER BY r DESC LIMIT 7", "SELECT count(*) FROM t WHERE s LIKE '%99' AND k = 9",
-        "SELECT a.k, count(*) FROM t a JOIN t b ON a.id = b.r GROUP BY a.k ORDER BY a.k", "SELECT count(*) FROM t WHERE id IN (SELECT r FROM t)",
-        "SELECT sum(n) FROM (SELECT count(*) AS n FROM t UNION ALL SELECT 1)", "SELECT lag(id) OVER (ORDER BY r) FROM t ORDER BY r LIMIT 3",
+        "SELECT count(*), sum(id), min(s), max(r) FROM t",
+        "SELECT k, count(*), sum(r) FROM t GROUP BY k ORDER BY k",
+        "SELECT * FROM t WHERE r < 500 ORDER BY id",
+        "SELECT id FROM t ORDER BY r DESC LIMIT 7",
+        "SELECT count(*) FROM t WHERE s LIKE '%99' AND k = 9",
+        "SELECT a.k, count(*) FROM t a JOIN t b ON a.id = b.r GROUP BY a.k ORDER BY a.k",
+        "SELECT count(*) FROM t WHERE id IN (SELECT r FROM t)",
+        "SELECT sum(n) FROM (SELECT count(*) AS n FROM t UNION ALL SELECT 1)",
+        "SELECT lag(id) OVER (ORDER BY r) FROM t ORDER BY r LIMIT 3",
     ] {
         let of = |table: &str| db.rows(&query.replace(" t", &format!(" {table}")));
         assert_eq!(of("v"), of("stored"), "{query}");
@@ -147,7 +165,10 @@ fn a_tensor_is_a_tensor_in_memory_too() {
     db.run("INSERT INTO d SELECT * FROM c");
     db.run("INSERT INTO d VALUES (1, [5, 6, 7, 8])");
     for table in ["c", "d"] {
-        assert_eq!(db.rows(&format!("SELECT data_type FROM system.columns WHERE table_name = '{table}' AND column_name = 'block'")), ["TENSOR(DOUBLE, 2, 2)"]);
+        assert_eq!(
+            db.rows(&format!("SELECT data_type FROM system.columns WHERE table_name = '{table}' AND column_name = 'block'")),
+            ["TENSOR(DOUBLE, 2, 2)"]
+        );
         let found = db.run(&format!("SELECT block FROM {table}"));
         let metadata = found.batches[0].schema_ref().field(0).metadata().clone();
         assert_eq!(metadata.get("ARROW:extension:name").map(String::as_str), Some("arrow.fixed_shape_tensor"), "{table}");

@@ -108,7 +108,9 @@ fn settings_of_ours_are_found_without_their_prefix() {
 #[test]
 fn no_hint_names_a_setting_that_is_refused() {
     let db = Db::new();
-    for name in ["statement_timeot", "statment_timeout_ms", "zone_prunin", "durabilty", "datafusion.runtime.memory_limi", "thread", "batchsize"] {
+    for name in
+        ["statement_timeot", "statment_timeout_ms", "zone_prunin", "durabilty", "datafusion.runtime.memory_limi", "thread", "batchsize"]
+    {
         let error = db.error(&format!("SET {name} = 1"));
         let hint = error.hint().unwrap_or_default().to_string();
         if let Some(meant) = hint.strip_prefix("did you mean \"").and_then(|rest| rest.strip_suffix("\"?")) {

@@ -6,8 +6,7 @@ use crate::metadata::tests::{Db, rows};
 use crate::metadata::{foreign_keys, primary_keys};
 
 fn found(db: &Db, catalog: Option<&str>, schema: Option<&str>, table: &str) -> Vec<String> {
-    let command =
-        CommandGetPrimaryKeys { catalog: catalog.map(Into::into), db_schema: schema.map(Into::into), table: table.into() };
+    let command = CommandGetPrimaryKeys { catalog: catalog.map(Into::into), db_schema: schema.map(Into::into), table: table.into() };
     rows(&db.wait(primary_keys::batch(&db.session, &command)).unwrap())
 }
 

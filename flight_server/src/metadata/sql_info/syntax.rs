@@ -1,9 +1,8 @@
 //! What can be said in SQL.
 
 use arrow_flight::sql::{
-    SqlInfo, SqlNullOrdering as NullOrdering, SqlOuterJoinsSupportLevel as OuterJoins,
-    SqlSupportedCaseSensitivity as Case, SqlSupportedGroupBy as GroupBy, SqlSupportedSubqueries as Subqueries,
-    SqlSupportedUnions as Unions, SupportedSqlGrammar as Grammar,
+    SqlInfo, SqlNullOrdering as NullOrdering, SqlOuterJoinsSupportLevel as OuterJoins, SqlSupportedCaseSensitivity as Case,
+    SqlSupportedGroupBy as GroupBy, SqlSupportedSubqueries as Subqueries, SqlSupportedUnions as Unions, SupportedSqlGrammar as Grammar,
 };
 
 use super::value::{Told, bits};

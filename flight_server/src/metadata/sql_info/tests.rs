@@ -55,13 +55,8 @@ fn ids_are_answered_as_they_are_asked_and_unknown_ones_left_out() {
 #[test]
 fn what_the_server_knows_of_itself_is_told() {
     let db = Db::new();
-    let facts = ServerFacts {
-        is_read_only: true,
-        prepared_timeout_ms: 1,
-        transaction_timeout_ms: 2,
-        statement_bytes_max: 3,
-        connections_max: 4,
-    };
+    let facts =
+        ServerFacts { is_read_only: true, prepared_timeout_ms: 1, transaction_timeout_ms: 2, statement_bytes_max: 3, connections_max: 4 };
     let info = [3, 100, 101, SqlInfo::SqlMaxConnections as u32, SqlInfo::SqlMaxStatementLength as u32].to_vec();
     let answer = batch(&db.session, &CommandGetSqlInfo { info }, &facts).unwrap();
     assert_eq!(column(&answer, "info_name"), ["3", "100", "101", "549", "557"]);

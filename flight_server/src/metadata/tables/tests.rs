@@ -17,11 +17,7 @@ fn everything() -> CommandGetTables {
 }
 
 fn in_main(pattern: &str) -> CommandGetTables {
-    CommandGetTables {
-        db_schema_filter_pattern: Some("main".into()),
-        table_name_filter_pattern: Some(pattern.into()),
-        ..everything()
-    }
+    CommandGetTables { db_schema_filter_pattern: Some("main".into()), table_name_filter_pattern: Some(pattern.into()), ..everything() }
 }
 
 fn found(db: &Db, command: &CommandGetTables) -> Vec<String> {
@@ -62,8 +58,7 @@ fn information_schema_is_listed_as_it_is() {
     let db = Db::new();
     let command = CommandGetTables { db_schema_filter_pattern: Some("information\\_schema".into()), ..everything() };
     let names = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'information_schema' ORDER BY 1";
-    let expected: Vec<String> =
-        db.run(names).iter().map(|name| format!("quiver|information_schema|{name}|SYSTEM TABLE")).collect();
+    let expected: Vec<String> = db.run(names).iter().map(|name| format!("quiver|information_schema|{name}|SYSTEM TABLE")).collect();
     assert_eq!(found(&db, &command), expected);
 }
 
@@ -84,10 +79,7 @@ fn tables_are_found_by_catalog_and_type() {
     let of_catalog = |name: &str| CommandGetTables { catalog: Some(name.into()), ..in_main("%") };
     assert_eq!(found(&db, &of_catalog("quiver")).len(), 2);
     assert!(found(&db, &of_catalog("")).is_empty());
-    let of_type = |types: &[&str]| CommandGetTables {
-        table_types: types.iter().map(|kind| kind.to_string()).collect(),
-        ..in_main("%")
-    };
+    let of_type = |types: &[&str]| CommandGetTables { table_types: types.iter().map(|kind| kind.to_string()).collect(), ..in_main("%") };
     assert_eq!(found(&db, &of_type(&["VIEW"])), ["quiver|main|v|VIEW"]);
     assert_eq!(found(&db, &of_type(&["TABLE", "VIEW", "LOCAL TEMPORARY"])), ["quiver|main|t|TABLE", "quiver|main|v|VIEW"]);
     assert!(found(&db, &of_type(&["table"])).is_empty());
@@ -142,10 +134,7 @@ fn columns_say_where_they_are_and_what_they_hold() {
     let schema = columns(&db, "T\"t");
     let (amount, text) = (schema.field(0), schema.field(1));
     let keys = ["TYPE_NAME", "PRECISION", "SCALE", "CATALOG_NAME", "SCHEMA_NAME", "DB_SCHEMA_NAME", "TABLE_NAME"];
-    assert_eq!(
-        keys.map(|key| told(amount, key).unwrap_or("none")),
-        ["DECIMAL", "9", "2", "quiver", "main", "main", "T\"t"]
-    );
+    assert_eq!(keys.map(|key| told(amount, key).unwrap_or("none")), ["DECIMAL", "9", "2", "quiver", "main", "main", "T\"t"]);
     let flags = ["IS_AUTO_INCREMENT", "IS_CASE_SENSITIVE", "IS_READ_ONLY", "IS_SEARCHABLE"];
     assert_eq!(flags.map(|key| told(amount, key).unwrap_or("none")), ["0", "0", "0", "1"]);
     assert_eq!(flags.map(|key| told(text, key).unwrap_or("none")), ["0", "1", "0", "1"]);
@@ -160,7 +149,8 @@ fn a_column_has_the_type_in_which_its_values_come() {
     let declared = "a TINYINT UNSIGNED, b SMALLINT UNSIGNED, c INTEGER UNSIGNED, d BIGINT UNSIGNED, e INTEGER, f VARCHAR";
     let db = Db::with(&format!("CREATE TABLE t ({declared})"));
     let select = db.wait(db.session.describe("SELECT * FROM t")).unwrap().schema;
-    for types in [WireTypes::default(), WireTypes { jdbc: true, ..WireTypes::default() }, WireTypes { views: true, ..WireTypes::default() }] {
+    for types in [WireTypes::default(), WireTypes { jdbc: true, ..WireTypes::default() }, WireTypes { views: true, ..WireTypes::default() }]
+    {
         let (listed, sent) = (columns_for(&db, "t", types), wire_schema(&select, types));
         for (column, result) in listed.fields().iter().zip(sent.fields()) {
             assert_eq!(column.data_type(), result.data_type(), "{}", column.name());

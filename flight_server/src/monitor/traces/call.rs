@@ -19,9 +19,8 @@ use super::{Traces, nanoseconds};
 use crate::listen::Peer;
 
 /// Those of Flight. A client can ask for any other, but not have it told of under the name that it gives.
-const METHODS: [&str; 10] = [
-    "Handshake", "ListFlights", "GetFlightInfo", "PollFlightInfo", "GetSchema", "DoGet", "DoPut", "DoExchange", "DoAction", "ListActions",
-];
+const METHODS: [&str; 10] =
+    ["Handshake", "ListFlights", "GetFlightInfo", "PollFlightInfo", "GetSchema", "DoGet", "DoPut", "DoExchange", "DoAction", "ListActions"];
 /// Where a call says which trace it is of.
 const TRACE_PARENT: &str = "traceparent";
 const GRPC_STATUS: &str = "grpc-status";

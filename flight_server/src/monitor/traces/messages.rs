@@ -156,13 +156,18 @@ mod tests {
             kind: INTERNAL,
             start_time_unix_nano: 1,
             end_time_unix_nano: 2,
-            attributes: vec![KeyValue::text("user.name", "ada"), KeyValue::int("quiver.query_id", 7), KeyValue::int("quiver.queued_ms", 300)],
+            attributes: vec![
+                KeyValue::text("user.name", "ada"),
+                KeyValue::int("quiver.query_id", 7),
+                KeyValue::int("quiver.queued_ms", 300),
+            ],
             status: Some(SpanStatus { message: "no".into(), code: ERROR }),
             flags: 1,
         };
         let scope = Some(Scope { name: "quiver".into(), version: "1".into() });
         let resource = Some(Resource { attributes: vec![KeyValue::text("service.name", "quiver")] });
-        let request = ExportRequest { resource_spans: vec![ResourceSpans { resource, scope_spans: vec![ScopeSpans { scope, spans: vec![span] }] }] };
+        let request =
+            ExportRequest { resource_spans: vec![ResourceSpans { resource, scope_spans: vec![ScopeSpans { scope, spans: vec![span] }] }] };
         let written: String = request.encode_to_vec().iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(written, REQUEST);
         assert_eq!(ExportRequest::decode(request.encode_to_vec().as_slice()).unwrap(), request);

@@ -37,7 +37,11 @@ impl Counts {
     pub fn registered(metrics: &mut Registry) -> Counts {
         let counts = Counts::default();
         metrics.register("spans_sent", "Spans that the collector has taken", counts.sent.clone());
-        metrics.register("spans_dropped", "Spans that were not sent: there was no room for them, or the collector refused them", counts.dropped.clone());
+        metrics.register(
+            "spans_dropped",
+            "Spans that were not sent: there was no room for them, or the collector refused them",
+            counts.dropped.clone(),
+        );
         counts
     }
 
@@ -116,7 +120,8 @@ impl Sender {
     async fn deliver(&mut self, spans: Vec<Span>) {
         let count = spans.len() as u64;
         let scope = Scope { name: "quiver".to_string(), version: env!("CARGO_PKG_VERSION").to_string() };
-        let resource_spans = ResourceSpans { resource: Some(self.resource.clone()), scope_spans: vec![ScopeSpans { scope: Some(scope), spans }] };
+        let resource_spans =
+            ResourceSpans { resource: Some(self.resource.clone()), scope_spans: vec![ScopeSpans { scope: Some(scope), spans }] };
         let request = ExportRequest { resource_spans: vec![resource_spans] };
         let mut pause = PAUSE_FIRST;
         loop {
@@ -130,7 +135,11 @@ impl Sender {
                 return self.counts.dropped(count);
             }
             if !std::mem::replace(&mut self.is_away, true) {
-                tracing::warn!(endpoint = self.endpoint, "the collector takes no traces; they wait while there is room: {}", refused.message());
+                tracing::warn!(
+                    endpoint = self.endpoint,
+                    "the collector takes no traces; they wait while there is room: {}",
+                    refused.message()
+                );
             }
             // Ended by the end of the server, after which it is tried once more.
             let _ = timeout(pause, self.end.cancelled()).await;

@@ -28,10 +28,7 @@ pub struct CrashLimits {
 
 impl Default for CrashLimits {
     fn default() -> CrashLimits {
-        CrashLimits {
-            seed: 1,
-            images_max: 4096,
-        }
+        CrashLimits { seed: 1, images_max: 4096 }
     }
 }
 
@@ -50,7 +47,9 @@ pub enum Kept {
     Nothing,
     Everything,
     /// Of each place any of its values; another seed picks others.
-    Any { seed: u64 },
+    Any {
+        seed: u64,
+    },
 }
 
 /// Values a granule had since it was last durable, oldest first; never empty.
@@ -94,10 +93,7 @@ pub struct CrashImages {
 
 impl CrashImages {
     pub(super) fn new(initial: &[u8], events: Vec<Event>, limits: CrashLimits) -> CrashImages {
-        let points = 1 + events
-            .iter()
-            .filter(|event| **event == Event::Fence)
-            .count();
+        let points = 1 + events.iter().filter(|event| **event == Event::Fence).count();
         let images_max = limits.images_max.max(1);
         let looked_at = (images_max / 2).clamp(1, points);
         let stride = points.div_ceil(looked_at);
@@ -220,11 +216,7 @@ impl CrashImages {
             combinations = combinations.saturating_mul(pending.values.len() + 1);
         }
         let count = combinations.min(self.per_point);
-        Point {
-            index: 0,
-            count,
-            exhaustive: count == combinations,
-        }
+        Point { index: 0, count, exhaustive: count == combinations }
     }
 
     /// First the image with nothing pending, then the one with everything, then all others or
@@ -233,11 +225,7 @@ impl CrashImages {
         let mut bytes = self.durable.clone();
         let mut random = SplitMix(self.seed ^ ((self.fences as u64) << 32) ^ point.index as u64);
         // Counting down from the last combination, which is everything.
-        let mut digits = if point.index == 0 {
-            0
-        } else {
-            point.count - point.index
-        };
+        let mut digits = if point.index == 0 { 0 } else { point.count - point.index };
         for (&granule, pending) in &self.pending {
             let choices = pending.values.len() + 1;
             let choice = match point.index {
@@ -255,10 +243,7 @@ impl CrashImages {
             (0, _) | (2.., 0) => self.durable_len,
             _ => self.len,
         });
-        CrashImage {
-            fences: self.fences,
-            bytes,
-        }
+        CrashImage { fences: self.fences, bytes }
     }
 }
 
@@ -269,10 +254,7 @@ impl Iterator for CrashImages {
         loop {
             match self.point {
                 Some(point) if point.index < point.count => {
-                    self.point = Some(Point {
-                        index: point.index + 1,
-                        ..point
-                    });
+                    self.point = Some(Point { index: point.index + 1, ..point });
                     return Some(self.image(point));
                 }
                 Some(_) if !self.ended => {
@@ -290,11 +272,7 @@ impl Iterator for CrashImages {
 
 fn granules(offset: usize, len: usize) -> std::ops::Range<usize> {
     let start = offset / GRANULE;
-    if len == 0 {
-        start..start
-    } else {
-        start..offset.saturating_add(len).div_ceil(GRANULE)
-    }
+    if len == 0 { start..start } else { start..offset.saturating_add(len).div_ceil(GRANULE) }
 }
 
 fn granule_of(bytes: &[u8], granule: usize) -> [u8; GRANULE] {

@@ -51,11 +51,7 @@ struct Record {
 
 impl Trace {
     fn new(initial: Arc<[u8]>, disk: Option<&Disk>) -> Trace {
-        Trace {
-            initial,
-            record: Arc::default(),
-            calls: disk.map(|disk| Arc::clone(&disk.calls)),
-        }
+        Trace { initial, record: Arc::default(), calls: disk.map(|disk| Arc::clone(&disk.calls)) }
     }
 
     /// Of a file that is made now, on the disk of this thread if there is one.
@@ -116,8 +112,7 @@ impl Trace {
     /// region's capacity. The same trace gives the same images. At most [`CrashLimits::default`] of
     /// them.
     pub fn crash_images(&self) -> impl Iterator<Item = Vec<u8>> + use<> {
-        self.crash_images_within(CrashLimits::default())
-            .map(|image| image.bytes)
+        self.crash_images_within(CrashLimits::default()).map(|image| image.bytes)
     }
 
     /// As [`Trace::crash_images`], with limits of the caller's, and saying how far the region had
@@ -184,9 +179,7 @@ impl Backing for Memory {
     fn create(path: &Path, capacity: usize) -> Result<Memory, CreateError> {
         OpenOptions::new().write(true).create_new(true).open(path)?;
         let mut bytes = Vec::new();
-        bytes
-            .try_reserve_exact(capacity)
-            .map_err(|_| io::Error::from_raw_os_error(libc::ENOSPC))?;
+        bytes.try_reserve_exact(capacity).map_err(|_| io::Error::from_raw_os_error(libc::ENOSPC))?;
         bytes.resize(capacity, 0);
         let trace = Trace::of_new(bytes.as_slice().into())?;
         Ok(Memory { bytes, trace })
@@ -219,10 +212,7 @@ impl Backing for Memory {
 
     fn close(self, path: &Path) -> io::Result<()> {
         self.trace.call()?;
-        OpenOptions::new()
-            .write(true)
-            .open(path)?
-            .write_all(&self.bytes)
+        OpenOptions::new().write(true).open(path)?.write_all(&self.bytes)
     }
 
     fn trace(&self) -> Option<Trace> {

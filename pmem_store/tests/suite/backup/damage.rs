@@ -108,7 +108,11 @@ fn a_damaged_file_of_the_store_is_not_copied_and_the_backup_stays() {
     append(&place.store, "t", &[ints(100_000..150_000)]);
     let wanted = values(&place.restored("restored"));
     let path = place.path("store").join("segments").join(segment_files(&place.path("store")).pop().unwrap());
-    let path = if path.extension().is_some_and(|suffix| suffix == "log") { table(&place.store, "t").segments()[1].path().to_path_buf() } else { path };
+    let path = if path.extension().is_some_and(|suffix| suffix == "log") {
+        table(&place.store, "t").segments()[1].path().to_path_buf()
+    } else {
+        path
+    };
     flip(&path, fs::metadata(&path).unwrap().len() as usize / 2);
     let error = place.store.backup(&place.path("backup"), true, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
     assert!(error.contains("quiver check") && error.contains(path.file_name().unwrap().to_str().unwrap()), "{error}");

@@ -38,7 +38,9 @@ fn a_backup_needs_a_directory_of_its_own() {
     assert_eq!(place.problems(), Vec::<String>::new());
     let error = back_up(&other.1, &place.path("backup")).unwrap_err().to_string();
     assert!(error.contains("another store"), "{error}");
-    assert!(files_below(&place.path("files")).is_empty() && files_below(other.0.path()).iter().all(|path| !path.ends_with("quiver-backup")));
+    assert!(
+        files_below(&place.path("files")).is_empty() && files_below(other.0.path()).iter().all(|path| !path.ends_with("quiver-backup"))
+    );
 }
 
 #[test]
@@ -85,7 +87,11 @@ fn a_backup_is_no_store_and_a_store_no_backup() {
         assert!(error.contains("it is a backup") && error.contains("quiver restore"), "{error}");
     }
     let other = fresh();
-    for (from, reason) in [(place.path("nothing"), "no such directory"), (other.0.path().to_path_buf(), "it is a store"), (place.dir.path().to_path_buf(), "no file")] {
+    for (from, reason) in [
+        (place.path("nothing"), "no such directory"),
+        (other.0.path().to_path_buf(), "it is a store"),
+        (place.dir.path().to_path_buf(), "no file"),
+    ] {
         let before = files_below(other.0.path());
         let error = restore(&from, &place.path("restored")).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");

@@ -24,18 +24,11 @@ fn fault_elsewhere_at(tell: impl FnOnce(usize)) {
     let foreign = unsafe { memmap2::Mmap::map(&file) }.expect("map");
     truncate(&path, 0);
     tell(foreign.as_ptr().addr());
-    println!(
-        "survived with {} and {}",
-        sum(&foreign),
-        sum(ours.slice(0, 1).expect("in range"))
-    );
+    println!("survived with {} and {}", sum(&foreign), sum(ours.slice(0, 1).expect("in range")));
 }
 
 fn no_core_file() {
-    let none = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a valid limit; only this child process is concerned.
     unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) };
 }
@@ -68,10 +61,7 @@ fn a_fault_outside_our_mappings_still_ends_the_process() {
         return fault_elsewhere();
     }
     for environment in [&[][..], &[(DEFAULT_ACTION, "1")]] {
-        let status = rerun(
-            "fault::signals::a_fault_outside_our_mappings_still_ends_the_process",
-            environment,
-        );
+        let status = rerun("fault::signals::a_fault_outside_our_mappings_still_ends_the_process", environment);
         assert_eq!(status.signal(), Some(libc::SIGBUS), "{status}");
     }
 }
@@ -87,10 +77,7 @@ fn a_signal_sent_by_hand_still_ends_the_process() {
         unsafe { libc::raise(libc::SIGBUS) };
         return;
     }
-    let status = rerun(
-        "fault::signals::a_signal_sent_by_hand_still_ends_the_process",
-        &[],
-    );
+    let status = rerun("fault::signals::a_signal_sent_by_hand_still_ends_the_process", &[]);
     assert_eq!(status.signal(), Some(libc::SIGBUS), "{status}");
 }
 

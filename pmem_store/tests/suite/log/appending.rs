@@ -171,11 +171,7 @@ fn a_log_of_another_schema_is_not_opened() {
     };
     let error = open(IDENTITY, row(0).schema()).unwrap_err();
     assert!(error.to_string().contains("other columns"), "{error}");
-    for other in [
-        LogIdentity { table: 8, ..IDENTITY },
-        LogIdentity { log: 8, ..IDENTITY },
-        LogIdentity { schema_version: 8, ..IDENTITY },
-    ] {
+    for other in [LogIdentity { table: 8, ..IDENTITY }, LogIdentity { log: 8, ..IDENTITY }, LogIdentity { schema_version: 8, ..IDENTITY }] {
         let error = open(other, ints(0..1).schema()).unwrap_err();
         assert!(error.to_string().contains("where the catalog says"), "{error}");
     }

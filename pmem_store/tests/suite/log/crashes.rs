@@ -59,9 +59,7 @@ struct Run {
 impl Run {
     /// Appends `records` to `log`, flushing after those whose position is in `flush_after`.
     fn new(log: &TailLog, records: &[Record], flush_after: &[usize]) -> Run {
-        Run::of(log, records, flush_after, |rows, record| {
-            log.append(rows, record.version, record.with_catalog).unwrap().end_offset
-        })
+        Run::of(log, records, flush_after, |rows, record| log.append(rows, record.version, record.with_catalog).unwrap().end_offset)
     }
 
     /// The same with rows that become one record when they are flushed.
@@ -124,12 +122,7 @@ fn images(trace: &Trace, initial: &[u8], every: usize) -> Vec<(usize, Vec<u8>)> 
     images
 }
 
-fn partial_images(
-    durable: &[u8],
-    pending: &BTreeMap<usize, [u8; GRANULE]>,
-    every: usize,
-    add: &mut dyn FnMut(Vec<u8>),
-) {
+fn partial_images(durable: &[u8], pending: &BTreeMap<usize, [u8; GRANULE]>, every: usize, add: &mut dyn FnMut(Vec<u8>)) {
     let changes: Vec<(usize, [u8; GRANULE])> =
         pending.iter().filter(|(at, granule)| durable[**at..**at + GRANULE] != **granule).map(|(at, granule)| (*at, *granule)).collect();
     let mut image = |arrived: &dyn Fn(usize) -> bool| {

@@ -23,8 +23,7 @@ fn one_flush_is_enough_for_all_that_was_appended_before_it() {
     let fixture = Fixture::new(ints(0..1).schema());
     let log = fixture.create(1 << 20, RegionKind::Simulated);
     let before = fences(&log);
-    let ends: Vec<u64> =
-        (0..50).map(|value| log.append(&ints(value..value + 1), value as u64 + 1, false).unwrap().end_offset).collect();
+    let ends: Vec<u64> = (0..50).map(|value| log.append(&ints(value..value + 1), value as u64 + 1, false).unwrap().end_offset).collect();
     assert_eq!(fences(&log), before, "appending flushes nothing");
     for end in &ends {
         log.flush(*end).unwrap();
@@ -63,8 +62,7 @@ fn a_failed_flush_stops_all_writing_and_no_reading() {
 fn those_who_wait_for_a_flush_that_fails_are_told() {
     let fixture = Fixture::new(ints(0..1).schema());
     let log = fixture.create(1 << 20, RegionKind::Simulated);
-    let ends: Vec<u64> =
-        (0..4).map(|value| log.append(&ints(value..value + 1), value as u64 + 1, false).unwrap().end_offset).collect();
+    let ends: Vec<u64> = (0..4).map(|value| log.append(&ints(value..value + 1), value as u64 + 1, false).unwrap().end_offset).collect();
     log.trace().unwrap().fail_next_flush();
     let results = thread::scope(|scope| {
         let threads: Vec<_> = ends.iter().map(|end| scope.spawn(|| log.flush(*end).is_err())).collect();
@@ -133,8 +131,14 @@ fn rows_can_be_prepared_by_many_threads_before_their_order_is_known() {
     let (_fixture, log) = log_of_ints();
     let log = Arc::new(log);
     let prepared: Vec<_> = thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..4).map(|part| scope.spawn({ let log = Arc::clone(&log); move || log.prepare(&ints(part..part + 1)).unwrap() })).collect();
+        let threads: Vec<_> = (0..4)
+            .map(|part| {
+                scope.spawn({
+                    let log = Arc::clone(&log);
+                    move || log.prepare(&ints(part..part + 1)).unwrap()
+                })
+            })
+            .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     for (index, mut record) in prepared.into_iter().enumerate() {

@@ -265,7 +265,8 @@ fn a_whole_record_whose_commits_do_not_add_up_is_damage() {
     drop(log);
     let whole = fs::read(&fixture.path).unwrap();
     let entry = |index: usize, word: usize| end - 128 + index * 24 + word * 8;
-    let changes = [(end - 8, 0), (end - 8, 2), (end - 8, u64::MAX), (entry(0, 0), 1), (entry(1, 0), 9), (entry(2, 2), 0), (entry(0, 2), u64::MAX)];
+    let changes =
+        [(end - 8, 0), (end - 8, 2), (end - 8, u64::MAX), (entry(0, 0), 1), (entry(1, 0), 9), (entry(2, 2), 0), (entry(0, 2), u64::MAX)];
     for (place, value) in changes {
         let mut bytes = whole.clone();
         bytes[place..place + 8].copy_from_slice(&value.to_le_bytes());

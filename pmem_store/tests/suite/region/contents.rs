@@ -30,9 +30,7 @@ fn a_plain_region_seals_what_was_written() {
 fn all_kinds_of_region_write_the_same_bytes() {
     let dir = tempfile::tempdir().expect("tempdir");
     let files = kinds().into_iter().enumerate();
-    let files: Vec<_> = files
-        .map(|(i, kind)| write_and_seal(&dir.path().join(i.to_string()), kind))
-        .collect();
+    let files: Vec<_> = files.map(|(i, kind)| write_and_seal(&dir.path().join(i.to_string()), kind)).collect();
     assert!(files.windows(2).all(|pair| pair[0] == pair[1]));
 }
 
@@ -61,10 +59,7 @@ fn a_published_value_is_stored_little_endian() {
         let mut region = region(&dir.path().join("a"), kind);
         region.publish_u64(8, 1).expect("publish");
         assert_eq!(region.as_slice()[8..16], [1, 0, 0, 0, 0, 0, 0, 0]);
-        assert!(matches!(
-            region.publish_u64(12, 1),
-            Err(RegionError::Misaligned { offset: 12, .. })
-        ));
+        assert!(matches!(region.publish_u64(12, 1), Err(RegionError::Misaligned { offset: 12, .. })));
     }
 }
 
@@ -76,30 +71,11 @@ fn writes_outside_the_capacity_are_refused() {
         region.write(CAPACITY - 1, b"x").expect("the last byte");
         for offset in [CAPACITY, u64::MAX] {
             let error = region.write(offset, b"x").expect_err("outside");
-            assert!(
-                matches!(
-                    error,
-                    RegionError::OutOfBounds {
-                        len: 1,
-                        capacity: CAPACITY,
-                        ..
-                    }
-                ),
-                "{error}"
-            );
-            assert!(matches!(
-                region.publish_u64(offset, 1),
-                Err(RegionError::OutOfBounds { .. })
-            ));
-            assert!(matches!(
-                region.flush(offset, 1),
-                Err(RegionError::OutOfBounds { .. })
-            ));
+            assert!(matches!(error, RegionError::OutOfBounds { len: 1, capacity: CAPACITY, .. }), "{error}");
+            assert!(matches!(region.publish_u64(offset, 1), Err(RegionError::OutOfBounds { .. })));
+            assert!(matches!(region.flush(offset, 1), Err(RegionError::OutOfBounds { .. })));
         }
-        assert!(matches!(
-            region.seal(CAPACITY + 1),
-            Err(RegionError::OutOfBounds { .. })
-        ));
+        assert!(matches!(region.seal(CAPACITY + 1), Err(RegionError::OutOfBounds { .. })));
     }
 }
 

@@ -8,8 +8,7 @@ use pmem_store::region::{PoisonFlag, Region, RegionKind, create};
 fn simulated(capacity: u64, workload: impl FnOnce(&mut dyn Region)) -> Trace {
     let dir = tempfile::tempdir().expect("tempdir");
     let path = dir.path().join("a");
-    let mut region =
-        create(&path, capacity, RegionKind::Simulated, PoisonFlag::new()).expect("create");
+    let mut region = create(&path, capacity, RegionKind::Simulated, PoisonFlag::new()).expect("create");
     workload(region.as_mut());
     region.trace().expect("simulated")
 }
@@ -24,22 +23,9 @@ fn crash_images_hold_all_that_was_flushed_and_any_part_of_the_rest() {
     assert_eq!(trace.events().len(), 4);
     assert_eq!(trace.events()[2], Event::Fence);
     let images: Vec<_> = trace.crash_images_within(CrashLimits::default()).collect();
-    let before: HashSet<_> = images
-        .iter()
-        .filter(|image| image.fences == 0)
-        .map(|image| image.bytes[..24].to_vec())
-        .collect();
-    let after: HashSet<_> = images
-        .iter()
-        .filter(|image| image.fences == 1)
-        .map(|image| image.bytes[..24].to_vec())
-        .collect();
-    let image = |parts: [u8; 3]| {
-        parts
-            .iter()
-            .flat_map(|&byte| [byte; 8])
-            .collect::<Vec<u8>>()
-    };
+    let before: HashSet<_> = images.iter().filter(|image| image.fences == 0).map(|image| image.bytes[..24].to_vec()).collect();
+    let after: HashSet<_> = images.iter().filter(|image| image.fences == 1).map(|image| image.bytes[..24].to_vec()).collect();
+    let image = |parts: [u8; 3]| parts.iter().flat_map(|&byte| [byte; 8]).collect::<Vec<u8>>();
     assert_eq!(before, HashSet::from([image([0, 0, 0]), image([1, 0, 0])]));
     let all = [[1, 0, 0], [1, 2, 0], [1, 0, 2], [1, 2, 2]].map(image);
     assert_eq!(after, HashSet::from(all));
@@ -81,11 +67,8 @@ fn a_flush_of_other_bytes_promises_nothing() {
         region.flush(8, 8).expect("flush");
         region.flush(0, 0).expect("flush");
     });
-    let last: HashSet<u8> = trace
-        .crash_images_within(CrashLimits::default())
-        .filter(|image| image.fences == 2)
-        .map(|image| image.bytes[0])
-        .collect();
+    let last: HashSet<u8> =
+        trace.crash_images_within(CrashLimits::default()).filter(|image| image.fences == 2).map(|image| image.bytes[0]).collect();
     assert_eq!(last, HashSet::from([0, 1]));
 }
 
@@ -98,16 +81,9 @@ fn crash_images_are_bounded_and_the_same_every_time() {
         }
     });
     for images_max in [0, 1, 2, 7, 41, 42, 300] {
-        let limits = CrashLimits {
-            seed: 7,
-            images_max,
-        };
+        let limits = CrashLimits { seed: 7, images_max };
         let images: Vec<_> = trace.crash_images_within(limits).collect();
-        assert!(
-            (1..=images_max.max(1)).contains(&images.len()),
-            "{} of {images_max}",
-            images.len()
-        );
+        assert!((1..=images_max.max(1)).contains(&images.len()), "{} of {images_max}", images.len());
         assert!(images.iter().all(|image| image.bytes.len() == 10_001));
         assert_eq!(images.last().map(|image| image.fences), Some(20));
         assert!(trace.crash_images_within(limits).eq(images));
@@ -128,14 +104,7 @@ fn what_is_flushed_before_it_is_announced_is_never_missing() {
             region.flush(0, 128).expect("flush");
         })
     };
-    let broken = |trace: Trace| {
-        trace
-            .crash_images()
-            .any(|image| image[0] == 1 && image[8..108] != [9; 100])
-    };
+    let broken = |trace: Trace| trace.crash_images().any(|image| image[0] == 1 && image[8..108] != [9; 100]);
     assert!(!broken(workload(true)));
-    assert!(
-        broken(workload(false)),
-        "the simulation notices the missing flush"
-    );
+    assert!(broken(workload(false)), "the simulation notices the missing flush");
 }

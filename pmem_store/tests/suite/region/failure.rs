@@ -11,39 +11,16 @@ use super::{CAPACITY, mapped_kinds};
 fn a_failed_flush_stops_all_writing_of_the_store() {
     let dir = tempfile::tempdir().expect("tempdir");
     let poison = PoisonFlag::new();
-    let new = |name: &str| {
-        create(
-            &dir.path().join(name),
-            CAPACITY,
-            RegionKind::Simulated,
-            Arc::clone(&poison),
-        )
-    };
-    let (mut failing, mut other) = (
-        new("failing").expect("create"),
-        new("other").expect("create"),
-    );
+    let new = |name: &str| create(&dir.path().join(name), CAPACITY, RegionKind::Simulated, Arc::clone(&poison));
+    let (mut failing, mut other) = (new("failing").expect("create"), new("other").expect("create"));
     failing.write(0, b"x").expect("write");
     failing.trace().expect("simulated").fail_next_flush();
     let error = failing.flush(0, 1).expect_err("the disk failed");
-    assert!(
-        matches!(
-            error,
-            RegionError::Flush {
-                offset: 0,
-                len: 1,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, RegionError::Flush { offset: 0, len: 1, .. }), "{error}");
 
     let refused = |result: Result<(), RegionError>| {
         let error = result.expect_err("poisoned");
-        assert!(
-            matches!(error, RegionError::Poisoned { .. }) && error.to_string().contains("failing"),
-            "{error}"
-        );
+        assert!(matches!(error, RegionError::Poisoned { .. }) && error.to_string().contains("failing"), "{error}");
     };
     refused(failing.flush(0, 1));
     refused(failing.write(0, b"x"));
@@ -52,11 +29,7 @@ fn a_failed_flush_stops_all_writing_of_the_store() {
     refused(other.flush(0, 1));
     refused(other.seal(1));
     refused(new("third").map(|_| ()));
-    assert!(
-        poison
-            .reason()
-            .is_some_and(|reason| reason.contains("failing"))
-    );
+    assert!(poison.reason().is_some_and(|reason| reason.contains("failing")));
 }
 
 #[test]
@@ -66,15 +39,9 @@ fn a_region_whose_file_was_truncated_is_refused_at_the_next_flush() {
         let path = dir.path().join("a");
         let poison = PoisonFlag::new();
         let mut region = create(&path, CAPACITY, kind, Arc::clone(&poison)).expect("create");
-        OpenOptions::new()
-            .write(true)
-            .open(&path)
-            .and_then(|file| file.set_len(0))
-            .expect("truncate");
+        OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(0)).expect("truncate");
         region.write(0, &[1; 10_000]).expect("the process lives");
-        let error = region
-            .flush(0, 10_000)
-            .expect_err("nothing of it is in the file");
+        let error = region.flush(0, 10_000).expect_err("nothing of it is in the file");
         assert!(matches!(error, RegionError::Flush { .. }), "{error}");
         assert!(matches!(region.seal(1), Err(RegionError::Poisoned { .. })));
     }

@@ -11,9 +11,7 @@ fn an_existing_file_is_never_reused() {
     let path = dir.path().join("a");
     std::fs::write(&path, b"precious").expect("write");
     for kind in kinds() {
-        let error = create(&path, CAPACITY, kind, PoisonFlag::new())
-            .err()
-            .expect("exists");
+        let error = create(&path, CAPACITY, kind, PoisonFlag::new()).err().expect("exists");
         assert!(matches!(error, RegionError::Exists { .. }), "{error}");
         assert_eq!(std::fs::read(&path).expect("read"), b"precious");
     }
@@ -35,9 +33,7 @@ fn a_region_larger_than_the_disk_is_refused_and_leaves_no_file() {
     let dir = tempfile::tempdir().expect("tempdir");
     for kind in mapped_kinds() {
         for capacity in [1 << 50, u64::MAX] {
-            let error = create(&dir.path().join("a"), capacity, kind, PoisonFlag::new())
-                .err()
-                .expect("no space");
+            let error = create(&dir.path().join("a"), capacity, kind, PoisonFlag::new()).err().expect("no space");
             assert!(matches!(error, RegionError::NoSpace { .. }), "{error}");
             assert!(is_empty(dir.path()));
         }
@@ -47,10 +43,7 @@ fn a_region_larger_than_the_disk_is_refused_and_leaves_no_file() {
 #[test]
 fn a_reservation_the_system_refuses_leaves_no_file() {
     if in_child() {
-        let limit = libc::rlimit {
-            rlim_cur: 1 << 20,
-            rlim_max: 1 << 20,
-        };
+        let limit = libc::rlimit { rlim_cur: 1 << 20, rlim_max: 1 << 20 };
         // SAFETY: valid arguments; only this child process is concerned.
         unsafe {
             libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
@@ -58,21 +51,13 @@ fn a_reservation_the_system_refuses_leaves_no_file() {
         }
         let dir = tempfile::tempdir().expect("tempdir");
         for kind in mapped_kinds() {
-            let error = create(&dir.path().join("a"), 4 << 20, kind, PoisonFlag::new())
-                .err()
-                .expect("no space");
+            let error = create(&dir.path().join("a"), 4 << 20, kind, PoisonFlag::new()).err().expect("no space");
             assert!(matches!(error, RegionError::NoSpace { .. }), "{error}");
             assert!(is_empty(dir.path()));
         }
         return;
     }
-    assert!(
-        rerun(
-            "region::files::a_reservation_the_system_refuses_leaves_no_file",
-            &[]
-        )
-        .success()
-    );
+    assert!(rerun("region::files::a_reservation_the_system_refuses_leaves_no_file", &[]).success());
 }
 
 #[test]

@@ -24,28 +24,19 @@ fn finding_the_mode_leaves_nothing_behind() {
         started.elapsed()
     });
     assert!(fastest.min() < Some(Duration::from_millis(5)));
-    assert!(matches!(
-        detect_mode(&dir.path().join("absent"), RegionKind::Auto),
-        Err(RegionError::FileSystem { .. })
-    ));
+    assert!(matches!(detect_mode(&dir.path().join("absent"), RegionKind::Auto), Err(RegionError::FileSystem { .. })));
 }
 
 #[test]
 fn a_file_system_in_memory_is_volatile() {
     let shm = Path::new("/dev/shm");
     let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
-    if !mounts
-        .lines()
-        .any(|line| line.split(' ').nth(1) == Some("/dev/shm") && line.contains(" tmpfs "))
-    {
+    if !mounts.lines().any(|line| line.split(' ').nth(1) == Some("/dev/shm") && line.contains(" tmpfs ")) {
         return eprintln!("no tmpfs at /dev/shm here: not tested");
     }
     let dir = tempfile::tempdir_in(shm).expect("tempdir");
     for kind in kinds() {
-        assert_eq!(
-            detect_mode(dir.path(), kind).expect("detect"),
-            Mode::Volatile
-        );
+        assert_eq!(detect_mode(dir.path(), kind).expect("detect"), Mode::Volatile);
         assert_eq!(region(&dir.path().join("a"), kind).mode(), Mode::Volatile);
     }
     assert_eq!(Mode::Volatile.to_string(), "volatile");
@@ -66,10 +57,7 @@ fn an_environment_that_loses_data_is_refused() {
         return refused.expect("0 is the safe value");
     }
     let message = refused.expect_err("unsafe").to_string();
-    assert!(
-        message.contains("PMEM_") && message.contains("=1, which loses acknowledged data"),
-        "{message}"
-    );
+    assert!(message.contains("PMEM_") && message.contains("=1, which loses acknowledged data"), "{message}");
     refuse_forced_pmem(true).expect("tests may");
 }
 
@@ -81,28 +69,16 @@ fn the_dax_path_writes_the_same_bytes() {
         return;
     }
     if !in_child() {
-        let status = rerun(
-            "region::mode::the_dax_path_writes_the_same_bytes",
-            &[("PMEM_IS_PMEM_FORCE", "1")],
-        );
+        let status = rerun("region::mode::the_dax_path_writes_the_same_bytes", &[("PMEM_IS_PMEM_FORCE", "1")]);
         return assert!(status.success());
     }
     let dir = tempfile::tempdir().expect("tempdir");
     if detect_mode(dir.path(), RegionKind::Plain).expect("detect") == Mode::Msync {
-        assert_eq!(
-            detect_mode(dir.path(), RegionKind::Auto).expect("detect"),
-            Mode::Dax
-        );
-        assert_eq!(
-            region(&dir.path().join("a"), RegionKind::Libpmem).mode(),
-            Mode::Dax
-        );
+        assert_eq!(detect_mode(dir.path(), RegionKind::Auto).expect("detect"), Mode::Dax);
+        assert_eq!(region(&dir.path().join("a"), RegionKind::Libpmem).mode(), Mode::Dax);
     }
     let plain = write_and_seal(&dir.path().join("plain"), RegionKind::Plain);
-    assert_eq!(
-        write_and_seal(&dir.path().join("dax"), RegionKind::Libpmem),
-        plain
-    );
+    assert_eq!(write_and_seal(&dir.path().join("dax"), RegionKind::Libpmem), plain);
 }
 
 /// Something else under the library's name: a file that is no library, and a library without these
@@ -119,10 +95,7 @@ fn a_library_that_cannot_be_used_is_named_or_done_without() {
             && error.to_string().contains(reason)
             && error.to_string().contains("install it");
         assert!(is_told, "{error}");
-        assert_ne!(
-            detect_mode(dir.path(), RegionKind::Auto).expect("detect"),
-            Mode::Dax
-        );
+        assert_ne!(detect_mode(dir.path(), RegionKind::Auto).expect("detect"), Mode::Dax);
         write_and_seal(&dir.path().join("auto"), RegionKind::Auto);
         return;
     }
@@ -135,12 +108,8 @@ fn a_library_that_cannot_be_used_is_named_or_done_without() {
     assert!(succeeds("libpmem.so.1: file too short"));
     std::fs::remove_file(&library).expect("remove");
     let maps = std::fs::read_to_string("/proc/self/maps").expect("readable");
-    let libc = maps
-        .lines()
-        .filter_map(|line| line.split_whitespace().last())
-        .find(|path| path.contains("/libc.so") || path.contains("/libc-"));
+    let libc =
+        maps.lines().filter_map(|line| line.split_whitespace().last()).find(|path| path.contains("/libc.so") || path.contains("/libc-"));
     std::os::unix::fs::symlink(libc.expect("a libc"), &library).expect("link");
-    assert!(succeeds(
-        "libpmem.so.1 has no pmem_map_file, so it is too old"
-    ));
+    assert!(succeeds("libpmem.so.1 has no pmem_map_file, so it is too old"));
 }

@@ -37,9 +37,8 @@ pub fn insert(store: &Store, values: std::ops::Range<i64>) -> u64 {
 pub fn values_of(table: &TableSnapshot) -> Vec<i64> {
     let mut values = live_ints(table);
     for tail in table.tails() {
-        let chunks = (0..tail.chunk_count()).flat_map(|chunk| {
-            tail.chunk(chunk).unwrap().column(0).as_primitive::<Int64Type>().values().to_vec()
-        });
+        let chunks =
+            (0..tail.chunk_count()).flat_map(|chunk| tail.chunk(chunk).unwrap().column(0).as_primitive::<Int64Type>().values().to_vec());
         let is_live = |row: &usize| tail.deletions().is_none_or(|gone| !gone.rows().contains(*row as u32));
         values.extend(chunks.enumerate().filter(|(row, _)| is_live(row)).map(|(_, value)| value));
     }

@@ -186,12 +186,15 @@ fn columns_and_key_come_back_with_the_rows_and_the_name_stays() {
     let renamed = Schema::new(vec![Field::new("w", DataType::Int64, true), Field::new("x", DataType::Int64, true)]);
     let new = ColumnInfo { id: u32::MAX, ..ColumnInfo::default() };
     let key = |column: &str| vec![ColumnOrder { column: column.into(), descending: false, nulls_first: false }];
-    alter(&store, TableAlteration {
-        schema: Some((Arc::new(renamed), vec![columns[0].clone(), new])),
-        cluster_key: Some(key("w")),
-        constraints: Some(vec!["a rule".into()]),
-        ..TableAlteration::default()
-    });
+    alter(
+        &store,
+        TableAlteration {
+            schema: Some((Arc::new(renamed), vec![columns[0].clone(), new])),
+            cluster_key: Some(key("w")),
+            constraints: Some(vec!["a rule".into()]),
+            ..TableAlteration::default()
+        },
+    );
     let altered = alter(&store, TableAlteration { name: Some("renamed".into()), ..TableAlteration::default() });
     let back = |store: &Store, version| {
         let mut transaction = store.begin().unwrap();

@@ -24,9 +24,7 @@ fn a_nan_makes_the_bounds_of_its_zone_unknown_and_is_flagged() {
             let zones = zones_of(column);
             assert!(zones.has_nan.value(0) && !zones.has_nan.value(1));
             assert!(zones.min.is_null(0) && zones.max.is_null(0) && zones.min.is_valid(1));
-            assert!(
-                !zones.min_exact.value(0) && !zones.max_exact.value(0) && zones.min_exact.value(1)
-            );
+            assert!(!zones.min_exact.value(0) && !zones.max_exact.value(0) && zones.min_exact.value(1));
         }
     }
 }
@@ -53,14 +51,7 @@ fn a_zero_bound_covers_both_zeros_and_is_not_exact() {
 
 #[test]
 fn infinities_are_exact_bounds() {
-    let zones = zones_of(Arc::new(Float64Array::from(vec![
-        1.0,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-    ])));
-    assert_eq!(
-        (value(&zones.min), value(&zones.max)),
-        (f64::NEG_INFINITY, f64::INFINITY)
-    );
+    let zones = zones_of(Arc::new(Float64Array::from(vec![1.0, f64::INFINITY, f64::NEG_INFINITY])));
+    assert_eq!((value(&zones.min), value(&zones.max)), (f64::NEG_INFINITY, f64::INFINITY));
     assert!(zones.min_exact.value(0) && zones.max_exact.value(0));
 }

@@ -6,90 +6,23 @@ use super::tree::{self, File};
 
 /// Crates, lowest first: our own ones that each may depend on, and what it must never know.
 const CRATES: [(&str, &[&str], &[&str]); 7] = [
-    (
-        "pmem_store",
-        &[],
-        &[
-            "datafusion",
-            "sqlparser",
-            "substrait",
-            "tokio",
-            "tonic",
-            "hyper",
-            "arrow-flight",
-        ],
-    ),
+    ("pmem_store", &[], &["datafusion", "sqlparser", "substrait", "tokio", "tonic", "hyper", "arrow-flight"]),
     (
         "engine",
         &["pmem_store"],
-        &[
-            "redb",
-            "libc",
-            "memmap2",
-            "twox-hash",
-            "datafusion-substrait",
-            "substrait",
-            "prost",
-            "tonic",
-            "hyper",
-            "arrow-flight",
-        ],
+        &["redb", "libc", "memmap2", "twox-hash", "datafusion-substrait", "substrait", "prost", "tonic", "hyper", "arrow-flight"],
     ),
-    (
-        "substrait_plans",
-        &["engine"],
-        &[
-            "redb",
-            "libc",
-            "memmap2",
-            "arrow-ipc",
-            "tonic",
-            "hyper",
-            "arrow-flight",
-        ],
-    ),
-    (
-        "flight_server",
-        &["engine", "substrait_plans"],
-        &[
-            "datafusion",
-            "substrait",
-            "sqlparser",
-            "redb",
-            "libc",
-            "memmap2",
-        ],
-    ),
+    ("substrait_plans", &["engine"], &["redb", "libc", "memmap2", "arrow-ipc", "tonic", "hyper", "arrow-flight"]),
+    ("flight_server", &["engine", "substrait_plans"], &["datafusion", "substrait", "sqlparser", "redb", "libc", "memmap2"]),
     (
         "cli",
         &["engine", "substrait_plans", "flight_server"],
-        &[
-            "datafusion",
-            "substrait",
-            "sqlparser",
-            "redb",
-            "memmap2",
-            "arrow-ipc",
-            "tonic",
-            "hyper",
-            "arrow-flight",
-        ],
+        &["datafusion", "substrait", "sqlparser", "redb", "memmap2", "arrow-ipc", "tonic", "hyper", "arrow-flight"],
     ),
     (
         "python",
         &["engine", "substrait_plans", "flight_server"],
-        &[
-            "datafusion",
-            "substrait",
-            "sqlparser",
-            "redb",
-            "libc",
-            "memmap2",
-            "arrow-ipc",
-            "tonic",
-            "hyper",
-            "arrow-flight",
-        ],
+        &["datafusion", "substrait", "sqlparser", "redb", "libc", "memmap2", "arrow-ipc", "tonic", "hyper", "arrow-flight"],
     ),
     ("sqllogictests", &["engine"], &["datafusion", "redb"]),
 ];
@@ -105,18 +38,13 @@ fn a_crate_uses_only_the_crates_below_it() {
         let manifest = tree::read(&format!("{name}/Cargo.toml"));
         for dependency in dependencies(&manifest) {
             let is_ours = CRATES.iter().any(|(known, ..)| *known == dependency);
-            let is_foreign = never
-                .iter()
-                .any(|word| dependency == *word || dependency.starts_with(&format!("{word}-")));
+            let is_foreign = never.iter().any(|word| dependency == *word || dependency.starts_with(&format!("{word}-")));
             if (is_ours && !ours.contains(&dependency)) || is_foreign {
                 problems.push(format!("{name}/Cargo.toml depends on {dependency}"));
             }
         }
     }
-    settle(
-        problems,
-        "The layers are in ARCHITECTURE.md, \"Layers\". Ask the crate below for what you need instead.",
-    );
+    settle(problems, "The layers are in ARCHITECTURE.md, \"Layers\". Ask the crate below for what you need instead.");
 }
 
 /// Names under [dependencies]; what only tests use is free.
@@ -136,10 +64,7 @@ fn dependencies(manifest: &str) -> Vec<&str> {
 #[test]
 fn only_the_catalog_knows_redb() {
     let problems = uses("redb", &["pmem_store/src/catalog/"]);
-    settle(
-        problems,
-        "Only pmem_store/src/catalog/ may name redb. Add a method to CatalogReader or CatalogWriter.",
-    );
+    settle(problems, "Only pmem_store/src/catalog/ may name redb. Add a method to CatalogReader or CatalogWriter.");
 }
 
 #[test]
@@ -152,24 +77,14 @@ fn only_one_file_knows_libpmem() {
     // A signal handler is the other function that C calls.
     problems.extend(uses("extern", &[FFI, "pmem_store/src/fault.rs"]));
     problems.extend(uses("libpmem_ffi", &["pmem_store/src/region/"]));
-    settle(
-        problems,
-        "Declarations of C functions belong to region/libpmem_ffi.rs; the rest of the store uses Region.",
-    );
+    settle(problems, "Declarations of C functions belong to region/libpmem_ffi.rs; the rest of the store uses Region.");
 }
 
 #[test]
 fn only_the_lowest_files_call_the_system() {
-    let lowest = [
-        "pmem_store/src/region/",
-        "pmem_store/src/fault.rs",
-        "pmem_store/src/lock.rs",
-    ];
+    let lowest = ["pmem_store/src/region/", "pmem_store/src/fault.rs", "pmem_store/src/lock.rs"];
     let problems = uses("libc", &lowest);
-    settle(
-        problems,
-        "libc is for regions, the fault guard and the lock. Elsewhere use std.",
-    );
+    settle(problems, "libc is for regions, the fault guard and the lock. Elsewhere use std.");
 }
 
 #[test]
@@ -212,25 +127,16 @@ fn only_one_crate_knows_the_messages_of_substrait() {
     for word in ["datafusion_substrait", "substrait_explain"] {
         problems.extend(uses(word, &["substrait_plans/src/"]));
     }
-    settle(
-        problems,
-        "Only substrait_plans may name datafusion_substrait and substrait_explain. Other crates hand it bytes.",
-    );
+    settle(problems, "Only substrait_plans may name datafusion_substrait and substrait_explain. Other crates hand it bytes.");
 }
 
 /// Places in sources where `word` is named in code by a file whose path begins with none of `allowed`.
 fn uses(word: &str, allowed: &[&str]) -> Vec<String> {
     let may = |file: &File| allowed.iter().any(|start| file.path.starts_with(start));
     let mut problems = Vec::new();
-    for file in tree::rust_files()
-        .iter()
-        .filter(|file| file.is_source() && !may(file))
-    {
+    for file in tree::rust_files().iter().filter(|file| file.is_source() && !may(file)) {
         let code = file.code();
-        problems.extend(
-            words(&code, word)
-                .map(|at| format!("{}:{} names {word}", file.path, line_of(&code, at))),
-        );
+        problems.extend(words(&code, word).map(|at| format!("{}:{} names {word}", file.path, line_of(&code, at))));
     }
     problems
 }
@@ -238,32 +144,16 @@ fn uses(word: &str, allowed: &[&str]) -> Vec<String> {
 #[test]
 fn there_is_one_profile_and_one_registry() {
     let mut problems = Vec::new();
-    for line in tree::read("Cargo.toml")
-        .lines()
-        .filter(|line| line.starts_with("[profile."))
-    {
+    for line in tree::read("Cargo.toml").lines().filter(|line| line.starts_with("[profile.")) {
         if line != "[profile.release]" && !line.starts_with("[profile.release.package.") {
-            problems.push(format!(
-                "Cargo.toml: {line}: another profile compiles every dependency again"
-            ));
+            problems.push(format!("Cargo.toml: {line}: another profile compiles every dependency again"));
         }
     }
-    let registry = concat!(
-        "source = \"registry+https://github.com/rust-lang/crates",
-        ".io-index\""
-    );
-    for line in tree::read("Cargo.lock")
-        .lines()
-        .filter(|line| line.starts_with("source = ") && *line != registry)
-    {
-        problems.push(format!(
-            "Cargo.lock: {line}: everybody must be able to fetch it"
-        ));
+    let registry = concat!("source = \"registry+https://github.com/rust-lang/crates", ".io-index\"");
+    for line in tree::read("Cargo.lock").lines().filter(|line| line.starts_with("source = ") && *line != registry) {
+        problems.push(format!("Cargo.lock: {line}: everybody must be able to fetch it"));
     }
-    settle(
-        problems,
-        "Building is described in ARCHITECTURE.md, \"Building and testing\".",
-    );
+    settle(problems, "Building is described in ARCHITECTURE.md, \"Building and testing\".");
 }
 
 #[test]
@@ -271,51 +161,26 @@ fn a_crate_has_one_test_binary_with_every_test_file_in_it() {
     let mut problems = Vec::new();
     for name in tree::crates() {
         let tests = format!("{name}/tests");
-        let (mut roots, folders): (Vec<_>, Vec<_>) = tree::names_in(&tests)
-            .into_iter()
-            .partition(|entry| entry.ends_with(".rs"));
-        roots.extend(
-            folders
-                .iter()
-                .filter(|folder| !tree::names_in(&format!("{tests}/{folder}")).is_empty())
-                .filter_map(|folder| {
-                    let has_main = tree::root()
-                        .join(&tests)
-                        .join(folder)
-                        .join("main.rs")
-                        .exists();
-                    has_main.then(|| format!("{folder}/main.rs"))
-                }),
-        );
+        let (mut roots, folders): (Vec<_>, Vec<_>) = tree::names_in(&tests).into_iter().partition(|entry| entry.ends_with(".rs"));
+        roots.extend(folders.iter().filter(|folder| !tree::names_in(&format!("{tests}/{folder}")).is_empty()).filter_map(|folder| {
+            let has_main = tree::root().join(&tests).join(folder).join("main.rs").exists();
+            has_main.then(|| format!("{folder}/main.rs"))
+        }));
         if roots.len() > 1 {
-            problems.push(format!(
-                "{tests} makes several binaries: {}",
-                roots.join(", ")
-            ));
+            problems.push(format!("{tests} makes several binaries: {}", roots.join(", ")));
         }
         let suite = tree::names_in(&format!("{tests}/suite"));
         if suite.is_empty() {
             continue;
         }
         if !suite.contains(&"main.rs".to_string()) {
-            problems.push(format!(
-                "{tests}/suite has no main.rs, so nothing in it runs"
-            ));
+            problems.push(format!("{tests}/suite has no main.rs, so nothing in it runs"));
             continue;
         }
         let main = tree::read(&format!("{tests}/suite/main.rs"));
-        for file in suite
-            .iter()
-            .filter_map(|file| file.strip_suffix(".rs"))
-            .filter(|file| *file != "main")
-        {
-            if !main
-                .lines()
-                .any(|line| line.trim() == format!("mod {file};"))
-            {
-                problems.push(format!(
-                    "{tests}/suite/{file}.rs is not a module of main.rs, so nothing in it runs"
-                ));
+        for file in suite.iter().filter_map(|file| file.strip_suffix(".rs")).filter(|file| *file != "main") {
+            if !main.lines().any(|line| line.trim() == format!("mod {file};")) {
+                problems.push(format!("{tests}/suite/{file}.rs is not a module of main.rs, so nothing in it runs"));
             }
         }
     }

@@ -18,11 +18,7 @@ pub fn blanked(text: &str) -> String {
             }
         };
         for char in &chars[at..end] {
-            out.push(if matches!(char, '\n' | '"') {
-                *char
-            } else {
-                ' '
-            });
+            out.push(if matches!(char, '\n' | '"') { *char } else { ' ' });
         }
         at = end;
     }
@@ -30,10 +26,7 @@ pub fn blanked(text: &str) -> String {
 }
 
 fn line_end(chars: &[char], at: usize) -> usize {
-    chars[at..]
-        .iter()
-        .position(|char| *char == '\n')
-        .map_or(chars.len(), |length| at + length)
+    chars[at..].iter().position(|char| *char == '\n').map_or(chars.len(), |length| at + length)
 }
 
 fn comment_end(chars: &[char], at: usize) -> usize {
@@ -53,11 +46,7 @@ fn comment_end(chars: &[char], at: usize) -> usize {
 
 /// For the quote at `quote`: None for an ordinary string, else the number of `#` of a raw one.
 fn raw_hashes(chars: &[char], quote: usize) -> Option<usize> {
-    let hashes = chars[..quote]
-        .iter()
-        .rev()
-        .take_while(|char| **char == '#')
-        .count();
+    let hashes = chars[..quote].iter().rev().take_while(|char| **char == '#').count();
     let is_raw = chars[..quote - hashes].last() == Some(&'r');
     is_raw.then_some(hashes)
 }
@@ -68,14 +57,7 @@ fn string_end(chars: &[char], quote: usize, raw: Option<usize>) -> usize {
         match (chars[at], raw) {
             ('\\', None) => at += 1,
             ('"', None) => return at + 1,
-            ('"', Some(hashes))
-                if chars[at + 1..]
-                    .iter()
-                    .take(hashes)
-                    .filter(|char| **char == '#')
-                    .count()
-                    == hashes =>
-            {
+            ('"', Some(hashes)) if chars[at + 1..].iter().take(hashes).filter(|char| **char == '#').count() == hashes => {
                 return at + 1;
             }
             _ => {}
@@ -90,9 +72,7 @@ fn literal_end(chars: &[char], tick: usize) -> usize {
     match (chars.get(tick + 1), chars.get(tick + 2)) {
         (Some('\\'), _) => {
             let rest = chars.get(tick + 3..).unwrap_or_default();
-            rest.iter()
-                .position(|char| *char == '\'')
-                .map_or(chars.len(), |length| tick + length + 4)
+            rest.iter().position(|char| *char == '\'').map_or(chars.len(), |length| tick + length + 4)
         }
         (Some(_), Some('\'')) => tick + 3,
         _ => tick + 1,
@@ -104,9 +84,7 @@ pub fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 
     let part = |char: Option<char>| char.is_some_and(|char| char.is_alphanumeric() || char == '_');
     code.match_indices(word)
         .map(|(at, _)| at)
-        .filter(move |at| {
-            !part(code[..*at].chars().next_back()) && !part(code[at + word.len()..].chars().next())
-        })
+        .filter(move |at| !part(code[..*at].chars().next_back()) && !part(code[at + word.len()..].chars().next()))
 }
 
 /// From 1.
@@ -125,23 +103,13 @@ pub struct Function {
 pub fn functions(code: &str) -> Vec<Function> {
     let found = words(code, "fn").filter_map(|at| {
         let rest = code[at + 2..].trim_start();
-        let name: String = rest
-            .chars()
-            .take_while(|char| char.is_alphanumeric() || *char == '_')
-            .collect();
+        let name: String = rest.chars().take_while(|char| char.is_alphanumeric() || *char == '_').collect();
         if name.is_empty() {
             return None; // a function type
         }
-        let start = at
-            + code[at..]
-                .find(['{', ';'])
-                .filter(|end| code.as_bytes()[at + end] == b'{')?;
+        let start = at + code[at..].find(['{', ';']).filter(|end| code.as_bytes()[at + end] == b'{')?;
         let line = line_of(code, at);
-        Some(Function {
-            name,
-            line,
-            lines: line_of(code, block_end(code, start)) - line + 1,
-        })
+        Some(Function { name, line, lines: line_of(code, block_end(code, start)) - line + 1 })
     });
     found.collect()
 }
@@ -171,12 +139,7 @@ fn comments_and_strings_are_not_code() {
 
 #[test]
 fn a_function_ends_with_its_brace() {
-    let code = blanked(
-        "fn a(x: [u8; 2]);\nfn b() {\n  if x { \"}\" } else { '}' }\n}\nlet c: fn(u8) -> u8;\n",
-    );
-    let found: Vec<_> = functions(&code)
-        .into_iter()
-        .map(|found| (found.name, found.line, found.lines))
-        .collect();
+    let code = blanked("fn a(x: [u8; 2]);\nfn b() {\n  if x { \"}\" } else { '}' }\n}\nlet c: fn(u8) -> u8;\n");
+    let found: Vec<_> = functions(&code).into_iter().map(|found| (found.name, found.line, found.lines)).collect();
     assert_eq!(found, [("b".to_string(), 2, 3)]);
 }

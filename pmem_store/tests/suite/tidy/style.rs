@@ -30,18 +30,13 @@ fn unsafe_code_names_the_test_that_holds_it() {
     for file in tree::rust_files().iter().filter(|file| file.is_source()) {
         for line in lines_with_unsafe(file) {
             let reason = reason_above(&file.text, line).unwrap_or_default();
-            let names = reason
-                .split('`')
-                .any(|word| word.matches('_').count() >= 3 && !word.contains(' '));
+            let names = reason.split('`').any(|word| word.matches('_').count() >= 3 && !word.contains(' '));
             if !names && !reason.contains("# Safety") && !reason.contains("No test can hold it") {
                 problems.push(format!("{}:{line}", file.path));
             }
         }
     }
-    settle(
-        problems,
-        "Name the test, in backticks, in the SAFETY comment; or say \"No test can hold it\" and why.",
-    );
+    settle(problems, "Name the test, in backticks, in the SAFETY comment; or say \"No test can hold it\" and why.");
 }
 
 /// Lines counted from 1, without the types of function pointers.
@@ -49,11 +44,8 @@ fn lines_with_unsafe(file: &File) -> Vec<usize> {
     let code = file.code();
     let is_type = |at: usize| {
         let rest = code[at + "unsafe".len()..].trim_start();
-        let rest = rest.strip_prefix("extern").map_or(rest, |rest| {
-            rest.trim_start()
-                .trim_start_matches('"')
-                .trim_start_matches([' ', '"'])
-        });
+        let rest =
+            rest.strip_prefix("extern").map_or(rest, |rest| rest.trim_start().trim_start_matches('"').trim_start_matches([' ', '"']));
         rest.starts_with("fn(")
     };
     let places = words(&code, "unsafe").filter(|at| !is_type(*at));
@@ -64,58 +56,36 @@ fn lines_with_unsafe(file: &File) -> Vec<usize> {
 fn reason_above(text: &str, line: usize) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let above = &lines[line.saturating_sub(SAFETY_LINES_ABOVE)..line];
-    let start = above
-        .iter()
-        .rposition(|line| line.contains("SAFETY:") || line.contains("# Safety"))?;
-    let words = above[start..]
-        .iter()
-        .flat_map(|line| line.split_whitespace())
-        .filter(|word| !word.starts_with("//"));
+    let start = above.iter().rposition(|line| line.contains("SAFETY:") || line.contains("# Safety"))?;
+    let words = above[start..].iter().flat_map(|line| line.split_whitespace()).filter(|word| !word.starts_with("//"));
     Some(words.collect::<Vec<_>>().join(" "))
 }
 
 #[test]
 fn nothing_unfinished_is_left_in_the_code() {
     let calls = ["todo", "unimplemented", "dbg"];
-    let notes = [
-        concat!("FIX", "ME"),
-        concat!("XX", "X"),
-        concat!("HA", "CK"),
-    ];
+    let notes = [concat!("FIX", "ME"), concat!("XX", "X"), concat!("HA", "CK")];
     let mut problems = Vec::new();
     for file in tree::files() {
         if file.is_rust() {
             let code = file.code();
             for call in calls {
-                let called =
-                    words(&code, call).filter(|at| code[at + call.len()..].starts_with('!'));
-                problems.extend(
-                    called.map(|at| format!("{}:{}: {call}!", file.path, line_of(&code, at))),
-                );
+                let called = words(&code, call).filter(|at| code[at + call.len()..].starts_with('!'));
+                problems.extend(called.map(|at| format!("{}:{}: {call}!", file.path, line_of(&code, at))));
             }
         }
         let is_ours = file.name() != "Cargo.lock" && file.name() != "LICENSE";
         for note in notes.iter().filter(|_| is_ours) {
             let found = words(&file.text, note);
-            problems.extend(
-                found.map(|at| format!("{}:{}: {note}", file.path, line_of(&file.text, at))),
-            );
+            problems.extend(found.map(|at| format!("{}:{}: {note}", file.path, line_of(&file.text, at))));
         }
     }
-    settle(
-        problems,
-        "Finish it, or make it an error that says what is not supported.",
-    );
+    settle(problems, "Finish it, or make it an error that says what is not supported.");
 }
 
 #[test]
 fn no_file_names_a_place_of_one_machine() {
-    let places = [
-        concat!("/ro", "ot/"),
-        concat!("/wo", "rk/"),
-        concat!("/ho", "me/"),
-        concat!("/Us", "ers/"),
-    ];
+    let places = [concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
     let registries = [
         concat!("crates", ".io"),
         concat!("pypi", ".org"),
@@ -127,15 +97,10 @@ fn no_file_names_a_place_of_one_machine() {
         concat!("--extra-index", "-url"),
     ];
     let mut problems = Vec::new();
-    for file in tree::files()
-        .iter()
-        .filter(|file| file.path != "Cargo.lock")
-    {
+    for file in tree::files().iter().filter(|file| file.path != "Cargo.lock") {
         for word in places.iter().chain(&registries) {
             let found = file.text.match_indices(word);
-            problems.extend(
-                found.map(|(at, _)| format!("{}:{}: {word}", file.path, line_of(&file.text, at))),
-            );
+            problems.extend(found.map(|(at, _)| format!("{}:{}: {word}", file.path, line_of(&file.text, at))));
         }
     }
     settle(
@@ -153,13 +118,8 @@ fn a_panic_is_not_an_answer_to_a_user() {
         let end = code.find("#[cfg(test)]").unwrap_or(code.len());
         for call in [".unwrap()", ".expect(\"", "panic!("] {
             let found = code[..end].match_indices(call);
-            problems.extend(
-                found.map(|(at, _)| format!("{}:{}: {call}", file.path, line_of(&code, at))),
-            );
+            problems.extend(found.map(|(at, _)| format!("{}:{}: {call}", file.path, line_of(&code, at))));
         }
     }
-    settle(
-        problems,
-        "Return an error. For what cannot happen, unreachable!(\"why\") says so.",
-    );
+    settle(problems, "Return an error. For what cannot happen, unreachable!(\"why\") says so.");
 }

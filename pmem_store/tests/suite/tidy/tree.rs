@@ -6,18 +6,8 @@ use std::path::{Path, PathBuf};
 use super::code;
 
 /// Made by commands, or not ours.
-const SKIPPED: [&str; 7] = [
-    ".git",
-    "target",
-    "bin",
-    "demo-store",
-    "__pycache__",
-    ".venv",
-    "results",
-];
-const TEXT_SUFFIXES: [&str; 12] = [
-    "rs", "toml", "lock", "md", "py", "sh", "sql", "slt", "txt", "json", "yml", "cfg",
-];
+const SKIPPED: [&str; 7] = [".git", "target", "bin", "demo-store", "__pycache__", ".venv", "results"];
+const TEXT_SUFFIXES: [&str; 12] = ["rs", "toml", "lock", "md", "py", "sh", "sql", "slt", "txt", "json", "yml", "cfg"];
 
 pub struct File {
     /// From the clone's root, with `/`.
@@ -46,10 +36,7 @@ impl File {
 }
 
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap()
-        .to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
 }
 
 /// Every text file, by path.
@@ -79,10 +66,7 @@ pub fn names_in(dir: &str) -> Vec<String> {
     let Ok(entries) = fs::read_dir(root().join(dir)) else {
         return Vec::new();
     };
-    let mut names: Vec<String> = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
+    let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.retain(|name| !SKIPPED.contains(&name.as_str()));
     names.sort();
     names
@@ -113,9 +97,7 @@ fn collect(dir: &Path, prefix: &str, files: &mut Vec<File>) {
 
 fn is_text(path: &Path) -> bool {
     match path.extension() {
-        Some(suffix) => TEXT_SUFFIXES
-            .iter()
-            .any(|known| suffix.eq_ignore_ascii_case(known)),
+        Some(suffix) => TEXT_SUFFIXES.iter().any(|known| suffix.eq_ignore_ascii_case(known)),
         // Makefile, LICENSE, .ci/run, .gitignore
         None => true,
     }

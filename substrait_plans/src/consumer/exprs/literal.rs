@@ -24,12 +24,7 @@ pub fn literal(reader: &TypeReader<'_>, of: &Literal, place: &dyn Display) -> Re
 
 /// A constant whose fields have the names that come next.
 #[expect(deprecated, reason = "constants of plans before 0.50")]
-pub fn literal_named(
-    reader: &TypeReader<'_>,
-    of: &Literal,
-    names: &mut Names<'_>,
-    place: &dyn Display,
-) -> Result<ScalarValue, PlanError> {
+pub fn literal_named(reader: &TypeReader<'_>, of: &Literal, names: &mut Names<'_>, place: &dyn Display) -> Result<ScalarValue, PlanError> {
     let value = of.literal_type.as_ref().ok_or_else(|| PlanError::missing("the value of a constant", place))?;
     Ok(match value {
         LiteralType::Boolean(value) => ScalarValue::Boolean(Some(*value)),

@@ -10,11 +10,11 @@ use datafusion::scalar::ScalarValue;
 
 use super::literal::{literal_named, null};
 use crate::error::PlanError;
+use crate::proto::Type;
 use crate::proto::expression::Literal;
 use crate::proto::expression::literal::LiteralType;
 use crate::proto::expression::literal::map::KeyValue;
 use crate::proto::r#type::{Kind, List as ListType, Map as MapType};
-use crate::proto::Type;
 use crate::types::{Names, TypeReader};
 
 /// Items are of one type. Each takes the same names.
@@ -74,7 +74,12 @@ fn of_entries(keys: ArrayRef, values: ArrayRef, place: &dyn Display) -> Result<S
 }
 
 /// Each field with the name that comes next, and what is in it with those after that.
-pub fn structure(reader: &TypeReader<'_>, fields: &[Literal], names: &mut Names<'_>, place: &dyn Display) -> Result<ScalarValue, PlanError> {
+pub fn structure(
+    reader: &TypeReader<'_>,
+    fields: &[Literal],
+    names: &mut Names<'_>,
+    place: &dyn Display,
+) -> Result<ScalarValue, PlanError> {
     let mut columns: Vec<(FieldRef, ArrayRef)> = Vec::with_capacity(fields.len());
     for (index, field) in fields.iter().enumerate() {
         let name = names.next(index, place)?;
@@ -122,5 +127,6 @@ fn array(values: Vec<ScalarValue>, place: &dyn Display) -> Result<ArrayRef, Plan
         Some(data_type) => one_type(values, &data_type, place)?,
         None => values,
     };
-    ScalarValue::iter_to_array(values).map_err(|error| PlanError::invalid(format!("values that make no column ({})", error.strip_backtrace()), place))
+    ScalarValue::iter_to_array(values)
+        .map_err(|error| PlanError::invalid(format!("values that make no column ({})", error.strip_backtrace()), place))
 }

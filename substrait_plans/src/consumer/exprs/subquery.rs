@@ -20,9 +20,7 @@ const PLACE: &str = "a subquery";
 
 pub async fn subquery(consumer: &Consumer<'_>, of: &Written, schema: &DFSchema) -> DfResult<Expr> {
     match &of.subquery_type {
-        Some(SubqueryType::Scalar(scalar)) => {
-            Ok(Expr::ScalarSubquery(query(consumer, scalar.input.as_deref(), schema).await?))
-        }
+        Some(SubqueryType::Scalar(scalar)) => Ok(Expr::ScalarSubquery(query(consumer, scalar.input.as_deref(), schema).await?)),
         Some(SubqueryType::InPredicate(predicate)) => {
             let [needle] = predicate.needles.as_slice() else {
                 return Err(PlanError::unsupported("IN of several values in a subquery", PLACE).into());
@@ -30,9 +28,7 @@ pub async fn subquery(consumer: &Consumer<'_>, of: &Written, schema: &DFSchema) 
             is_in(consumer, needle, predicate.haystack.as_deref(), schema, false).await
         }
         Some(SubqueryType::SetPredicate(predicate)) => match PredicateOp::try_from(predicate.predicate_op) {
-            Ok(PredicateOp::Exists) => {
-                Ok(Expr::Exists(Exists::new(query(consumer, predicate.tuples.as_deref(), schema).await?, false)))
-            }
+            Ok(PredicateOp::Exists) => Ok(Expr::Exists(Exists::new(query(consumer, predicate.tuples.as_deref(), schema).await?, false))),
             Ok(PredicateOp::Unique) => Err(PlanError::unsupported("UNIQUE of a subquery", PLACE).into()),
             _ => Err(PlanError::missing("what is asked of the subquery", PLACE).into()),
         },

@@ -88,12 +88,7 @@ impl Finder<'_> {
         }
     }
 
-    fn find<F>(
-        &self,
-        anchor: u32,
-        place: &dyn Display,
-        find: impl FnOnce(&str, Origin) -> Option<F>,
-    ) -> Result<Found<F>, PlanError> {
+    fn find<F>(&self, anchor: u32, place: &dyn Display, find: impl FnOnce(&str, Origin) -> Option<F>) -> Result<Found<F>, PlanError> {
         let unknown = |named: Option<&Named>| PlanError::UnknownFunction {
             name: named.map_or_else(|| "a function that the plan does not declare".to_string(), |named| named.name.clone()),
             anchor,

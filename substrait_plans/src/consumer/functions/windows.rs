@@ -113,8 +113,7 @@ pub async fn over_rows(consumer: &Consumer<'_>, of: &OverRows<'_>, schema: &DFSc
         true => frame(&of.bounds, &mut order_by, schema, &place)?,
         false => WindowFrame::new((!order_by.is_empty()).then_some(false)),
     };
-    let params =
-        WindowFunctionParams { args, partition_by, order_by, window_frame, filter: None, null_treatment: None, distinct };
+    let params = WindowFunctionParams { args, partition_by, order_by, window_frame, filter: None, null_treatment: None, distinct };
     let call = Expr::WindowFunction(Box::new(WindowCall { fun, params }));
     if after == After::Nothing {
         return Ok(call);

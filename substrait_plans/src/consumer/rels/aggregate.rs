@@ -126,13 +126,7 @@ fn of_one_set(consumer: &Consumer<'_>, input: LogicalPlan, keys: &[Column], meas
     columns.over(plan)
 }
 
-fn of_sets(
-    consumer: &Consumer<'_>,
-    input: LogicalPlan,
-    keys: &[Column],
-    sets: &[Vec<usize>],
-    measures: Measures,
-) -> DfResult<LogicalPlan> {
+fn of_sets(consumer: &Consumer<'_>, input: LogicalPlan, keys: &[Column], sets: &[Vec<usize>], measures: Measures) -> DfResult<LogicalPlan> {
     // In the order in which DataFusion finds them, which is that of its bits.
     let mut order: Vec<&Column> = Vec::new();
     let in_sets = sets.iter().map(|set| {

@@ -25,7 +25,8 @@ pub async fn project(consumer: &Consumer<'_>, rel: &ProjectRel) -> DfResult<Logi
         None => (0..width + exprs.len()).collect(),
     };
     let mut seen = HashSet::new();
-    let is_made = |index: usize| exprs.get(index.wrapping_sub(width)).is_some_and(|expr| !matches!(expr, Expr::Column(_) | Expr::Literal(..)));
+    let is_made =
+        |index: usize| exprs.get(index.wrapping_sub(width)).is_some_and(|expr| !matches!(expr, Expr::Column(_) | Expr::Literal(..)));
     if emitted.iter().any(|index| !seen.insert(*index) && is_made(*index)) {
         // One call of random() is one value, however often it is emitted; and a copy of a long expression for each time it is would be
         // far more than the plan.

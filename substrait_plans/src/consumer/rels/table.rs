@@ -29,8 +29,7 @@ const PLACE: &str = "a read";
 pub async fn scan(consumer: &Consumer<'_>, named: &NamedTable, schema: &NamedStruct) -> DfResult<LogicalPlan> {
     let names = names_of_table(named, &PLACE)?;
     let found = consumer.context.table(names).await.map_err(PlanError::from)?;
-    let (reference, provider) =
-        found.ok_or_else(|| PlanError::NoTable { name: names.join("."), place: PLACE.to_string() })?;
+    let (reference, provider) = found.ok_or_else(|| PlanError::NoTable { name: names.join("."), place: PLACE.to_string() })?;
     let fields = consumer.types().fields(schema, &PLACE)?;
     let provider = match places(&provider.schema(), &fields) {
         Some(used) => consumer.context.narrowed(provider, &used),

@@ -96,7 +96,8 @@ fn check_casts(rows: &[Vec<Expr>], schema: &DFSchema) -> DfResult<()> {
         for value in rows.iter().filter_map(|row| row.get(index)) {
             let data_type = value.get_type(schema)?;
             if data_type != *field.data_type() && data_type != DataType::Null {
-                let what = format!("a value of the type {data_type} for a column of the type {}, which has a name twice,", field.data_type());
+                let what =
+                    format!("a value of the type {data_type} for a column of the type {}, which has a name twice,", field.data_type());
                 return Err(PlanError::unsupported(what, PLACE).into());
             }
         }

@@ -75,9 +75,9 @@ fn of_one_order(renamed: &[(Expr, String)]) -> Vec<Vec<Expr>> {
     for (window, name) in renamed {
         let Expr::WindowFunction(call) = window else { continue };
         let params = &call.params;
-        let known = groups.iter_mut().find(|(first, _)| {
-            first.params.partition_by == params.partition_by && first.params.order_by == params.order_by
-        });
+        let known = groups
+            .iter_mut()
+            .find(|(first, _)| first.params.partition_by == params.partition_by && first.params.order_by == params.order_by);
         let alias = window.clone().alias(name);
         match known {
             Some((_, group)) => group.push(alias),

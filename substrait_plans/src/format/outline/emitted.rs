@@ -106,7 +106,14 @@ mod tests {
         let emit_kind = Some(EmitKind::Emit(Emit { output_mapping: mapping.to_vec() }));
         let common = Some(RelCommon { emit_kind, ..RelCommon::default() });
         let expressions = vec![Expression::default(); 2];
-        Rel { rel_type: Some(RelType::Project(Box::new(ProjectRel { common, input: Some(Box::new(input)), expressions, ..ProjectRel::default() }))) }
+        Rel {
+            rel_type: Some(RelType::Project(Box::new(ProjectRel {
+                common,
+                input: Some(Box::new(input)),
+                expressions,
+                ..ProjectRel::default()
+            }))),
+        }
     }
 
     fn shown(rel: &Rel) -> String {
@@ -119,7 +126,8 @@ mod tests {
     #[test]
     fn of_a_project_that_gives_something_else_than_its_expressions_all_is_said() {
         let types = vec![Type::default(); 2];
-        let schema = NamedStruct { names: vec!["a".into(), "b".into()], r#struct: Some(r#type::Struct { types, ..r#type::Struct::default() }) };
+        let schema =
+            NamedStruct { names: vec!["a".into(), "b".into()], r#struct: Some(r#type::Struct { types, ..r#type::Struct::default() }) };
         let read = || Rel { rel_type: Some(RelType::Read(Box::new(ReadRel { base_schema: Some(schema.clone()), ..ReadRel::default() }))) };
         for (mapping, expected) in [([2, 3], ""), ([0, 1], " => [$0, $1]"), ([1, 2], " => [$1, $2]"), ([3, 2], " => [$3, $2]")] {
             assert_eq!(shown(&project(read(), &mapping)), expected);

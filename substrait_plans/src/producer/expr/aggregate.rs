@@ -67,7 +67,9 @@ pub(super) fn aggregate_function<'a>(
     let named = standard::aggregate(name, &types, output).or_else(|| own::aggregate(name, &kinds_of(&types)));
     match named {
         Some(named) => Ok((named, args)),
-        None => Err(Refusal::new(format!("the aggregate {name}"), "it is not on the list of those that mean the same wherever a plan is read")),
+        None => {
+            Err(Refusal::new(format!("the aggregate {name}"), "it is not on the list of those that mean the same wherever a plan is read"))
+        }
     }
 }
 

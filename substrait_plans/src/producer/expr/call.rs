@@ -71,7 +71,12 @@ impl Writer {
             Some(function) => function,
             None => match own::zoned(name, &kinds) {
                 Some(function) if in_utc => function,
-                Some(_) => return Err(Refusal::new(format!("the function {name}"), "it reads texts in the session's time zone, which is not UTC")),
+                Some(_) => {
+                    return Err(Refusal::new(
+                        format!("the function {name}"),
+                        "it reads texts in the session's time zone, which is not UTC",
+                    ));
+                }
                 None => return Err(not_listed(name)),
             },
         };

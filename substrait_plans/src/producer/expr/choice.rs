@@ -62,7 +62,13 @@ impl Writer {
     }
 
     /// What is written, as a value of the type of a field.
-    pub(super) fn converted_to(&mut self, written: Expression, to: &Field, is_nullable: bool, failure: FailureBehavior) -> Result<Expression, Refusal> {
+    pub(super) fn converted_to(
+        &mut self,
+        written: Expression,
+        to: &Field,
+        is_nullable: bool,
+        failure: FailureBehavior,
+    ) -> Result<Expression, Refusal> {
         let written = Cast {
             r#type: Some(type_of_field(to, is_nullable, &mut self.types)?),
             input: Some(Box::new(written)),

@@ -52,9 +52,7 @@ impl Writer {
         }));
         match yields {
             Output::Same => Ok(written),
-            Output::Integer => {
-                self.converted(written, output.data_type(), output.is_nullable(), FailureBehavior::ThrowException)
-            }
+            Output::Integer => self.converted(written, output.data_type(), output.is_nullable(), FailureBehavior::ThrowException),
         }
     }
 }
@@ -81,7 +79,10 @@ fn window_function(name: &str, args: &[Expr], schema: &DFSchema) -> Result<(Func
     }
     match own::window(name, &kinds_of(&types_of(args, schema)?)) {
         Some(named) => Ok((named, args.to_vec(), Output::Same)),
-        None => Err(Refusal::new(format!("the window function {name}"), "it is not on the list of those that mean the same wherever a plan is read")),
+        None => Err(Refusal::new(
+            format!("the window function {name}"),
+            "it is not on the list of those that mean the same wherever a plan is read",
+        )),
     }
 }
 

@@ -118,9 +118,7 @@ pub fn aggregate(name: &str, types: &[DataType], output: &DataType) -> Option<Fu
     let function = |urn, data_type| Some(Function::new(urn, name, &[kind(data_type)]));
     match (name, types) {
         ("count", [_]) => Some(Function::new(AGGREGATES, "count", &["any"])),
-        ("sum", [of]) if is_signed(of) && *output == Int64 => {
-            Some(Function::new(ARITHMETIC, "sum", &[kind(of)]).with("overflow", "ERROR"))
-        }
+        ("sum", [of]) if is_signed(of) && *output == Int64 => Some(Function::new(ARITHMETIC, "sum", &[kind(of)]).with("overflow", "ERROR")),
         ("sum", [of]) if is_float(of) && *output == Float64 => function(ARITHMETIC, of),
         ("avg", [of @ Float64]) => function(ARITHMETIC, of),
         ("sum" | "avg" | "min" | "max", [of @ Decimal128(..)]) if matches!(output, Decimal128(..)) => function(DECIMALS, of),

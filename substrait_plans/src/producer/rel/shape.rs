@@ -43,11 +43,7 @@ impl Writer {
         })
     }
 
-    pub(in crate::producer) fn sort_fields(
-        &mut self,
-        sorts: &[SortExpr],
-        schema: &DFSchema,
-    ) -> Result<Vec<SortField>, Refusal> {
+    pub(in crate::producer) fn sort_fields(&mut self, sorts: &[SortExpr], schema: &DFSchema) -> Result<Vec<SortField>, Refusal> {
         let fields = sorts.iter().map(|sort| {
             let direction = match (sort.asc, sort.nulls_first) {
                 (true, true) => SortDirection::AscNullsFirst,

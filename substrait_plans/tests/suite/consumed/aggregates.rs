@@ -17,7 +17,9 @@ fn over(of: AggregateRel) -> Rel {
 fn rows_of_several_grouping_sets_say_which_set_they_are_of() {
     let db = Db::with(T);
     let keys = vec![field(0), field(1)];
-    let of = |sets: &[&[u32]]| plan(&["count:"], over(aggregate(read_t(), keys.clone(), sets, vec![measure(0, vec![])])), &["a", "b", "n", "set"]);
+    let of = |sets: &[&[u32]]| {
+        plan(&["count:"], over(aggregate(read_t(), keys.clone(), sets, vec![measure(0, vec![])])), &["a", "b", "n", "set"])
+    };
     let rows = db.sorted(&of(&[&[0], &[1], &[]]));
     assert_eq!(rows, ["1|NULL|2|0", "2|NULL|2|0", "NULL|10|2|1", "NULL|20|1|1", "NULL|NULL|1|1", "NULL|NULL|4|2"]);
     // The same set twice.
@@ -79,7 +81,8 @@ fn distinct_and_filters_of_measures_count() {
 fn deviations_are_of_a_sample_or_of_a_population() {
     let db = Db::with("CREATE TABLE t (a BIGINT, b BIGINT); INSERT INTO t VALUES (2, 0), (4, 0)");
     let mut population = measure(0, vec![field(0)]);
-    population.options = vec![substrait_plans::proto::FunctionOption { name: "distribution".into(), preference: vec!["POPULATION".into()] }];
+    population.options =
+        vec![substrait_plans::proto::FunctionOption { name: "distribution".into(), preference: vec!["POPULATION".into()] }];
     let mut older = measure(0, vec![]);
     older.arguments = vec![enumeration("POPULATION"), argument(field(0))];
     let of = aggregate(read_t(), vec![], &[], vec![measure(0, vec![field(0)]), population, older]);

@@ -82,7 +82,8 @@ fn what_is_out_of_range_is_a_sentence_and_not_a_panic() {
         let reference = plan(&["equal"], filter(read_t(), call(0, vec![field(index), number(1)])), &["a", "b"]);
         let place = "relations[0].root.input.filter.condition.scalar_function.arguments[0]";
         assert_eq!(db.sentence(&reference), format!("a reference to field {index}, where there are 2, at {place}"));
-        let emitted = rel(RelType::Project(Box::new(ProjectRel { common: emit(&[index]), input: boxed(read_t()), ..ProjectRel::default() })));
+        let emitted =
+            rel(RelType::Project(Box::new(ProjectRel { common: emit(&[index]), input: boxed(read_t()), ..ProjectRel::default() })));
         let sentence = db.sentence(&plan(&[], emitted, &["a"]));
         assert_eq!(sentence, format!("an emit of field {index}, where there are 2, at relations[0].root.input"));
     }

@@ -145,10 +145,8 @@ fn switches_and_lists_of_records_choose_as_they_say() {
         r#else: Some(Box::new(text("other"))),
     })));
     let record = |a, b| multi_or_list::Record { fields: vec![number(a), number(b)] };
-    let list = expression(RexType::MultiOrList(MultiOrList {
-        value: vec![field(0), field(1)],
-        options: vec![record(1, 10), record(5, 5)],
-    }));
+    let list =
+        expression(RexType::MultiOrList(MultiOrList { value: vec![field(0), field(1)], options: vec![record(1, 10), record(5, 5)] }));
     assert_eq!(values(&[], "", vec![switch, list]), ["one|true", "other|false"]);
 }
 
@@ -178,9 +176,8 @@ fn a_function_of_somebody_else_is_not_taken_for_ours_of_the_same_name() {
 
 #[test]
 fn a_parameter_with_a_value_in_the_plan_is_that_value() {
-    let parameter = |anchor| {
-        expression(RexType::DynamicParameter(DynamicParameter { r#type: Some(i64_type()), parameter_reference: anchor }))
-    };
+    let parameter =
+        |anchor| expression(RexType::DynamicParameter(DynamicParameter { r#type: Some(i64_type()), parameter_reference: anchor }));
     let mut plan = of_t(&[], "", vec![parameter(7)]);
     let value = Literal { literal_type: Some(LiteralType::I64(42)), ..Literal::default() };
     plan.parameter_bindings = vec![DynamicParameterBinding { parameter_anchor: 7, value: Some(value) }];
@@ -193,9 +190,8 @@ fn a_parameter_with_a_value_in_the_plan_is_that_value() {
 #[test]
 fn a_parameter_that_only_a_best_effort_filter_has_is_not_asked_for() {
     use substrait_plans::proto::rel::RelType;
-    let parameter = |parameter_reference| {
-        expression(RexType::DynamicParameter(DynamicParameter { r#type: Some(i64_type()), parameter_reference }))
-    };
+    let parameter =
+        |parameter_reference| expression(RexType::DynamicParameter(DynamicParameter { r#type: Some(i64_type()), parameter_reference }));
     let mut read = read(&["t"], &[("a", i64_type()), ("b", i64_type())]);
     read.best_effort_filter = Some(Box::new(call(0, vec![field(0), parameter(3)])));
     let plan = plan(&["equal"], project(rel(RelType::Read(Box::new(read))), 2, vec![parameter(5)]), &["p"]);

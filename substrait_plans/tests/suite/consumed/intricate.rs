@@ -71,7 +71,8 @@ fn sums_of_sums_without_a_filter_are_added_one_after_the_other() {
     assert_eq!(db.sorted(&plan(&["add"], doubled(25), &["x"])), [(1_i64 << 25).to_string()]);
     // A measure is a column of its own: what is above it does not see what it is made of.
     let measured = aggregate(doubled(9), vec![], &[], vec![measure(1, vec![field(0)])]);
-    let again = (0..9).fold(rel(RelType::Aggregate(Box::new(measured))), |input, _| project(input, 1, vec![call(0, vec![field(0), field(0)])]));
+    let again =
+        (0..9).fold(rel(RelType::Aggregate(Box::new(measured))), |input, _| project(input, 1, vec![call(0, vec![field(0), field(0)])]));
     let filtered = filter(again, call(2, vec![field(0), number(1 << 18)]));
     assert_eq!(db.sorted(&plan(&["add", "sum:i64", "equal"], filtered, &["x"])), ["262144"]);
 }
@@ -156,7 +157,8 @@ fn rows_of_many_calls_take_time_in_proportion_to_their_number() {
 fn many_parameters_are_bound_in_one_pass() {
     let db = Db::with(T);
     let anchors = 1..=20_000_u32;
-    let parameter = |anchor| expression(RexType::DynamicParameter(DynamicParameter { r#type: Some(i64_type()), parameter_reference: anchor }));
+    let parameter =
+        |anchor| expression(RexType::DynamicParameter(DynamicParameter { r#type: Some(i64_type()), parameter_reference: anchor }));
     let listed = one_of(field(0), anchors.clone().map(parameter).collect());
     let mut plan = plan(&[], filter(read_t(), listed), &["a", "b"]);
     let bound = |parameter_anchor| {

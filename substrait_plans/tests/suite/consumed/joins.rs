@@ -74,11 +74,8 @@ fn joins_of_which_the_standard_and_datafusion_mean_different_things_are_refused(
         let sentence = db.sentence(&plan(&["equal"], over(joined), &["a", "b", "c"]));
         assert!(sentence.contains(of.as_str_name()), "{sentence}");
     }
-    let mut mark = plan(
-        &["equal"],
-        over(join(read_t(), read_table("u"), JoinType::LeftMark, call(0, vec![field(0), field(2)]))),
-        &["a", "b", "m"],
-    );
+    let mut mark =
+        plan(&["equal"], over(join(read_t(), read_table("u"), JoinType::LeftMark, call(0, vec![field(0), field(2)]))), &["a", "b", "m"]);
     mark.version.as_mut().unwrap().producer = substrait_plans::PRODUCER.into();
     assert_eq!(db.sorted(&mark), ["1|10|true", "2|20|false", "NULL|30|false"]);
 }
@@ -132,7 +129,10 @@ fn a_subquery_that_is_compared_has_one_column_and_a_reference_out_of_it_a_query_
     let db = Db::with(SCRIPT);
     let wide = subquery(SubqueryType::Scalar(Box::new(Scalar { input: boxed(read_table("u")) })));
     let sentence = db.sentence(&plan(&["equal"], filter(read_t(), call(0, vec![field(0), wide])), &["a", "b"]));
-    assert!(sentence.starts_with("a subquery of 2 columns, where it is compared as one, at relations[0].root.input.filter.condition"), "{sentence}");
+    assert!(
+        sentence.starts_with("a subquery of 2 columns, where it is compared as one, at relations[0].root.input.filter.condition"),
+        "{sentence}"
+    );
     let lost = db.sentence(&plan(&["equal"], filter(read_t(), call(0, vec![field(0), outer(0)])), &["a", "b"]));
     assert!(lost.contains("a reference 1 queries out, where there are 0"), "{lost}");
 }

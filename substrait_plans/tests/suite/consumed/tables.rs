@@ -1,10 +1,10 @@
 //! Tables and columns by name.
 
 use engine::ErrorKind;
+use substrait_plans::PlanError;
 use substrait_plans::proto::expression::MaskExpression;
 use substrait_plans::proto::expression::mask_expression::{StructItem, StructSelect};
 use substrait_plans::proto::rel::RelType;
-use substrait_plans::PlanError;
 
 use super::support::Db;
 use super::written::*;

@@ -33,10 +33,14 @@ pub fn fixtures(producer: &str, folder: &Path, list: &str) -> Vec<Fixture> {
 
 fn plan_of(bytes: &[u8], written: &Value) -> Vec<u8> {
     let of = ExtendedExpression::decode(bytes).unwrap();
-    let expressions: Vec<Expression> = of.referred_expr.iter().filter_map(|reference| match &reference.expr_type {
-        Some(ExprType::Expression(expression)) => Some(expression.clone()),
-        _ => None,
-    }).collect();
+    let expressions: Vec<Expression> = of
+        .referred_expr
+        .iter()
+        .filter_map(|reference| match &reference.expr_type {
+            Some(ExprType::Expression(expression)) => Some(expression.clone()),
+            _ => None,
+        })
+        .collect();
     let schema = of.base_schema.unwrap();
     let columns = schema.names.clone();
     let table = NamedTable { names: vec!["lineitem".to_string()], advanced_extension: None };

@@ -24,7 +24,11 @@ fn what_a_plan_would_change_is_refused() {
         // DataFusion makes it of lists.
         ("SELECT g, i FROM t INTERSECT ALL SELECT g, i FROM u", "UNNEST", "lists apart"),
         ("SELECT * FROM generate_series(1, 3)", "generate_series()", "by their names"),
-        ("WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r", "WITH RECURSIVE", "its own result"),
+        (
+            "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r",
+            "WITH RECURSIVE",
+            "its own result",
+        ),
         ("SELECT array_transform(l, x -> x + 1) FROM t", "given a function", "NULLs"),
         ("SELECT CAST(named_struct('a', k) AS STRUCT(b INT)) FROM t", "cast to", "names"),
         ("SELECT k FROM t WHERE (k, i) NOT IN (SELECT k, i FROM u)", "", ""),

@@ -162,7 +162,8 @@ fn older_plans_in_json_keep_their_extensions() {
 
 #[test]
 fn what_is_no_plan_is_told_apart_from_one() {
-    let cases = [(&b"{\"a\": "[..], "JSON"), (b"=== Plan\nnonsense", "text"), (b"SELECT 1", "plan"), (b"# An outline of a plan", "outline")];
+    let cases =
+        [(&b"{\"a\": "[..], "JSON"), (b"=== Plan\nnonsense", "text"), (b"SELECT 1", "plan"), (b"# An outline of a plan", "outline")];
     for (bytes, words) in cases {
         let error = parse(bytes, &Limits::default()).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");

@@ -28,14 +28,25 @@ fn types_as_plan(sql: &str) -> Vec<String> {
 #[test]
 fn functions_of_vectors_and_blocks_are_the_same_as_plans() {
     for expression in [
-        "dot(x, x)", "l2_distance(x, CAST([1, 1] AS DOUBLE[2]))", "cosine_distance(x, CAST([1, 1] AS DOUBLE[2]))", "l1_norm(x)", "l2_norm(x)",
-        "norm(l)", "max_norm(r)", "kmeans_assign(x, [[0, 0], [3, 3]])", "width_bucket(x[1], -1, 4, 5)", "width_bucket(x[1], [-1, 0, 3])",
+        "dot(x, x)",
+        "l2_distance(x, CAST([1, 1] AS DOUBLE[2]))",
+        "cosine_distance(x, CAST([1, 1] AS DOUBLE[2]))",
+        "l1_norm(x)",
+        "l2_norm(x)",
+        "norm(l)",
+        "max_norm(r)",
+        "kmeans_assign(x, [[0, 0], [3, 3]])",
+        "width_bucket(x[1], -1, 4, 5)",
+        "width_bucket(x[1], [-1, 0, 3])",
     ] {
         DB.same(&format!("SELECT id, {expression} FROM v"));
         DB.same(&format!("SELECT id FROM v WHERE {expression} > 0.5"));
     }
     for expression in [
-        "matrix_add(block, block)", "matrix_scale(block, 0.5)", "matrix_transpose(block)", "matrix_multiply(block, block)",
+        "matrix_add(block, block)",
+        "matrix_scale(block, 0.5)",
+        "matrix_transpose(block)",
+        "matrix_multiply(block, block)",
         "matrix_vector(block, CAST([1, 2] AS DOUBLE[2]))",
     ] {
         DB.same(&format!("SELECT i, j, {expression} FROM a"));
@@ -45,9 +56,16 @@ fn functions_of_vectors_and_blocks_are_the_same_as_plans() {
 #[test]
 fn aggregates_of_vectors_and_blocks_are_the_same_as_plans() {
     for aggregate in [
-        "histogram(id, [0, 2, 3, 10])", "histogram(x[1], [-1, 0, 4])", "quantile_cont(id, 0.25)", "quantile_disc(id, 0.5)",
-        "quantile_cont(x[1], [0.25, 0.75])", "kmeans_step(x, [[0, 0], [3, 3]])", "covariance_matrix(x[1], x[2])", "covariance_matrix(x)",
-        "correlation_matrix(x[1], x[2])", "linear_regression(x[2], x[1])",
+        "histogram(id, [0, 2, 3, 10])",
+        "histogram(x[1], [-1, 0, 4])",
+        "quantile_cont(id, 0.25)",
+        "quantile_disc(id, 0.5)",
+        "quantile_cont(x[1], [0.25, 0.75])",
+        "kmeans_step(x, [[0, 0], [3, 3]])",
+        "covariance_matrix(x[1], x[2])",
+        "covariance_matrix(x)",
+        "correlation_matrix(x[1], x[2])",
+        "linear_regression(x[2], x[1])",
     ] {
         DB.same(&format!("SELECT {aggregate} FROM v"));
         DB.same(&format!("SELECT {aggregate} FROM v WHERE id < 3 OR id = 4"));
@@ -82,7 +100,10 @@ fn what_a_plan_gives_has_the_shape_that_the_query_has() {
         ("SELECT CAST([1, 2, 3, 4] AS TENSOR(BIGINT, 4, 1)) AS t FROM v", "TENSOR(BIGINT, 4, 1)"),
         ("SELECT matrix_transpose(CAST(l AS TENSOR(DOUBLE, 2, 1))) AS t FROM v", "TENSOR(DOUBLE, 1, 2)"),
         ("SELECT block FROM a UNION ALL SELECT block FROM a", "TENSOR(DOUBLE, 2, 2)"),
-        ("SELECT x FROM (VALUES (CAST([1, 2] AS TENSOR(REAL, 1, 2))), (CAST([3, 4] AS TENSOR(REAL, 1, 2)))) AS t (x)", "TENSOR(REAL, 1, 2)"),
+        (
+            "SELECT x FROM (VALUES (CAST([1, 2] AS TENSOR(REAL, 1, 2))), (CAST([3, 4] AS TENSOR(REAL, 1, 2)))) AS t (x)",
+            "TENSOR(REAL, 1, 2)",
+        ),
         ("SELECT x FROM (VALUES (CAST([1, 2] AS TENSOR(REAL, 1, 2)))) AS t (x) WHERE x IS NULL", "TENSOR(REAL, 1, 2)"),
         ("SELECT matrix_transpose(x) AS y FROM (VALUES (1, CAST([1, 2] AS TENSOR(REAL, 1, 2)))) AS t (i, x)", "TENSOR(REAL, 2, 1)"),
         ("SELECT CASE WHEN i = 0 THEN block ELSE matrix_transpose(block) END AS b FROM a", "TENSOR(DOUBLE, 2, 2)"),

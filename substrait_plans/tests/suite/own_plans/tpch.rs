@@ -41,5 +41,8 @@ fn the_plans_of_tpch_are_those_that_are_kept() {
             other.push(number);
         }
     }
-    assert!(other.is_empty(), "the plans of {other:?} are others than those that are kept: look at them, then run this with QUIVER_WRITE_PLANS=1");
+    assert!(
+        other.is_empty(),
+        "the plans of {other:?} are others than those that are kept: look at them, then run this with QUIVER_WRITE_PLANS=1"
+    );
 }

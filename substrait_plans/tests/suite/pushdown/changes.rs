@@ -63,16 +63,17 @@ fn fields_of_a_struct_that_have_changed_places_are_no_others() {
 
 #[test]
 fn a_column_that_was_made_wider_is_another_one() {
-    is_an_error_once("w", "CREATE TABLE w AS SELECT CAST(7 AS INT) AS n", "CREATE TABLE w AS SELECT CAST(8 AS BIGINT) AS n", "SELECT n FROM w");
+    is_an_error_once(
+        "w",
+        "CREATE TABLE w AS SELECT CAST(7 AS INT) AS n",
+        "CREATE TABLE w AS SELECT CAST(8 AS BIGINT) AS n",
+        "SELECT n FROM w",
+    );
 }
 
 #[test]
 fn columns_may_be_called_as_others_are_when_they_are_told_apart() {
-    let both = Both::new(&[
-        "CREATE TABLE a AS SELECT 7 AS x",
-        "CREATE TABLE b AS SELECT 7 AS x",
-        "CREATE TABLE c AS SELECT 7 AS \"x #1\"",
-    ]);
+    let both = Both::new(&["CREATE TABLE a AS SELECT 7 AS x", "CREATE TABLE b AS SELECT 7 AS x", "CREATE TABLE c AS SELECT 7 AS \"x #1\""]);
     for table in ["a", "b", "c"] {
         both.run(&format!("CREATE EXTERNAL TABLE {table} STORED AS QUIVER LOCATION 'quiver://other/{table}'"));
     }

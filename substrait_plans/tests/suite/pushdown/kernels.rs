@@ -67,7 +67,11 @@ fn blocks_of_a_node_are_tensors_here() {
     let both = both();
     for level in LEVELS {
         both.run(&format!("SET pushdown = {level}"));
-        for sql in ["SELECT block FROM a", "SELECT matrix_transpose(block) FROM a WHERE i = 1", "SELECT CAST([v.id, 2] AS TENSOR(DOUBLE, 2, 1)) AS t FROM points AS v LIMIT 1"] {
+        for sql in [
+            "SELECT block FROM a",
+            "SELECT matrix_transpose(block) FROM a WHERE i = 1",
+            "SELECT CAST([v.id, 2] AS TENSOR(DOUBLE, 2, 1)) AS t FROM points AS v LIMIT 1",
+        ] {
             let output = wait(both.session.execute(sql)).unwrap();
             assert!(column_type_name(output.schema().field(0)).starts_with("TENSOR(DOUBLE, 2, "), "{level}: {sql}");
             let (batches, _) = wait(output.collect()).unwrap();

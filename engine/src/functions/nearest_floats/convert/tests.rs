@@ -173,7 +173,10 @@ fn values_that_are_kept_once_are_converted_where_they_are_kept() {
     let keys = Int32Array::from(vec![Some(0), Some(1), None, Some(1), Some(0)]);
     let values = decimals(vec![Some(-WRITTEN), Some(WRITTEN)]);
     let dictionary: ArrayRef = Arc::new(DictionaryArray::new(keys, values).slice(1, 4));
-    let runs = RunArray::<Int32Type>::try_new(&Int32Array::from(vec![2, 3, 4, 5]), &decimals(vec![Some(WRITTEN), None, Some(WRITTEN), Some(-WRITTEN)]));
+    let runs = RunArray::<Int32Type>::try_new(
+        &Int32Array::from(vec![2, 3, 4, 5]),
+        &decimals(vec![Some(WRITTEN), None, Some(WRITTEN), Some(-WRITTEN)]),
+    );
     let runs: ArrayRef = Arc::new(runs.unwrap().slice(1, 4));
     let kept = |values: DataType| DataType::Dictionary(Box::new(DataType::Int32), Box::new(values));
     for array in [dictionary, runs] {
@@ -195,6 +198,7 @@ fn one_decimal_becomes_a_list_of_one_double_and_the_only_one_of_a_list_a_double(
         let inner = make_array(made.to_data().child_data()[0].clone());
         assert_eq!(doubles(&inner)[0], Some(MEANT), "{to}");
     }
-    let list: ArrayRef = Arc::new(FixedSizeListArray::new(Arc::new(Field::new_list_field(values.data_type().clone(), true)), 1, values, None));
+    let list: ArrayRef =
+        Arc::new(FixedSizeListArray::new(Arc::new(Field::new_list_field(values.data_type().clone(), true)), 1, values, None));
     assert_eq!(doubles(&cast_nearest(&list, &DataType::Float64, &CastOptions::default()).unwrap()), [Some(MEANT), None]);
 }

@@ -1,6 +1,6 @@
 use arrow::array::{
-    Date32Array, Decimal128Array, Decimal256Array, DictionaryArray, FixedSizeListArray, Int8Array, ListArray, MapArray, RunArray, StructArray,
-    Time64NanosecondArray, TimestampMicrosecondArray, TimestampSecondArray, Int32Array, StringArray, PrimitiveArray,
+    Date32Array, Decimal128Array, Decimal256Array, DictionaryArray, FixedSizeListArray, Int8Array, Int32Array, ListArray, MapArray,
+    PrimitiveArray, RunArray, StringArray, StructArray, Time64NanosecondArray, TimestampMicrosecondArray, TimestampSecondArray,
 };
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{Int32Type, i256};

@@ -16,13 +16,17 @@ fn vectors_lists_and_columns_of_any_numbers_are_the_same_points() {
     let column = |at: usize| points.iter().skip(at).step_by(2).copied();
     let ragged = points.chunks(2).map(|point| Some(point.iter().map(|number| Some(*number)).collect::<Vec<_>>()));
     let narrow: Vec<f32> = points.iter().map(|number| *number as f32).collect();
-    db.load("t", &[], &nullable([
-        ("x", vectors(&points, 2)),
-        ("narrow", fixed(Arc::new(Float32Array::from(narrow)), 2, None)),
-        ("ragged", Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(ragged))),
-        ("a", Arc::new(Float64Array::from_iter_values(column(0)))),
-        ("b", Arc::new(Int64Array::from_iter_values(column(1).map(|number| number as i64)))),
-    ]));
+    db.load(
+        "t",
+        &[],
+        &nullable([
+            ("x", vectors(&points, 2)),
+            ("narrow", fixed(Arc::new(Float32Array::from(narrow)), 2, None)),
+            ("ragged", Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(ragged))),
+            ("a", Arc::new(Float64Array::from_iter_values(column(0)))),
+            ("b", Arc::new(Int64Array::from_iter_values(column(1).map(|number| number as i64)))),
+        ]),
+    );
     db.run("CREATE VIEW v AS SELECT a::DECIMAL(9, 2) AS a, b::REAL AS b FROM t");
     let of_vectors = kmeans(&db, "kmeans('t', 'x', 4, 5)");
     assert_eq!(of_vectors.sizes.iter().sum::<i64>(), 10_000);
@@ -100,5 +104,8 @@ fn narrow_elements_of_lists_are_numbers_too() {
     db.load("t", &[], &nullable([("x", Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(rows)) as ArrayRef)]));
     let found = kmeans(&db, "kmeans('t', 'x', init => [[0, 1], [49, 1]], iterations => 1)");
     assert_eq!((found.centroids, found.sizes), (vec![12.0, 1.0, 37.0, 1.0], vec![25, 25]));
-    assert_eq!(*db.run("SELECT centroid FROM kmeans('t', 'x', 1, 1)").batches[0].column(0).data_type(), DataType::List(Arc::new(Field::new_list_field(DataType::Float64, true))));
+    assert_eq!(
+        *db.run("SELECT centroid FROM kmeans('t', 'x', 1, 1)").batches[0].column(0).data_type(),
+        DataType::List(Arc::new(Field::new_list_field(DataType::Float64, true)))
+    );
 }

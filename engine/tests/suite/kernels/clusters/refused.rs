@@ -19,7 +19,10 @@ fn calls_that_make_no_sense_are_refused_with_what_was_found() {
         ("kmeans('t', 'y', 2, 3)", "column \"y\" does not exist"),
         ("kmeans('other', 's', 2, 3)", "column \"s\" has neither numbers nor vectors of DOUBLE or REAL: it is VARCHAR"),
         ("kmeans('other', 'i', 2, 3)", "column \"i\" has neither numbers nor vectors of DOUBLE or REAL: it is BIGINT[]"),
-        ("kmeans('other', 'n', 'r', 2, 3)", "kmeans takes one column of vectors alone, or columns of numbers, and \"r\" is DOUBLE[] beside \"n\""),
+        (
+            "kmeans('other', 'n', 'r', 2, 3)",
+            "kmeans takes one column of vectors alone, or columns of numbers, and \"r\" is DOUBLE[] beside \"n\"",
+        ),
         ("kmeans('other', 'r', 1, 3)", "kmeans takes vectors of one length, and finds one of 1 number and one of 2"),
         ("kmeans('t', 'x', 2, 3, 'forgy')", "init of kmeans cannot be the text 'forgy'"),
         ("kmeans('t', 'x', k => 2, times => 3)", "kmeans has no argument \"times\""),

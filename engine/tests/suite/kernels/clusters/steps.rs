@@ -84,7 +84,10 @@ fn the_nearest_centroid_is_that_of_plain_loops_and_the_first_of_equals() {
     }
     for (call, said) in [
         ("kmeans_assign([1.0], [[0.0, 0.0]])", "kmeans_assign was given centroids of 2 numbers and a vector of 1"),
-        ("kmeans_assign([1.0], [[0.0], [1.0, 2.0]])", "kmeans_assign takes lists of one length, and list 2 has 2 numbers where the first has 1"),
+        (
+            "kmeans_assign([1.0], [[0.0], [1.0, 2.0]])",
+            "kmeans_assign takes lists of one length, and list 2 has 2 numbers where the first has 1",
+        ),
         ("kmeans_assign('a', [[0.0]])", "kmeans_assign takes vectors, lists of DOUBLE or REAL, and not VARCHAR"),
         ("kmeans_assign([1.0], [1.0])", "kmeans_assign takes centroids as a list of lists of numbers, and not DECIMAL(2,1)[]"),
         ("kmeans_assign([1.0], [['Infinity'::DOUBLE]])", "kmeans_assign takes finite centroids, and one has inf"),
@@ -97,6 +100,8 @@ fn the_nearest_centroid_is_that_of_plain_loops_and_the_first_of_equals() {
 fn each_row_may_have_centroids_of_its_own() {
     let db = Db::new();
     db.run("CREATE TABLE t (x DOUBLE[1], c DOUBLE[][])");
-    db.run("INSERT INTO t VALUES ([1.0], [[1.0], [2.0]]), ([1.0], [[1.0], [2.0]]), ([1.0], [[5.0], [2.0]]), ([1.0], NULL), (NULL, [[1.0]])");
+    db.run(
+        "INSERT INTO t VALUES ([1.0], [[1.0], [2.0]]), ([1.0], [[1.0], [2.0]]), ([1.0], [[5.0], [2.0]]), ([1.0], NULL), (NULL, [[1.0]])",
+    );
     assert_eq!(db.sorted_rows("SELECT kmeans_assign(x, c) FROM t"), ["0", "0", "1", "NULL", "NULL"]);
 }

@@ -7,7 +7,7 @@ use arrow::compute::concat_batches;
 use engine::EngineError;
 
 use super::{DOUBLE, Dense, REAL, Stored, in_blocks, load, rows_of_blocks};
-use crate::helpers::{Db, Random, Ran, small_memory, soon};
+use crate::helpers::{Db, Ran, Random, small_memory, soon};
 use crate::running::{ended, in_state, session, spawned};
 
 fn switch(db: &Db, on: bool) {

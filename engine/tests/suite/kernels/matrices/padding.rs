@@ -51,7 +51,10 @@ fn what_one_side_says_of_the_dimension_that_both_share_holds_for_the_blocks_of_t
     db.script("CREATE TABLE x (i BIGINT, block DOUBLE[2]); INSERT INTO x VALUES (0, [1, 1]), (1, [1, 7])");
     for (kernel, words) in [
         ("matrix_multiply('left_side', 'said')", "\"left_side\" is 4×3 in blocks of 2×2 here, as the other side says, and its block ("),
-        ("matrix_multiply('said', 'right_side')", "\"right_side\" is 3×4 in blocks of 2×2 here, as the other side says, and its block (1, "),
+        (
+            "matrix_multiply('said', 'right_side')",
+            "\"right_side\" is 3×4 in blocks of 2×2 here, as the other side says, and its block (1, ",
+        ),
         ("matrix_vector('said', 'x')", "\"x\" is 3 in blocks of 2 here, as the other side says, and its block 1 has elements beyond that"),
     ] {
         let error = db.error(&format!("SELECT * FROM {kernel}")).to_string();

@@ -82,7 +82,9 @@ fn other_queries_are_left_as_they_are() {
 fn keys_that_are_null_or_there_twice_mean_what_they_mean_in_sql() {
     let db = Db::new();
     let mut random = Random(23);
-    let mut keys = |rows: usize| -> ArrayRef { Arc::new((0..rows).map(|_| [None, Some(-1), Some(0), Some(1)][random.below(4)]).collect::<Int64Array>()) };
+    let mut keys = |rows: usize| -> ArrayRef {
+        Arc::new((0..rows).map(|_| [None, Some(-1), Some(0), Some(1)][random.below(4)]).collect::<Int64Array>())
+    };
     let values = |rows: usize, width: usize| (0..rows * width).map(|at| (at * 7 % 23) as f64 - 11.0).collect::<Vec<f64>>();
     let (a, b) = (keys(30), keys(30));
     db.load("a", &[], &rows_of_blocks(a, keys(30), values(30, 6), in_blocks([2, 3]), None));
@@ -106,7 +108,9 @@ fn keys_that_are_null_or_there_twice_mean_what_they_mean_in_sql() {
 #[test]
 fn the_sum_of_products_is_that_of_plain_loops() {
     let (db, a, b) = two_matrices();
-    let blocks = |matrix: &Dense, i: usize, j: usize, columns: usize| Dense::of(4, columns, |row, column| matrix.at(i * 4 + row, j * columns + column));
+    let blocks = |matrix: &Dense, i: usize, j: usize, columns: usize| {
+        Dense::of(4, columns, |row, column| matrix.at(i * 4 + row, j * columns + column))
+    };
     let mut sum = Dense::of(4, 5, |_, _| 0.0);
     for (i, k, j) in (0..5).flat_map(|i| (0..3).flat_map(move |k| (0..3).map(move |j| (i, k, j)))) {
         let product = blocks(&a, i, k, 4).times(&blocks(&b, k, j, 5));

@@ -26,7 +26,8 @@ fn an_insert_that_fails_adds_no_row() {
     let db = Db::new();
     db.run("CREATE VOLATILE TABLE c (a BIGINT NOT NULL)");
     db.run("INSERT INTO c VALUES (0)");
-    let error = db.error("INSERT INTO c SELECT CASE WHEN value = 50000 THEN NULL ELSE value END FROM generate_series(1, 100000) AS t (value)");
+    let error =
+        db.error("INSERT INTO c SELECT CASE WHEN value = 50000 THEN NULL ELSE value END FROM generate_series(1, 100000) AS t (value)");
     assert!(matches!(&error, EngineError::NotNull { table, column, .. } if table == "c" && column == "a"), "{error}");
     db.error("INSERT INTO c SELECT 100 / (value - 50000) FROM generate_series(1, 100000) AS t (value)");
     db.error("INSERT INTO c VALUES ('x')");
@@ -61,7 +62,12 @@ fn rows_for_a_volatile_table_do_not_reach_the_stored_one_that_it_hides() {
     wait(db.session.execute_with("INSERT INTO c VALUES ($1)", &of_two(), 0)).map(|output| wait(output.collect()).unwrap()).unwrap();
     let error = wait(db.session.append("c", &batch(3))).unwrap_err();
     assert_eq!(error.to_string(), "adding a batch to the volatile table \"c\" is not supported");
-    let target = |schema: Option<&str>| IngestTarget { schema: schema.map(str::to_string), table: "c".into(), if_missing: IfMissing::Fail, if_exists: IfExists::Append };
+    let target = |schema: Option<&str>| IngestTarget {
+        schema: schema.map(str::to_string),
+        table: "c".into(),
+        if_missing: IfMissing::Fail,
+        if_exists: IfExists::Append,
+    };
     let sent = |schema| wait(db.session.ingest(target(schema), batch(4).schema(), futures::stream::iter([Ok(batch(4))])));
     assert_eq!(sent(None).unwrap_err().to_string(), "sending rows to the volatile table \"c\" is not supported");
     assert_eq!(sent(Some("main")).unwrap(), 1);
@@ -84,13 +90,26 @@ fn what_only_stored_tables_can_do_says_so() {
     db.run("CREATE TABLE c (a BIGINT)");
     db.run("SELECT 1 AS a INTO VOLATILE c");
     for sql in [
-        "UPDATE c SET a = 2", "DELETE FROM c", "DELETE FROM c WHERE a = 1", "TRUNCATE TABLE c", "UPDATE temp.c SET a = 2",
-        "MERGE INTO c USING (SELECT 1 AS b) s ON c.a = s.b WHEN MATCHED THEN DELETE", "INSERT INTO c VALUES (1) ON CONFLICT DO NOTHING",
-        "ALTER TABLE c ADD b INT", "ALTER TABLE temp.c RENAME TO d", "OPTIMIZE TABLE c", "RESTORE TABLE c TO VERSION 1", "GRANT SELECT ON c TO public",
-        "COPY c FROM 'rows.csv'", "SELECT * FROM c FOR VERSION AS OF 1",
+        "UPDATE c SET a = 2",
+        "DELETE FROM c",
+        "DELETE FROM c WHERE a = 1",
+        "TRUNCATE TABLE c",
+        "UPDATE temp.c SET a = 2",
+        "MERGE INTO c USING (SELECT 1 AS b) s ON c.a = s.b WHEN MATCHED THEN DELETE",
+        "INSERT INTO c VALUES (1) ON CONFLICT DO NOTHING",
+        "ALTER TABLE c ADD b INT",
+        "ALTER TABLE temp.c RENAME TO d",
+        "OPTIMIZE TABLE c",
+        "RESTORE TABLE c TO VERSION 1",
+        "GRANT SELECT ON c TO public",
+        "COPY c FROM 'rows.csv'",
+        "SELECT * FROM c FOR VERSION AS OF 1",
     ] {
         let error = db.error(sql);
-        assert!(matches!(error, EngineError::Unsupported { .. }) && error.to_string().contains("the volatile table \"c\""), "{sql}: {error}");
+        assert!(
+            matches!(error, EngineError::Unsupported { .. }) && error.to_string().contains("the volatile table \"c\""),
+            "{sql}: {error}"
+        );
         assert!(error.hint().is_some(), "{sql}");
     }
     assert_eq!(db.rows("SELECT count(*) FROM c"), ["1"]);

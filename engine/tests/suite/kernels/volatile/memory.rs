@@ -86,7 +86,12 @@ fn a_segment_cut_short_under_a_volatile_table_is_an_error() {
         let path = db.table("t").segments()[0].path().to_owned();
         OpenOptions::new().write(true).open(&path).unwrap().set_len(4_096).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
-        for sql in ["SELECT sum(r) FROM c", "SELECT sum(id) FROM d", "INSERT INTO c SELECT id, id FROM d WHERE id > 5", "SELECT r FROM c ORDER BY r LIMIT 1"] {
+        for sql in [
+            "SELECT sum(r) FROM c",
+            "SELECT sum(id) FROM d",
+            "INSERT INTO c SELECT id, id FROM d WHERE id > 5",
+            "SELECT r FROM c ORDER BY r LIMIT 1",
+        ] {
             let error = db.error(sql).to_string();
             assert!(error.contains(name), "{sql}: {error}");
         }

@@ -15,11 +15,16 @@ fn both() -> Db {
 #[test]
 fn a_volatile_table_hides_a_stored_one_where_no_schema_is_named() {
     let db = both();
-    for (from, found) in [("c", "volatile"), ("temp.c", "volatile"), ("quiver.temp.c", "volatile"), ("main.c", "stored"), ("quiver.main.c", "stored")] {
+    for (from, found) in
+        [("c", "volatile"), ("temp.c", "volatile"), ("quiver.temp.c", "volatile"), ("main.c", "stored"), ("quiver.main.c", "stored")]
+    {
         assert_eq!(db.rows(&format!("SELECT a FROM {from}")), [found], "{from}");
     }
     assert_eq!(db.rows("SELECT c.a, x.a FROM c, main.c AS x"), ["volatile|stored"]);
-    assert_eq!(db.rows("SELECT (SELECT max(a) FROM c) AS m FROM main.c WHERE EXISTS (SELECT 1 FROM C WHERE C.a = 'volatile')"), ["volatile"]);
+    assert_eq!(
+        db.rows("SELECT (SELECT max(a) FROM c) AS m FROM main.c WHERE EXISTS (SELECT 1 FROM C WHERE C.a = 'volatile')"),
+        ["volatile"]
+    );
     db.run("CREATE OR REPLACE VOLATILE TABLE c AS SELECT a || '!' AS a FROM c");
     db.run("CREATE OR REPLACE TABLE main.c AS SELECT a || '?' AS a FROM main.c");
     assert_eq!(db.rows("SELECT c.a, x.a FROM c, main.c AS x"), ["volatile!|stored?"]);
@@ -82,10 +87,19 @@ fn a_volatile_table_is_on_the_lists_of_its_session_alone() {
     db.run("CREATE VOLATILE TABLE \"C d\" (a BIGINT NOT NULL, b VARCHAR)");
     db.run("INSERT INTO \"C d\" VALUES (1, 'x'), (2, NULL)");
     let lists = [
-        ("SELECT schema_name, table_name, kind, table_id, row_count, size_bytes > 0, created_version FROM system.tables", vec!["temp|C d|volatile|NULL|2|true|NULL"]),
+        (
+            "SELECT schema_name, table_name, kind, table_id, row_count, size_bytes > 0, created_version FROM system.tables",
+            vec!["temp|C d|volatile|NULL|2|true|NULL"],
+        ),
         ("SELECT column_name, position, data_type, is_nullable FROM system.columns", vec!["a|1|BIGINT|false", "b|2|VARCHAR|true"]),
-        ("SELECT table_schema, table_name, table_type FROM information_schema.tables WHERE table_name = 'C d'", vec!["temp|C d|LOCAL TEMPORARY"]),
-        ("SELECT table_schema, column_name, data_type FROM information_schema.columns WHERE table_name = 'C d'", vec!["temp|a|BIGINT", "temp|b|VARCHAR"]),
+        (
+            "SELECT table_schema, table_name, table_type FROM information_schema.tables WHERE table_name = 'C d'",
+            vec!["temp|C d|LOCAL TEMPORARY"],
+        ),
+        (
+            "SELECT table_schema, column_name, data_type FROM information_schema.columns WHERE table_name = 'C d'",
+            vec!["temp|a|BIGINT", "temp|b|VARCHAR"],
+        ),
         ("SHOW TABLES", vec!["temp|C d|LOCAL TEMPORARY"]),
         ("SHOW SCHEMAS", vec!["main", "temp"]),
     ];
@@ -100,7 +114,10 @@ fn a_volatile_table_is_on_the_lists_of_its_session_alone() {
     let listed = db.session.tables().unwrap();
     let TableListing { schema, name, kind, rows, .. } = &listed[0];
     assert_eq!((schema.as_str(), name.as_str(), kind.as_str(), *rows, listed.len()), ("temp", "C d", "volatile", Some(2), 1));
-    assert_eq!((db.session.table_names(), db.session.column_names("\"C d\"")), (vec!["C d".to_string()], vec!["a".to_string(), "b".to_string()]));
+    assert_eq!(
+        (db.session.table_names(), db.session.column_names("\"C d\"")),
+        (vec!["C d".to_string()], vec!["a".to_string(), "b".to_string()])
+    );
     assert_eq!(db.session.schema_names().unwrap(), ["main", "temp"]);
     assert!(other.tables().unwrap().is_empty());
     db.run("DROP TABLE \"C d\"");
