@@ -1,5 +1,6 @@
 //! The `quiver` command: presentation only. What a statement does is the `engine` crate's.
 //!
+//! - [`allocator`] — the allocator, and when a server gives memory back
 //! - [`args`] — the command line
 //! - [`commands`] — one module per subcommand
 //! - [`console`] — runs statements and meta commands and shows what they give
@@ -8,6 +9,7 @@
 //! - [`output`] — one writer per result format
 //! - [`script`], [`marked`], [`table_name`], [`units`] — small things without an engine, tested alone
 
+mod allocator;
 mod args;
 mod commands;
 mod console;
@@ -28,10 +30,6 @@ use std::process::ExitCode;
 use args::{Cli, Command, Source};
 use errors::Result;
 use tokio::runtime::Handle;
-
-/// Query operators allocate and free many buffers on many threads.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     engine::import::silence_guarded_panics();

@@ -7,6 +7,7 @@ use flight_server::{Certificates, Server};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::allocator;
 use crate::args::ServeArgs;
 use crate::errors::{CliError, Result, warn};
 use crate::store;
@@ -49,6 +50,7 @@ pub fn run(runtime: &Handle, config: Config, quiet: bool) -> Result<()> {
     // Signals are heard from the beginning: one that comes while the store is opened is not lost.
     let mut signals = runtime.block_on(async { Signals::listen(config.server.tls.is_on()) }).map_err(CliError::message)?;
     let engine = store::open_with(&path, config.engine)?;
+    allocator::purge_above(engine.memory_limit_bytes()).map_err(CliError::message)?;
     let options = config.server;
     let drain = options.drain;
     let all_done = runtime.block_on(async {
