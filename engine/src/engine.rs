@@ -15,14 +15,14 @@ use crate::backup::Listener;
 use crate::catalog::{RemoteTables, StatisticsCache};
 use crate::compaction::Maintenance;
 use crate::constraints::KeyFilters;
-use crate::error::EngineError;
-use crate::memory::SpillDir;
 use crate::options::EngineOptions;
 use crate::planning::Planning;
 use crate::queries::{Limits, Queries, StatementCounts, StatementEnd};
 use crate::session::Session;
-use crate::trace::trace_tasks;
 use crate::write::OpenTransactions;
+use common::error::EngineError;
+use common::memory::SpillDir;
+use common::trace::trace_tasks;
 
 #[derive(Debug, Clone)]
 pub struct Engine {

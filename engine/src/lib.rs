@@ -1,61 +1,62 @@
-//! DataFusion over the store: catalog, scan, statements, sessions, memory limits.
+//! An open store with its tables, its sessions and what their statements do; DataFusion plans and runs the queries.
 //!
 //! No network here, and no bytes of a file format of ours: those are `pmem_store`'s.
 
 mod access;
 mod audit;
 pub mod backup;
-mod cancel;
 mod catalog;
 mod compaction;
 mod constraints;
 mod dml;
 mod engine;
-mod error;
-mod error_copy;
-mod error_kind;
-mod error_text;
-mod error_words;
-pub mod export;
-mod functions;
-pub mod import;
+mod ingest;
 mod insert;
-mod kernels;
-mod memory;
-mod optimizer;
 mod options;
 mod output;
 mod planning;
 mod plans;
 mod queries;
-mod report;
 mod scan;
 mod session;
-mod sql;
-mod stack;
-mod switches;
+mod sql_planner;
+mod statements;
 mod system;
-mod trace;
-mod types;
 mod usage;
 mod write;
 
-pub use access::{Identity, redacted};
+pub use access::Identity;
 pub use arrow::array::RecordBatch;
 pub use arrow::datatypes::SchemaRef;
 pub use catalog::{RemoteTables, TableListing};
+pub use common::error::kind::ErrorKind;
+pub use common::error::{EngineError, nearest};
+pub use common::report::{Bytes, QueryReport};
+pub use common::stack::{WORKER_STACK_BYTES, check_address_space};
+pub use common::switches::Pushdown;
+pub use common::tensor_shape::shape_of as tensor_shape;
+pub use common::tensors::tensor_field;
+pub use common::type_names::{column_type_name, declared_name};
 pub use engine::Engine;
-pub use error::{EngineError, nearest};
-pub use error_kind::ErrorKind;
-pub use functions::{chain_as_operators, function_as_cast};
-pub use kernels::arrays::{shape_of as tensor_shape, tensor_field};
+pub use files::export;
 pub use options::{EngineOptions, MaintenanceOptions};
 pub use output::{QueryOutput, StatementKind};
 pub use plans::{Binding, PlanContext};
 pub use queries::{Outcome, StatementCounts, StatementEnd};
-pub use report::{Bytes, QueryReport};
+pub use semantics::functions::{chain_as_operators, function_as_cast};
 pub use session::{Description, MappedBatch, MappedFile, MappedPart, MappedTable, Session};
-pub use sql::{SELECT_COLUMNS_MAX, StatementText, column_type_name, declared_name};
-pub use stack::{WORKER_STACK_BYTES, check_address_space};
-pub use switches::Pushdown;
+pub use sql::redact::redacted;
+pub use sql::{SELECT_COLUMNS_MAX, StatementText};
 pub use usage::Usage;
+
+/// Files and batches of a program, on their way into tables.
+pub mod import {
+    pub use common::type_names::plain::sql_type_name;
+    pub use files::import::{
+        BadRow, Batches, CsvOptions, FileFormat, FileScan, ImportError, ImportProgress, OnError, Place, ReadOptions, foreign_form, guarded,
+        silence_guarded_panics,
+    };
+
+    pub use crate::ingest::load::{ImportSummary, LoadMode, LoadOptions};
+    pub use crate::ingest::sent::{IfExists, IfMissing, IngestTarget};
+}

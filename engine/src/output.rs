@@ -1,12 +1,12 @@
 //! A running statement: a stream of result batches and a report.
 
 use std::pin::Pin;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use arrow::array::{Array, RecordBatch, UInt64Array};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::{Metric, MetricValue};
@@ -15,12 +15,12 @@ use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 
 use crate::access::Reads;
-use crate::error::EngineError;
-use crate::memory::QueryPool;
 use crate::queries::{Entry, Held, Outcome};
-use crate::report::{QueryReport, ReportCollector};
-use crate::sql::run_error;
+use crate::sql_planner::explain_error::run_error;
 use crate::write::TransactionSlot;
+use common::error::EngineError;
+use common::memory::QueryPool;
+use common::report::{QueryReport, ReportCollector};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatementKind {
@@ -248,21 +248,9 @@ impl Stream for QueryOutput {
     }
 }
 
-/// What a write yields.
-pub(crate) fn count_schema() -> SchemaRef {
-    /// Made once: a row is inserted in little more time than it takes to make it.
-    static COUNT: LazyLock<SchemaRef> = LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("count", DataType::UInt64, false)])));
-    Arc::clone(&COUNT)
-}
-
 fn count_in(batch: &RecordBatch) -> Option<u64> {
     let counts = batch.columns().first()?.as_any().downcast_ref::<UInt64Array>()?;
     (counts.len() == 1).then(|| counts.value(0))
-}
-
-pub(crate) fn count_batch(rows: u64) -> Result<RecordBatch, EngineError> {
-    RecordBatch::try_new(count_schema(), vec![Arc::new(UInt64Array::from(vec![rows]))])
-        .map_err(|error| EngineError::internal(error.to_string()))
 }
 
 pub(crate) fn spilled_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {

@@ -20,22 +20,34 @@ use tokio::sync::MutexGuard;
 use tracing::Instrument;
 
 use crate::access::{Reads, SessionAccess};
-use crate::cancel;
-use crate::catalog::{self, CATALOG, CatalogHandle, StoreCatalog};
+use crate::catalog::{self, CatalogHandle, StoreCatalog};
 use crate::dml::{self, Retry};
 use crate::engine::EngineShared;
-use crate::error::EngineError;
-use crate::functions;
 use crate::insert::Targets;
-use crate::memory::{QueryPool, StatementMemory};
-use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
+use crate::output::{Measures, QueryOutput, StatementKind};
 use crate::queries::{Entry, Gate, Placed, Query, reads_system_alone};
-use crate::report::ReportCollector;
-use crate::sql::{self, Parsed, StatementText};
-use crate::stack::deep;
+use crate::sql_planner::explain_error::run_error;
+use crate::statements::access::run_access;
+use crate::statements::alter::alter_table;
+use crate::statements::copy::copy_from;
+use crate::statements::copy_to::copy_to;
+use crate::statements::create_table::create_table;
+use crate::statements::describe::described_table;
+use crate::statements::external::create_external;
+use crate::statements::maintenance::run_maintenance;
+use crate::statements::versions::run_versions;
 use crate::write::TransactionSlot;
+use common::count::count_batch;
+use common::error::EngineError;
+use common::memory::{QueryPool, StatementMemory};
+use common::names::CATALOG;
+use common::report::ReportCollector;
+use common::stack::deep;
 use function_parameters::FunctionParameters;
 use result_schema::as_planned;
+use semantics::cancel;
+use semantics::functions;
+use sql::{self, Parsed, StatementText};
 
 mod config;
 mod fitting;
@@ -188,7 +200,7 @@ impl Session {
                     continue;
                 }
             }
-            return done.map_err(|error| sql::run_error(sql, error));
+            return done.map_err(|error| run_error(sql, error));
         }
     }
 
@@ -253,35 +265,35 @@ impl Session {
         }
         self.check_not_failed()?;
         let statement = match parsed {
-            Parsed::CopyFrom(copy) => return running.written(sql::copy_from(running, *copy).await?),
+            Parsed::CopyFrom(copy) => return running.written(copy_from(running, *copy).await?),
             Parsed::CopyTo(copy) => {
-                let copied = sql::copy_to(running, *copy).await?;
+                let copied = copy_to(running, *copy).await?;
                 return Ok(QueryOutput::new(StatementKind::Write, copied, running.measures()));
             }
             Parsed::CreateTable(create, key) => {
-                return match sql::create_table(running, *create, key).await? {
+                return match create_table(running, *create, key).await? {
                     Some(rows) => running.written(rows),
                     None => Ok(running.nothing(StatementKind::Ddl)),
                 };
             }
             Parsed::AlterTable(alter, key) => {
-                sql::alter_table(running, *alter, key).await?;
+                alter_table(running, *alter, key).await?;
                 return Ok(running.nothing(StatementKind::Ddl));
             }
             Parsed::Versions(statement) => {
-                return match sql::run_versions(running, statement).await? {
+                return match run_versions(running, statement).await? {
                     Some(rows) => running.rows(StatementKind::Query, rows),
                     None => Ok(running.nothing(StatementKind::Ddl)),
                 };
             }
             Parsed::Access(statement) => {
-                return match sql::run_access(running, statement).await? {
+                return match run_access(running, statement).await? {
                     Some(rows) => running.rows(StatementKind::Query, rows),
                     None => Ok(running.nothing(StatementKind::Ddl)),
                 };
             }
             Parsed::Maintenance(statement) => {
-                return match sql::run_maintenance(running, statement).await? {
+                return match run_maintenance(running, statement).await? {
                     Some(rows) => running.rows(StatementKind::Query, rows),
                     None => Ok(running.nothing(StatementKind::Ddl)),
                 };
@@ -290,12 +302,12 @@ impl Session {
         };
         let statement = match sql::restated(&running.state, statement)? {
             Statement::CreateExternalTable(table) => {
-                sql::create_external(running, table).await?;
+                create_external(running, table).await?;
                 return Ok(running.nothing(StatementKind::Ddl));
             }
             statement => statement,
         };
-        if let Some(description) = sql::described_table(running, &statement)? {
+        if let Some(description) = described_table(running, &statement)? {
             return running.rows(StatementKind::Query, description);
         }
         if is_prepare(&statement) {

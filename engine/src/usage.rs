@@ -3,7 +3,7 @@
 use datafusion::execution::memory_pool::MemoryLimit;
 
 use crate::engine::Engine;
-use crate::error::EngineError;
+use common::error::EngineError;
 
 /// As of now; all but compactions that have ended go up and down.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

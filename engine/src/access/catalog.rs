@@ -6,7 +6,7 @@ use pmem_store::Snapshot;
 
 use super::permit::Permit;
 use crate::catalog::StoreCatalog;
-use crate::error::EngineError;
+use common::error::EngineError;
 
 impl StoreCatalog {
     /// Holds what the statement is about to do against the rights of its user; a session of the process itself has

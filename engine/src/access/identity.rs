@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 use pmem_store::{Access, Author, GrantObject, PrincipalRecord, Snapshot, Store, TableId};
 
 use super::permit::Permit;
-use super::privilege::Privilege;
 use super::rights::Rights;
 use super::used::UsedPrivileges;
-use crate::error::EngineError;
-use crate::sql::qualified;
+use crate::statements::definition::qualified;
+use common::error::EngineError;
+use common::privilege::Privilege;
 
 /// A user who has shown who they are.
 #[derive(Debug, Clone, PartialEq, Eq)]

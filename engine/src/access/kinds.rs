@@ -7,8 +7,8 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 
 use super::permit::Permit;
-use crate::error::EngineError;
-use crate::sql::{MaintenanceStatement, Parsed, VersionStatement};
+use common::error::EngineError;
+use sql::{MaintenanceStatement, Parsed, VersionStatement};
 
 pub fn check_kind(permit: &Permit, parsed: &Parsed) -> Result<(), EngineError> {
     match parsed {

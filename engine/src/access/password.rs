@@ -1,26 +1,16 @@
 //! Passwords: what is kept of them, and whether one fits.
 
-use std::fmt;
 use std::sync::OnceLock;
 
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 
-use crate::error::EngineError;
+use common::error::EngineError;
+use sql::Secret;
 
 /// Longer ones are refused before anything is computed of them.
 const BYTES_MAX: usize = 1_024;
-
-/// A password in a statement. No log and no error has it.
-#[derive(Clone)]
-pub struct Secret(pub String);
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
 
 /// The hash of a new password: argon2id, as a PHC string. Takes tens of milliseconds.
 pub fn hashed(password: &Secret) -> Result<String, EngineError> {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use pmem_store::{DEFAULT_NAMESPACE, GrantObject, Snapshot, TableId, TableRecord, ViewRecord, Visibility};
 
-use super::privilege::{Privilege, Privileges};
 use super::rights::Rights;
 use super::used::UsedPrivileges;
-use crate::error::EngineError;
-use crate::sql::{qualified, quoted};
+use crate::statements::definition::qualified;
+use common::error::EngineError;
+use common::privilege::{Privilege, Privileges};
+use common::type_names::quoted;
 
 #[derive(Debug)]
 pub struct Permit {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pmem_store::{Access, PrincipalRecord, StoreError};
 
-use crate::error::EngineError;
+use common::error::EngineError;
 
 /// A role that everybody has and that is no row: what is granted to it is granted to all users.
 pub const PUBLIC: &str = "public";

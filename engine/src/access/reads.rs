@@ -6,7 +6,7 @@ use pmem_store::GrantObject;
 
 use super::identity::SessionAccess;
 use super::permit::Permit;
-use crate::error::EngineError;
+use common::error::EngineError;
 
 #[derive(Debug, Clone)]
 pub struct Reads {

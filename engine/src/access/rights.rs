@@ -6,7 +6,7 @@ use pmem_store::{Access, GrantObject, TableId};
 
 use super::identity::Identity;
 use super::principals::all_roles;
-use super::privilege::Privileges;
+use common::privilege::Privileges;
 
 /// By what they are on, so that asking needs no name of its own: each insert of a row asks.
 #[derive(Debug)]

@@ -4,9 +4,10 @@
 use parking_lot::Mutex;
 use pmem_store::GrantObject;
 
-use super::privilege::{Privilege, Privileges};
 use super::rights::Rights;
-use crate::sql::{qualified, quoted};
+use crate::statements::definition::qualified;
+use common::privilege::{Privilege, Privileges};
+use common::type_names::quoted;
 
 /// Of the session's transaction, empty where none is open; or of a statement.
 #[derive(Debug, Default)]

@@ -6,8 +6,8 @@ use super::identity::{Identity, SessionAccess};
 use super::password::fits;
 use super::random::random_key;
 use crate::engine::Engine;
-use crate::error::EngineError;
 use crate::session::Session;
+use common::error::EngineError;
 
 impl Engine {
     pub fn has_users(&self) -> bool {

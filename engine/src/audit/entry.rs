@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::keeper::Audit;
 use super::table::AuditRow;
-use crate::error::EngineError;
-use crate::error_kind::ErrorKind;
 use crate::output::StatementKind;
 use crate::queries::{Outcome, Query, hides_something};
+use common::error::EngineError;
+use common::error::kind::ErrorKind;
 
 /// More of a message is cut off.
 const MESSAGE_BYTES_MAX: usize = 2_000;

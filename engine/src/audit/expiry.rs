@@ -9,8 +9,8 @@ use pmem_store::{RoaringBitmap, Store};
 
 use super::table::{TIME, retention_ms, stored};
 use crate::constraints::{Deleted, Next, all_parts, read_zones};
-use crate::error::EngineError;
-use crate::write::now_ms;
+use common::clock::now_ms;
+use common::error::EngineError;
 
 /// Deletes what is older than the retention; rows are in the order of their time, so that it stops at the first zone
 /// that is young enough. How many went.

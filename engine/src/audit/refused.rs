@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use super::entry::cut;
 use super::table::AuditRow;
 use crate::engine::Engine;
-use crate::error_kind::ErrorKind;
-use crate::write::now_ms;
+use common::clock::now_ms;
+use common::error::kind::ErrorKind;
 
 /// A name has one row in this time.
 const NAME_EVERY: Duration = Duration::from_secs(10);

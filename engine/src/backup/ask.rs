@@ -9,7 +9,7 @@ use pmem_store::requests::{Answer, Asked, BackupRequest, Heard};
 use pmem_store::{BackupError, BackupProgress, BackupReport, Store, StoreError, StoreOptions};
 
 use super::Watch;
-use crate::error::EngineError;
+use common::error::EngineError;
 
 /// How soon an answer is seen, and a watch that wants to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

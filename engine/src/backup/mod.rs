@@ -17,9 +17,9 @@ pub use pmem_store::{BackupProgress, BackupReport, FileCount, VerifyReport};
 
 pub(crate) use self::answer::Listener;
 pub use self::ask::back_up;
-use crate::error::EngineError;
 use crate::session::Running;
 use crate::write::blocking;
+use common::error::EngineError;
 
 /// Asked again and again how it should go on, with how far it is.
 pub type Watch<'a> = &'a mut dyn FnMut(BackupProgress) -> ControlFlow<()>;

@@ -13,9 +13,10 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 
-use super::provider::{CATALOG, CatalogHandle, StoreCatalog};
+use super::provider::{CatalogHandle, StoreCatalog};
 use super::table::StoreTable;
-use crate::sql::column_type_name;
+use common::names::CATALOG;
+use common::type_names::column_type_name;
 
 pub const INFORMATION_SCHEMA: &str = "information_schema";
 

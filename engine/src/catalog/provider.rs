@@ -11,18 +11,17 @@ use pmem_store::{Author, Snapshot, StoreError};
 
 use super::information_schema::{INFORMATION_SCHEMA, InformationSchema};
 use super::schema::StoreSchema;
-use super::volatile::{TEMP, VOLATILE, VolatileRows, VolatileSchema, VolatileTables};
-use crate::access::{Permit, Privilege, SessionAccess, seen};
+use super::volatile::{VOLATILE, VolatileRows, VolatileSchema, VolatileTables};
+use crate::access::{Permit, SessionAccess, seen};
 use crate::dml::private_schema;
 use crate::engine::EngineShared;
-use crate::error::EngineError;
 use crate::planning::Work;
 use crate::queries::Whose;
-use crate::system::{SYSTEM, SystemSchema};
+use crate::system::SystemSchema;
 use crate::write::{TransactionSlot, WriteScope};
-
-/// The name of the one catalog.
-pub const CATALOG: &str = "quiver";
+use common::error::EngineError;
+use common::names::{CATALOG, SYSTEM, TEMP};
+use common::privilege::Privilege;
 
 /// A line of `\d`.
 #[derive(Debug, Clone, PartialEq, Eq)]

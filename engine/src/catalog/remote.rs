@@ -10,8 +10,8 @@ use datafusion::optimizer::OptimizerRule;
 use datafusion::sql::parser::CreateExternalTable;
 
 use super::narrow::named_places;
-use crate::error::EngineError;
-use crate::switches::Pushdown;
+use common::error::EngineError;
+use common::switches::Pushdown;
 
 /// What tables of other nodes are stored as, in CREATE EXTERNAL TABLE.
 const STORED_AS: &str = "QUIVER";

@@ -12,9 +12,11 @@ use super::narrow::as_named;
 use super::provider::StoreCatalog;
 use super::table::StoreTable;
 use super::view;
-use crate::access::{Permit, Privilege};
-use crate::error::{EngineError, store_error};
-use crate::sql::{PastTable, split_name, table_at};
+use crate::access::Permit;
+use crate::catalog::past_table::{PastTable, table_at};
+use common::error::{EngineError, store_error};
+use common::privilege::Privilege;
+use sql::split_name;
 
 #[derive(Debug)]
 pub struct StoreSchema {

@@ -20,16 +20,17 @@ use super::statistics::statistics_of;
 use super::view::EXTERNAL;
 use super::volatile::VolatileTable;
 use super::zones::{schema_in_zone, statistics_in_zone};
-use crate::access::{Permit, Privilege};
+use crate::access::Permit;
 use crate::audit::check_not_audit;
 use crate::constraints::planned_defaults;
 use crate::engine::EngineShared;
-use crate::error::{EngineError, store_error};
 use crate::scan::row_id::{ROW_ID, with_row_id};
 use crate::scan::{StoreScan, TableStatistics, statistics_of_some};
-use crate::sql::{qualified, table_definition};
+use crate::statements::definition::{qualified, table_definition};
 use crate::system::SystemTable;
 use crate::write::{self, WriteScope};
+use common::error::{EngineError, store_error};
+use common::privilege::Privilege;
 
 #[derive(Debug)]
 pub struct StoreTable {

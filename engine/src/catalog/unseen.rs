@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use datafusion::common::TableReference;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use crate::sql::QuiverDialect;
+use sql::QuiverDialect;
 
 /// Whether one of these names is anywhere in the text: also as that of a column, or in a text, as table functions have them. A view
 /// that is hidden for nothing is of less harm than a name that is told.

@@ -14,11 +14,14 @@ use pmem_store::ViewRecord;
 use super::provider::StoreCatalog;
 use super::remote::{is_remote, remote_provider};
 use super::zones::table_in_zone;
-use crate::access::Privilege;
 use crate::engine::EngineShared;
-use crate::error_kind::ErrorKind;
-use crate::sql::{explained, external_definition, kept_statement, planned, qualified};
-use crate::switches::switches;
+use crate::sql_planner::explain_error::explained;
+use crate::sql_planner::plan::planned;
+use crate::statements::definition::{external_definition, qualified};
+use common::error::kind::ErrorKind;
+use common::privilege::Privilege;
+use common::switches::switches;
+use sql::kept_statement;
 
 pub const VIEW: &str = "view";
 pub const EXTERNAL: &str = "external";

@@ -14,7 +14,7 @@ use datafusion::physical_expr::expressions::{Column, cast};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::ProjectionExec;
 
-use crate::optimizer::{fields_of, with_field};
+use semantics::functions::nested_types::{fields_of, with_field};
 
 /// The columns as a session of the zone sees them.
 pub fn schema_in_zone(schema: &SchemaRef, zone: Option<&str>) -> SchemaRef {

@@ -19,10 +19,10 @@ use super::places::Places;
 use super::plan::ReadPlan;
 use super::runs::{OpenRun, Outcome, Runs};
 use super::stop::Stop;
-use crate::error::EngineError;
 use crate::scan::Part;
-use crate::types::physical_schema;
 use crate::write::blocking;
+use common::error::EngineError;
+use common::types::physical_schema;
 
 /// The name of the commit in the history of versions.
 const OPERATION: &str = "COMPACT";

@@ -10,9 +10,9 @@ use datafusion::common::Result;
 use pmem_store::{TableSegment, TableSnapshot};
 
 use super::piece::Piece;
-use crate::error::EngineError;
 use crate::scan::Part;
-use crate::types::physical_schema;
+use common::error::EngineError;
+use common::types::physical_schema;
 
 /// The least and the greatest key as bytes that compare as keys do, or bounds of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,9 +10,9 @@ use super::pace::Pace;
 use super::pick::{Effort, Job, Limits, pick_jobs};
 use super::runs::Outcome;
 use super::stop::Stop;
-use crate::error::EngineError;
 use crate::session::Running;
 use crate::write::blocking;
+use common::error::EngineError;
 
 /// What one job may write: all of a table that is no larger, and else no more than would be lost with it.
 const JOB_BYTES_MAX: u64 = 64 << 30;

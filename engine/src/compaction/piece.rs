@@ -4,7 +4,7 @@ use arrow::datatypes::SchemaRef;
 use pmem_store::segment::SEGMENT_TARGET_BYTES;
 use pmem_store::{StoreError, TableSegment, TableSnapshot, ZONE_ROWS};
 
-use crate::types::physical_schema;
+use common::types::physical_schema;
 
 /// A segment below this is small: a few of them are worth to be one.
 pub const SMALL_BYTES: u64 = 64 << 20;

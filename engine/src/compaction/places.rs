@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow::array::UInt64Array;
 use pmem_store::ReplacedSegment;
 
-use crate::error::EngineError;
 use crate::scan::Part;
 use crate::scan::row_id::decode;
+use common::error::EngineError;
 
 /// Four bytes for each row, deleted ones too.
 pub struct Places {

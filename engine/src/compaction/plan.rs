@@ -18,8 +18,8 @@ use datafusion::prelude::SessionConfig;
 use pmem_store::{TableSnapshot, ZONE_ROWS};
 
 use super::memory::{JobMemory, Need};
-use crate::cancel;
 use crate::scan::{Part, StoreScan};
+use semantics::cancel;
 
 /// Each stream of a merge holds batches: the one that is merged, the next one, and their keys.
 const MERGED_MAX: usize = 16;

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use pmem_store::{StoreError, TableRecord, TableSnapshot};
 
 use super::pick::Job;
-use crate::write::now_ms;
+use common::clock::now_ms;
 
 /// So many are remembered.
 const LAST_MAX: usize = 200;

@@ -14,8 +14,8 @@ use datafusion::physical_expr::utils::reassign_expr_columns;
 use super::expression::Planned;
 use super::key::shown_value;
 use crate::engine::EngineShared;
-use crate::error::EngineError;
-use crate::import::sql_type_name;
+use common::error::EngineError;
+use common::type_names::plain::sql_type_name;
 
 #[derive(Debug, Clone)]
 pub struct Check {

@@ -3,7 +3,7 @@
 use pmem_store::{ColumnInfo, TableRecord, TableSnapshot};
 use serde::{Deserialize, Serialize};
 
-use crate::error::EngineError;
+use common::error::EngineError;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Constraint {

@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{
     PrimaryKeyConstraint, TableConstraint, UniqueConstraint,
 };
 
-use crate::error::EngineError;
+use common::error::EngineError;
 
 /// A constraint that has no place in a table yet.
 #[derive(Debug, Clone, PartialEq)]

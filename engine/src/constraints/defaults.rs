@@ -11,8 +11,8 @@ use pmem_store::{ColumnInfo, TableSnapshot};
 
 use super::expression::{Planned, parsed};
 use crate::engine::EngineShared;
-use crate::error::EngineError;
 use crate::write::check_shape;
+use common::error::EngineError;
 
 /// The default of each column of a table, planned; evaluated once for each row it is written in.
 pub fn planned_defaults(engine: &EngineShared, table: &TableSnapshot) -> Vec<Option<Expr>> {

@@ -16,10 +16,10 @@ use super::new_keys::{NewKeys, Sought};
 use super::others::others_parts;
 use super::rules::TableRules;
 use super::search::Haystack;
-use crate::error::EngineError;
-use crate::error_text::bounded;
-use crate::functions::cast_nearest;
 use crate::scan::{Part, open_parts};
+use common::error::EngineError;
+use common::error::text::bounded;
+use semantics::functions::cast_nearest;
 
 /// Keys that are compared at once: one that is there twice is nearly always among the first.
 const SUSPECTS_MAX: usize = 1_024;

@@ -16,8 +16,8 @@ use super::key::{Key, comparable};
 use super::new_keys::NewKeys;
 use super::reading::{Deleted, Next, alive_rows, is_alive, read_zones};
 use super::rules::TableRules;
-use crate::error::{EngineError, store_error};
 use crate::scan::Part;
+use common::error::{EngineError, store_error};
 
 /// Fails if a row of the table breaks one of the `rules`, or is NULL in one of the columns
 /// `not_null`, which are places in the table.

@@ -17,10 +17,11 @@ use datafusion::sql::sqlparser::parser::Parser;
 
 use super::declare::identifier;
 use crate::engine::EngineShared;
-use crate::error::EngineError;
-use crate::sql::QuiverDialect;
-use crate::sql::{SqlTypes, quoted, rewrite_part};
-use crate::{functions, optimizer, session};
+use crate::session;
+use common::error::EngineError;
+use common::type_names::quoted;
+use semantics::optimizer;
+use sql::{QuiverDialect, SqlTypes, rewrite_part};
 
 /// What was parsed as a part of a statement can be parsed alone.
 const DEPTH_MAX: usize = 1_000;
@@ -91,7 +92,7 @@ fn planner(engine: &EngineShared) -> &SessionState {
             .with_default_features()
             .with_type_planner(Arc::new(SqlTypes))
             .with_analyzer_rules(optimizer::analyzer_rules())
-            .with_analyzer_rule(Arc::new(functions::CheckedArithmetic))
+            .with_analyzer_rule(Arc::new(optimizer::CheckedArithmetic))
             .build()
     })
 }

@@ -6,7 +6,7 @@ use datafusion::common::Result;
 use pmem_store::ZONE_ROWS;
 
 use crate::scan::Part;
-use crate::types::restore;
+use common::types::restore;
 
 /// Some columns of one zone; rows that are deleted are among them.
 pub struct ZoneRows {

@@ -11,7 +11,7 @@ use super::constraint::{Constraint, Rule, constraints_of, places};
 use super::key::{Key, signature};
 use super::key_filters::KeyFilters;
 use crate::engine::EngineShared;
-use crate::error::EngineError;
+use common::error::EngineError;
 
 #[derive(Debug, Clone)]
 pub struct TableRules {

@@ -6,7 +6,7 @@ use datafusion::common::{Result, ScalarValue};
 
 use super::key::{Key, comparable, ordered_bytes};
 use crate::scan::Part;
-use crate::types::restore;
+use common::types::restore;
 
 /// What is known of one column in one zone.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,8 +5,8 @@ use datafusion::sql::sqlparser::ast::{Assignment, AssignmentTarget, Expr, Object
 use super::plan::Value;
 use super::select::Finder;
 use super::target::Target;
-use crate::error::EngineError;
 use crate::session::Running;
+use common::error::EngineError;
 
 /// What each column of the target is set to.
 pub fn assigned(running: &Running, target: &Target, finder: &mut Finder, assignments: Vec<Assignment>) -> Result<Vec<Value>, EngineError> {

@@ -4,8 +4,8 @@ use datafusion::sql::sqlparser::ast::{ConflictTarget, Ident, ObjectName};
 
 use super::target::Target;
 use crate::constraints::{constraints_of, unique_keys};
-use crate::error::EngineError;
 use crate::session::Running;
+use common::error::EngineError;
 
 /// The key that an INSERT … ON CONFLICT names, as places of columns.
 pub fn conflict_key(running: &Running, target: &Target, named: Option<ConflictTarget>) -> Result<Vec<usize>, EngineError> {

@@ -5,7 +5,7 @@ use arrow::datatypes::UInt64Type;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 
-use crate::error::EngineError;
+use common::error::EngineError;
 
 /// Runs the plan to its end.
 pub async fn count(mut rows: SendableRecordBatchStream) -> Result<u64, EngineError> {

@@ -12,10 +12,10 @@ use super::plan::{Action, Clause, Value, Wanted, When};
 use super::select::{Finder, derived, name_of};
 use super::sides::name_side;
 use super::target::Target;
-use crate::access::Privilege;
-use crate::error::EngineError;
 use crate::session::Running;
-use crate::sql::NOTHING;
+use common::error::EngineError;
+use common::privilege::Privilege;
+use sql::NOTHING;
 
 pub async fn merge(running: &Running, merge: Merge, with: Option<With>) -> Result<Wanted, EngineError> {
     if merge.output.is_some() {

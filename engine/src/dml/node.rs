@@ -20,7 +20,7 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
 use super::sink::ChangeSink;
 use crate::catalog::StoreTable;
-use crate::output::count_schema;
+use common::count::count_schema;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {

@@ -12,11 +12,11 @@ use super::names::{ACTION, CLAUSE, PrivateTable, SOURCE_MARK, TARGET};
 use super::node::{ChangeRows, Operation, What};
 use super::select::{Finder, Item, query_of};
 use super::target::Target;
-use crate::error::EngineError;
-use crate::kernels::arrays::shape_of;
-use crate::optimizer::with_shapes;
 use crate::scan::row_id::ROW_ID;
 use crate::write::check_shape;
+use common::error::EngineError;
+use common::tensor_shape::shape_of;
+use semantics::optimizer::with_shapes;
 
 /// What becomes of rows of one kind. Of the clauses whose kind and condition fit, the first decides.
 #[derive(Debug, Clone, PartialEq)]

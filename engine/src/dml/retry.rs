@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pmem_store::StoreError;
 
-use crate::error::EngineError;
+use common::error::EngineError;
 
 /// How often a statement begins anew before the conflict is its answer.
 const RETRIES_MAX: u32 = 10;

@@ -7,8 +7,8 @@ use datafusion::sql::sqlparser::parser::Parser;
 
 use super::names::{PREFIX, SCHEMA, TARGET};
 use super::target::Target;
-use crate::error::EngineError;
-use crate::sql::QuiverDialect;
+use common::error::EngineError;
+use sql::QuiverDialect;
 
 /// An expression among the query's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,9 +18,9 @@ use pmem_store::{RoaringBitmap, StoreError, Transaction};
 use super::node::{NEW_ROW_START, Operation, What};
 use super::plan::{CODE_TWICE, CODE_WRITE};
 use crate::catalog::StoreTable;
-use crate::error::EngineError;
 use crate::scan::row_id;
 use crate::write::{RowWriter, Target, WriteTarget, Written, blocking};
+use common::error::EngineError;
 
 #[derive(Debug)]
 pub struct ChangeSink {

@@ -10,8 +10,8 @@ use datafusion::sql::sqlparser::ast::{self, SetExpr, With};
 use super::names::with_tables;
 use super::plan::Wanted;
 use super::{delete, merge, update, upsert};
-use crate::error::EngineError;
 use crate::session::Running;
+use common::error::EngineError;
 
 /// The plan of a statement that changes rows, None for any other.
 pub async fn planned(running: &Running, statement: &mut Statement) -> Result<Option<LogicalPlan>, EngineError> {

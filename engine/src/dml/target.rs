@@ -11,10 +11,10 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, TableFa
 
 use super::node::Operation;
 use super::select::name_of;
-use crate::access::Privilege;
 use crate::catalog::{self, StoreTable};
-use crate::error::EngineError;
 use crate::session::Running;
+use common::error::EngineError;
+use common::privilege::Privilege;
 
 pub struct Target {
     /// With row ids.
@@ -36,7 +36,7 @@ impl Target {
             }
         });
         let Some(provider) = found.await.map_err(|error| running.located(error))? else {
-            let missing = reference.resolve(catalog::CATALOG, pmem_store::DEFAULT_NAMESPACE);
+            let missing = reference.resolve(common::names::CATALOG, pmem_store::DEFAULT_NAMESPACE);
             return Err(running.located(DataFusionError::Plan(format!("table '{missing}' not found"))));
         };
         let Some(table) = provider.downcast_ref::<StoreTable>() else {

@@ -7,8 +7,8 @@ use super::node::Operation;
 use super::plan::{Action, Clause, Wanted, When};
 use super::select::Finder;
 use super::target::Target;
-use crate::error::EngineError;
 use crate::session::Running;
+use common::error::EngineError;
 
 pub async fn update(running: &Running, update: Update, with: Option<With>) -> Result<Wanted, EngineError> {
     let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));

@@ -18,9 +18,9 @@ use super::node::Operation;
 use super::plan::{Action, Clause, Value, Wanted, When};
 use super::select::{Finder, expr_of, quoted, target_text};
 use super::target::Target;
-use crate::access::Privilege;
-use crate::error::EngineError;
 use crate::session::Running;
+use common::error::EngineError;
+use common::privilege::Privilege;
 
 /// What the rows to be inserted are called.
 const EXCLUDED: &str = "excluded";

@@ -12,13 +12,14 @@ use tracing::Instrument;
 
 use super::target::Target;
 use crate::dml::Retry;
-use crate::error::EngineError;
-use crate::functions::{cast_nearest, own_values, with_one_nan};
 use crate::output::StatementKind;
 use crate::queries::Query;
 use crate::session::Session;
-use crate::sql::{self, quoted};
+use crate::statements::ddl::resolve;
 use crate::write::check_shapes;
+use common::error::EngineError;
+use common::type_names::quoted;
+use semantics::functions::{cast_nearest, own_values, with_one_nan};
 
 impl Session {
     /// Adds the rows of a batch to a table as one INSERT would: in the open transaction, or in one of their own. The
@@ -80,7 +81,7 @@ impl Session {
         let name = match quoted(table) == table {
             // Most are one word, which need not be parsed for each row.
             true => (DEFAULT_NAMESPACE.to_string(), table.to_string()),
-            false => sql::resolve(&TableReference::parse_str(table))?,
+            false => resolve(&TableReference::parse_str(table))?,
         };
         let Some(target) = self.target(name.clone())? else {
             return Err(StoreError::no_table(&name.0, &name.1).into());

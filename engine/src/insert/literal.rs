@@ -11,7 +11,7 @@ use arrow::datatypes::{
     i256,
 };
 
-use crate::functions::{nearest_f32, nearest_f64, own_values};
+use semantics::functions::{nearest_f32, nearest_f64, own_values};
 
 /// Digits that every decimal of 128 bits holds.
 const DIGITS_MAX: usize = 38;

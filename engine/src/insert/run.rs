@@ -8,17 +8,18 @@ use pmem_store::{Acknowledgement, DEFAULT_NAMESPACE, Durability, KnownTable, Sto
 
 use super::statement::{InsertValues, insert_values};
 use super::target::Target;
-use crate::access::Privilege;
 use crate::audit::check_not_audit;
 use crate::constraints::Enforcer;
-use crate::error::EngineError;
-use crate::memory::QueryPool;
-use crate::output::{Measures, QueryOutput, StatementKind, count_batch};
+use crate::output::{Measures, QueryOutput, StatementKind};
 use crate::queries::Query;
-use crate::report::ReportCollector;
 use crate::session::Session;
-use crate::switches::switches;
 use crate::write::{FEW_BYTES, FEW_ROWS, RowWriter, blocking, blocking_here, check_not_null, physical_rows};
+use common::count::count_batch;
+use common::error::EngineError;
+use common::memory::QueryPool;
+use common::privilege::Privilege;
+use common::report::ReportCollector;
+use common::switches::switches;
 
 impl Session {
     /// Runs the statement if it is an INSERT of few literal rows; None if it has to be planned.

@@ -14,9 +14,9 @@ use super::statement::InsertValues;
 use crate::catalog::schema_in_zone;
 use crate::constraints::TableRules;
 use crate::engine::EngineShared;
-use crate::error::EngineError;
-use crate::types::physical_schema;
 use crate::write::{Target as Written, WriteTarget, nullable};
+use common::error::EngineError;
+use common::types::physical_schema;
 
 /// A session writes to few tables; beyond this it begins anew.
 const KEPT_MAX: usize = 64;

@@ -1,14 +1,12 @@
 //! Planning that takes long, on threads of its own: what runs, who waits and /health have theirs meanwhile.
 //!
 //! - [`places`] — how many plan so at once, and whose turn it is
-//! - [`asked`] — rules that plan no further for nobody
 //! - [`large`] — which statements and plans take long
 //!
 //! A planner does not give way: one step of it may take seconds where a statement has thousands of columns. So who waits for it waits
 //! on another thread than it works on, and goes away when the statement is stopped, is late, or its client has gone. What was planned
 //! goes on to its next rule then, keeps its place until there, and is dropped.
 
-mod asked;
 mod large;
 mod places;
 
@@ -19,13 +17,12 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
-use crate::error::EngineError;
 use crate::queries::Whose;
-use crate::stack::with_room;
-use asked::Asker;
+use common::cancellable_rules::Asker;
+use common::error::EngineError;
+use common::stack::with_room;
 use places::Places;
 
-pub use asked::{AnalyzerRules, OptimizerRules, PhysicalRules, asking_analyzer, asking_optimizer, asking_physical, check_asker};
 pub use large::{is_large, is_long, stands_for_many};
 
 /// Boxed, so that whoever asks whether the future of a statement is Send need not look into this one.

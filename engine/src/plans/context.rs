@@ -16,11 +16,14 @@ use parking_lot::Mutex;
 use super::binding::Binding;
 use super::reads::check_reads;
 use crate::access::check_kind;
-use crate::catalog::{self, CATALOG, CatalogHandle, INFORMATION_SCHEMA, StoreCatalog, StoreTable, TEMP};
-use crate::error::EngineError;
+use crate::catalog::{self, CatalogHandle, INFORMATION_SCHEMA, StoreCatalog, StoreTable};
 use crate::planning;
-use crate::sql::{self, Parsed, explained, split_name, versioned_name};
-use crate::system::SYSTEM;
+use crate::sql_planner::explain_error::explained;
+use crate::sql_planner::plan::plan_statement;
+use crate::sql_planner::volatile_names::name_volatile;
+use common::error::EngineError;
+use common::names::{CATALOG, SYSTEM, TEMP};
+use sql::{self, Parsed, split_name, versioned_name};
 
 /// Names mean what they mean to a statement of SQL that runs now in the same session.
 pub struct PlanContext {
@@ -97,7 +100,7 @@ impl PlanContext {
         let Parsed::Statement(statement) = parsed else { return Err(no_query()) };
         let mut statement = sql::restated(&self.state, *statement)?;
         let lowers_names = self.state.config_options().sql_parser.enable_ident_normalization;
-        sql::name_volatile(&self.catalog.volatile(), &mut statement, lowers_names)?;
+        name_volatile(&self.catalog.volatile(), &mut statement, lowers_names)?;
         match &statement {
             Statement::Statement(inner) if matches!(inner.as_ref(), ast::Statement::Query(_)) => {}
             _ => return Err(no_query()),
@@ -221,7 +224,7 @@ fn no_query() -> EngineError {
 
 async fn optimised(state: &SessionState, catalog: &StoreCatalog, sql: &str, statement: Statement) -> Result<LogicalPlan, EngineError> {
     let failed = |error| explained(sql, state, catalog, error);
-    let plan = catalog::with_whole_tables(sql::plan_statement(state, statement)).await.map_err(failed)?;
+    let plan = catalog::with_whole_tables(plan_statement(state, statement)).await.map_err(failed)?;
     check_reads(&plan)?;
     state.optimize(&plan).map_err(failed)
 }

@@ -4,7 +4,7 @@ use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::LogicalPlan;
 
-use crate::error::EngineError;
+use common::error::EngineError;
 
 /// Only those that read: what changes something is checked, counted and tried again as SQL alone. To read is a kind of statement
 /// that every user may run, as `access/kinds.rs` has it of queries; what is read is asked for where it is read.

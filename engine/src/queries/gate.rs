@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 
-use crate::error::EngineError;
+use common::error::EngineError;
 
 /// Why a statement was ended by somebody else than its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

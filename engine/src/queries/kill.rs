@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast::{self, KillType};
 use super::gate::{Stop, Stopped};
 use super::registry::Queries;
 use super::whose::Whose;
-use crate::error::EngineError;
+use common::error::EngineError;
 
 /// The number that a KILL names; None for other statements.
 pub fn killed_by(statement: &Statement) -> Result<Option<u64>, EngineError> {

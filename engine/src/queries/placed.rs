@@ -16,7 +16,7 @@ use futures::{Stream, StreamExt};
 use super::query::Query;
 use super::registry::Queries;
 use crate::catalog::INFORMATION_SCHEMA;
-use crate::system::SYSTEM;
+use common::names::SYSTEM;
 
 pub struct Placed {
     queries: Arc<Queries>,

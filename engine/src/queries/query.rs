@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 use super::gate::Gate;
 use super::text::Text;
 use super::whose::Whose;
-use crate::memory::QueryPool;
 use crate::output::{StatementKind, spilled_bytes};
-use crate::report::{QueryReport, ReportCollector};
+use common::memory::QueryPool;
+use common::report::{QueryReport, ReportCollector};
 
 /// The stream of a result: also taken away by who ends the statement, because a reader that does not read frees nothing.
 #[derive(Default)]
@@ -106,7 +106,7 @@ impl Query {
             whose,
             text: Text::of(sql),
             started: Instant::now(),
-            started_at_ms: crate::write::now_ms(),
+            started_at_ms: common::clock::now_ms(),
             timeout,
             gate: Arc::default(),
             span,

@@ -17,8 +17,8 @@ use super::totals::{Outcome, StatementEnd};
 use super::watch::Alarm;
 use super::whose::Whose;
 use crate::audit::Audited;
-use crate::error::EngineError;
 use crate::output::{QueryOutput, StatementKind};
+use common::error::EngineError;
 
 type Observer = Box<dyn Fn(&StatementEnd<'_>) + Send + Sync>;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::access::{HIDDEN, redacted};
+use sql::redact::{HIDDEN, redacted};
 
 /// More of a text is not kept.
 const KEPT_BYTES_MAX: usize = 10_000;

@@ -1,9 +1,9 @@
 //! What is told of a statement that has ended: to those who count, and to the log if it was slow.
 
 use super::text::Text;
-use crate::error::EngineError;
-use crate::error_kind::ErrorKind;
 use crate::output::StatementKind;
+use common::error::EngineError;
+use common::error::kind::ErrorKind;
 
 /// How a statement ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

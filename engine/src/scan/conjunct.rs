@@ -13,8 +13,8 @@ use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 
 use super::integer_set::IntegerSet;
 use super::selection::{Selection, true_bits};
-use crate::cancel::{Pace, is_out_of_memory, may_be_dear};
-use crate::memory::Evaluating;
+use common::memory::Evaluating;
+use semantics::cancel::{Pace, is_out_of_memory, may_be_dear};
 
 #[derive(Debug)]
 pub struct Conjunct {

@@ -20,8 +20,8 @@ use datafusion::scalar::ScalarValue;
 use super::conjunct::{Conjunct, Part};
 use super::pruning::ZonePruner;
 use super::selection::Selection;
-use crate::optimizer::exact_filter;
-use crate::switches::Switches;
+use common::switches::Switches;
+use semantics::optimizer::exact_filter;
 
 /// The filter as of now.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::physical_expr::expressions::{CastExpr, Column};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
-use crate::functions::{cast_nearest, is_nearest_floats};
+use semantics::functions::{cast_nearest, is_nearest_floats};
 
 /// A decimal column of the table as floats.
 #[derive(Debug)]

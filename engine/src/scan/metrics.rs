@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder};
 
-use crate::report::ReportCollector;
+use common::report::ReportCollector;
 
 pub struct ScanMetrics {
     pub baseline: BaselineMetrics,

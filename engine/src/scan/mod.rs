@@ -1,6 +1,7 @@
 //! Reading a table where it lies: pruning by zone statistics, filters on the mapped buffers,
 //! late materialisation.
 
+pub mod await_join_filters;
 mod conjunct;
 mod filter;
 mod float_bounds;
@@ -15,6 +16,7 @@ mod pruning;
 pub(crate) mod row_id;
 mod selection;
 mod selectivity;
+pub mod skip_rows;
 mod source;
 mod statistics;
 mod stream;

@@ -13,7 +13,7 @@ use pmem_store::{Deletions, Segment, StoreError, TableSegment, TableSnapshot, Ta
 
 use super::row_id;
 use super::selection::Selection;
-use crate::error::store_error;
+use common::error::store_error;
 
 /// Choices of columns whose schema a part keeps.
 const SCHEMAS_MAX: usize = 64;

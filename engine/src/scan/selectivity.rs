@@ -12,7 +12,7 @@ use datafusion::physical_expr::expressions::{
 };
 use std::sync::Arc;
 
-use crate::functions::cast_operand;
+use semantics::functions::cast_operand;
 
 const UNKNOWN: f64 = 0.2;
 const LIKE_PREFIX: f64 = 0.05;

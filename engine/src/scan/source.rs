@@ -35,9 +35,9 @@ use super::row_id::with_row_id;
 use super::selectivity::selectivity;
 use super::statistics::TableStatistics;
 use super::stream::{ScanStream, is_wide};
-use crate::report::ReportCollector;
-use crate::switches::switches;
-use crate::types::physical_schema;
+use common::report::ReportCollector;
+use common::switches::switches;
+use common::types::physical_schema;
 
 /// How long a scan waits for the keys of a join; then it reads without them.
 const AWAIT_MAX: Duration = Duration::from_secs(2);

@@ -11,7 +11,7 @@ use pmem_store::{StoreError, TableSegment, TableSnapshot, Tail};
 
 use super::ordering::in_key_order;
 use super::part::Part;
-use crate::types::physical_schema;
+use common::types::physical_schema;
 
 /// The statistics of a table's segments, with those mapped.
 #[derive(Debug)]

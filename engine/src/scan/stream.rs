@@ -20,8 +20,8 @@ use super::metrics::ScanMetrics;
 use super::part::Part;
 use super::partition::Unit;
 use super::selection::Selection;
-use crate::cancel::give_way;
-use crate::types::restore;
+use common::types::restore;
+use semantics::cancel::give_way;
 
 /// Copying a row of so many bytes takes longer than handing it on by itself.
 const WIDE_ROW_BYTES: usize = 16 << 10;

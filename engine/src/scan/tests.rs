@@ -11,8 +11,9 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::{StreamExt, TryStreamExt};
 use tokio::runtime::Runtime;
 
-use crate::catalog::{CATALOG, CatalogHandle, StoreCatalog};
+use crate::catalog::{CatalogHandle, StoreCatalog};
 use crate::{Engine, EngineOptions};
+use common::names::CATALOG;
 
 /// Enough zones for sixteen partitions.
 const SEGMENT_ROWS: [i64; 3] = [600_000, 8_192, 20_001];

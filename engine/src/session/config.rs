@@ -2,9 +2,9 @@
 
 use datafusion::prelude::SessionConfig;
 
-use crate::catalog::CATALOG;
 use crate::engine::EngineShared;
-use crate::switches::Switches;
+use common::names::CATALOG;
+use common::switches::Switches;
 
 const SORT_RESERVED_MIN: usize = 512 << 10;
 const SORT_RESERVED_MAX: usize = 10 << 20;
@@ -22,7 +22,9 @@ pub fn config(engine: &EngineShared) -> SessionConfig {
         .with_information_schema(false)
         .with_target_partitions(engine.partitions);
     let options = config.options_mut();
-    options.extensions.insert(Switches { statement_timeout_ms: engine.statement_timeout_ms, ..Switches::default() });
+    let mut switches = Switches::default();
+    switches.statement_timeout_ms = engine.statement_timeout_ms;
+    options.extensions.insert(switches);
     // Each partition of a sort sets so much aside for merging; of a small pool it must not be most.
     let share = engine.query_memory_limit_bytes / (16 * engine.partitions);
     options.execution.sort_spill_reservation_bytes = share.clamp(SORT_RESERVED_MIN, SORT_RESERVED_MAX);

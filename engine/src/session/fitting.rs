@@ -5,13 +5,14 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, FixedSizeListArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Int32Type};
 use datafusion::common::metadata::{FieldMetadata, ScalarAndMetadata};
-use datafusion::common::{self, ScalarValue};
+use datafusion::common::{Result as PlanResult, ScalarValue};
 
-use crate::error::EngineError;
-use crate::functions::{deeper_scalar, flat_scalar, scalar_as};
-use crate::import::{check_type, valid};
-use crate::kernels::arrays::{EXTENSION_METADATA, EXTENSION_NAME, shape_of, tensor_field};
-use crate::sql;
+use common::error::EngineError;
+use common::tensor_shape::{EXTENSION_METADATA, EXTENSION_NAME, shape_of};
+use common::tensors::tensor_field;
+use common::type_names::column_type_name;
+use files::import::{check_type, valid};
+use semantics::functions::{deeper_scalar, flat_scalar, scalar_as};
 
 /// Arrow's type of tensors that each have a shape of their own.
 const ANY_SHAPE: &str = "arrow.variable_shape_tensor";
@@ -57,7 +58,7 @@ pub(super) fn has_any_shape(field: &Field) -> bool {
 }
 
 /// A tensor of the shape that stands beside its elements; None if it is not one of so many elements.
-fn of_any_shape(value: &ScalarValue) -> common::Result<Option<ScalarAndMetadata>> {
+fn of_any_shape(value: &ScalarValue) -> PlanResult<Option<ScalarAndMetadata>> {
     let ScalarValue::Struct(tensor) = value else { return Ok(None) };
     let data = tensor.column_by_name("data").and_then(|data| data.as_list_opt::<i32>());
     let sizes = tensor.column_by_name("shape").and_then(|shape| shape.as_fixed_size_list_opt());
@@ -103,7 +104,7 @@ pub(super) fn check_shape(given: &Field, wanted: &Field) -> Result<(), EngineErr
     if shape_of(given).zip(shape_of(wanted)).is_none_or(|(given, wanted)| given == wanted) {
         return Ok(());
     }
-    let (name, given, wanted) = (wanted.name(), sql::column_type_name(given), sql::column_type_name(wanted));
+    let (name, given, wanted) = (wanted.name(), column_type_name(given), column_type_name(wanted));
     let message = format!("the value of {name} is a {given}, which is no {wanted}");
     let hint = "give the elements as a list, row by row, if they are to have the other shape";
     Err(EngineError::Sql { message, position: None, hint: Some(hint.to_string()) })
@@ -143,7 +144,7 @@ pub(super) fn wrong_count(parameters: usize, values: usize) -> EngineError {
 }
 
 pub(super) fn wrong_value(field: &Field, value: &ScalarValue) -> EngineError {
-    let (name, wanted) = (field.name(), sql::column_type_name(field));
+    let (name, wanted) = (field.name(), column_type_name(field));
     // A decimal as people write it.
     let text = value.data_type().is_decimal().then(|| value.cast_to(&DataType::Utf8).ok()).flatten();
     let value = text.as_ref().unwrap_or(value);

@@ -16,12 +16,12 @@ use super::function_parameters::Taken;
 use super::parameters::{Description, filled, parameter_fields};
 use super::{Running, Session};
 use crate::catalog;
-use crate::error::EngineError;
-use crate::error_kind::ErrorKind;
 use crate::output::QueryOutput;
 use crate::plans::{Binding, PlanContext, check_reads};
 use crate::queries::Query;
-use crate::stack::deep;
+use common::error::EngineError;
+use common::error::kind::ErrorKind;
+use common::stack::deep;
 
 const BROKE_OFF: &str = "planning it broke off";
 

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use tracing::Instrument;
 
 use super::Session;
-use crate::error::EngineError;
-use crate::import::{self, FileScan, ImportSummary, LoadOptions};
+use crate::ingest::load::{ImportSummary, LoadOptions};
 use crate::output::StatementKind;
 use crate::queries::Query;
-use crate::sql;
+use common::error::EngineError;
+use common::type_names::quoted;
+use files::import::FileScan;
 
 impl Session {
     /// Reads files into a table, in one commit.
     pub async fn import(&self, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
-        let entry = self.enter(&format!("IMPORT INTO {}", sql::quoted(&options.table)));
+        let entry = self.enter(&format!("IMPORT INTO {}", quoted(&options.table)));
         let done = self.import_in(entry.query(), options, scan).instrument(entry.query().span.clone()).await;
         let rows = done.as_ref().map_or(0, |done| done.rows);
         entry.close(StatementKind::Write, rows, done)
@@ -24,7 +25,7 @@ impl Session {
         let _turn = self.turn(query).await?;
         let running = self.begin("", query)?;
         let done = match self.catalog.check(|permit| permit.files("import files")) {
-            Ok(()) => query.gate.until_stopped(Box::pin(import::load(&running, options, scan))).await,
+            Ok(()) => query.gate.until_stopped(Box::pin(crate::ingest::load::load(&running, options, scan))).await,
             Err(error) => Err(error),
         };
         self.catalog.rest();

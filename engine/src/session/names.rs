@@ -8,10 +8,11 @@ use datafusion::catalog::CatalogProvider;
 use datafusion::common::TableReference;
 
 use super::Session;
-use crate::catalog::{CatalogHandle, TEMP, TableListing, VOLATILE};
-use crate::error::EngineError;
-use crate::sql;
+use crate::catalog::{CatalogHandle, TableListing, VOLATILE};
+use crate::sql_planner::explain_error::function_names;
 use crate::system::system_listing;
+use common::error::EngineError;
+use common::names::TEMP;
 
 impl Session {
     /// Tables and views, for completion; those of the default schema without it, and volatile ones too.
@@ -69,6 +70,6 @@ impl Session {
     }
 
     pub fn function_names(&self) -> Vec<String> {
-        sql::function_names(&self.context.state())
+        function_names(&self.context.state())
     }
 }

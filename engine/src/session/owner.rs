@@ -8,11 +8,11 @@ use datafusion::sql::parser::Statement;
 use super::{Running, Session};
 use crate::audit::Audited;
 use crate::engine::EngineShared;
-use crate::error::EngineError;
 use crate::output::{QueryOutput, StatementKind};
 use crate::queries::{Entry, Query, Whose, killed_by};
-use crate::report::QueryReport;
-use crate::switches::Switches;
+use common::error::EngineError;
+use common::report::QueryReport;
+use common::switches::Switches;
 
 #[derive(Debug)]
 pub struct Owner {

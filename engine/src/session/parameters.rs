@@ -18,11 +18,14 @@ use super::fitting::{fitted, values_of, wrong_count};
 use super::function_parameters::Taken;
 use super::{Running, Session};
 use crate::dml::{Retry, is_change};
-use crate::error::EngineError;
 use crate::output::{QueryOutput, StatementKind};
 use crate::queries::{Query, is_kill};
-use crate::sql::{self, PARAMETERS_MAX, Parsed};
-use crate::stack::deep;
+use crate::statements::describe::described_table;
+use crate::statements::versions::listed_versions;
+use crate::statements::{access, maintenance};
+use common::error::EngineError;
+use common::stack::deep;
+use sql::{self, PARAMETERS_MAX, Parsed};
 
 /// What a statement takes and gives.
 #[derive(Debug, Clone)]
@@ -130,19 +133,19 @@ impl Session {
             Parsed::CreateTable(create, _) if create.query.is_some() => return Ok(without_rows(StatementKind::Write)),
             Parsed::CreateTable(..) | Parsed::AlterTable(..) => return Ok(without_rows(StatementKind::Ddl)),
             Parsed::Access(statement) => {
-                return Ok(match statement.result_schema() {
+                return Ok(match access::result_schema(&statement) {
                     Some(schema) => Description::of_rows(schema),
                     None => without_rows(StatementKind::Ddl),
                 });
             }
             Parsed::Maintenance(statement) => {
-                return Ok(match statement.result_schema() {
+                return Ok(match maintenance::result_schema(&statement) {
                     Some(schema) => Description::of_rows(schema),
                     None => without_rows(StatementKind::Ddl),
                 });
             }
             Parsed::Versions(statement) => {
-                let listing = sql::listed_versions(running, &statement)?;
+                let listing = listed_versions(running, &statement)?;
                 return Ok(match listing {
                     Some(rows) => Description::of_rows(rows.schema()),
                     None => without_rows(StatementKind::Ddl),
@@ -156,7 +159,7 @@ impl Session {
         if matches!(statement, Statement::CreateExternalTable(_)) || is_kill(&statement) {
             return Ok(without_rows(StatementKind::Ddl));
         }
-        if let Some(rows) = sql::described_table(running, &statement)? {
+        if let Some(rows) = described_table(running, &statement)? {
             return Ok(Description::of_rows(rows.schema()));
         }
         if !takes_parameters(&statement) {

@@ -12,9 +12,13 @@ use super::Running;
 use crate::access::check_kind;
 use crate::catalog;
 use crate::dml;
-use crate::error::EngineError;
 use crate::planning;
-use crate::sql::{self, Parsed};
+use crate::sql_planner::explain_error::explained;
+use crate::sql_planner::plan::plan_statement;
+use crate::sql_planner::volatile_names::name_volatile;
+use crate::statements::insert_defaults::fill_defaults;
+use common::error::EngineError;
+use sql::{self, Parsed};
 
 impl Running {
     /// The statement, which is of a kind that its user may run.
@@ -33,8 +37,8 @@ impl Running {
     /// The statement's logical plan; errors know their place in the text.
     pub(crate) async fn plan(&self, mut statement: Statement) -> Result<LogicalPlan, EngineError> {
         let lowers_names = self.state.config_options().sql_parser.enable_ident_normalization;
-        sql::name_volatile(&self.catalog.volatile(), &mut statement, lowers_names)?;
-        sql::fill_defaults(self, &mut statement)?;
+        name_volatile(&self.catalog.volatile(), &mut statement, lowers_names)?;
+        fill_defaults(self, &mut statement)?;
         match dml::planned(self, &mut statement).await? {
             Some(plan) => Ok(plan),
             None => self.plan_query(statement).await,
@@ -44,12 +48,12 @@ impl Running {
     /// The plan of any statement but those that change rows.
     pub(crate) async fn plan_query(&self, statement: Statement) -> Result<LogicalPlan, EngineError> {
         if !planning::is_long(&self.sql) && !planning::stands_for_many(&statement, &self.catalog.snapshot()) {
-            return catalog::planning(sql::plan_statement(&self.state, statement)).await.map_err(|error| self.located(error));
+            return catalog::planning(plan_statement(&self.state, statement)).await.map_err(|error| self.located(error));
         }
         let (state, catalog, text) = (self.state.clone(), Arc::clone(&self.catalog), self.sql.clone());
         let planned = async move {
-            let planned = catalog::planning(sql::plan_statement(&state, statement)).await;
-            planned.map_err(|error| sql::explained(&text, &state, &catalog, error))
+            let planned = catalog::planning(plan_statement(&state, statement)).await;
+            planned.map_err(|error| explained(&text, &state, &catalog, error))
         };
         self.catalog.aside(dml::with_the_same_tables(planned).boxed()).await
     }
@@ -71,12 +75,12 @@ impl Running {
         let (state, catalog, text, plan) = (self.state.clone(), Arc::clone(&self.catalog), self.sql.clone(), plan.clone());
         let planned = async move {
             let planned = Box::pin(state.create_physical_plan(&plan)).await;
-            planned.map_err(|error| sql::explained(&text, &state, &catalog, error))
+            planned.map_err(|error| explained(&text, &state, &catalog, error))
         };
         self.catalog.aside(planned.boxed()).await
     }
 
     pub(crate) fn located(&self, error: DataFusionError) -> EngineError {
-        sql::explained(&self.sql, &self.state, &self.catalog, error)
+        explained(&self.sql, &self.state, &self.catalog, error)
     }
 }

@@ -11,9 +11,9 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
 use crate::dml::RowChangePlanner;
-use crate::functions::with_computed_values;
-use crate::kernels::matrix::{ProductPlanner, with_products};
-use crate::optimizer::{with_null_safe_keys, with_operator_columns};
+use kernels::matrix::{ProductPlanner, with_products};
+use semantics::functions::with_computed_values;
+use semantics::optimizer::{with_null_safe_keys, with_operator_columns};
 
 #[derive(Debug)]
 pub struct StatementPlanner;

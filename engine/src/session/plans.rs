@@ -14,20 +14,22 @@ use pmem_store::StoreError;
 use super::function_parameters::Taken;
 use super::parameters::{filled, parameter_fields};
 use super::{Running, Session, config};
-use crate::error::EngineError;
 use crate::output::{QueryOutput, StatementKind};
-use crate::sql::{self, Parsed};
-use crate::switches::{Switches, switches};
+use crate::statements::ddl::run_ddl;
+use crate::statements::describe::described;
+use common::error::EngineError;
+use common::switches::{Switches, switches};
+use sql::{self, Parsed};
 
 impl Session {
     pub(super) async fn run_plan(&self, running: &Running, plan: LogicalPlan) -> Result<QueryOutput, EngineError> {
         match plan {
             LogicalPlan::Ddl(ddl) => {
                 self.check_not_made_anew(&ddl)?;
-                sql::run_ddl(running, ddl)?;
+                run_ddl(running, ddl)?;
                 Ok(running.nothing(StatementKind::Ddl))
             }
-            LogicalPlan::DescribeTable(table) => running.rows(StatementKind::Query, sql::described(&table.schema, None)?),
+            LogicalPlan::DescribeTable(table) => running.rows(StatementKind::Query, described(&table.schema, None)?),
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => {
                 let set = sql::set_variable(set, running.state.config().options(), &self.defaults())?;
                 self.change(running, PlanStatement::SetVariable(set)).await

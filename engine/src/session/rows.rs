@@ -16,13 +16,15 @@ use super::fitting::{any_length, check_shape, has_any_shape, valid_values, wrong
 use super::function_parameters::Taken;
 use super::parameters::{parameter_fields, takes_parameters};
 use crate::constraints::identifier;
-use crate::error::EngineError;
-use crate::functions::{cast_nearest, own_values};
-use crate::import::{IfExists, IfMissing, IngestTarget};
+use crate::ingest::sent::{IfExists, IfMissing, IngestTarget};
 use crate::output::StatementKind;
 use crate::queries::Query;
-use crate::sql::{self, Parsed, column_type_name};
-use crate::stack::deep;
+use crate::statements::ddl::resolve;
+use common::error::EngineError;
+use common::stack::deep;
+use common::type_names::{column_type_name, in_sql_words};
+use semantics::functions::{cast_nearest, own_values};
+use sql::{self, Parsed};
 
 /// A batch for `INSERT INTO t (…) VALUES ($1, …)`.
 struct Rows {
@@ -108,7 +110,7 @@ impl Session {
         if running.catalog.volatile().named(&reference).is_some() {
             return Ok(None);
         }
-        let (namespace, name) = sql::resolve(&reference)?;
+        let (namespace, name) = resolve(&reference)?;
         let Some(stored) = running.catalog.snapshot().table(&namespace, &name)? else { return Ok(None) };
         if differ_by_case_alone(stored.schema()) {
             return Ok(None);
@@ -198,7 +200,7 @@ fn as_wanted(array: &ArrayRef, source: &Field, field: &Field) -> Result<ArrayRef
     let lists = any_length(array.data_type(), field.data_type()).map(|lists| cast_nearest(array, &lists, &options)).transpose();
     let made = lists.and_then(|lists| cast_nearest(lists.as_ref().unwrap_or(array), field.data_type(), &options));
     made.map_err(|error| {
-        let message = format!("a value of {} is no {}: {}", field.name(), column_type_name(field), sql::in_sql_words(&error.to_string()));
+        let message = format!("a value of {} is no {}: {}", field.name(), column_type_name(field), in_sql_words(&error.to_string()));
         EngineError::Sql { message, position: None, hint: None }
     })
 }

@@ -4,8 +4,8 @@ use datafusion::execution::FunctionRegistry;
 use std::sync::Arc;
 
 use super::Session;
-use crate::error::EngineError;
-use crate::switches::{Switches, switches};
+use common::error::EngineError;
+use common::switches::{Switches, switches};
 
 /// What a prepared statement takes beside its words: its plan.
 const PLAN_BYTES: usize = 16 << 10;

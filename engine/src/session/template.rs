@@ -9,13 +9,15 @@ use datafusion::prelude::SessionContext;
 
 use super::config::config;
 use super::planner::StatementPlanner;
-use crate::cancel;
+use crate::catalog::tables_of;
 use crate::engine::EngineShared;
-use crate::functions;
-use crate::kernels;
-use crate::optimizer::{self, AwaitJoinFilters, FastDecimals, LongChains, NestedTopK, RangeFrames, SkipRows};
-use crate::planning::{AnalyzerRules, OptimizerRules, PhysicalRules, asking_analyzer, asking_optimizer, asking_physical};
-use crate::sql;
+use crate::scan::await_join_filters::AwaitJoinFilters;
+use crate::scan::skip_rows::SkipRows;
+use common::cancellable_rules::{AnalyzerRules, OptimizerRules, PhysicalRules, asking_analyzer, asking_optimizer, asking_physical};
+use semantics::cancel;
+use semantics::functions;
+use semantics::functions::list_operators::ListOperators;
+use semantics::optimizer::{self, FastDecimals, LongChains, NestedTopK, RangeFrames};
 
 /// A session's own, without a catalog. They share DataFusion's `session_id`, which nothing reads: the engine numbers sessions itself.
 pub fn state(engine: &EngineShared) -> SessionState {
@@ -29,7 +31,7 @@ fn made(engine: &EngineShared) -> SessionState {
     let state = SessionStateBuilder::new()
         .with_config(config(engine))
         .with_runtime_env(Arc::clone(&engine.runtime))
-        .with_expr_planners(vec![Arc::new(sql::ListOperators)])
+        .with_expr_planners(vec![Arc::new(ListOperators)])
         .with_default_features()
         .with_query_planner(Arc::new(StatementPlanner))
         .with_type_planner(Arc::new(sql::SqlTypes))
@@ -39,13 +41,13 @@ fn made(engine: &EngineShared) -> SessionState {
         .with_physical_optimizer_rules(asking_physical(physical_optimizer_rules()));
     let context = SessionContext::new_with_state(state.build());
     functions::register(&context);
-    kernels::register(&context);
+    kernels::register(&context, tables_of);
     context.state()
 }
 
 fn analyzer_rules() -> AnalyzerRules {
     let mut rules = optimizer::analyzer_rules();
-    rules.push(Arc::new(functions::CheckedArithmetic));
+    rules.push(Arc::new(optimizer::CheckedArithmetic));
     // It compares as the rule before it has made of comparisons.
     rules.push(Arc::new(optimizer::VolatileValues));
     // After the rule that changes functions.
@@ -72,6 +74,6 @@ fn physical_optimizer_rules() -> PhysicalRules {
     rules.push(Arc::new(kernels::matrix::UnshuffledBlocks));
     rules.push(Arc::new(kernels::nearest::NearestRows));
     rules.push(Arc::new(kernels::aggregate::ConstantArguments));
-    rules.push(Arc::new(functions::NearestFloatsOfFiles));
+    rules.push(Arc::new(optimizer::NearestFloatsOfFiles));
     rules
 }

@@ -8,8 +8,8 @@ use pmem_store::{GrantObject, TableId};
 
 use super::{Running, Session};
 use crate::access::SessionAccess;
-use crate::error::EngineError;
 use crate::output::{QueryOutput, StatementKind};
+use common::error::EngineError;
 
 impl Session {
     /// Runs the statement if it is about transactions, or about other statements.

@@ -8,9 +8,9 @@ use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 
 use super::Session;
 use super::parameters::Description;
-use crate::error::EngineError;
 use crate::output::QueryOutput;
 use crate::plans::{Binding, PlanContext};
+use common::error::EngineError;
 
 /// Fewer are planned as SQL in no time.
 const MANY_COLUMNS: usize = 256;

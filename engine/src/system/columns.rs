@@ -6,8 +6,9 @@ use pmem_store::TableSnapshot;
 
 use super::build::{OPTIONAL, REQUIRED, batch, booleans, numbers, texts};
 use super::source::Source;
-use crate::catalog::{TEMP, VolatileRows};
-use crate::sql::column_type_name;
+use crate::catalog::VolatileRows;
+use common::names::TEMP;
+use common::type_names::column_type_name;
 
 struct Row {
     schema: String,

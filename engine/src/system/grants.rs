@@ -6,8 +6,9 @@ use pmem_store::{Access, GrantObject, Snapshot, StoreError};
 
 use super::build::{OPTIONAL, REQUIRED, batch, texts};
 use super::source::Source;
-use crate::access::{Permit, Privilege};
-use crate::error::store_error;
+use crate::access::Permit;
+use common::error::store_error;
+use common::privilege::Privilege;
 
 pub struct GrantRow {
     pub grantee: String,

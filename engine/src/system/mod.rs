@@ -21,4 +21,4 @@ mod users;
 
 pub(crate) use build::instants;
 pub(crate) use grants::{GrantRow, grant_rows, grants_batch};
-pub(crate) use provider::{SYSTEM, SystemSchema, SystemTable, system_listing};
+pub(crate) use provider::{SystemSchema, SystemTable, system_listing};

@@ -18,8 +18,7 @@ use crate::access::Permit;
 use crate::catalog::{TableListing, VolatileTables, plan_in_zone, schema_in_zone};
 use crate::engine::EngineShared;
 use crate::write::TransactionSlot;
-
-pub const SYSTEM: &str = "system";
+use common::names::SYSTEM;
 
 /// Makes the rows; without a source none, to know the columns.
 type Rows = fn(Option<&Source<'_>>) -> Result<RecordBatch>;

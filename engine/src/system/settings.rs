@@ -9,9 +9,9 @@ use pmem_store::StoreError;
 use super::build::{OPTIONAL, REQUIRED, batch, texts};
 use super::source::Source;
 use crate::audit;
-use crate::error::store_error;
-use crate::sql::{SETTING_NAMES, duration_text, shown_name};
-use crate::switches::switches;
+use common::error::store_error;
+use common::switches::switches;
+use sql::{SETTING_NAMES, duration_text, shown_name};
 
 struct Row {
     name: String,

@@ -8,7 +8,7 @@ use pmem_store::VersionInfo;
 
 use super::build::{OPTIONAL, REQUIRED, batch, instants, lists, numbers, texts};
 use super::source::Source;
-use crate::error::store_error;
+use common::error::store_error;
 
 pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     let mut versions: Vec<VersionInfo> = Vec::new();

@@ -6,12 +6,13 @@ use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use pmem_store::{Snapshot, StoreError, TableRecord, TableSnapshot, ViewRecord};
 
-use crate::access::{Permit, Privilege};
+use crate::access::Permit;
 use crate::catalog::VolatileTables;
 use crate::engine::EngineShared;
-use crate::error::store_error;
 use crate::queries::Query;
 use crate::write::TransactionSlot;
+use common::error::store_error;
+use common::privilege::Privilege;
 
 pub struct Source<'a> {
     pub engine: &'a EngineShared,

@@ -6,9 +6,10 @@ use pmem_store::{TableRecord, TableSnapshot, ViewRecord};
 
 use super::build::{OPTIONAL, REQUIRED, batch, numbers, texts};
 use super::source::Source;
-use crate::catalog::{TEMP, VIEW, VOLATILE, VolatileRows, names_unseen};
-use crate::error::store_error;
-use crate::sql::{key_text, qualified, table_definition};
+use crate::catalog::{VIEW, VOLATILE, VolatileRows, names_unseen};
+use crate::statements::definition::{key_text, qualified, table_definition};
+use common::error::store_error;
+use common::names::TEMP;
 
 #[derive(Default)]
 struct Row {

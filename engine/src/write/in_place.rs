@@ -4,8 +4,8 @@ use arrow::datatypes::Schema;
 use pmem_store::segment::{AroundHole, Elements};
 
 use super::rows::{RowWriter, Target};
-use crate::error::EngineError;
-use crate::types::physical_schema;
+use common::error::EngineError;
+use common::types::physical_schema;
 
 impl RowWriter {
     /// Whether rows of this schema can be made in place: the table is new, holds them to nothing, and stores them as they are.

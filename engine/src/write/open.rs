@@ -2,7 +2,6 @@
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 
@@ -42,12 +41,4 @@ impl OpenTransactions {
     pub fn slots(&self) -> Vec<Arc<TransactionSlot>> {
         self.slots.lock().iter().filter_map(Weak::upgrade).collect()
     }
-}
-
-pub fn now_ms() -> u64 {
-    since_epoch_ms(SystemTime::now())
-}
-
-pub fn since_epoch_ms(at: SystemTime) -> u64 {
-    at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

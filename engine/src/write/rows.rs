@@ -13,7 +13,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use super::scope::WriteScope;
 use super::written::{RowSink, Written};
 use crate::constraints::{Constraint, Enforcer, TableRules};
-use crate::error::EngineError;
+use common::error::EngineError;
 
 /// Where rows go.
 #[derive(Debug, Clone)]

@@ -7,12 +7,13 @@ use std::time::SystemTime;
 use parking_lot::Mutex;
 use pmem_store::{Author, Durability, Savepoint, Snapshot, Store, StoreError, Transaction};
 
-use super::open::{OpenTransaction, since_epoch_ms};
+use super::open::OpenTransaction;
 use super::rows::holding_up_nobody;
 use crate::constraints::TableRules;
 use crate::engine::EngineShared;
-use crate::error::EngineError;
 use crate::queries::Gate;
+use common::clock::since_epoch_ms;
+use common::error::EngineError;
 
 /// The transaction of a session, if one is open.
 #[derive(Debug, Default)]

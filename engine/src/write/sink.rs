@@ -17,9 +17,9 @@ use pmem_store::TableSnapshot;
 
 use super::rows::{RowWriter, Target, WriteTarget};
 use super::scope::WriteScope;
-use crate::error::EngineError;
-use crate::kernels::arrays::shape_of;
-use crate::sql::column_type_name;
+use common::error::EngineError;
+use common::tensor_shape::shape_of;
+use common::type_names::column_type_name;
 
 /// The plan that writes what `input` yields to `table`, sorted by its cluster key.
 pub fn insert_plan(

@@ -10,10 +10,10 @@ use pmem_store::{Appender, SealedSegment, Store, StoreError, TableId, Transactio
 
 use crate::constraints::Enforcer;
 use crate::engine::EngineShared;
-use crate::error::EngineError;
-use crate::functions::{cast_nearest, with_floats, with_one_nan};
-use crate::import::valid;
-use crate::types::physical_schema;
+use common::error::EngineError;
+use common::types::physical_schema;
+use files::import::valid;
+use semantics::functions::{cast_nearest, with_floats, with_one_nan};
 
 /// So many bytes of rows and no more go to a table's log; what is more makes a segment of its own.
 pub const FEW_BYTES: usize = 1 << 20;

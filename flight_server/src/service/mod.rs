@@ -1,5 +1,4 @@
-//! The calls of Flight, each handed on to the room that answers it. What a call carries is a command of Flight
-//! SQL, a path, or JSON for plain Flight; nothing else is guessed at.
+//! The calls of Flight, each handed on to who answers it: a command of Flight SQL, a path, or JSON for plain Flight.
 
 mod actions;
 mod answer;

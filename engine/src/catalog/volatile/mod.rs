@@ -22,4 +22,4 @@ mod tables;
 pub use rows::Gathering;
 pub use schema::VolatileSchema;
 pub use table::VolatileTable;
-pub use tables::{TEMP, VOLATILE, VolatileRows, VolatileTables};
+pub use tables::{VOLATILE, VolatileRows, VolatileTables};

@@ -12,10 +12,10 @@ use datafusion::common::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use pmem_store::{DEFAULT_NAMESPACE, Segment, StoreError, ZONE_ROWS};
 
-use crate::error::EngineError;
-use crate::memory::{Counted, Held};
-use crate::report::ReportCollector;
 use crate::write::{Declarations, Target, WriteTarget, check_not_null};
+use common::error::EngineError;
+use common::memory::Held;
+use common::report::{Counted, ReportCollector};
 
 /// Chunks of so many bytes are put together while they have few rows.
 const JOINED_BYTES_MAX: usize = 1 << 20;

@@ -21,9 +21,8 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use pmem_store::ZONE_ROWS;
 
 use super::tables::VolatileRows;
-use crate::memory::Counted;
-use crate::report::ReportCollector;
 use crate::scan::projected_columns;
+use common::report::{Counted, ReportCollector};
 
 /// Below this, one partition more costs more than it saves.
 const PARTITION_PIECES_MIN: usize = 4;

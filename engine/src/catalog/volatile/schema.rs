@@ -9,9 +9,9 @@ use datafusion::logical_expr::TableType;
 
 use super::table::VolatileTable;
 use super::tables::VolatileTables;
-use crate::error::EngineError;
-use crate::sql::split_name;
 use crate::write::WriteScope;
+use common::error::EngineError;
+use sql::split_name;
 
 #[derive(Debug)]
 pub struct VolatileSchema {

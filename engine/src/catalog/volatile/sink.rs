@@ -13,8 +13,8 @@ use futures::StreamExt;
 
 use super::rows::Gathering;
 use super::tables::{VolatileRows, VolatileTables};
-use crate::report::ReportCollector;
 use crate::write::{WriteScope, nullable};
+use common::report::ReportCollector;
 
 #[derive(Debug)]
 pub struct VolatileSink {

@@ -11,12 +11,11 @@ use parking_lot::RwLock;
 use pmem_store::StoreError;
 
 use super::rows::Chunk;
-use crate::catalog::CATALOG;
-use crate::error::EngineError;
-use crate::sql::{column_type_name, quoted, split_name};
+use common::error::EngineError;
+use common::names::{CATALOG, TEMP};
+use common::type_names::{column_type_name, quoted};
+use sql::split_name;
 
-/// The schema that they are in.
-pub const TEMP: &str = "temp";
 /// What lists call them.
 pub const VOLATILE: &str = "volatile";
 

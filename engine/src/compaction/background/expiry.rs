@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pmem_store::{Store, StoreError};
 
 use super::outlook;
-use crate::write::now_ms;
+use common::clock::now_ms;
 
 /// A tenth of the time that versions stay is late enough, within these bounds.
 const LOOK_MIN: Duration = Duration::from_secs(1);

@@ -25,8 +25,8 @@ use super::memory::background_bytes;
 use super::pick::{Effort, Limits, pick_jobs};
 use super::runs::Runs;
 use super::turns::Turns;
-use crate::error::EngineError;
 use crate::options::MaintenanceOptions;
+use common::error::EngineError;
 
 /// What one job may write. More memory and time for one would not make reading quicker.
 const JOB_BYTES_MAX: u64 = 2 << 30;

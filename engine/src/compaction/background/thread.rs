@@ -19,8 +19,8 @@ use crate::compaction::pick::{Effort, pick_jobs};
 use crate::compaction::runs::{Outcome, Runs};
 use crate::compaction::stop::Stop;
 use crate::compaction::turns::Turns;
-use crate::error::EngineError;
 use crate::options::MaintenanceOptions;
+use common::error::EngineError;
 
 /// Logs are looked after so often while a long job runs.
 const LOGS_EVERY: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use super::tier::{full_tier, tier};
 use super::{Effort, Job, Limits, chunks, is_too_small, must_be_rewritten};
 use crate::compaction::key_range::KeyRange;
 use crate::compaction::piece::{Piece, SMALL_BYTES, TARGET_BYTES};
-use crate::error::EngineError;
+use common::error::EngineError;
 
 pub type RangeOf<'a> = &'a mut dyn FnMut(&Piece) -> Result<KeyRange, EngineError>;
 

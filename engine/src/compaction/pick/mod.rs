@@ -18,7 +18,7 @@ use self::job::chunks;
 pub use self::job::{Job, Limits};
 use super::key_range::KeyRanges;
 use super::piece::{Piece, TARGET_BYTES, pieces_of};
-use crate::error::EngineError;
+use common::error::EngineError;
 
 /// How much is rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, TableF
 use super::slots::{Slot, Slots, StandIn, missing};
 use super::unset::UnsetTable;
 use super::{FunctionParameters, Given};
-use crate::error::EngineError;
+use common::error::EngineError;
 
 impl RelationPlanner for FunctionParameters {
     fn plan_relation(&self, relation: TableFactor, context: &mut dyn RelationPlannerContext) -> Result<RelationPlanning> {

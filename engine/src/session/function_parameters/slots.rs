@@ -4,9 +4,10 @@ use arrow::datatypes::{DataType, Field, IntervalUnit, SchemaRef, TimeUnit};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::Expr;
 
-use crate::error::EngineError;
-use crate::kernels::{cluster, matrix};
 use crate::session::fitting::{fitted_value, wrong_value};
+use common::error::EngineError;
+use common::names::KMEANS;
+use kernels::{cluster, matrix};
 
 /// An argument's place.
 pub struct Slot {
@@ -71,9 +72,9 @@ impl Slots<'_> {
     /// Of the argument at `position`, from 0.
     pub fn at(&self, position: usize) -> Slot {
         match self.function {
-            cluster::KMEANS => self.of_kmeans(position),
+            KMEANS => self.of_kmeans(position),
             "generate_series" | "range" => self.of_series(position),
-            function if matrix::tables().iter().any(|(name, _)| *name == function) => match (function, position) {
+            function if matrix::is_table_function(function) => match (function, position) {
                 ("matrix_scale", 1) => Slot::strict(DataType::Float64, ScalarValue::from(1.0)),
                 _ => Slot::open(DataType::Utf8, StandIn::Missing),
             },
@@ -94,7 +95,7 @@ impl Slots<'_> {
     /// Whether the arguments with names are the fields of this one.
     pub fn has_names(&self, argument: &Expr) -> bool {
         let is_struct = matches!(argument, Expr::ScalarFunction(call) if call.func.name() == "named_struct");
-        self.function == cluster::KMEANS && is_struct
+        self.function == KMEANS && is_struct
     }
 
     /// Columns are texts, and k is the first that is none. Where parameters follow each other, one column is named, and the next is k.

@@ -9,7 +9,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::error::EngineError;
+use common::error::EngineError;
 
 #[derive(Debug)]
 pub struct UnsetTable(pub SchemaRef);

@@ -44,7 +44,7 @@ fn the_code_map_names_every_module() {
 
 /// What stands between a heading and the next one of its level or above.
 fn section<'a>(page: &'a str, heading: &str) -> Option<&'a str> {
-    let start = page.lines().find(|line| line.starts_with(heading))?;
+    let start = page.lines().find(|line| *line == heading)?;
     let start = start.as_ptr() as usize - page.as_ptr() as usize + start.len();
     let rest = &page[start..];
     let end = ["\n### ", "\n## "].iter().filter_map(|next| rest.find(next)).min();

@@ -55,10 +55,11 @@ pub fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Folders with a Cargo.toml.
+/// The folders of the workspace's members.
 pub fn crates() -> Vec<String> {
-    let is_crate = |name: &String| root().join(name).join("Cargo.toml").exists();
-    names_in("").into_iter().filter(is_crate).collect()
+    let manifest = read("Cargo.toml");
+    let members = manifest.split("members = [").nth(1).and_then(|rest| rest.split(']').next()).expect("the workspace has members");
+    members.split('"').skip(1).step_by(2).map(str::to_string).collect()
 }
 
 /// Sorted; folders too.

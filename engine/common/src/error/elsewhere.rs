@@ -1,0 +1,108 @@
+//! Names that people know from other systems, with what to write here.
+
+/// Functions that are not there.
+const FUNCTIONS: [(&[&str], &str); 24] = [
+    (&["strftime", "format_datetime"], "to_char(x, …) writes a time as text"),
+    (&["strptime", "str_to_date", "parse_datetime"], "to_date(x, …) and to_timestamp(x, …) read a time from text, or CAST(x AS TIMESTAMP)"),
+    (&["dateadd", "date_add", "timestampadd", "adddate"], "add an interval: x + INTERVAL '1 day'"),
+    (&["date_sub", "subdate"], "subtract an interval: x - INTERVAL '1 day'"),
+    (&["datediff", "date_diff", "timestampdiff", "age"], "subtract one from the other: a - b"),
+    (&["getdate", "sysdate", "getutcdate"], "write now()"),
+    (&["curdate"], "write current_date"),
+    (
+        &["year", "quarter", "month", "week", "day", "hour", "minute", "second", "dayofweek", "dayofyear"],
+        "write extract(year FROM x), and so for the other parts of a time",
+    ),
+    (&["percentile", "percentile_disc"], "write percentile_cont(0.9) WITHIN GROUP (ORDER BY x), or median(x)"),
+    (&["mod"], "write a % b"),
+    (&["isnull"], "write x IS NULL, or coalesce(x, …)"),
+    (&["if", "iif"], "write CASE WHEN … THEN … ELSE … END"),
+    (&["len"], "write length(x)"),
+    (&["charindex", "locate"], "write strpos(text, part)"),
+    (&["group_concat", "listagg"], "write string_agg(x, ',')"),
+    (&["list", "collect_list"], "write array_agg(x)"),
+    (&["list_value", "array"], "write the list in brackets: [1, 2]"),
+    (&["struct_pack"], "write the struct in braces: {a: 1}"),
+    (&["typeof", "pg_typeof"], "write arrow_typeof(x)"),
+    (&["unix_timestamp"], "write to_unixtime(x)"),
+    (&["to_number"], "cast the text: CAST(x AS DECIMAL(10, 2))"),
+    (&["uuid_generate_v4", "gen_random_uuid", "newid"], "write uuid()"),
+    (&["current_database", "database"], "a store is one database, which has no name"),
+    (&["first", "any"], "write first_value(x ORDER BY …)"),
+];
+
+const FILES: &str =
+    "CREATE EXTERNAL TABLE t STORED AS CSV LOCATION 'x.csv' makes a table of a file; COPY t FROM 'x.csv' and `quiver import` load it";
+
+const JSON: &str = "there is no type JSON: import the JSON, and its objects become structs, of which x['field'] is a field";
+
+/// Statements that are not there, by their first words.
+const STATEMENTS: [(&str, &str); 10] = [
+    ("SHOW DATABASES", "a store is one database: SHOW SCHEMAS lists its schemas"),
+    ("USE", "a store is one database: write schema.table"),
+    ("VACUUM", "OPTIMIZE TABLE t rewrites what is small or much deleted, and it is done by itself as well"),
+    ("ANALYZE", "leave it out: statistics are made as rows are written"),
+    ("PRAGMA", "SHOW ALL lists the settings, SET changes one, and DESCRIBE t shows the columns of a table"),
+    ("INSTALL", "leave it out: there are no extensions"),
+    ("LOAD", "leave it out: there are no extensions; COPY t FROM 'file' loads rows"),
+    ("ATTACH", "a store is one database; --store names it"),
+    ("EXPORT DATABASE", "BACKUP TO 'directory' copies the store, and COPY t TO 'file' a table"),
+    ("IMPORT DATABASE", "COPY t FROM 'file' loads a table"),
+];
+
+pub fn instead_of_function(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    if name.starts_with("json_") || name.starts_with("to_json") {
+        return Some(JSON);
+    }
+    FUNCTIONS.iter().find(|(names, _)| names.contains(&name.as_str())).map(|(_, hint)| *hint)
+}
+
+/// `read_csv('x')` and its like.
+pub fn instead_of_table_function(name: &str) -> Option<&'static str> {
+    let is_reader = ["read_", "csv_", "parquet_", "json_", "sniff_"].iter().any(|start| name.starts_with(start)) || name.ends_with("_scan");
+    is_reader.then_some(FILES)
+}
+
+/// `FROM 'x.csv'`
+pub fn instead_of_file(name: &str) -> Option<&'static str> {
+    const ENDS: [&str; 12] =
+        [".csv", ".tsv", ".parquet", ".json", ".ndjson", ".jsonl", ".arrow", ".feather", ".gz", ".zst", ".txt", ".xlsx"];
+    let name = name.to_ascii_lowercase();
+    (name.contains('/') || name.contains('*') || ENDS.iter().any(|end| name.ends_with(end))).then_some(FILES)
+}
+
+/// Of a feature that is refused.
+pub fn instead_of_feature(feature: &str) -> Option<&'static str> {
+    if feature.starts_with("the operator -") || feature.starts_with("the operator #") || feature.starts_with("the operator @?") {
+        return Some(JSON);
+    }
+    let begins = |start: &str| feature.strip_prefix(start).is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric()));
+    STATEMENTS.iter().find(|(start, _)| begins(start)).map(|(_, hint)| *hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::prelude::SessionContext;
+
+    use super::*;
+
+    #[test]
+    fn what_is_there_has_no_other_name() {
+        let state = SessionContext::new().state();
+        let there = state.scalar_functions().keys().chain(state.aggregate_functions().keys()).chain(state.window_functions().keys());
+        let there: Vec<&String> = there.collect();
+        let named = FUNCTIONS.iter().flat_map(|(names, _)| *names).copied();
+        let both: Vec<&str> = named.filter(|name| there.iter().any(|other| other.as_str() == *name)).collect();
+        assert_eq!(both, Vec::<&str>::new(), "these functions are there");
+    }
+
+    #[test]
+    fn names_of_other_systems_have_a_hint() {
+        assert!(instead_of_function("STRFTIME").is_some_and(|hint| hint.contains("to_char")));
+        assert!(instead_of_function("json_extract").is_some() && instead_of_function("sum").is_none());
+        assert!(instead_of_table_function("read_csv").is_some() && instead_of_table_function("range").is_none());
+        assert!(instead_of_file("a/B.CSV").is_some() && instead_of_file("flights").is_none());
+        assert!(instead_of_feature("USE x").is_some() && instead_of_feature("USER").is_none());
+    }
+}

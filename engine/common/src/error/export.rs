@@ -1,0 +1,27 @@
+//! Why an export failed, each as one sentence.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::file_format::FileFormat;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("cannot tell the format of {} by its name: end it in .parquet, .csv, .json or .arrow (.csv and .json also with .gz or .zst), or give a format", path.display())]
+    UnknownSuffix { path: PathBuf },
+    #[error("{} asks for a compressed {format} file, but only CSV and JSON can be compressed as a whole: leave out the suffix", path.display())]
+    CannotCompress { path: PathBuf, format: FileFormat },
+    #[error("{} would be a zip archive, which Quiver only reads: use .gz or .zst", path.display())]
+    Zip { path: PathBuf },
+    #[error("{} is a directory: name a file in it", path.display())]
+    IsDirectory { path: PathBuf },
+    #[error("column {column:?} is {data_type}, which {format} cannot hold: {hint}")]
+    UnsupportedType { column: String, data_type: String, format: FileFormat, hint: &'static str },
+    #[error("cannot create {}: {source}", path.display())]
+    Create { path: PathBuf, source: io::Error },
+    #[error("cannot write {name} as {format}: {reason}; nothing was left behind")]
+    Write { name: String, format: FileFormat, reason: String },
+    /// The rows could not be produced; the writing was fine.
+    #[error("{0}")]
+    Source(#[source] Box<dyn std::error::Error + Send + Sync>),
+}

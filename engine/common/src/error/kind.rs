@@ -1,0 +1,128 @@
+//! What sort of thing an error is, for front ends that answer with codes.
+
+use pmem_store::StoreError;
+
+use crate::error::EngineError;
+use crate::error::import::{IS_NULL, ImportError};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The statement or the data that came with it cannot be used as they are.
+    Invalid,
+    /// A value of a row, or of the statement, for which what is asked of it has no answer: it divides by zero, overflows,
+    /// or is no text of the type it is to become.
+    Data,
+    NotFound,
+    AlreadyExists,
+    /// The state of the store, of a table or of its rows does not allow it.
+    NotAllowed,
+    /// Another transaction was first: the same again may succeed.
+    Conflict,
+    /// Memory or disk.
+    Exhausted,
+    ReadOnly,
+    Unsupported,
+    Cancelled,
+    /// A limit of time was reached.
+    TimedOut,
+    /// The user may not do it.
+    Denied,
+    /// Wrong password, or the user is gone.
+    Unauthenticated,
+    Damaged,
+    /// The store takes no more for now, or another node cannot be asked.
+    Unavailable,
+    Internal,
+}
+
+impl ErrorKind {
+    /// In one word, for columns, logs and other programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Invalid => "invalid",
+            ErrorKind::Data => "data",
+            ErrorKind::NotFound => "not_found",
+            ErrorKind::AlreadyExists => "already_exists",
+            ErrorKind::NotAllowed => "not_allowed",
+            ErrorKind::Conflict => "conflict",
+            ErrorKind::Exhausted => "exhausted",
+            ErrorKind::ReadOnly => "read_only",
+            ErrorKind::Unsupported => "unsupported",
+            ErrorKind::Cancelled => "cancelled",
+            ErrorKind::TimedOut => "timed_out",
+            ErrorKind::Denied => "denied",
+            ErrorKind::Unauthenticated => "unauthenticated",
+            ErrorKind::Damaged => "damaged",
+            ErrorKind::Unavailable => "unavailable",
+            ErrorKind::Internal => "internal",
+        }
+    }
+}
+
+impl EngineError {
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            EngineError::Sql { .. } | EngineError::Execution { .. } => ErrorKind::Invalid,
+            EngineError::Data { .. } => ErrorKind::Data,
+            EngineError::Import(ImportError::BadRow(row)) if row.problem == IS_NULL => ErrorKind::NotAllowed,
+            EngineError::Import(ImportError::BadRow(_)) => ErrorKind::Data,
+            EngineError::Import(_) | EngineError::Export(_) => ErrorKind::Invalid,
+            EngineError::Unsupported { .. } => ErrorKind::Unsupported,
+            EngineError::NotNull { .. } | EngineError::Constraint { .. } => ErrorKind::NotAllowed,
+            EngineError::Memory { .. } | EngineError::SpillFull => ErrorKind::Exhausted,
+            EngineError::Cancelled | EngineError::Killed => ErrorKind::Cancelled,
+            EngineError::TimedOut { .. } => ErrorKind::TimedOut,
+            EngineError::QueueTimedOut { .. } => ErrorKind::Exhausted,
+            EngineError::NoSuchQuery { .. } | EngineError::NoPrincipal { .. } => ErrorKind::NotFound,
+            EngineError::NotOwnQuery { .. } => ErrorKind::Denied,
+            EngineError::QueryDone { .. } => ErrorKind::NotAllowed,
+            EngineError::Plan { kind, .. } => *kind,
+            EngineError::Denied { .. } => ErrorKind::Denied,
+            EngineError::Unauthenticated { .. } => ErrorKind::Unauthenticated,
+            EngineError::SpillDir { .. } | EngineError::Unreachable { .. } => ErrorKind::Unavailable,
+            EngineError::Store(error) => of_store(error),
+            EngineError::Internal(_) => ErrorKind::Internal,
+        }
+    }
+}
+
+fn of_store(error: &StoreError) -> ErrorKind {
+    if error.is_no_space() {
+        return ErrorKind::Exhausted;
+    }
+    match error {
+        StoreError::NotFound(_)
+        | StoreError::DoesNotExist { .. }
+        | StoreError::NoSuchVersion { .. }
+        | StoreError::BetweenVersions { .. }
+        | StoreError::BeforeTable { .. }
+        | StoreError::BeforeHistory { .. } => ErrorKind::NotFound,
+        StoreError::AlreadyExists { .. } => ErrorKind::AlreadyExists,
+        StoreError::Conflict { .. } | StoreError::TableGone => ErrorKind::Conflict,
+        StoreError::ReadOnly(_) | StoreError::Permission { .. } => ErrorKind::ReadOnly,
+        StoreError::NoSpace(_) | StoreError::NoSpaceForCatalog(_) => ErrorKind::Exhausted,
+        StoreError::Damaged { .. }
+        | StoreError::LogDamaged { .. }
+        | StoreError::CatalogDamaged { .. }
+        | StoreError::ClosedDamaged { .. } => ErrorKind::Damaged,
+        StoreError::UnsupportedType(_) => ErrorKind::Unsupported,
+        StoreError::Denied(_) => ErrorKind::Denied,
+        StoreError::Arrow(_) | StoreError::NoName { .. } => ErrorKind::Invalid,
+        StoreError::KeptBySnapshot { .. } | StoreError::Refused(_) | StoreError::NamespaceNotEmpty(_) | StoreError::Backup(_) => {
+            ErrorKind::NotAllowed
+        }
+        StoreError::Poisoned(_)
+        | StoreError::CatalogIo { .. }
+        | StoreError::Sync { .. }
+        | StoreError::Region(_)
+        | StoreError::Lock(_)
+        | StoreError::NotClosed(_) => ErrorKind::Unavailable,
+        StoreError::NotAStore { .. }
+        | StoreError::NewerFormat { .. }
+        | StoreError::NewerVersion { .. }
+        | StoreError::Io { .. }
+        | StoreError::Catalog { .. }
+        | StoreError::UnknownCommit { .. }
+        | StoreError::Mapping(_) => ErrorKind::Internal,
+    }
+}

@@ -1,0 +1,42 @@
+//! The formats of files.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A file format, for reading and for writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileFormat {
+    Parquet,
+    /// Delimited text: commas, tabs, semicolons or pipes.
+    Csv,
+    /// One JSON object per line, or one array of objects.
+    Json,
+    /// Arrow IPC: the file format or the stream format.
+    Arrow,
+}
+
+impl fmt::Display for FileFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FileFormat::Parquet => "Parquet",
+            FileFormat::Csv => "CSV",
+            FileFormat::Json => "JSON",
+            FileFormat::Arrow => "Arrow IPC",
+        })
+    }
+}
+
+impl FromStr for FileFormat {
+    type Err = String;
+
+    /// The names used in SQL (`FORMAT csv`) and as file extensions.
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name.to_ascii_lowercase().as_str() {
+            "parquet" | "pq" => Ok(FileFormat::Parquet),
+            "csv" | "tsv" | "psv" | "tbl" => Ok(FileFormat::Csv),
+            "json" | "jsonl" | "ndjson" => Ok(FileFormat::Json),
+            "arrow" | "arrows" | "ipc" | "feather" => Ok(FileFormat::Arrow),
+            _ => Err(format!("{name:?} is not a file format: use parquet, csv, json or arrow")),
+        }
+    }
+}

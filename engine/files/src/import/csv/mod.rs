@@ -1,0 +1,16 @@
+//! Delimited text.
+//!
+//! [`records`] cuts bytes into records and fields and knows the physical line of each; [`dialect`]
+//! finds out the delimiter; [`plan`] the header and the types; [`reader`] makes batches. We cut the
+//! records ourselves because neither `arrow-csv` nor the `csv` crate can tell `""` (an empty text)
+//! from nothing (NULL), name the line of a bad value, or go on after it.
+
+mod dialect;
+mod header;
+mod plan;
+mod reader;
+mod records;
+
+pub use dialect::looks_delimited;
+pub use plan::{CsvPlan, plan};
+pub use reader::CsvBatches;

@@ -1,0 +1,183 @@
+//! What a file is: content first, its name second, and an error when the two contradict.
+//!
+//! A wrong or missing compression suffix does no harm (`.csv` that is gzip data is read as such);
+//! a wrong format does, since half of the rows of a Parquet file read as CSV help nobody.
+
+mod content;
+mod names;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use self::content::{Content, HEAD_BYTES, content_of, has_json_line};
+use self::names::{Claim, claim_of};
+use super::options::ReadOptions;
+use super::paths::Candidate;
+use super::source::{Container, Source, decompress};
+use super::zip_members::{self, Member};
+use common::error::import::ImportError;
+use common::file_format::FileFormat;
+
+/// The sources in all candidates; what lies in a directory and is no data file is passed over.
+pub fn detect(candidates: Vec<Candidate>, options: &ReadOptions) -> Result<Vec<Source>, ImportError> {
+    let mut sources = Vec::new();
+    let mut passed_over = None;
+    for candidate in candidates {
+        let Some(root) = candidate.root else {
+            sources.extend(detect_file(&candidate.path, options)?);
+            continue;
+        };
+        if is_wanted(&candidate.path, options)? {
+            sources.extend(detect_file(&candidate.path, options)?);
+        } else {
+            passed_over = Some(root);
+        }
+    }
+    match (sources.is_empty(), passed_over) {
+        (true, Some(path)) => Err(ImportError::NothingReadable { path }),
+        (true, None) => Err(ImportError::NoPaths),
+        (false, _) => Ok(sources),
+    }
+}
+
+/// The directory a walk began in when it found no file at all.
+pub fn nothing_in(paths: &[String]) -> ImportError {
+    let path = paths.first().map(Into::into).unwrap_or_default();
+    ImportError::NothingReadable { path }
+}
+
+/// Files of a directory are taken by name, or by the magic of a binary format.
+fn is_wanted(path: &Path, options: &ReadOptions) -> Result<bool, ImportError> {
+    let claim = claim_of(&path.to_string_lossy());
+    if let (Some(claimed), Some(asked)) = (claim.format, options.format) {
+        return Ok(claimed == asked);
+    }
+    if claim.format.is_some() || claim.is_zip {
+        return Ok(true);
+    }
+    let content = content_of(&read_head(path, &Container::Plain)?);
+    Ok(match content {
+        Content::Parquet => options.format.is_none_or(|asked| asked == FileFormat::Parquet),
+        Content::ArrowFile => options.format.is_none_or(|asked| asked == FileFormat::Arrow),
+        _ => false,
+    })
+}
+
+fn detect_file(path: &Path, options: &ReadOptions) -> Result<Vec<Source>, ImportError> {
+    let size_bytes = std::fs::metadata(path).map_err(|error| ImportError::from_io(path, error))?.len();
+    let claim = claim_of(&path.to_string_lossy());
+    let container = match content_of(&read_head(path, &Container::Plain)?) {
+        Content::Gzip => Container::Gzip,
+        Content::Zstd => Container::Zstd,
+        Content::Zip => return detect_members(path, &claim, options),
+        _ => Container::Plain,
+    };
+    let file = path.display().to_string();
+    let head = read_head(path, &container)?;
+    let (format, is_stream) = decide(&file, &head, &container, &claim, options)?;
+    Ok(vec![Source { path: path.to_owned(), container, format, is_stream, delimiter_hint: claim.delimiter, size_bytes }])
+}
+
+/// Every member of the right format is a source; a lone member may have any name.
+fn detect_members(path: &Path, outer: &Claim, options: &ReadOptions) -> Result<Vec<Source>, ImportError> {
+    if let Some(claimed) = outer.format
+        && matches!(claimed, FileFormat::Parquet | FileFormat::Arrow)
+    {
+        return Err(lie(&path.display().to_string(), claimed, "a zip archive"));
+    }
+    let members = zip_members::list(path)?;
+    let is_alone = members.len() == 1;
+    let mut sources = Vec::new();
+    for member in members {
+        let claim = claim_of(&member.name);
+        let is_right = match (claim.format, options.format) {
+            (Some(claimed), Some(asked)) => claimed == asked,
+            (claimed, asked) => claimed.or(asked).is_some(),
+        };
+        if is_right || is_alone {
+            sources.push(detect_member(path, member, claim, options)?);
+        }
+    }
+    if sources.is_empty() {
+        return Err(ImportError::Unsupported {
+            file: path.display().to_string(),
+            what: "the zip archive has no member that is CSV or JSON by its name".to_owned(),
+        });
+    }
+    Ok(sources)
+}
+
+fn detect_member(path: &Path, member: Member, claim: Claim, options: &ReadOptions) -> Result<Source, ImportError> {
+    let size_bytes = member.compressed_bytes;
+    let container = Container::Zip(member.clone());
+    let head = read_head(path, &container)?;
+    let file = format!("{} ({})", path.display(), member.name);
+    let (format, _) = decide(&file, &head, &container, &claim, options)?;
+    match format {
+        FileFormat::Parquet | FileFormat::Arrow => Err(member.refuse_binary(path, format)),
+        FileFormat::Csv | FileFormat::Json => {
+            Ok(Source { path: path.to_owned(), container, format, is_stream: false, delimiter_hint: claim.delimiter, size_bytes })
+        }
+    }
+}
+
+/// The format, and whether it is an Arrow stream.
+fn decide(file: &str, head: &[u8], container: &Container, claim: &Claim, options: &ReadOptions) -> Result<(FileFormat, bool), ImportError> {
+    let claimed = options.format.or(claim.format);
+    let found = content_of(head);
+    let binary = match found {
+        Content::Empty => return Err(ImportError::Empty { file: file.to_owned() }),
+        Content::Parquet => Some(FileFormat::Parquet),
+        Content::ArrowFile | Content::ArrowStream => Some(FileFormat::Arrow),
+        _ => None,
+    };
+    if let Some(format) = binary {
+        if claimed.is_some_and(|claimed| claimed != format) {
+            return Err(lie(file, claimed.unwrap_or(format), found.describe()));
+        }
+        if *container != Container::Plain && !matches!(container, Container::Zip(_)) {
+            return Err(ImportError::Unsupported {
+                file: file.to_owned(),
+                what: format!("{format} inside gzip or zstd is not supported; unpack it first"),
+            });
+        }
+        return Ok((format, found == Content::ArrowStream));
+    }
+    match (claimed, found) {
+        (Some(FileFormat::Csv), Content::Text | Content::Words) => Ok((FileFormat::Csv, false)),
+        (Some(FileFormat::Json), Content::Json) => Ok((FileFormat::Json, false)),
+        (Some(FileFormat::Json), Content::Text | Content::Words) if has_json_line(head) => Ok((FileFormat::Json, false)),
+        // Asked for by the user, not by the name: let the CSV reader try.
+        (Some(FileFormat::Csv), Content::Json) if options.format.is_some() => Ok((FileFormat::Csv, false)),
+        (None, Content::Json) => Ok((FileFormat::Json, false)),
+        (None, Content::Text) => Ok((FileFormat::Csv, false)),
+        (Some(claimed), found) => Err(lie(file, claimed, found.describe())),
+        (None, found) => Err(ImportError::UnknownFormat { file: file.to_owned(), found: found.describe().to_owned() }),
+    }
+}
+
+fn lie(file: &str, claimed: FileFormat, found: &str) -> ImportError {
+    let hint = match found {
+        content::UTF16 => "convert it to UTF-8 first (iconv -f utf-16 -t utf-8)",
+        content::TAR => "unpack it first",
+        _ => "rename the file to what it is, or fetch it again",
+    };
+    ImportError::NotWhatItSays { file: file.to_owned(), claimed: claimed.to_string(), found: found.to_owned(), hint: hint.to_owned() }
+}
+
+fn read_head(path: &Path, container: &Container) -> Result<Vec<u8>, ImportError> {
+    let file = File::open(path).map_err(|error| ImportError::from_io(path, error))?;
+    let mut head = Vec::new();
+    let read = decompress(file, container, None).and_then(|bytes| bytes.take(HEAD_BYTES).read_to_end(&mut head));
+    match read {
+        Ok(_) => Ok(head),
+        // Cut short after the head of some bytes: the reader of the rows will say it better.
+        Err(_) if !head.is_empty() => Ok(head),
+        Err(error) if *container == Container::Plain => Err(ImportError::from_io(path, error)),
+        Err(error) => Err(ImportError::Unsupported {
+            file: path.display().to_string(),
+            what: format!("the compressed data is damaged or cut short ({error}); fetch it again"),
+        }),
+    }
+}

@@ -1,0 +1,105 @@
+//! Objects as struct columns, and the records themselves.
+
+use arrow::array::StructArray;
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{Field, Fields};
+use arrow::error::ArrowError;
+
+use super::nodes::{Misfit, Node, broken, misfit, named};
+use super::parser::{Parser, Token};
+use common::error::import::{IS_NULL, shown};
+
+pub(super) struct StructNode {
+    pub fields: Fields,
+    pub children: Vec<Node>,
+    pub validity: Vec<bool>,
+}
+
+impl StructNode {
+    pub fn new(fields: &Fields) -> Option<StructNode> {
+        let children = fields.iter().map(|field| Node::new(field.data_type()));
+        let children = children.collect::<Option<Vec<_>>>()?;
+        Some(StructNode { fields: fields.clone(), children, validity: Vec::new() })
+    }
+
+    /// One record. After an error the row is there, filled up with NULLs, to be filtered away.
+    pub fn push_record(&mut self, text: &str) -> Result<(), Misfit> {
+        let rows = self.validity.len();
+        let mut parser = Parser::new(text);
+        let pushed = match parser.value() {
+            Ok(Token::Object) => self.push_object(&mut parser),
+            Ok(token) => Err(broken(format!("it is not a JSON object but {}", named(&token)))),
+            Err(problem) => Err(broken(problem)),
+        };
+        let pushed = pushed.and_then(|()| parser.end().map_err(broken));
+        if pushed.is_err() {
+            self.children.iter_mut().for_each(|child| child.settle(rows + 1));
+            self.validity.resize(rows + 1, false);
+        }
+        pushed
+    }
+
+    pub fn push_object(&mut self, parser: &mut Parser<'_>) -> Result<(), Misfit> {
+        let rows = self.validity.len();
+        let mut is_first = true;
+        // Keys mostly come in the order of the columns.
+        let mut expected = 0;
+        while let Some(key) = parser.key(std::mem::take(&mut is_first)).map_err(broken)? {
+            let is_expected = self.fields.get(expected).is_some_and(|field| *field.name() == *key);
+            let found = if is_expected { Some(expected) } else { self.find(&key) };
+            let Some(index) = found else {
+                return Err(misfit(format!("the key {} is no known column", shown(&key))));
+            };
+            expected = index + 1;
+            let child = &mut self.children[index];
+            if child.len() > rows {
+                return Err(broken(format!("the key {} occurs twice", shown(&key))));
+            }
+            let from = parser.position();
+            let token = parser.value().map_err(broken)?;
+            if token == Token::Null && !self.fields[index].is_nullable() {
+                return Err(is_null(&key));
+            }
+            child.push(token, from, parser).map_err(|mut misfit| {
+                misfit.path.push(key.into_owned());
+                misfit
+            })?;
+        }
+        for (child, field) in self.children.iter_mut().zip(&self.fields) {
+            if child.len() > rows {
+                continue;
+            }
+            if !field.is_nullable() {
+                return Err(is_null(field.name()));
+            }
+            child.push_null();
+        }
+        self.validity.push(true);
+        Ok(())
+    }
+
+    fn find(&self, key: &str) -> Option<usize> {
+        let fields = || self.fields.iter();
+        fields().position(|field| field.name() == key).or_else(|| fields().position(|field| field.name().eq_ignore_ascii_case(key)))
+    }
+
+    pub fn push_null(&mut self) {
+        self.children.iter_mut().for_each(Node::push_null);
+        self.validity.push(false);
+    }
+
+    pub fn finish(&mut self) -> Result<StructArray, ArrowError> {
+        let arrays = self.children.iter_mut().map(Node::finish).collect::<Result<Vec<_>, _>>()?;
+        let fields = self.fields.iter().zip(&arrays);
+        let fields: Fields = fields.map(|(field, array)| Field::new(field.name(), array.data_type().clone(), true)).collect();
+        let rows = self.validity.len();
+        let nulls = NullBuffer::from(std::mem::take(&mut self.validity));
+        StructArray::try_new_with_length(fields, arrays, Some(nulls), rows)
+    }
+}
+
+fn is_null(column: &str) -> Misfit {
+    let mut misfit = misfit(IS_NULL.to_owned());
+    misfit.path.push(column.to_owned());
+    misfit
+}

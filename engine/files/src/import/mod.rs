@@ -1,0 +1,49 @@
+//! Foreign files become record batches: Parquet, CSV, JSON and Arrow IPC.
+//!
+//! The way of a file through these rooms:
+//!
+//! 1. `paths` turns what the user typed (file, glob, directory) into a list of files;
+//! 2. `detect` looks into each file and says what it is, content before name ([`source`]);
+//! 3. `csv`, `json`, `parquet` and `arrow_ipc` each infer a schema and later yield batches;
+//! 4. `merge` makes one schema of all of them, `target` fits it to a declared one;
+//! 5. `conform` brings every batch to exactly that schema: no dictionaries, strings as `Utf8View`, and no value that is
+//!    not of its type;
+//! 6. [`FileScan`] is the door to all of it, and `engine/src/ingest` puts its rows into a table.
+//!
+//! **Invariants.** Memory is bounded by a batch and a read buffer, whatever the size of the file.
+//! No input bytes can panic the caller: third-party readers run inside `guard`. No value is
+//! dropped or changed silently: what does not fit is an error with file, place, column and value,
+//! or (with [`OnError::Skip`]) a counted skipped row. The user's page is `docs/import.md`.
+
+mod arrow_ipc;
+pub mod conform;
+mod csv;
+mod detect;
+mod guard;
+mod infer;
+mod ipc_bounds;
+mod json;
+mod leaf;
+mod merge;
+mod options;
+mod parquet;
+mod paths;
+mod progress;
+pub mod rows;
+mod scan;
+mod source;
+pub mod target;
+mod window;
+mod zip_members;
+
+pub use common::error::import::{BadRow, ImportError, Place};
+pub use common::file_format::FileFormat;
+pub use conform::{check_type, valid};
+pub use guard::{guarded, silence_guarded_panics};
+pub use ipc_bounds::foreign_form;
+pub use options::{CsvOptions, OnError, ReadOptions};
+pub use progress::ImportProgress;
+pub use scan::{Batches, FileScan};
+
+/// Rows of the batches made by the text readers: a few zones of 8,192 rows.
+pub const BATCH_ROWS: usize = 32_768;

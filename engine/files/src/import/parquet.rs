@@ -1,0 +1,88 @@
+//! Parquet, read row group by row group.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use super::BATCH_ROWS;
+use super::conform::plain_schema;
+use super::guard::guarded;
+use super::progress::ImportProgress;
+use super::source::Source;
+use common::error::import::ImportError;
+
+/// What a batch may hold when rows are wide.
+const BATCH_BYTES: i64 = 64 << 20;
+
+pub struct ParquetBatches {
+    source: Source,
+    reader: ParquetRecordBatchReader,
+    progress: Arc<ImportProgress>,
+    rows_total: u64,
+    rows_read: u64,
+    bytes_reported: u64,
+}
+
+type Builder = ParquetRecordBatchReaderBuilder<File>;
+
+/// The schema of the file, with the types its batches will have.
+pub fn schema(source: &Source) -> Result<SchemaRef, ImportError> {
+    Ok(plain_schema(open(source)?.schema()))
+}
+
+fn open(source: &Source) -> Result<Builder, ImportError> {
+    let mut file = source.open_file()?;
+    if !ends_with_magic(&mut file) {
+        let reason = "its end is missing; fetch or write it again";
+        return Err(source.damaged(reason));
+    }
+    let again = file.try_clone().map_err(|error| ImportError::from_io(&source.path, error))?;
+    let builder = guarded(|| Builder::try_new(file)).map_err(|reason| source.damaged(reason))?;
+    // Ask for views: then texts are not copied out of the decoded pages. A file whose types do
+    // not allow that is read as it is, and `conform` makes the views.
+    let wanted = ArrowReaderOptions::new().with_schema(plain_schema(builder.schema()));
+    Ok(guarded(|| Builder::try_new_with_options(again, wanted)).unwrap_or(builder))
+}
+
+fn ends_with_magic(file: &mut File) -> bool {
+    let mut magic = [0; 4];
+    file.seek(SeekFrom::End(-4)).and_then(|_| file.read_exact(&mut magic)).is_ok() && (magic == *b"PAR1" || magic == *b"PARE")
+}
+
+impl ParquetBatches {
+    pub fn open(source: &Source, progress: Arc<ImportProgress>) -> Result<Self, ImportError> {
+        let builder = open(source)?;
+        let metadata = builder.metadata().clone();
+        let rows_total = metadata.file_metadata().num_rows().max(0) as u64;
+        let bytes: i64 = metadata.row_groups().iter().map(|group| group.total_byte_size()).sum();
+        let row_bytes = (bytes / rows_total.max(1) as i64).max(1);
+        let rows = usize::try_from(BATCH_BYTES / row_bytes).unwrap_or(1).clamp(64, BATCH_ROWS);
+        let reader = guarded(|| builder.with_batch_size(rows).build()).map_err(|reason| source.damaged(reason))?;
+        let source = source.clone();
+        Ok(ParquetBatches { source, reader, progress, rows_total, rows_read: 0, bytes_reported: 0 })
+    }
+
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>, ImportError> {
+        let reader = &mut self.reader;
+        let read = guarded(|| reader.next().transpose());
+        let batch = read.map_err(|reason| self.source.damaged(reason))?;
+        if let Some(batch) = &batch {
+            self.rows_read += batch.num_rows() as u64;
+        }
+        self.report(batch.is_none());
+        Ok(batch)
+    }
+
+    /// Columns lie in a row group one after another, so a position would jump: rows do not.
+    fn report(&mut self, is_end: bool) {
+        let share = self.rows_read as f64 / self.rows_total.max(1) as f64;
+        let size = self.source.size_bytes;
+        let position = if is_end { size } else { (size as f64 * share.min(1.0)) as u64 };
+        self.progress.add_bytes(position.saturating_sub(self.bytes_reported));
+        self.bytes_reported = self.bytes_reported.max(position);
+    }
+}

@@ -1,0 +1,117 @@
+//! What the user typed becomes a list of files.
+//!
+//! A name that exists is that file, even when it contains `*` or `[`; otherwise a name with glob
+//! characters is a pattern (`**` crosses directories). A directory is read recursively, in the
+//! order of names, without what begins with `.` or `_`; symbolic links in it are followed for files only
+//! (a link to a directory could be a loop).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::error::import::ImportError;
+
+/// A file to read, and whether the user named it (or a pattern did) or it just lay in a directory:
+/// the former must be readable, the latter may be something else, like a README.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Candidate {
+    pub path: PathBuf,
+    pub root: Option<PathBuf>,
+}
+
+pub fn expand(paths: &[String]) -> Result<Vec<Candidate>, ImportError> {
+    if paths.is_empty() {
+        return Err(ImportError::NoPaths);
+    }
+    let mut found = Vec::new();
+    for path in paths {
+        expand_one(path, &mut found)?;
+    }
+    Ok(found)
+}
+
+fn expand_one(text: &str, found: &mut Vec<Candidate>) -> Result<(), ImportError> {
+    if let Some((scheme, _)) = text.split_once("://")
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric())
+    {
+        if scheme != "file" {
+            return Err(ImportError::Remote { url: text.to_owned() });
+        }
+        return add(Path::new(&text["file://".len()..]), found);
+    }
+    let path = Path::new(text);
+    let is_pattern = text.contains(['*', '?', '[']);
+    match fs::metadata(path) {
+        Ok(_) => add(path, found),
+        Err(error) if is_pattern && error.kind() == std::io::ErrorKind::NotFound => expand_glob(text, found),
+        Err(error) => Err(ImportError::from_io(path, error)),
+    }
+}
+
+fn expand_glob(pattern: &str, found: &mut Vec<Candidate>) -> Result<(), ImportError> {
+    let options = glob::MatchOptions {
+        // As in a shell: `*` does not match a leading dot.
+        require_literal_leading_dot: true,
+        ..Default::default()
+    };
+    let entries = glob::glob_with(pattern, options)
+        .map_err(|error| ImportError::BadPattern { pattern: pattern.to_owned(), reason: error.msg.to_owned() })?;
+    let before = found.len();
+    let mut directories = 0;
+    for entry in entries {
+        let path = entry.map_err(|error| {
+            let path = error.path().to_owned();
+            ImportError::from_io(&path, error.into())
+        })?;
+        if path.is_dir() {
+            directories += 1;
+        } else {
+            add(&path, found)?;
+        }
+    }
+    if found.len() == before && directories == 0 {
+        return Err(ImportError::NoMatch { pattern: pattern.to_owned() });
+    }
+    if found.len() == before {
+        // Only directories match: `data/*` over data/2023/, data/2024/.
+        for entry in glob::glob_with(pattern, options).into_iter().flatten().flatten() {
+            add(&entry, found)?;
+        }
+    }
+    Ok(())
+}
+
+fn add(path: &Path, found: &mut Vec<Candidate>) -> Result<(), ImportError> {
+    let metadata = fs::metadata(path).map_err(|error| ImportError::from_io(path, error))?;
+    if metadata.is_dir() {
+        return walk(path, path, found);
+    }
+    if !metadata.is_file() {
+        return Err(ImportError::NotAFile { path: path.to_owned(), what: "a pipe or a device" });
+    }
+    found.push(Candidate { path: path.to_owned(), root: None });
+    Ok(())
+}
+
+fn walk(root: &Path, dir: &Path, found: &mut Vec<Candidate>) -> Result<(), ImportError> {
+    let failed = |error| ImportError::from_io(dir, error);
+    let mut entries = fs::read_dir(dir).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    entries.sort_by_key(|entry| entry.file_name());
+    for entry in entries {
+        if is_hidden(&entry.file_name().to_string_lossy()) {
+            continue;
+        }
+        let kind = entry.file_type().map_err(failed)?;
+        let path = entry.path();
+        if kind.is_dir() {
+            walk(root, &path, found)?;
+        } else if kind.is_file() || path.is_file() {
+            found.push(Candidate { path, root: Some(root.to_owned()) });
+        }
+    }
+    Ok(())
+}
+
+/// Names that writers of data directories use for what is not data (`_SUCCESS`, `.crc`).
+pub fn is_hidden(name: &str) -> bool {
+    name.starts_with(['.', '_'])
+}

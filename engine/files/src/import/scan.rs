@@ -1,0 +1,118 @@
+//! The door: files with one schema, and the iterator over their rows.
+
+mod batches;
+mod plans;
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+
+pub use self::batches::Batches;
+use self::plans::{PlannedFile, fit, plan_file};
+use super::conform::find_field;
+use super::detect::{detect, nothing_in};
+use super::merge::Merge;
+use super::options::ReadOptions;
+use super::paths::expand;
+use super::progress::ImportProgress;
+use common::error::import::ImportError;
+
+/// What all files of a scan together may cost for inference; beyond it each gets a small sample.
+const SAMPLE_BYTES_ALL: u64 = 256 << 20;
+const SAMPLE_BYTES_MIN: u64 = 1 << 20;
+
+/// Files, looked at and not yet read.
+pub struct FileScan {
+    files: Vec<PlannedFile>,
+    schema: SchemaRef,
+    options: ReadOptions,
+    progress: Arc<ImportProgress>,
+}
+
+impl std::fmt::Debug for FileScan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileScan").field("files", &self.file_names()).field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+impl FileScan {
+    /// Finds the files, tells what they are and infers their common schema.
+    pub fn open(paths: &[String], options: ReadOptions) -> Result<FileScan, ImportError> {
+        Self::open_sampled(paths, options, SAMPLE_BYTES_ALL)
+    }
+
+    /// As `open` and `with_schema`, but does not infer the types it would not use.
+    pub fn open_as(paths: &[String], options: ReadOptions, target: SchemaRef) -> Result<FileScan, ImportError> {
+        Self::open_sampled(paths, options, 0)?.with_schema(target)
+    }
+
+    fn open_sampled(paths: &[String], options: ReadOptions, mut budget_bytes: u64) -> Result<FileScan, ImportError> {
+        let candidates = expand(paths)?;
+        if candidates.is_empty() {
+            return Err(nothing_in(paths));
+        }
+        let mut files = Vec::new();
+        for source in detect(candidates, &options)? {
+            let sample_bytes = options.sample_bytes.min(budget_bytes.max(SAMPLE_BYTES_MIN));
+            budget_bytes = budget_bytes.saturating_sub(sample_bytes.min(source.size_bytes));
+            files.push(plan_file(source, &options, sample_bytes)?);
+        }
+        let mut merge = Merge::default();
+        for file in &files {
+            merge.add(&file.schema(), &file.source.label(), file.is_inferred())?;
+        }
+        let schema = merge.finish();
+        for file in &mut files {
+            fit(file, &schema)?;
+        }
+        let progress = Arc::new(ImportProgress::default());
+        Ok(FileScan { files, schema, options, progress })
+    }
+
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// Reads the files as these columns instead: by name, or by position where a CSV file has no
+    /// header. A nullable column may be missing in a file; a surplus one may not.
+    pub fn with_schema(mut self, target: SchemaRef) -> Result<FileScan, ImportError> {
+        for file in &mut self.files {
+            file.settle_header(&target);
+            fit(file, &target)?;
+        }
+        self.schema = target;
+        Ok(self)
+    }
+
+    /// The columns of `target` that no file has, by their places. A file without names has them all,
+    /// or does not fit.
+    pub fn missing(&mut self, target: &Schema) -> Vec<usize> {
+        let mut missing: Vec<usize> = (0..target.fields().len()).collect();
+        for file in &mut self.files {
+            file.settle_header(target);
+            let own = file.schema();
+            let has = |column: usize| !file.has_names() || find_field(own.fields(), target.field(column).name()).is_some();
+            missing.retain(|column| !has(*column));
+        }
+        missing
+    }
+
+    /// Size on disk of what is to be read.
+    pub fn total_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.source.size_bytes).sum()
+    }
+
+    /// The names of the files (and members of archives), in reading order.
+    pub fn file_names(&self) -> Vec<String> {
+        self.files.iter().map(|file| file.source.label()).collect()
+    }
+
+    pub fn progress(&self) -> Arc<ImportProgress> {
+        self.progress.clone()
+    }
+
+    /// Reads. Blocking; ends after the first error.
+    pub fn batches(self) -> Batches {
+        Batches::new(self.files, self.schema, self.options, self.progress)
+    }
+}

@@ -1,0 +1,172 @@
+//! The rows of all files, batch by batch, in the scan's schema.
+
+use std::sync::Arc;
+use std::vec::IntoIter;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::datatypes::SchemaRef;
+
+use super::plans::{Plan, PlannedFile, csv_fields};
+use crate::import::arrow_ipc::ArrowBatches;
+use crate::import::csv::CsvBatches;
+use crate::import::json::JsonBatches;
+use crate::import::options::{OnError, ReadOptions};
+use crate::import::parquet::ParquetBatches;
+use crate::import::progress::ImportProgress;
+use crate::import::target::{Mapping, Unfit, assemble};
+use common::error::import::{BadRow, HINT_TYPE, ImportError, Place};
+
+/// See [`super::FileScan::batches`].
+pub struct Batches {
+    files: IntoIter<PlannedFile>,
+    current: Option<Current>,
+    schema: SchemaRef,
+    options: ReadOptions,
+    progress: Arc<ImportProgress>,
+    has_ended: bool,
+}
+
+struct Current {
+    file: String,
+    reader: Reader,
+    mapping: Mapping,
+    /// Rows of the file before the batch at hand.
+    rows_before: u64,
+}
+
+enum Reader {
+    // Boxed: they differ by a kilobyte.
+    Csv(Box<CsvBatches>),
+    Json(Box<JsonBatches>),
+    Parquet(Box<ParquetBatches>),
+    Arrow(Box<ArrowBatches>),
+}
+
+impl Batches {
+    pub(super) fn new(files: Vec<PlannedFile>, schema: SchemaRef, options: ReadOptions, progress: Arc<ImportProgress>) -> Self {
+        let files = files.into_iter();
+        Batches { files, current: None, schema, options, progress, has_ended: false }
+    }
+
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn open(&self, file: PlannedFile) -> Result<Current, ImportError> {
+        let (source, progress) = (&file.source, self.progress.clone());
+        let own = file.schema();
+        let reader = match file.plan {
+            Plan::Csv(plan) => {
+                let fields = csv_fields(own.fields(), &file.mapping, &self.schema);
+                let batches = CsvBatches::open(source, plan, fields, &self.options, progress)?;
+                Reader::Csv(Box::new(batches))
+            }
+            Plan::Json(plan) => {
+                let batches = JsonBatches::open(source, &plan, &self.schema, &self.options, progress)?;
+                Reader::Json(Box::new(batches))
+            }
+            Plan::Parquet(_) => Reader::Parquet(Box::new(ParquetBatches::open(source, progress)?)),
+            Plan::Arrow(_) => Reader::Arrow(Box::new(ArrowBatches::open(source, progress)?)),
+        };
+        Ok(Current { file: source.label(), reader, mapping: file.mapping, rows_before: 0 })
+    }
+
+    fn advance(&mut self) -> Result<Option<RecordBatch>, ImportError> {
+        loop {
+            let Some(current) = &mut self.current else {
+                let Some(file) = self.files.next() else { return Ok(None) };
+                self.current = Some(self.open(file)?);
+                continue;
+            };
+            let Some(batch) = current.reader.next_batch()? else {
+                self.current = None;
+                continue;
+            };
+            let batch = current.fit(&batch, &self.schema, self.options.on_error, &self.progress)?;
+            if batch.num_rows() > 0 {
+                self.progress.add_rows(batch.num_rows() as u64);
+                return Ok(Some(batch));
+            }
+        }
+    }
+}
+
+impl Reader {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>, ImportError> {
+        match self {
+            Reader::Csv(batches) => batches.next_batch(),
+            Reader::Json(batches) => batches.next_batch(),
+            Reader::Parquet(batches) => batches.next_batch(),
+            Reader::Arrow(batches) => batches.next_batch(),
+        }
+    }
+}
+
+impl Current {
+    fn fit(
+        &mut self,
+        batch: &RecordBatch,
+        schema: &SchemaRef,
+        on_error: OnError,
+        progress: &ImportProgress,
+    ) -> Result<RecordBatch, ImportError> {
+        let rows_before = self.rows_before;
+        self.rows_before += batch.num_rows() as u64;
+        match assemble(batch, &self.mapping, schema) {
+            Ok(batch) => Ok(batch),
+            Err(unfit) if on_error == OnError::Abort => Err(self.bad_row(unfit, rows_before).into()),
+            Err(_) => self.fit_row_by_row(batch, schema, rows_before, progress),
+        }
+    }
+
+    /// Slow, and only for batches with a bad row in them.
+    fn fit_row_by_row(
+        &self,
+        batch: &RecordBatch,
+        schema: &SchemaRef,
+        rows_before: u64,
+        progress: &ImportProgress,
+    ) -> Result<RecordBatch, ImportError> {
+        let mut good = Vec::with_capacity(batch.num_rows());
+        for row in 0..batch.num_rows() {
+            match assemble(&batch.slice(row, 1), &self.mapping, schema) {
+                Ok(batch) => good.push(batch),
+                Err(unfit) => {
+                    progress.skip(|| self.bad_row(unfit, rows_before + row as u64).to_string());
+                }
+            }
+        }
+        concat_batches(schema, &good).map_err(|error| {
+            let unfit = Unfit { row: 0, column: String::new(), problem: error.to_string() };
+            self.bad_row(unfit, rows_before).into()
+        })
+    }
+
+    fn bad_row(&self, unfit: Unfit, rows_before: u64) -> BadRow {
+        BadRow {
+            file: self.file.clone(),
+            place: Place::Row(rows_before + unfit.row as u64 + 1),
+            column: (!unfit.column.is_empty()).then_some(unfit.column),
+            problem: unfit.problem,
+            hint: HINT_TYPE,
+        }
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch, ImportError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_ended {
+            return None;
+        }
+        let next = self.advance().transpose();
+        // After an error a reader's state is not to be trusted.
+        self.has_ended = !matches!(next, Some(Ok(_)));
+        if self.has_ended {
+            self.current = None;
+        }
+        next
+    }
+}

@@ -1,0 +1,243 @@
+//! The blocks of an input while a kernel runs: the batches as the scan handed them out, and where in them each block is.
+
+use std::fmt;
+
+use arrow::array::{Array, AsArray, FixedSizeListArray, Int64Array, RecordBatch};
+use arrow::buffer::ScalarBuffer;
+use arrow::datatypes::Int64Type;
+use datafusion::common::{DataFusionError, Result, internal_err};
+
+use super::element::Element;
+use super::layout::Layout;
+use super::padding;
+use crate::threads::{Stop, for_each};
+use common::tensor_shape::shape_text;
+use common::tensors::refused;
+
+/// What is looked at between two looks at whether anybody waits.
+const PANEL_BYTES: usize = 1 << 20;
+
+/// Where the columns are in an input's batches. A vector has no `j`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Places {
+    pub i: usize,
+    pub j: Option<usize>,
+    pub block: usize,
+}
+
+/// What a row without a key or a block is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// Each block is there once, with its place and all its elements.
+    Matrix,
+    /// Rows of a join by the key at `j` (of the left side) or at `i`: those without it meet nobody; all else may be NULL, and any
+    /// number of rows may have one place.
+    JoinedByJ,
+    JoinedByI,
+}
+
+/// Row and column of a block. None is NULL, which sorts first.
+pub type Key = Option<i64>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    pub i: Key,
+    pub j: Key,
+    batch: u32,
+    row: u32,
+    pub state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Whole,
+    Null,
+    /// An element of it is.
+    HasNull,
+}
+
+/// The blocks of one input, where they lie.
+pub struct Blocks<T: Element> {
+    values: Vec<ScalarBuffer<T>>,
+    /// By i, then by j.
+    list: Vec<Block>,
+    /// Elements of a block.
+    width: usize,
+}
+
+impl<T: Element> Blocks<T> {
+    pub fn new(batches: &[RecordBatch], places: Places, layout: &Layout, rule: Rule, function: &str) -> Result<Blocks<T>> {
+        let mut blocks = Blocks { values: Vec::with_capacity(batches.len()), list: Vec::new(), width: layout.width() };
+        for batch in batches {
+            blocks.add(batch, places, rule)?;
+        }
+        blocks.list.sort_by_key(|block| (block.i, block.j));
+        if rule == Rule::Matrix {
+            blocks.check(layout, function)?;
+        }
+        Ok(blocks)
+    }
+
+    fn add(&mut self, batch: &RecordBatch, places: Places, rule: Rule) -> Result<()> {
+        let keys = |column: usize| batch.column(column).as_primitive_opt::<Int64Type>();
+        let blocks = batch.column(places.block).as_fixed_size_list_opt();
+        let values = blocks.and_then(|blocks| blocks.values().as_primitive_opt::<T::Arrow>());
+        let (Some(i), Some(blocks), Some(values)) = (keys(places.i), blocks, values) else {
+            return internal_err!("blocks came in other types than they were planned with");
+        };
+        let j = places.j.and_then(keys);
+        if blocks.values().len() != blocks.len() * self.width {
+            return internal_err!("blocks came in another size than they were planned with");
+        }
+        let number = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+        self.values.push(values.values().clone());
+        self.list.reserve(batch.num_rows());
+        for row in 0..batch.num_rows() {
+            let (i, j) = (key(i, row), j.map_or(Some(0), |j| key(j, row)));
+            let meets_nobody = match rule {
+                Rule::Matrix => false,
+                Rule::JoinedByJ => j.is_none(),
+                Rule::JoinedByI => i.is_none(),
+            };
+            if !meets_nobody {
+                // A batch has no more rows than that.
+                self.list.push(Block { i, j, batch: number, row: row as u32, state: state(blocks, row, self.width) });
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, layout: &Layout, function: &str) -> Result<()> {
+        let name = &layout.name;
+        let error = |what: String| Err(refused(format!("{function}: {what}"), None));
+        for block in &self.list {
+            let place = At { block, is_vector: layout.is_vector };
+            match (block.i, block.j) {
+                (Some(i), Some(j)) if i >= 0 && j >= 0 => {}
+                (Some(_), Some(_)) => return error(format!("\"{name}\" has a block at {place}; i and j count from 0")),
+                _ => return error(format!("\"{name}\" has a block without a place, at {place}")),
+            }
+            match block.state {
+                State::Whole => {}
+                State::Null => return error(format!("the block {place} of \"{name}\" is NULL; leave the row out where it is all zeros")),
+                State::HasNull => return error(format!("the block {place} of \"{name}\" has an element that is NULL")),
+            }
+        }
+        if let Some(twice) = self.list.windows(2).find(|two| (two[0].i, two[0].j) == (two[1].i, two[1].j)) {
+            let place = At { block: &twice[0], is_vector: layout.is_vector };
+            return error(format!("\"{name}\" has the block {place} more than once"));
+        }
+        Ok(())
+    }
+
+    /// An error if a block has anything beyond a matrix of this shape, which the layout says, or another matrix that goes with it.
+    pub fn check_padding(&self, layout: &Layout, shape: [usize; 2], function: &str, threads: usize, stop: &Stop) -> Result<()> {
+        let [rows, columns] = layout.block;
+        let inside = |at: usize| padding::inside(shape, layout.block, self.list[at].i, self.list[at].j);
+        let last = (0..self.list.len()).filter(|at| inside(*at) != layout.block);
+        let panel_rows = (PANEL_BYTES / (columns * size_of::<T>())).clamp(1, rows);
+        let panels = last.flat_map(|at| (0..rows).step_by(panel_rows).map(move |first| (at, first)));
+        for_each(threads, stop, panels.collect(), |(at, first)| {
+            let panel = &self.values(at)[first * columns..rows.min(first + panel_rows) * columns];
+            match padding::is_clear(panel, first, columns, inside(at)) {
+                true => Ok(()),
+                false => Err(self.beyond(at, layout, shape, function)),
+            }
+        })
+    }
+
+    fn beyond(&self, at: usize, layout: &Layout, shape: [usize; 2], function: &str) -> DataFusionError {
+        let place = At { block: &self.list[at], is_vector: layout.is_vector };
+        let (name, blocks) = (&layout.name, layout.block_text());
+        let shape = if layout.is_vector { shape[0].to_string() } else { shape_text(&shape) };
+        match layout.shape {
+            Some(_) => {
+                let what =
+                    format!("\"{name}\" is {shape} in blocks of {blocks}, and its block {place} has elements beyond that which are not 0");
+                let hint = "set them to 0, or write the matrix anew with the shape that its blocks have";
+                refused(format!("{function}: {what}"), Some(hint))
+            }
+            None => {
+                let what = format!("\"{name}\" is {shape} in blocks of {blocks} here, as the other side says");
+                let what = format!("{function}: {what}, and its block {place} has elements beyond that which are not 0");
+                refused(what, Some("set them to 0, or write the other side anew with the shape that these blocks have"))
+            }
+        }
+    }
+
+    /// By i, then by j.
+    pub fn list(&self) -> &[Block] {
+        &self.list
+    }
+
+    /// Row by row, where they lie.
+    pub fn values(&self, index: usize) -> &[T] {
+        let block = self.list[index];
+        let start = block.row as usize * self.width;
+        &self.values[block.batch as usize][start..start + self.width]
+    }
+
+    /// What the list takes.
+    pub fn list_bytes(&self) -> usize {
+        std::mem::size_of_val(self.list.as_slice())
+    }
+
+    /// Rows and columns of the matrix: those that are said, or else those that the blocks need.
+    pub fn shape(&self, layout: &Layout, function: &str) -> Result<[usize; 2]> {
+        let needed = |last: Option<i64>, size: usize| {
+            let blocks = last.map_or(Some(0), |last| usize::try_from(last).ok()?.checked_add(1));
+            blocks.and_then(|blocks| blocks.checked_mul(size))
+        };
+        let [rows, columns] = layout.block;
+        let last = [self.list.last().and_then(|block| block.i), self.list.iter().filter_map(|block| block.j).max()];
+        let found = needed(last[0], rows).zip(needed(last[1], columns));
+        let Some((rows, columns)) = found else {
+            let what = format!("{function}: \"{}\" has a block so far out that its rows or columns cannot be counted", layout.name);
+            return Err(refused(what, None));
+        };
+        let Some(said) = layout.shape else { return Ok([rows, columns]) };
+        if rows > padded(said[0], layout.block[0]) || columns > padded(said[1], layout.block[1]) {
+            let what = format!(
+                "{function}: {layout}, and has blocks for {}",
+                if layout.is_vector { rows.to_string() } else { shape_text(&[rows, columns]) }
+            );
+            return Err(refused(what, Some("write the matrix anew with the shape that its blocks have")));
+        }
+        Ok(said)
+    }
+}
+
+/// What whole blocks come to.
+pub fn padded(size: usize, block: usize) -> usize {
+    size.div_ceil(block).saturating_mul(block)
+}
+
+fn key(keys: &Int64Array, row: usize) -> Key {
+    keys.is_valid(row).then(|| keys.value(row))
+}
+
+fn state(blocks: &FixedSizeListArray, row: usize, width: usize) -> State {
+    if blocks.is_null(row) {
+        return State::Null;
+    }
+    match blocks.values().nulls().filter(|nulls| nulls.null_count() > 0) {
+        Some(nulls) if nulls.slice(row * width, width).null_count() > 0 => State::HasNull,
+        _ => State::Whole,
+    }
+}
+
+/// A block's place, as people write it.
+struct At<'a> {
+    block: &'a Block,
+    is_vector: bool,
+}
+
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = |key: Key| key.map_or("NULL".to_string(), |key| key.to_string());
+        match self.is_vector {
+            true => write!(f, "{}", number(self.block.i)),
+            false => write!(f, "({}, {})", number(self.block.i), number(self.block.j)),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The operator: reads its inputs, then makes the blocks of the result one after the other.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use arrow::compute::SortOptions;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column as ColumnExpr;
+use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+};
+use futures::{StreamExt, TryStreamExt};
+
+use super::blocks::Places;
+use super::layout::Layout;
+use super::operation::Operation;
+use super::place::TableInPlace;
+use super::run::Column;
+use super::start::batches;
+use common::count::count_schema;
+
+/// What is computed of what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kernel {
+    pub operation: Operation,
+    /// One or two.
+    pub inputs: Vec<Layout>,
+    /// Where the columns of each input are.
+    pub places: Vec<Places>,
+    /// Rows and columns of the blocks of the result.
+    pub block: [usize; 2],
+}
+
+/// Where the result goes.
+#[derive(Debug, Clone)]
+pub enum Destination {
+    /// To whoever reads the rows.
+    Reader,
+    /// Into the table that is being built; the reader is told how many there were.
+    Place(Weak<dyn TableInPlace>),
+}
+
+#[derive(Debug)]
+pub struct MatrixExec {
+    kernel: Arc<Kernel>,
+    plans: Vec<Arc<dyn ExecutionPlan>>,
+    /// What the columns of the result are; of norms none.
+    columns: Vec<Column>,
+    destination: Destination,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl MatrixExec {
+    pub fn new(kernel: Arc<Kernel>, plans: Vec<Arc<dyn ExecutionPlan>>, schema: SchemaRef, columns: Vec<Column>) -> MatrixExec {
+        let ordering = LexOrdering::new(order(&kernel, &schema, &columns));
+        let properties = properties(EquivalenceProperties::new_with_orderings(schema, ordering));
+        MatrixExec { kernel, plans, columns, destination: Destination::Reader, properties, metrics: ExecutionPlanMetricsSet::new() }
+    }
+
+    /// The same result with `columns`, made in `place`.
+    pub fn in_place(&self, columns: Vec<Column>, place: Weak<dyn TableInPlace>) -> MatrixExec {
+        let properties = properties(EquivalenceProperties::new(count_schema()));
+        let destination = Destination::Place(place);
+        let (kernel, plans) = (Arc::clone(&self.kernel), self.plans.clone());
+        MatrixExec { kernel, plans, columns, destination, properties, metrics: ExecutionPlanMetricsSet::new() }
+    }
+
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Of a block of the result.
+    pub fn block_bytes(&self) -> usize {
+        let [rows, columns] = self.kernel.block;
+        rows * columns * self.kernel.inputs[0].element.primitive_width().unwrap_or_default()
+    }
+}
+
+fn properties(equivalences: EquivalenceProperties) -> Arc<PlanProperties> {
+    let partitioning = Partitioning::UnknownPartitioning(1);
+    Arc::new(PlanProperties::new(equivalences, partitioning, EmissionType::Final, Boundedness::Bounded))
+}
+
+/// By i, then by j, as far as they go out. Of a matrix they are never NULL, so it is in the order that SQL asks for without a word.
+fn order(kernel: &Kernel, schema: &SchemaRef, columns: &[Column]) -> Vec<PhysicalSortExpr> {
+    let nulls_first = kernel.operation == Operation::Product;
+    let key = |wanted: &Column| {
+        let place = columns.iter().position(|column| column == wanted)?;
+        let expr = Arc::new(ColumnExpr::new(schema.field(place).name(), place));
+        Some(PhysicalSortExpr::new(expr, SortOptions { descending: false, nulls_first }))
+    };
+    [Column::I, Column::J].iter().map_while(key).collect()
+}
+
+impl ExecutionPlan for MatrixExec {
+    fn name(&self) -> &str {
+        "MatrixExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.plans.iter().collect()
+    }
+
+    /// All partitions of the inputs are read, as many as there are.
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false; self.plans.len()]
+    }
+
+    fn apply_expressions(&self, _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if children.len() != self.plans.len() {
+            return internal_err!("{} has {} inputs and was given {}", self.kernel.operation, self.plans.len(), children.len());
+        }
+        Ok(Arc::new(MatrixExec {
+            kernel: Arc::clone(&self.kernel),
+            plans: children,
+            columns: self.columns.clone(),
+            destination: self.destination.clone(),
+            properties: Arc::clone(&self.properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }))
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        if partition != 0 {
+            return internal_err!("{} has no partition {partition}", self.kernel.operation);
+        }
+        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let (kernel, plans) = (Arc::clone(&self.kernel), self.plans.clone());
+        let (schema, columns) = (self.schema(), self.columns.clone());
+        let made = batches(kernel, plans, schema, columns, self.destination.clone(), context, baseline.elapsed_compute().clone());
+        let made = futures::stream::once(made).try_flatten();
+        // `record_poll` counts rows; the time is that of the threads that compute.
+        let counted = made.map(move |batch| {
+            if let Ok(batch) = &batch {
+                baseline.record_output(batch.num_rows());
+            }
+            batch
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), counted)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}
+
+impl DisplayAs for MatrixExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MatrixExec: {}", self.kernel.operation)?;
+        for (number, input) in self.kernel.inputs.iter().enumerate() {
+            write!(f, "{} {} in blocks of {}", if number == 0 { " of" } else { "," }, input.name, input.block_text())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! One panel of a block of the result: some of its rows, written where they go out.
+
+use std::ops::Range;
+
+use super::element::Element;
+use super::work::{Inputs, Work};
+use crate::numeric::elements::Stores;
+use crate::numeric::{elements, products, vectors};
+use crate::threads::Stop;
+
+/// Bytes that a panel reads or writes, where memory is what takes the time: a fraction of a millisecond.
+const PANEL_BYTES: usize = 1 << 20;
+
+/// Rows and columns of the blocks and of the result, where that has such, and what is scaled by.
+#[derive(Debug, Clone, Copy)]
+pub struct Sizes {
+    pub a: [usize; 2],
+    pub result: [usize; 2],
+    pub shape: Option<[usize; 2]>,
+    pub by: f64,
+}
+
+impl Sizes {
+    /// How many rows of a block make one panel.
+    pub fn panel_rows(&self, work: &Work, element_bytes: usize) -> usize {
+        let [rows, columns] = self.result;
+        let fitting = match work {
+            Work::Products(_) => products::PANEL_ROWS,
+            Work::VectorProducts(pairs) => PANEL_BYTES / (pairs.len() * self.a[1] * element_bytes).max(1),
+            _ => PANEL_BYTES / (columns * element_bytes),
+        };
+        fitting.clamp(1, rows)
+    }
+}
+
+/// Writes all of `out`, the rows `rows` of the block, whatever was there. Once `stop` is set it ends soon, with anything in it.
+pub fn fill<T: Element>(inputs: &Inputs<T>, sizes: &Sizes, work: &Work, rows: Range<usize>, out: &mut [T], stores: Stores, stop: &Stop) {
+    let of_a = |at: usize| inputs.a.values(at);
+    let of_b = |at: usize| inputs.b.as_ref().map_or(&[][..], |b| b.values(at));
+    let [_, columns] = sizes.result;
+    let panel = rows.start * columns..rows.end * columns;
+    match work {
+        Work::Sum(Some(a), Some(b)) => elements::add(&of_a(*a)[panel.clone()], &of_b(*b)[panel], out, stores),
+        Work::Sum(Some(a), None) => out.copy_from_slice(&of_a(*a)[panel]),
+        Work::Sum(None, Some(b)) => out.copy_from_slice(&of_b(*b)[panel]),
+        Work::Sum(None, None) | Work::Null => out.fill(T::default()),
+        Work::Scaled(a) => elements::scale(&of_a(*a)[panel], T::from_f64(sizes.by), out, stores),
+        Work::Transposed(a) => elements::transpose_columns(of_a(*a), sizes.a[0], sizes.a[1], rows, out),
+        Work::Products(pairs) => {
+            let [_, inner] = sizes.a;
+            out.fill(T::default());
+            for (a, b) in pairs.iter() {
+                let left = &of_a(*a as usize)[rows.start * inner..rows.end * inner];
+                let right = of_b(*b as usize);
+                if !products::multiply_add_while(out, left, right, rows.len(), inner, columns, || !stop.is_set()) {
+                    break;
+                }
+            }
+        }
+        Work::VectorProducts(pairs) => {
+            let [_, inner] = sizes.a;
+            for (row, element) in rows.zip(out.iter_mut()) {
+                if stop.is_set() {
+                    break;
+                }
+                let of_row = |(a, x): &(u32, u32)| vectors::dot(&of_a(*a as usize)[row * inner..(row + 1) * inner], of_b(*x as usize));
+                *element = T::from_f64(pairs.iter().map(of_row).sum());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
+
+    use super::super::pairs::Pairs;
+    use super::*;
+
+    #[test]
+    fn panels_are_small_where_memory_takes_the_time_and_large_enough_where_products_do() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+        let product = Work::Products(Pairs::new(vec![(0, 0)], MemoryConsumer::new("f").register(&pool)));
+        let sizes = Sizes { a: [4096, 4096], result: [4096, 4096], shape: None, by: 1.0 };
+        assert_eq!(sizes.panel_rows(&Work::Sum(None, None), 8), 32);
+        assert_eq!(sizes.panel_rows(&product, 8), products::PANEL_ROWS);
+        let small = Sizes { a: [64, 64], result: [64, 64], shape: None, by: 1.0 };
+        assert_eq!(small.panel_rows(&product, 8), 64);
+        assert_eq!(small.panel_rows(&Work::Transposed(0), 8), 64);
+        let wide = Sizes { a: [1, 1 << 30], result: [1, 1 << 30], shape: None, by: 1.0 };
+        assert_eq!(wide.panel_rows(&Work::Scaled(0), 8), 1);
+    }
+}

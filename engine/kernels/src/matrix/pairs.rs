@@ -1,0 +1,357 @@
+//! The blocks of a product, a row of them at a time: those of the left side in a row meet those of the right side by the key that
+//! they share.
+//!
+//! Where rows share a place, as in a join they may, there are as many pairs as the product of their numbers. So pairs are counted
+//! before they are listed, and the memory for the list is asked for in between.
+
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::execution::memory_pool::MemoryReservation;
+
+use super::blocks::{Block, Blocks, Key, State};
+use super::element::Element;
+use super::work::{Due, Each, Inputs, Plan, Planned, Work};
+use crate::threads::Stop;
+use common::tensors::refused;
+
+type Pair = (u32, u32);
+
+/// Pairs between two looks at whether anybody waits for the result.
+const LOOK_PAIRS: usize = 1 << 16;
+/// Of a block of the result while those of its row are listed. The pairs themselves count until it is made.
+const PLANNED_BYTES: usize = size_of::<Planned>() + 2 * size_of::<(u32, usize)>() + size_of::<(u32, Vec<Pair>)>();
+/// The same where pairs are not listed.
+const DUE_BYTES: usize = size_of::<Due>() + 2 * size_of::<(u32, usize)>();
+/// A column that no block of the row has met.
+const UNMET: u32 = u32::MAX;
+
+/// Indices of blocks of the left and the right side; they take memory for as long as they are held.
+#[derive(Debug)]
+pub struct Pairs {
+    list: Vec<Pair>,
+    _memory: MemoryReservation,
+}
+
+impl Pairs {
+    /// `memory` is what they take.
+    pub fn new(list: Vec<Pair>, memory: MemoryReservation) -> Pairs {
+        Pairs { list, _memory: memory }
+    }
+}
+
+impl Deref for Pairs {
+    type Target = [Pair];
+
+    fn deref(&self) -> &[Pair] {
+        &self.list
+    }
+}
+
+/// The product, or that of a matrix and a vector.
+pub fn products<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, of_vector: bool, memory: MemoryReservation) -> Plan {
+    row_by_row(inputs, function, memory, move |meeting, columns, memory| meeting.listed(columns, of_vector, memory))
+}
+
+/// The blocks of the product without their pairs.
+pub fn products_due<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, memory: MemoryReservation) -> Each<Due> {
+    row_by_row(inputs, function, memory, |meeting, columns, memory| {
+        if meeting.row.start == 0 {
+            meeting.ask_for_every_row(columns, &memory)?;
+        }
+        meeting.due(columns, memory)
+    })
+}
+
+/// What `list` gives of each row of blocks.
+fn row_by_row<T: Element, R: Send + 'static>(
+    inputs: Arc<Inputs<T>>,
+    function: &'static str,
+    memory: MemoryReservation,
+    list: impl Fn(&Meeting<'_>, &mut Columns, MemoryReservation) -> Result<Row<R>> + Send + 'static,
+) -> Each<R> {
+    let mut columns = None;
+    let mut next = 0;
+    let mut row = Row { list: Vec::new().into_iter(), _memory: memory.new_empty() };
+    Box::new(move |stop| {
+        let left = inputs.a.list();
+        let right = inputs.b.as_ref().map_or(&[][..], Blocks::list);
+        let columns = match &mut columns {
+            Some(columns) => columns,
+            None => columns.insert(Columns::new(right, memory.new_empty())?),
+        };
+        loop {
+            if let Some(block) = row.list.next() {
+                return Ok(Some(block));
+            }
+            let Some(found) = row_from(left, next) else { return Ok(None) };
+            next = found.end;
+            row = list(&Meeting { left, row: found, right, function, stop }, columns, memory.new_empty())?;
+        }
+    })
+}
+
+/// The row of blocks that begins at `start`; None at the end.
+fn row_from(left: &[Block], start: usize) -> Option<Range<usize>> {
+    let first = left.get(start)?;
+    Some(start..start + left[start..].partition_point(|block| block.i == first.i))
+}
+
+/// What is left of a row of blocks.
+struct Row<R> {
+    list: std::vec::IntoIter<R>,
+    /// Of all but the pairs.
+    _memory: MemoryReservation,
+}
+
+/// The columns of the right side.
+struct Columns {
+    keys: Vec<Key>,
+    /// Of each block, which of them it is in.
+    of_block: Vec<u32>,
+    /// Of each column, where it is in the list of the row that is at work.
+    places: Vec<u32>,
+    _memory: MemoryReservation,
+}
+
+impl Columns {
+    fn new(right: &[Block], memory: MemoryReservation) -> Result<Columns> {
+        memory.try_grow(right.len() * (size_of::<Key>() + 2 * size_of::<u32>()))?;
+        let mut keys: Vec<Key> = right.iter().map(|block| block.j).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.shrink_to_fit();
+        let of_block = right.iter().map(|block| keys.partition_point(|key| *key < block.j) as u32).collect();
+        let places = vec![UNMET; keys.len()];
+        memory.resize(keys.len() * (size_of::<Key>() + size_of::<u32>()) + right.len() * size_of::<u32>());
+        Ok(Columns { keys, of_block, places, _memory: memory })
+    }
+}
+
+/// A row of blocks of the left side, and all of the right side.
+struct Meeting<'a> {
+    left: &'a [Block],
+    row: Range<usize>,
+    right: &'a [Block],
+    function: &'static str,
+    stop: &'a Stop,
+}
+
+impl Meeting<'_> {
+    /// The blocks of the right side that a block meets.
+    fn met(&self, a: usize) -> Range<usize> {
+        let key = self.left[a].j;
+        let start = self.right.partition_point(|other| other.i < key);
+        start..start + self.right[start..].partition_point(|other| other.i == key)
+    }
+
+    /// Gives each two that meet, and whether both are whole: as any aggregate leaves out rows of NULLs, others are no pair.
+    fn for_each(&self, mut give: impl FnMut(usize, usize, bool)) -> Result<()> {
+        for a in self.row.clone() {
+            let met = self.met(a);
+            for start in met.clone().step_by(LOOK_PAIRS) {
+                self.stop.check()?;
+                for b in start..met.end.min(start + LOOK_PAIRS) {
+                    match (self.left[a].state, self.right[b].state) {
+                        (State::Whole, State::Whole) => give(a, b, true),
+                        (State::Null, _) | (_, State::Null) => give(a, b, false),
+                        _ => return Err(refused(format!("{}: a block has an element that is NULL", self.function), None)),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many meet at most.
+    fn count(&self) -> Result<usize> {
+        let mut count: usize = 0;
+        for a in self.row.clone() {
+            self.stop.check()?;
+            count = count.saturating_add(self.met(a).len());
+        }
+        Ok(count)
+    }
+
+    /// Of the row while it is listed: in all, and of this what is beside the pairs.
+    fn listed_bytes(&self, columns: &Columns) -> Result<(usize, usize)> {
+        let count = self.count()?;
+        let of_blocks = count.min(columns.keys.len()) * PLANNED_BYTES;
+        Ok((count.saturating_mul(size_of::<Pair>()).saturating_add(of_blocks), of_blocks))
+    }
+
+    /// An error if there is no memory to list one of the rows, before any pair is visited. Asked once and given back: while rows are made,
+    /// those that are listed hold memory, and asking again for a later one would refuse what has room.
+    fn ask_for_every_row(&self, columns: &Columns, memory: &MemoryReservation) -> Result<()> {
+        let (mut most_bytes, mut next) = (0, 0);
+        while let Some(row) = row_from(self.left, next) {
+            next = row.end;
+            most_bytes = Meeting { row, ..*self }.listed_bytes(columns)?.0.max(most_bytes);
+        }
+        memory.try_grow(most_bytes)?;
+        memory.shrink(most_bytes);
+        Ok(())
+    }
+
+    /// The blocks of the row of the result, in the order of their columns.
+    fn listed(&self, columns: &mut Columns, of_vector: bool, memory: MemoryReservation) -> Result<Row<Planned>> {
+        let (all_bytes, block_bytes) = self.listed_bytes(columns)?;
+        memory.try_grow(all_bytes)?;
+        let mut lists = self.lists(columns)?;
+        lists.sort_unstable_by_key(|(column, _)| *column);
+        let planned = lists.into_iter().map(|(column, pairs)| {
+            columns.places[column as usize] = UNMET;
+            let pairs_memory = memory.split(std::mem::size_of_val(pairs.as_slice()));
+            let work = match pairs.is_empty() {
+                true => Work::Null,
+                false if of_vector => Work::VectorProducts(Pairs::new(pairs, pairs_memory)),
+                false => Work::Products(Pairs::new(pairs, pairs_memory)),
+            };
+            Planned { i: self.left[self.row.start].i, j: columns.keys[column as usize], work }
+        });
+        let planned: Vec<Planned> = planned.collect();
+        memory.resize(block_bytes);
+        Ok(Row { list: planned.into_iter(), _memory: memory })
+    }
+
+    /// The row of the result as `listed` has it, without pairs.
+    fn due(&self, columns: &mut Columns, memory: MemoryReservation) -> Result<Row<Due>> {
+        memory.try_grow(self.count()?.min(columns.keys.len()) * DUE_BYTES)?;
+        let mut counts = self.counts(columns)?;
+        counts.sort_unstable_by_key(|(column, _)| *column);
+        let due = counts.into_iter().map(|(column, count)| {
+            columns.places[column as usize] = UNMET;
+            Due { i: self.left[self.row.start].i, j: columns.keys[column as usize], is_null: count == 0 }
+        });
+        let due: Vec<Due> = due.collect();
+        Ok(Row { list: due.into_iter(), _memory: memory })
+    }
+
+    /// The columns that are met, and the number of their pairs. Their places are where they come in this.
+    fn counts(&self, Columns { of_block, places, .. }: &mut Columns) -> Result<Vec<(u32, usize)>> {
+        let mut counts: Vec<(u32, usize)> = Vec::new();
+        self.for_each(|_, b, is_whole| {
+            let column = of_block[b];
+            let place = &mut places[column as usize];
+            if *place == UNMET {
+                *place = counts.len() as u32;
+                counts.push((column, 0));
+            }
+            counts[*place as usize].1 += usize::from(is_whole);
+        })?;
+        Ok(counts)
+    }
+
+    /// The pairs of each column that is met; a second look at them fills what the first has counted.
+    fn lists(&self, columns: &mut Columns) -> Result<Vec<(u32, Vec<Pair>)>> {
+        let counts = self.counts(columns)?;
+        let Columns { of_block, places, .. } = columns;
+        let mut lists: Vec<(u32, Vec<Pair>)> = counts.iter().map(|(column, count)| (*column, Vec::with_capacity(*count))).collect();
+        self.for_each(|a, b, is_whole| {
+            if is_whole {
+                lists[places[of_block[b] as usize] as usize].1.push((a as u32, b as u32));
+            }
+        })?;
+        Ok(lists)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, FixedSizeListArray, Float64Array, Int64Array, RecordBatch};
+    use arrow::datatypes::{DataType, Field};
+    use datafusion::common::DataFusionError;
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
+
+    use super::super::blocks::{Places, Rule};
+    use super::super::layout::Layout;
+    use super::*;
+
+    /// Blocks of one number with these keys.
+    fn side(i: Vec<i64>, j: Vec<i64>, rule: Rule) -> Blocks<f64> {
+        let item = Arc::new(Field::new_list_field(DataType::Float64, true));
+        let blocks = FixedSizeListArray::new(item, 1, Arc::new(Float64Array::from(vec![1.0; i.len()])), None);
+        let keys = |keys: Vec<i64>| Arc::new(Int64Array::from(keys)) as ArrayRef;
+        let batch = RecordBatch::try_from_iter([("i", keys(i)), ("j", keys(j)), ("block", Arc::new(blocks) as ArrayRef)]).unwrap();
+        let layout = Layout { name: "t".into(), element: DataType::Float64, block: [1, 1], shape: None, is_vector: false };
+        Blocks::new(&[batch], Places { i: 0, j: Some(1), block: 2 }, &layout, rule, "f").unwrap()
+    }
+
+    fn inputs(a: [Vec<i64>; 2], b: [Vec<i64>; 2]) -> Arc<Inputs<f64>> {
+        let ([ai, aj], [bi, bj]) = (a, b);
+        Arc::new(Inputs { a: side(ai, aj, Rule::JoinedByJ), b: Some(side(bi, bj, Rule::JoinedByI)) })
+    }
+
+    fn plan(a: [Vec<i64>; 2], b: [Vec<i64>; 2], limit_bytes: usize) -> (Plan, Arc<dyn MemoryPool>) {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(limit_bytes));
+        (products(inputs(a, b), "f", false, MemoryConsumer::new("f").register(&pool)), pool)
+    }
+
+    #[test]
+    fn blocks_meet_by_the_key_they_share_and_pairs_give_back_their_memory() {
+        let (mut plan, pool) = plan([vec![0, 0, 1], vec![0, 1, 1]], [vec![0, 1, 1, 2], vec![7, 5, 7, 9]], 1 << 20);
+        let mut found = Vec::new();
+        while let Some(planned) = plan(&Stop::default()).unwrap() {
+            let Work::Products(pairs) = &planned.work else { panic!("{planned:?}") };
+            found.push((planned.i.unwrap(), planned.j.unwrap(), pairs.to_vec()));
+        }
+        assert_eq!(found, [(0, 5, vec![(1, 1)]), (0, 7, vec![(0, 0), (1, 2)]), (1, 5, vec![(2, 1)]), (1, 7, vec![(2, 2)])]);
+        drop(plan);
+        assert_eq!(pool.reserved(), 0);
+    }
+
+    #[test]
+    fn blocks_that_are_due_are_those_of_the_plan_in_less_memory() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 20));
+        let memory = || MemoryConsumer::new("f").register(&pool);
+        // 40,000 pairs, in 3 columns.
+        let rows: Vec<i64> = (0..200).map(|row| row / 100).collect();
+        let columns: Vec<i64> = (0..400).map(|column| column % 3).collect();
+        let inputs = inputs([rows, vec![0; 200]], [vec![0; 400], columns]);
+        let mut due = products_due(Arc::clone(&inputs), "f", memory());
+        let mut plan = products(inputs, "f", false, memory());
+        let stop = Stop::default();
+        let (mut peak_due, mut peak) = (0, 0);
+        for block in 0..6 {
+            let found = due(&stop).unwrap().unwrap();
+            peak_due = peak_due.max(pool.reserved());
+            assert_eq!((found.i, found.j, found.is_null), (Some(block / 3), Some(block % 3), false));
+        }
+        assert_eq!(due(&stop).unwrap(), None);
+        drop(due);
+        for block in 0..6 {
+            let found = plan(&stop).unwrap().unwrap();
+            peak = peak.max(pool.reserved());
+            assert_eq!(found.due(), Due { i: Some(block / 3), j: Some(block % 3), is_null: false });
+        }
+        assert!(peak > 20_000 * size_of::<Pair>() && peak_due < 8192, "{peak_due} and {peak}");
+    }
+
+    #[test]
+    fn pairs_that_memory_has_no_room_for_are_refused_before_they_are_listed() {
+        // 10^10 of them.
+        let same = || [vec![0; 100_000], vec![0; 100_000]];
+        let (mut plan, pool) = plan(same(), same(), 64 << 20);
+        assert!(matches!(plan(&Stop::default()), Err(DataFusionError::ResourcesExhausted(_))));
+        drop(plan);
+        assert_eq!(pool.reserved(), 0);
+        // 10 of them in the first row, and 10^10 in the second.
+        let sides = inputs([[vec![0; 10], vec![1; 100_000]].concat(), [vec![0; 10], vec![1; 100_000]].concat()], {
+            [[vec![0], vec![1; 100_000]].concat(), vec![0; 100_001]]
+        });
+        let mut due = products_due(sides, "f", MemoryConsumer::new("f").register(&pool));
+        assert!(matches!(due(&Stop::default()), Err(DataFusionError::ResourcesExhausted(_))));
+        drop(due);
+        assert_eq!(pool.reserved(), 0);
+    }
+
+    #[test]
+    fn pairs_that_nobody_waits_for_are_not_listed() {
+        let same = || [vec![0; 100_000], vec![0; 100_000]];
+        let (mut plan, _) = plan(same(), same(), usize::MAX);
+        let stop = Stop::default();
+        stop.set();
+        assert!(plan(&stop).unwrap_err().to_string().contains("cancelled"));
+    }
+}

@@ -1,0 +1,190 @@
+//! From the plans of the inputs to the stream of the result.
+
+use std::sync::Arc;
+
+use arrow::array::{Float64Array, RecordBatch};
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::Time;
+use futures::stream::{BoxStream, StreamExt};
+
+use super::blocks::{Blocks, Rule};
+use super::element::Element;
+use super::exec::{Destination, Kernel};
+use super::fill::Sizes;
+use super::layout::block_field;
+use super::norm::norms;
+use super::operation::Operation;
+use super::outputs::Outputs;
+use super::pairs::{products, products_due};
+use super::place::{PlacedRun, Placing};
+use super::run::{Column, Run, Target, batch_bytes};
+use super::shapes::{agreed, result_shape};
+use super::work::{Due, Each, Inputs, Plan, scaled, sums, transposed};
+use crate::gather::gathered;
+use crate::precopy::limit_bytes;
+use crate::threads::{Stop, in_background};
+
+pub type Batches = BoxStream<'static, Result<RecordBatch>>;
+
+/// Reads the inputs; the result is then made batch by batch, each when it is asked for.
+pub async fn batches(
+    kernel: Arc<Kernel>,
+    plans: Vec<Arc<dyn ExecutionPlan>>,
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    destination: Destination,
+    context: Arc<TaskContext>,
+    time: Time,
+) -> Result<Batches> {
+    let consumer = MemoryConsumer::new(kernel.operation.function());
+    let memory = Arc::new(consumer.register(context.memory_pool()));
+    let read = gathered(&plans, &context, &memory).await?;
+    let target = Target {
+        schema,
+        columns,
+        block_type: block_field(&kernel.inputs[0].element, kernel.block, None)?.data_type().clone(),
+        batch_rows: context.session_config().batch_size(),
+        batch_bytes: batch_bytes(limit_bytes(context.memory_pool().as_ref())),
+        threads: context.session_config().target_partitions(),
+    };
+    let placing = match destination {
+        Destination::Reader => None,
+        Destination::Place(place) => Some(Placing { place, report: context.session_config().get_extension().unwrap_or_default() }),
+    };
+    match kernel.inputs[0].element {
+        DataType::Float64 => started::<f64>(kernel, read, target, placing, memory, time).await,
+        DataType::Float32 => started::<f32>(kernel, read, target, placing, memory, time).await,
+        _ => internal_err!("kernels are planned for DOUBLE and REAL"),
+    }
+}
+
+async fn started<T: Element>(
+    kernel: Arc<Kernel>,
+    read: Vec<Vec<RecordBatch>>,
+    target: Target,
+    placing: Option<Placing>,
+    memory: Arc<MemoryReservation>,
+    time: Time,
+) -> Result<Batches> {
+    if kernel.operation == Operation::Norm {
+        let timer = time.clone();
+        let norm = in_background(move |stop| {
+            let _timer = timer.timer();
+            norm_batch::<T>(&kernel, &read, &target, &memory, stop)
+        });
+        return Ok(futures::stream::once(norm).boxed());
+    }
+    let timer = time.clone();
+    let made = in_background(move |stop| {
+        let _timer = timer.timer();
+        let (inputs, shape) = inputs_of::<T>(&kernel, &read, &memory, target.threads, stop)?;
+        let inputs = Arc::new(inputs);
+        let due = placing.is_some().then(|| due(&kernel, &inputs, &memory)).transpose()?;
+        Ok((run(&kernel, inputs, shape, target, memory)?, placing.zip(due)))
+    });
+    Ok(match made.await? {
+        (run, None) => each_in_background(run, time, Run::next),
+        (run, Some((placing, due))) => each_in_background(PlacedRun { run, due, placing }, time, PlacedRun::next),
+    })
+}
+
+/// What `next` makes of `run` until it has no more, each when it is asked for.
+fn each_in_background<R: Send + 'static>(run: R, time: Time, next: fn(&mut R, &Stop) -> Result<Option<RecordBatch>>) -> Batches {
+    let made = futures::stream::try_unfold(run, move |mut run| {
+        let timer = time.clone();
+        in_background(move |stop| {
+            let _timer = timer.timer();
+            Ok(next(&mut run, stop)?.map(|batch| (batch, run)))
+        })
+    });
+    made.boxed()
+}
+
+/// The inputs, whose blocks have nothing beyond the matrices, and rows and columns of the result. A product by SQL has no such.
+fn inputs_of<T: Element>(
+    kernel: &Kernel,
+    read: &[Vec<RecordBatch>],
+    memory: &MemoryReservation,
+    threads: usize,
+    stop: &Stop,
+) -> Result<(Inputs<T>, Option<[usize; 2]>)> {
+    let function = kernel.operation.function();
+    let rules = match kernel.operation {
+        Operation::Product => [Rule::JoinedByJ, Rule::JoinedByI],
+        _ => [Rule::Matrix; 2],
+    };
+    let mut blocks = Vec::new();
+    for (number, layout) in kernel.inputs.iter().enumerate() {
+        let found = Blocks::<T>::new(&read[number], kernel.places[number], layout, rules[number], function)?;
+        memory.try_grow(found.list_bytes())?;
+        blocks.push(found);
+    }
+    let mut shapes_agreed = Vec::new();
+    if kernel.operation != Operation::Product {
+        let shapes = blocks.iter().zip(&kernel.inputs).map(|(blocks, layout)| blocks.shape(layout, function));
+        shapes_agreed = agreed(&kernel.operation, function, &kernel.inputs, shapes.collect::<Result<Vec<_>>>()?)?;
+        for ((blocks, layout), shape) in blocks.iter().zip(&kernel.inputs).zip(&shapes_agreed) {
+            blocks.check_padding(layout, *shape, function, threads, stop)?;
+        }
+    }
+    let shape = result_shape(&kernel.operation, |input| shapes_agreed.get(input).copied());
+    let mut blocks = blocks.into_iter();
+    match blocks.next() {
+        Some(a) => Ok((Inputs { a, b: blocks.next() }, shape)),
+        None => internal_err!("a kernel has an input"),
+    }
+}
+
+fn run<T: Element>(
+    kernel: &Kernel,
+    inputs: Arc<Inputs<T>>,
+    shape: Option<[usize; 2]>,
+    target: Target,
+    memory: Arc<MemoryReservation>,
+) -> Result<Run<T>> {
+    let by = if let Operation::Scale(by) = kernel.operation { by } else { 1.0 };
+    let sizes = Sizes { a: kernel.inputs[0].block, result: kernel.block, shape, by };
+    let plan = plan(kernel, Arc::clone(&inputs), &memory)?;
+    let outputs = Outputs::new(memory.new_empty(), memory);
+    Ok(Run::new(inputs, sizes, plan, target, outputs))
+}
+
+fn plan<T: Element>(kernel: &Kernel, inputs: Arc<Inputs<T>>, memory: &MemoryReservation) -> Result<Plan> {
+    Ok(match kernel.operation {
+        Operation::Add => sums(inputs),
+        Operation::Scale(_) => scaled(inputs),
+        Operation::Transpose => transposed(inputs, memory.new_empty())?,
+        Operation::Vector => products(inputs, kernel.operation.function(), true, memory.new_empty()),
+        _ => products(inputs, kernel.operation.function(), false, memory.new_empty()),
+    })
+}
+
+/// The blocks of the plan, without what they are made of where that takes memory.
+fn due<T: Element>(kernel: &Kernel, inputs: &Arc<Inputs<T>>, memory: &MemoryReservation) -> Result<Each<Due>> {
+    let inputs = Arc::clone(inputs);
+    match kernel.operation {
+        Operation::Add | Operation::Scale(_) | Operation::Transpose => {
+            let mut plan = plan(kernel, inputs, memory)?;
+            Ok(Box::new(move |stop| Ok(plan(stop)?.map(|planned| planned.due()))))
+        }
+        _ => Ok(products_due(inputs, kernel.operation.function(), memory.new_empty())),
+    }
+}
+
+fn norm_batch<T: Element>(
+    kernel: &Kernel,
+    read: &[Vec<RecordBatch>],
+    target: &Target,
+    memory: &MemoryReservation,
+    stop: &Stop,
+) -> Result<RecordBatch> {
+    let (inputs, _) = inputs_of::<T>(kernel, read, memory, target.threads, stop)?;
+    let found = norms(&inputs.a, kernel.inputs[0].block, target.threads, stop)?;
+    let values = [found.frobenius, found.one, found.infinity, found.max];
+    let arrays = values.map(|value| Arc::new(Float64Array::from(vec![value])) as _).to_vec();
+    Ok(RecordBatch::try_new(Arc::clone(&target.schema), arrays)?)
+}

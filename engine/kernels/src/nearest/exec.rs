@@ -1,0 +1,215 @@
+//! The operator: of each partition, the rows that can be among the k nearest.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::execution_plan::{CardinalityEffect, EmissionType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+};
+use futures::{Stream, StreamExt};
+
+use super::closest::Closest;
+use super::rule::{Distance, Ties};
+use common::report::ReportCollector;
+use semantics::cancel::give_way;
+
+/// How long the stream works before it lets others run.
+const POLL_MAX: Duration = Duration::from_millis(10);
+
+#[derive(Debug)]
+pub struct NearestExec {
+    input: Arc<dyn ExecutionPlan>,
+    distance: Distance,
+    k: usize,
+    ties: Ties,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl NearestExec {
+    pub fn new(input: Arc<dyn ExecutionPlan>, distance: Distance, k: usize, ties: Ties) -> NearestExec {
+        let properties = Arc::new(PlanProperties::clone(input.properties()).with_emission_type(EmissionType::Final));
+        NearestExec { input, distance, k, ties, properties, metrics: ExecutionPlanMetricsSet::new() }
+    }
+}
+
+impl DisplayAs for NearestExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match format {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => {
+                write!(f, "NearestExec: k={}, column={}", self.k, self.distance.column)?;
+                if self.ties == Ties::All { write!(f, ", with all ties") } else { Ok(()) }
+            }
+            DisplayFormatType::TreeRender => writeln!(f, "k={}", self.k),
+        }
+    }
+}
+
+impl ExecutionPlan for NearestExec {
+    fn name(&self) -> &str {
+        "NearestExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(&self, f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
+        f(&self.distance.expr)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let (Some(input), true) = (children.pop(), children.is_empty()) else {
+            return internal_err!("NearestExec has one input");
+        };
+        Ok(Arc::new(NearestExec::new(input, self.distance.clone(), self.k, self.ties)))
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::LowerEqual
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, Arc::clone(&context))?;
+        let report = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
+        let reservation = MemoryConsumer::new("NearestExec").register(context.memory_pool());
+        let closest = Closest::new(self.schema(), &self.distance, self.k, self.ties, reservation, report)?;
+        Ok(Box::pin(NearestStream {
+            input,
+            schema: self.schema(),
+            closest,
+            state: State::Reading,
+            ready: VecDeque::new(),
+            batch_rows: context.session_config().batch_size(),
+            metrics: BaselineMetrics::new(&self.metrics, partition),
+            abandoned: MetricBuilder::new(&self.metrics).counter("rows_abandoned", partition),
+        }))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+}
+
+struct NearestStream {
+    input: SendableRecordBatchStream,
+    schema: SchemaRef,
+    closest: Closest,
+    state: State,
+    /// What goes out before anything else happens.
+    ready: VecDeque<RecordBatch>,
+    batch_rows: usize,
+    metrics: BaselineMetrics,
+    abandoned: Count,
+}
+
+enum State {
+    Reading,
+    /// A batch, of which so many rows were looked at.
+    Looking(RecordBatch, usize),
+    Ended,
+}
+
+impl NearestStream {
+    /// The next batch of the input; at its end, the result is ready.
+    fn read(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.state = match ready!(self.input.poll_next_unpin(context)).transpose()? {
+            Some(batch) => State::Looking(batch, 0),
+            None => {
+                self.abandoned.add(self.closest.abandoned);
+                self.ready.extend(self.closest.finish()?);
+                State::Ended
+            }
+        };
+        Poll::Ready(Ok(()))
+    }
+
+    /// Some rows of what is ready.
+    fn give(&mut self, batch: RecordBatch) -> RecordBatch {
+        let rows = batch.num_rows().min(self.batch_rows);
+        match batch.num_rows() - rows {
+            0 if self.ready.is_empty() => self.closest.handed_on(),
+            0 => {}
+            left => self.ready.push_front(batch.slice(rows, left)),
+        }
+        batch.slice(0, rows)
+    }
+
+    fn step(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
+        let started = Instant::now();
+        while started.elapsed() < POLL_MAX {
+            if let Some(batch) = self.ready.pop_front() {
+                return Poll::Ready(Some(Ok(self.give(batch))));
+            }
+            match std::mem::replace(&mut self.state, State::Reading) {
+                State::Reading => ready!(self.read(context))?,
+                State::Looking(batch, start) if start < batch.num_rows() => {
+                    let rows = self.closest.slice_rows()?.min(batch.num_rows() - start);
+                    let elapsed = self.metrics.elapsed_compute().clone();
+                    let _timer = elapsed.timer();
+                    self.closest.push(&batch.slice(start, rows))?;
+                    self.state = State::Looking(batch, start + rows);
+                    self.ready.extend(self.closest.surplus());
+                }
+                State::Looking(..) => {}
+                State::Ended => {
+                    self.state = State::Ended;
+                    return Poll::Ready(None);
+                }
+            }
+        }
+        give_way(context)
+    }
+}
+
+impl Stream for NearestStream {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let polled = self.step(context);
+        if let Poll::Ready(Some(Err(_))) = polled {
+            self.state = State::Ended;
+            self.ready.clear();
+        }
+        self.metrics.record_poll(polled)
+    }
+}
+
+impl RecordBatchStream for NearestStream {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}

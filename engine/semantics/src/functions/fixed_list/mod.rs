@@ -1,0 +1,39 @@
+//! Lists as lists of a fixed size and as tensors, and as lists of lists.
+
+mod convert;
+mod deeper;
+
+use arrow::datatypes::{DataType, Field};
+use datafusion::common::{Result, ScalarValue};
+
+use common::tensor_shape::shape_of;
+use common::tensors::tensor_field;
+pub use convert::FixedLists;
+use convert::list_levels;
+pub use deeper::DeeperLists;
+
+/// Whether lists of one type are to have another number of elements, or tensors other dimensions, than Arrow's cast gives them.
+pub fn is_resized(from: &DataType, to: &DataType) -> bool {
+    let DataType::FixedSizeList(_, width) = to else { return false };
+    let is_alike = matches!(from, DataType::FixedSizeList(_, size) if size == width);
+    list_levels(from) > 0 && !(is_alike && list_levels(from) == list_levels(to))
+}
+
+/// Lists within each other as one list of their elements, where they stand for a tensor of so many dimensions; None for other values.
+pub fn flat_scalar(value: &ScalarValue, field: &Field) -> Result<Option<ScalarValue>> {
+    let (mut element, levels) = (value.data_type(), list_levels(&value.data_type()));
+    let Some(shape) = shape_of(field).filter(|shape| levels > 1 && levels == shape.len()) else { return Ok(None) };
+    while let DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) = element {
+        element = item.data_type().clone();
+    }
+    // Of the elements' own type, so that whether they fit is asked of them as of others.
+    let flat = tensor_field(field.name(), element, &shape, true)?;
+    let wanted = FixedLists::new(&flat, false).filter(|_| !value.is_null());
+    wanted.map(|wanted| ScalarValue::try_from_array(&wanted.convert(&value.to_array()?)?, 0)).transpose()
+}
+
+/// A tensor, or a list, as the lists of lists that are wanted; None for other values.
+pub fn deeper_scalar(value: &ScalarValue, source: &Field, field: &Field) -> Result<Option<ScalarValue>> {
+    let wanted = DeeperLists::new(source, field, false).filter(|_| !value.is_null());
+    wanted.map(|wanted| ScalarValue::try_from_array(&wanted.convert(&value.to_array()?)?, 0)).transpose()
+}

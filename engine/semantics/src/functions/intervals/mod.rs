@@ -1,0 +1,35 @@
+//! INTERVALs as in PostgreSQL: they are read as it reads them, and compared by their length, of which a month has 30 days and a day
+//! 24 hours. Arrow compares months, then days, then the rest.
+//!
+//! - [`length`] — the number by which they are compared, sorted, grouped and joined; [`compared`] and [`grouped`] put it there
+//! - [`extreme`] — `min` and `max`
+//! - [`lists`] — functions of lists of intervals
+//! - [`parts`] — `extract` and `date_part`
+
+mod compared;
+mod extreme;
+mod grouped;
+mod length;
+mod lists;
+mod parts;
+
+use arrow::datatypes::{DataType, IntervalUnit};
+
+pub use compared::compared_by_length;
+pub use grouped::in_groups_of_length;
+pub use length::lengths;
+pub use lists::of_intervals;
+pub use parts::part_of_interval;
+
+pub fn is_interval(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Interval(IntervalUnit::MonthDayNano))
+}
+
+/// Whether values have intervals, themselves or inside of lists and structs.
+pub fn has_intervals(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => has_intervals(item.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| has_intervals(field.data_type())),
+        other => is_interval(other),
+    }
+}

@@ -1,0 +1,34 @@
+//! Types with others inside.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, FieldRef, Fields};
+
+/// The fields of what is in a list, struct or map.
+pub fn fields_of(data_type: &DataType) -> &[FieldRef] {
+    use DataType::*;
+    match data_type {
+        List(field) | LargeList(field) | ListView(field) | LargeListView(field) => std::slice::from_ref(field),
+        FixedSizeList(field, _) | Map(field, _) => std::slice::from_ref(field),
+        Struct(fields) => fields,
+        _ => &[],
+    }
+}
+
+pub fn with_field(data_type: &DataType, place: usize, inner: DataType) -> DataType {
+    use DataType::*;
+    let with = |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(inner.clone()));
+    match data_type {
+        List(field) => List(with(field)),
+        LargeList(field) => LargeList(with(field)),
+        ListView(field) => ListView(with(field)),
+        LargeListView(field) => LargeListView(with(field)),
+        FixedSizeList(field, size) => FixedSizeList(with(field), *size),
+        Map(field, sorted) => Map(with(field), *sorted),
+        Struct(fields) => {
+            let field = |(index, field): (usize, &FieldRef)| if index == place { with(field) } else { Arc::clone(field) };
+            Struct(fields.iter().enumerate().map(field).collect::<Fields>())
+        }
+        other => other.clone(),
+    }
+}

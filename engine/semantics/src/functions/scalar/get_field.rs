@@ -1,0 +1,93 @@
+//! `get_field`, the field of a struct or the value of a key in a map, which is NULL where the struct or map is. DataFusion's takes what lies
+//! beneath such a NULL, and `CASE` and `nullif` leave there what they hide.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::datatypes::DataType;
+use datafusion::common::Result;
+use datafusion::functions::core::get_field as datafusion_get_field;
+use datafusion::functions::core::getfield::GetFieldFunc;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::{ColumnarValue, Expr, ExpressionPlacement, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+
+use super::described_by_function;
+use common::beneath_nulls::hidden_beneath;
+
+static GET_FIELD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(GetField { inner: datafusion_get_field() })));
+
+pub fn get_field() -> &'static Arc<ScalarUDF> {
+    &GET_FIELD
+}
+
+/// Puts it in the place of DataFusion's, which planners write without looking for a name. True if there was one.
+pub fn take_own_field(expr: &mut Expr) -> bool {
+    let Expr::ScalarFunction(call) = expr else { return false };
+    let is_theirs = call.func.inner().is::<GetFieldFunc>();
+    if is_theirs {
+        call.func = Arc::clone(get_field());
+    }
+    is_theirs
+}
+
+/// Gives a call, and those in the place of its struct, another function of this name.
+fn set_function(expr: &mut Expr, function: &Arc<ScalarUDF>) {
+    let Expr::ScalarFunction(call) = expr else { return };
+    if call.func.name() == function.name() {
+        call.func = Arc::clone(function);
+        call.args.iter_mut().take(1).for_each(|base| set_function(base, function));
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct GetField {
+    inner: Arc<ScalarUDF>,
+}
+
+impl ScalarUDFImpl for GetField {
+    described_by_function!();
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        self.inner.schema_name(args)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner.coerce_types(types)
+    }
+
+    fn placement(&self, args: &[ExpressionPlacement]) -> ExpressionPlacement {
+        self.inner.placement(args)
+    }
+
+    /// DataFusion's makes one call of several, and knows its own alone.
+    fn simplify(&self, mut args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        args.iter_mut().take(1).for_each(|base| set_function(base, &self.inner));
+        Ok(match self.inner.simplify(args, info)? {
+            ExprSimplifyResult::Simplified(mut expr) => {
+                set_function(&mut expr, get_field());
+                ExprSimplifyResult::Simplified(expr)
+            }
+            ExprSimplifyResult::Original(mut args) => {
+                args.iter_mut().take(1).for_each(|base| set_function(base, get_field()));
+                ExprSimplifyResult::Original(args)
+            }
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let mut path = args.args.iter().cloned();
+        let Some(mut value) = path.next() else { return self.inner.invoke_with_args(args) };
+        for key in path {
+            let base = match value {
+                ColumnarValue::Array(array) => array,
+                ColumnarValue::Scalar(constant) => constant.to_array()?,
+            };
+            let parents = base.nulls().cloned();
+            let step = ScalarFunctionArgs { args: vec![ColumnarValue::Array(base), key], ..args.clone() };
+            value = match (self.inner.invoke_with_args(step)?, parents) {
+                (ColumnarValue::Array(field), Some(parents)) => ColumnarValue::Array(hidden_beneath(&field, &parents)?),
+                (field, _) => field,
+            };
+        }
+        Ok(value)
+    }
+}

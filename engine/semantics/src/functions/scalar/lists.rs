@@ -1,0 +1,204 @@
+//! Functions of a list and elements, with decimals among floats. DataFusion's look for a type that both have and find none.
+//!
+//! `array_has` of a constant list is `x IN (…)` to DataFusion, which is NULL where the list has a NULL and not `x`: `array_has` is false then.
+//! [`ANY_EQUALS`] is NULL there.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray, UInt64Array};
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_nested::all_default_nested_functions;
+use datafusion::functions_nested::array_has::array_has_udf;
+use datafusion::logical_expr::binary::comparison_coercion;
+use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
+use datafusion::logical_expr::{
+    ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
+};
+
+use crate::functions::nested_types::{fields_of, with_field};
+use common::error::EngineError;
+
+/// Where the arguments are that are elements; the rest but one list is numbers.
+const FUNCTIONS: [(&str, &[usize]); 13] = [
+    ("array_has", &[1]),
+    ("array_append", &[1]),
+    ("array_prepend", &[0]),
+    ("array_position", &[1]),
+    ("array_positions", &[1]),
+    ("array_remove", &[1]),
+    ("array_remove_n", &[1]),
+    ("array_remove_all", &[1]),
+    ("array_replace", &[1, 2]),
+    ("array_replace_n", &[1, 2]),
+    ("array_replace_all", &[1, 2]),
+    ("array_resize", &[2]),
+    ("array_has_any", &[]),
+];
+
+use common::names::ANY_EQUALS;
+
+pub fn all() -> impl Iterator<Item = ScalarUDF> {
+    let any_equals = OfElements { name: ANY_EQUALS, inner: array_has_udf(), elements: vec![1], signature: signature() };
+    let functions = all_default_nested_functions().into_iter().filter_map(|inner| of_elements(&inner));
+    functions.chain([ScalarUDF::from(any_equals)])
+}
+
+/// What stands in the place of DataFusion's function.
+pub fn of_elements(inner: &Arc<ScalarUDF>) -> Option<ScalarUDF> {
+    let (name, elements) = FUNCTIONS.iter().find(|(name, _)| *name == inner.name())?;
+    Some(ScalarUDF::from(OfElements { name, inner: Arc::clone(inner), elements: elements.to_vec(), signature: signature() }))
+}
+
+fn signature() -> Signature {
+    Signature::user_defined(Volatility::Immutable)
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct OfElements {
+    name: &'static str,
+    inner: Arc<ScalarUDF>,
+    elements: Vec<usize>,
+    signature: Signature,
+}
+
+impl OfElements {
+    /// What the function itself makes of arguments of these types.
+    fn coerced(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let fields: Vec<FieldRef> = types.iter().map(|data_type| Arc::new(Field::new("", data_type.clone(), true))).collect();
+        Ok(fields_with_udf(&fields, self.inner.as_ref())?.iter().map(|field| field.data_type().clone()).collect())
+    }
+
+    /// The types with one for the elements of the list and those beside it, if they are numbers of several.
+    fn met(&self, types: &[DataType]) -> Option<Vec<DataType>> {
+        let is_list = |place: &usize| types[*place].is_list() && !self.elements.contains(place);
+        let lists: Vec<usize> = (0..types.len()).filter(is_list).collect();
+        let elements = self.elements.iter().filter_map(|place| types.get(*place));
+        let mut all: Vec<DataType> =
+            lists.iter().filter_map(|place| fields_of(&types[*place]).first()).map(|field| field.data_type().clone()).collect();
+        all.extend(elements.cloned());
+        all.retain(|element| !element.is_null());
+        if !all.iter().all(DataType::is_numeric) || all.windows(2).all(|pair| pair[0] == pair[1]) {
+            return None;
+        }
+        let mut all = all.into_iter();
+        let first = all.next()?;
+        let common = match all.clone().chain([first.clone()]).any(|element| element.is_floating()) {
+            true => DataType::Float64,
+            false => all.try_fold(first, |common, element| comparison_coercion(&common, &element))?,
+        };
+        let made = types.iter().enumerate().map(|(place, found)| match () {
+            () if lists.contains(&place) => with_field(found, 0, common.clone()),
+            () if self.elements.contains(&place) => common.clone(),
+            () => found.clone(),
+        });
+        Some(made.collect())
+    }
+}
+
+impl ScalarUDFImpl for OfElements {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        if self.name == ANY_EQUALS { &[] } else { self.inner.aliases() }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.coerced(&self.met(types).unwrap_or_else(|| types.to_vec()))
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        self.inner.return_field_from_args(args)
+    }
+
+    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        let is_computed = |list: &Expr| match list {
+            Expr::ScalarFunction(made) => made.args.iter().any(|element| !matches!(element, Expr::Literal(..))),
+            _ => false,
+        };
+        if self.name == "array_has" && args.first().is_some_and(is_computed) {
+            return Ok(ExprSimplifyResult::Original(args));
+        }
+        match self.inner.simplify(args, info)? {
+            ExprSimplifyResult::Simplified(Expr::InList(mut list)) if self.name == "array_has" => {
+                list.list.retain(|element| !matches!(element, Expr::Literal(value, _) if value.is_null()));
+                // Nothing is in a list of NULLs, and of NULL that is not known.
+                let found =
+                    if list.list.is_empty() { list.expr.is_null().and(lit(ScalarValue::Boolean(None))) } else { Expr::InList(list) };
+                Ok(ExprSimplifyResult::Simplified(found))
+            }
+            simplified => Ok(simplified),
+        }
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        for argument in &mut args.args {
+            *argument = empty_where_null(argument)?;
+        }
+        if self.name() == "array_resize"
+            && let Some(size) = args.args.get(1)
+        {
+            let sizes = size.to_array(1)?;
+            let negative = sizes.as_primitive_opt::<Int64Type>().and_then(|sizes| sizes.iter().flatten().find(|size| *size < 0));
+            if let Some(size) = negative {
+                return Err(EngineError::data(format!("a list cannot have {size} elements"), None).into_datafusion());
+            }
+        }
+        if self.name != ANY_EQUALS {
+            return self.inner.invoke_with_args(args);
+        }
+        let (list, rows) = (args.args[0].clone(), args.number_rows);
+        match (self.inner.invoke_with_args(args)?, list) {
+            (ColumnarValue::Scalar(found), list) => {
+                let found = unknown_beside_null(&found.to_array()?, &list.to_array(1)?);
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&found, 0)?))
+            }
+            (found, list) => Ok(ColumnarValue::Array(Arc::new(unknown_beside_null(&found.into_array(rows)?, &list.to_array(rows)?)))),
+        }
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.inner.documentation()
+    }
+}
+
+/// Lists that are NULL have no elements: DataFusion's `array_append` takes those that lie beneath, as `nullif` leaves them there.
+fn empty_where_null(argument: &ColumnarValue) -> Result<ColumnarValue> {
+    let (array, is_scalar) = match argument {
+        ColumnarValue::Array(array) => (Arc::clone(array), false),
+        ColumnarValue::Scalar(ScalarValue::List(list)) => (Arc::clone(list) as ArrayRef, true),
+        scalar => return Ok(scalar.clone()),
+    };
+    let is_empty = |list: &ListArray| (0..list.len()).all(|row| list.is_valid(row) || list.value_length(row) == 0);
+    if array.null_count() == 0 || array.as_list_opt::<i32>().is_none_or(is_empty) {
+        return Ok(argument.clone());
+    }
+    if is_scalar {
+        return Ok(ColumnarValue::Scalar(ScalarValue::try_new_null(array.data_type())?));
+    }
+    let rows: UInt64Array = (0..array.len()).map(|row| array.is_valid(row).then_some(row as u64)).collect();
+    Ok(ColumnarValue::Array(take(&array, &rows, None)?))
+}
+
+/// NULL where a value was not found in a list that has a NULL.
+fn unknown_beside_null(found: &ArrayRef, lists: &ArrayRef) -> BooleanArray {
+    let has_null = |row: usize| {
+        let fixed = lists.as_fixed_size_list_opt().map(|lists| lists.value(row));
+        let small = || lists.as_list_opt::<i32>().map(|lists| lists.value(row));
+        let large = || lists.as_list_opt::<i64>().map(|lists| lists.value(row));
+        fixed.or_else(small).or_else(large).is_some_and(|elements| elements.logical_null_count() > 0)
+    };
+    found.as_boolean().iter().enumerate().map(|(row, found)| found.filter(|found| *found || !has_null(row))).collect()
+}

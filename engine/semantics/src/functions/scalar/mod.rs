@@ -1,0 +1,69 @@
+//! Functions under the names of DataFusion's, which they call for all that these do rightly.
+
+mod get_field;
+mod greatest;
+mod length;
+mod lists;
+mod nvl;
+mod round;
+mod shown;
+mod timezone;
+mod to_char;
+mod to_date;
+mod to_timestamp;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::logical_expr::ScalarUDF;
+
+use super::bounded::counted;
+pub use get_field::take_own_field;
+pub use lists::of_elements;
+pub use round::take_computed_digits;
+
+pub fn all(config: &ConfigOptions) -> Vec<ScalarUDF> {
+    let own = [length::length(), length::character_length(), nvl::nvl(), round::round(), to_char::to_char(), to_date::to_date()];
+    let own = own
+        .into_iter()
+        .chain(greatest::all())
+        .chain([timezone::timezone(config)])
+        .chain(to_timestamp::all(config))
+        .chain(lists::all())
+        .chain(shown::all())
+        .map(counted);
+    // It makes nothing that could be counted.
+    own.chain([get_field::get_field().as_ref().clone()]).collect()
+}
+
+/// In an `impl ScalarUDFImpl`: what describes the function is that of `self.inner`.
+macro_rules! described_by_function {
+    () => {
+        fn name(&self) -> &str {
+            self.inner.name()
+        }
+
+        fn aliases(&self) -> &[String] {
+            self.inner.aliases()
+        }
+
+        fn signature(&self) -> &datafusion::logical_expr::Signature {
+            self.inner.signature()
+        }
+
+        fn return_type(&self, arg_types: &[arrow::datatypes::DataType]) -> datafusion::common::Result<arrow::datatypes::DataType> {
+            self.inner.return_type(arg_types)
+        }
+
+        fn return_field_from_args(
+            &self,
+            args: datafusion::logical_expr::ReturnFieldArgs<'_>,
+        ) -> datafusion::common::Result<arrow::datatypes::FieldRef> {
+            self.inner.return_field_from_args(args)
+        }
+
+        fn documentation(&self) -> Option<&datafusion::logical_expr::Documentation> {
+            self.inner.documentation()
+        }
+    };
+}
+
+use described_by_function;

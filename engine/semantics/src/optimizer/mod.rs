@@ -1,0 +1,88 @@
+//! Rules of ours, among DataFusion's own.
+
+mod aggregate_statistics;
+mod barrier;
+mod checked_arithmetic;
+mod choice_shapes;
+mod correlated_checks;
+mod correlated_columns;
+mod date_frames;
+mod decimal;
+mod empty_structs;
+mod exact_comparisons;
+mod fast_decimals;
+mod filter_projections;
+mod filters_above;
+mod filters_by_name;
+mod float_decimals;
+mod grouping_sets;
+mod in_subqueries;
+mod keys;
+mod limits_below;
+mod long_chains;
+mod nearest_floats_of_files;
+mod nested_order;
+mod nested_topk;
+mod null_safe_keys;
+mod nullable_subqueries;
+mod operator_columns;
+mod order_once;
+mod outer_joins;
+mod range_frames;
+mod recursive_shapes;
+mod same_projections;
+mod set_comparisons;
+mod single_rows;
+mod topk_keys;
+mod union_shapes;
+mod unnested;
+mod values_subqueries;
+mod volatile_values;
+mod window_arguments;
+
+pub use checked_arithmetic::CheckedArithmetic;
+pub use choice_shapes::{with_choice_shapes, with_shapes};
+pub use exact_comparisons::{exact_filter, with_exact_comparisons};
+pub use fast_decimals::FastDecimals;
+pub use filters_by_name::physical_optimizer_rules;
+pub use keys::RelationsWithoutKeys;
+pub use long_chains::LongChains;
+pub use nearest_floats_of_files::NearestFloatsOfFiles;
+pub use nested_topk::NestedTopK;
+pub use null_safe_keys::with_null_safe_keys;
+pub use operator_columns::with_operator_columns;
+pub use range_frames::RangeFrames;
+pub use volatile_values::VolatileValues;
+
+use std::sync::Arc;
+
+use datafusion::optimizer::optimizer::Optimizer;
+use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
+
+/// DataFusion's analyzer rules, and ours.
+pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    let mut rules = float_decimals::analyzer_rules();
+    rules.push(Arc::new(date_frames::DateFrames));
+    rules.push(Arc::new(window_arguments::WindowArguments));
+    rules.push(Arc::new(order_once::OrderOnce));
+    // Before the rule about UNIONs, which asks what their inputs say.
+    rules.push(Arc::new(choice_shapes::ChoiceShapes));
+    rules.push(Arc::new(union_shapes::UnionShapes));
+    rules.push(Arc::new(values_subqueries::ValuesSubqueries));
+    rules.push(Arc::new(nested_order::NestedOrder));
+    rules.push(Arc::new(single_rows::SingleRows));
+    rules.push(Arc::new(nullable_subqueries::NullableSubqueries));
+    rules.push(Arc::new(correlated_columns::CorrelatedColumns));
+    rules.push(Arc::new(empty_structs::EmptyStructs));
+    rules.push(Arc::new(unnested::Unnested));
+    rules
+}
+
+/// DataFusion's optimizer rules, with ours in the places of some.
+pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let rules = Optimizer::new().rules.into_iter();
+    let rules = rules.map(null_safe_keys::in_place_of_keys).map(exact_comparisons::in_place_of_simplifying);
+    let rules = rules.map(in_subqueries::in_place_of_predicates).map(filters_above::in_place_of_filters);
+    let rules = rules.map(same_projections::in_place_of_projections).map(set_comparisons::in_place_of_comparisons);
+    rules.map(keys::around_rules_of_keys).collect()
+}

@@ -1,0 +1,87 @@
+//! One order of lists, structs and maps: that of ORDER BY, in which NULL inside comes last.
+//!
+//! DataFusion's `<` has NULL inside first, its `min` and `max` take no notice of values with one, and fail of lists of structs. So
+//! `[1] < [NULL]` was false where ORDER BY puts `[1]` before `[NULL]`. Here [`compared`] stands in the place of the operators, and
+//! [`extreme`] in that of the aggregates; [`keys`] has NULL apart from NULL inside where ORDER BY wants it on the other side.
+
+mod keys;
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, WindowFunctionDefinition};
+use datafusion::optimizer::AnalyzerRule;
+
+use crate::functions::map_under_names;
+use crate::functions::nested_order::{compared, extreme};
+
+/// Once the types are known.
+#[derive(Debug)]
+pub struct NestedOrder;
+
+impl AnalyzerRule for NestedOrder {
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            let mut schema = merge_schema(&plan.inputs());
+            if let LogicalPlan::TableScan(scan) = &plan {
+                schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?);
+            }
+            let ordered = map_under_names(plan, |expr| expr.transform_up(|part| Ok(ordered(part, &schema))))?;
+            ordered.transform_data(|plan| Ok(keys::in_plan(plan)))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "nested_order"
+    }
+}
+
+fn ordered(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match compared::function(op) {
+            Some(function) if is_nested(&left, schema) => Transformed::yes(function.call(vec![*left, *right])),
+            _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+        },
+        Expr::Between(between) if is_nested(&between.expr, schema) => {
+            let within = compared::between(*between.expr, *between.low, *between.high);
+            Transformed::yes(if between.negated { !within } else { within })
+        }
+        Expr::AggregateFunction(ref mut call) => {
+            // With DISTINCT the keys are the arguments.
+            let mut changed = !call.params.distinct && keys::apart_in_aggregate(&mut call.params.order_by, schema);
+            if let Some(extreme) = extreme_of(&call.func, &call.params.args, schema) {
+                call.func = extreme;
+                changed = true;
+            }
+            Transformed::new_transformed(expr, changed)
+        }
+        Expr::WindowFunction(ref mut call) => {
+            let mut changed = keys::apart(&mut call.params.order_by, schema);
+            if let WindowFunctionDefinition::AggregateUDF(function) = &call.fun
+                && let Some(extreme) = extreme_of(function, &call.params.args, schema)
+            {
+                call.fun = WindowFunctionDefinition::AggregateUDF(extreme);
+                changed = true;
+            }
+            Transformed::new_transformed(expr, changed)
+        }
+        expr => Transformed::no(expr),
+    }
+}
+
+fn extreme_of(function: &AggregateUDF, args: &[Expr], schema: &DFSchema) -> Option<Arc<AggregateUDF>> {
+    let extreme = extreme::of(function).filter(|_| args.first().is_some_and(|value| is_nested(value, schema)));
+    extreme.map(Arc::clone)
+}
+
+/// Of a comparison's side; chains of other operators are not asked what type they are.
+fn is_nested(expr: &Expr, schema: &DFSchema) -> bool {
+    match expr {
+        Expr::BinaryExpr(_) | Expr::Not(_) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::Negative(_) => false,
+        expr => expr.get_type(schema).is_ok_and(|data_type| data_type.is_nested()),
+    }
+}

@@ -1,0 +1,166 @@
+//! `(SELECT b FROM t WHERE t.k = u.x)`: a subquery that looks at the row outside and is no aggregate.
+//!
+//! DataFusion makes a join of one that is an aggregate and refuses the others. So it becomes an aggregate, of a value and of how many rows
+//! there are, and [`OnlyRow`] takes the value where that is one. It also looks at the row outside: what did not, DataFusion would compute
+//! of all rows below the join, and those that nobody asks for may be several.
+//!
+//! `(SELECT max(b) FROM t WHERE t.k = u.x HAVING count(*) = 0)`: DataFusion forgets the condition where it is true of no rows. So the value
+//! is NULL where the condition is not true. What it answers wrongly in other ways is refused, as in LATERAL.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{Array, AsArray, BooleanArray};
+use arrow::compute::nullif;
+use arrow::datatypes::{DataType, Int64Type};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result, internal_err};
+use datafusion::functions::core::named_struct;
+use datafusion::functions_aggregate::expr_fn::{count, first_value};
+use datafusion::logical_expr::logical_plan::{Filter, Projection};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Subquery, Volatility,
+    lit, when,
+};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::correlated_checks::{check_lateral, check_scalar, is_correlated};
+use super::values_subqueries::has_subquery;
+use crate::functions::map_under_names;
+use common::error::EngineError;
+
+static ONLY_ROW: LazyLock<Arc<ScalarUDF>> =
+    LazyLock::new(|| Arc::new(ScalarUDF::from(OnlyRow { signature: Signature::any(2, Volatility::Immutable) })));
+
+/// Once the types are known.
+#[derive(Debug)]
+pub struct SingleRows;
+
+impl AnalyzerRule for SingleRows {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        plan.transform_up_with_subqueries(|plan| {
+            if let LogicalPlan::Join(join) = &plan {
+                check_lateral(&join.right)?;
+            }
+            if !matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::Aggregate(_)) {
+                return Ok(Transformed::no(plan));
+            }
+            let schema = merge_schema(&plan.inputs());
+            map_under_names(plan, |expr| expr.transform_up(|part| in_expr(part, &schema)))
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "single_rows"
+    }
+}
+
+fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let Expr::ScalarSubquery(mut subquery) = expr else { return Ok(Transformed::no(expr)) };
+    if !is_correlated(&subquery) {
+        return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
+    }
+    let rewritten = with_condition_in_value(&subquery.subquery)?.map(Arc::new);
+    let is_rewritten = rewritten.is_some();
+    subquery.subquery = rewritten.unwrap_or(subquery.subquery);
+    check_scalar(&subquery.subquery)?;
+    match outer_column(&subquery, schema) {
+        Some(outer) if has_plain_rows(&subquery.subquery)? => {
+            let value = ONLY_ROW.call(vec![Expr::ScalarSubquery(with_count(subquery)?), outer]);
+            Ok(Transformed::yes(value))
+        }
+        _ => {
+            let subquery = Expr::ScalarSubquery(subquery);
+            Ok(if is_rewritten { Transformed::yes(subquery) } else { Transformed::no(subquery) })
+        }
+    }
+}
+
+/// Of an aggregate that has one row without its HAVING.
+fn with_condition_in_value(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
+    let LogicalPlan::Projection(Projection { expr, input, .. }) = plan else { return Ok(None) };
+    let ([value], LogicalPlan::Filter(Filter { predicate, input, .. })) = (expr.as_slice(), input.as_ref()) else { return Ok(None) };
+    let is_of_rows = !predicate.contains_outer() && !has_subquery(predicate);
+    if !is_of_rows || !matches!(input.as_ref(), LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty()) {
+        return Ok(None);
+    }
+    let name = value.schema_name().to_string();
+    let value = when(predicate.clone(), value.clone().unalias()).end()?.alias(name);
+    Ok(Some(LogicalPlan::Projection(Projection::try_new(vec![value], Arc::clone(input))?)))
+}
+
+/// One of the row outside, where all that the subquery looks at is there.
+fn outer_column(subquery: &Subquery, schema: &DFSchema) -> Option<Expr> {
+    let outer = subquery.outer_ref_columns.iter().map(|column| match column {
+        Expr::OuterReferenceColumn(_, column) if schema.has_column(column) => Some(Expr::Column(column.clone())),
+        _ => None,
+    });
+    outer.collect::<Option<Vec<_>>>()?.into_iter().next()
+}
+
+/// Whether nothing says how many rows there are at most, nor which of them.
+fn has_plain_rows(plan: &LogicalPlan) -> Result<bool> {
+    let mut is_plain = plan.schema().fields().len() == 1 && plan.max_rows().is_none_or(|rows| rows > 1);
+    plan.apply(|node| {
+        use LogicalPlan::{Filter, Join, Projection, SubqueryAlias, TableScan};
+        is_plain &= matches!(node, Filter(_) | Join(_) | Projection(_) | SubqueryAlias(_) | TableScan(_));
+        Ok(if is_plain { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
+    })?;
+    Ok(is_plain)
+}
+
+fn with_count(subquery: Subquery) -> Result<Subquery> {
+    let plan = Arc::unwrap_or_clone(subquery.subquery);
+    let Some((qualifier, field)) = plan.schema().iter().next() else { return internal_err!("a subquery without columns") };
+    let value = Expr::from((qualifier, field));
+    let found = vec![first_value(value, Vec::new()).alias("__value"), count(lit(1_i64)).alias("__rows")];
+    let plan = LogicalPlanBuilder::from(plan).aggregate(Vec::<Expr>::new(), found)?;
+    let columns: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
+    let [value, rows] = <[Expr; 2]>::try_from(columns).or_else(|_| internal_err!("an aggregate of two values has others"))?;
+    let both = named_struct().call(vec![lit("value"), value, lit("rows"), rows]);
+    // Columns of the condition come to stand beside it.
+    Ok(Subquery { subquery: Arc::new(plan.project(vec![both.alias("__only_row")])?.build()?), ..subquery })
+}
+
+/// The value of a subquery, beside which it says how many rows it has.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct OnlyRow {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for OnlyRow {
+    fn name(&self) -> &str {
+        "only_row"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [DataType::Struct(fields), _] if fields.len() == 2 => Ok(fields[0].data_type().clone()),
+            _ => internal_err!("only_row of {types:?}"),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(found) = args.args.first() else { return internal_err!("only_row of nothing") };
+        let found = found.to_array(args.number_rows)?;
+        let found = found.as_struct();
+        let (values, rows) = (found.column(0), found.column(1).as_primitive::<Int64Type>());
+        let is_there = |row: usize| found.nulls().is_none_or(|nulls| nulls.is_valid(row));
+        if rows.iter().enumerate().any(|(row, rows)| rows.is_some_and(|rows| rows > 1) && is_there(row)) {
+            let hint = Some("write an aggregate, such as (SELECT max(x) FROM …), or have the condition name a key".to_string());
+            let message = "the subquery gives more than one row where one value is expected".to_string();
+            return Err(EngineError::Execution { message, hint }.into_datafusion());
+        }
+        // What lies beneath NULL is no value.
+        match found.nulls() {
+            None => Ok(ColumnarValue::Array(Arc::clone(values))),
+            Some(nulls) => Ok(ColumnarValue::Array(nullif(values, &BooleanArray::new(!nulls.inner(), None))?)),
+        }
+    }
+}

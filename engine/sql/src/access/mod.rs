@@ -1,0 +1,18 @@
+//! The statements about users, roles and grants, which the parser knows in part and in other words:
+//!
+//! ```text
+//! CREATE USER [IF NOT EXISTS] name [WITH] PASSWORD 'text' [ADMIN]
+//! ALTER USER name [WITH] PASSWORD 'text' | ADMIN | NOT ADMIN
+//! DROP USER [IF EXISTS] name
+//! CREATE ROLE [IF NOT EXISTS] name;  DROP ROLE [IF EXISTS] name
+//! GRANT privilege, … ON [TABLE] t | SCHEMA s | DATABASE quiver TO name, …;  REVOKE … FROM …
+//! GRANT FILES TO name, …;  GRANT role, … TO name, …;  REVOKE … FROM …
+//! SHOW GRANTS [FOR name]
+//! ```
+
+mod parse;
+pub mod statement;
+mod words;
+
+pub use parse::parse_access;
+pub use statement::{AccessStatement, Secret};

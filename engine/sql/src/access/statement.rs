@@ -1,0 +1,86 @@
+//! What the statements say.
+
+use std::fmt;
+
+use datafusion::common::TableReference;
+
+use common::privilege::Privilege;
+
+#[derive(Debug)]
+pub enum AccessStatement {
+    CreateUser {
+        name: String,
+        password: Secret,
+        is_admin: bool,
+        if_not_exists: bool,
+    },
+    AlterUser {
+        name: String,
+        change: UserChange,
+    },
+    DropUser {
+        name: String,
+        if_exists: bool,
+    },
+    CreateRole {
+        name: String,
+        if_not_exists: bool,
+    },
+    DropRole {
+        name: String,
+        if_exists: bool,
+    },
+    GrantRoles {
+        roles: Vec<String>,
+        to: Vec<String>,
+    },
+    RevokeRoles {
+        roles: Vec<String>,
+        from: Vec<String>,
+    },
+    Grant {
+        privileges: Wanted,
+        on: On,
+        to: Vec<String>,
+    },
+    Revoke {
+        privileges: Wanted,
+        on: On,
+        from: Vec<String>,
+    },
+    /// None: those of who asks.
+    ShowGrants {
+        of: Option<String>,
+    },
+}
+
+/// A password in a statement. No log and no error has it.
+#[derive(Clone)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+#[derive(Debug)]
+pub enum UserChange {
+    Password(Secret),
+    Admin(bool),
+}
+
+#[derive(Debug)]
+pub enum Wanted {
+    /// But ownership, and the right to files.
+    All,
+    These(Vec<Privilege>),
+}
+
+#[derive(Debug)]
+pub enum On {
+    Store,
+    Schema(String),
+    /// Or a view.
+    Table(TableReference),
+}

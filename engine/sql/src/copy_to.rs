@@ -1,0 +1,124 @@
+//! `COPY table TO 'file'` and `COPY (query) TO 'file'`, with DataFusion's options or PostgreSQL's.
+
+use datafusion::common::DataFusionError;
+use datafusion::sql::sqlparser::ast::{self, Query};
+use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::from_first::select_all_of;
+use super::significant_tokens::{is_word, significant};
+use common::error::EngineError;
+
+pub struct CopyTo {
+    pub query: Box<Query>,
+    pub path: String,
+    /// Names in lower case, without `format.`
+    pub options: Vec<(String, String)>,
+}
+
+/// Whether FROM comes before TO, outside of parentheses.
+pub fn is_copy_from(tokens: &[TokenWithSpan]) -> bool {
+    let mut depth = 0usize;
+    for (_, token) in significant(tokens) {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            token if depth == 0 && is_word(token, "FROM") => return true,
+            token if depth == 0 && is_word(token, "TO") => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// `COPY … FROM`, which PostgreSQL's dialect knows.
+pub fn parse_from(sql: &str) -> Result<Box<ast::Statement>, DataFusionError> {
+    let mut statements = Parser::parse_sql(&PostgreSqlDialect {}, sql)?;
+    match (statements.pop(), statements.is_empty()) {
+        (Some(copy @ ast::Statement::Copy { to: false, .. }), true) => Ok(Box::new(copy)),
+        _ => Err(DataFusionError::Plan("there are several statements where one is expected".into())),
+    }
+}
+
+pub fn parse(dialect: &dyn Dialect, recursion_limit: usize, tokens: Vec<TokenWithSpan>) -> Result<CopyTo, DataFusionError> {
+    let parser = Parser::new(dialect).with_recursion_limit(recursion_limit);
+    let mut parser = parser.with_tokens_with_locations(tokens);
+    parser.expect_keyword(Keyword::COPY)?;
+    let query = if parser.consume_token(&Token::LParen) {
+        let mut query = parser.parse_query()?;
+        parser.expect_token(&Token::RParen)?;
+        select_all_of(&mut query);
+        query
+    } else {
+        let table = parser.parse_object_name(false)?;
+        if parser.peek_token().token == Token::LParen {
+            let hint = Some("copy a query: COPY (SELECT …) TO …");
+            return Err(EngineError::unsupported("COPY of some columns", hint).into_datafusion());
+        }
+        Parser::new(dialect).try_with_sql(&format!("SELECT * FROM {table}"))?.parse_query()?
+    };
+    parser.expect_keyword(Keyword::TO)?;
+    if let Token::Word(word) = parser.peek_token().token {
+        let feature = format!("COPY TO {}", word.value.to_uppercase());
+        return Err(EngineError::unsupported(feature, Some("copy to a file; the shell prints results and pipes them")).into_datafusion());
+    }
+    let path = parser.parse_literal_string()?;
+    let options = parse_options(&mut parser)?;
+    Ok(CopyTo { query, path, options })
+}
+
+fn parse_options(parser: &mut Parser<'_>) -> Result<Vec<(String, String)>, DataFusionError> {
+    let mut options = Vec::new();
+    loop {
+        if parser.parse_keywords(&[Keyword::STORED, Keyword::AS]) {
+            options.push(("format".to_string(), word_or_text(parser)?));
+        } else if parser.parse_keyword(Keyword::OPTIONS) || parser.parse_keyword(Keyword::WITH) {
+            option_list(parser, &mut options)?;
+        } else if parser.peek_token().token == Token::LParen {
+            option_list(parser, &mut options)?;
+        } else if parser.parse_keywords(&[Keyword::PARTITIONED, Keyword::BY]) {
+            let hint = Some("copy each part with a query of its own");
+            return Err(EngineError::unsupported("COPY … PARTITIONED BY", hint).into_datafusion());
+        } else if matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
+            return Ok(options);
+        } else {
+            let found = parser.peek_token();
+            return Err(parser.expected::<()>("options in parentheses or the end of the statement", found).unwrap_err().into());
+        }
+    }
+}
+
+/// `(name value, name = value, name)`; a name alone means true.
+fn option_list(parser: &mut Parser<'_>, options: &mut Vec<(String, String)>) -> Result<(), DataFusionError> {
+    parser.expect_token(&Token::LParen)?;
+    loop {
+        let mut name = word_or_text(parser)?;
+        while parser.consume_token(&Token::Period) {
+            name = format!("{name}.{}", word_or_text(parser)?);
+        }
+        let name = name.to_ascii_lowercase();
+        let name = name.strip_prefix("format.").unwrap_or(&name).to_string();
+        let _ = parser.consume_token(&Token::Eq);
+        let value = match parser.peek_token().token {
+            Token::Comma | Token::RParen => "true".to_string(),
+            _ => word_or_text(parser)?,
+        };
+        options.push((name, value));
+        if !parser.consume_token(&Token::Comma) {
+            parser.expect_token(&Token::RParen)?;
+            return Ok(());
+        }
+    }
+}
+
+fn word_or_text(parser: &mut Parser<'_>) -> Result<String, ParserError> {
+    let token = parser.next_token();
+    match token.token {
+        Token::Word(word) => Ok(word.value),
+        Token::SingleQuotedString(text) | Token::DoubleQuotedString(text) | Token::EscapedStringLiteral(text) => Ok(text),
+        Token::Number(digits, _) => Ok(digits),
+        _ => parser.expected("an option's name or value", token),
+    }
+}

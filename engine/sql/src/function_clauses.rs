@@ -1,0 +1,184 @@
+//! What is said in a call and a function of its kind has no use for: DataFusion drops FILTER, OVER, DISTINCT and ORDER BY of a scalar
+//! function, DISTINCT and FILTER of a window function, and ORDER BY of an aggregate that does not look at it.
+
+use std::ops::ControlFlow;
+
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, NullTreatment,
+    ObjectName, Value, VisitMut, VisitorMut,
+};
+
+use super::fragments::expr_of;
+use super::merged_names::normalized;
+use common::error::EngineError;
+
+/// Aggregates whose result is the same in any order, to the last digit.
+const IN_ANY_ORDER: [&str; 10] = ["min", "max", "count", "bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor", "approx_distinct"];
+
+/// Aggregates that compute a number of numbers.
+const OF_NUMBERS: [&str; 13] = [
+    "sum",
+    "avg",
+    "mean",
+    "median",
+    "stddev",
+    "stddev_samp",
+    "stddev_pop",
+    "var",
+    "var_samp",
+    "var_sample",
+    "var_pop",
+    "variance",
+    "var_population",
+];
+
+/// Refuses such clauses. `any_value(a ORDER BY b)` becomes the first of the values.
+pub fn check_clauses(state: &SessionState, statement: &mut Statement) -> Result<(), EngineError> {
+    let mut calls = Calls { state };
+    let done = match statement {
+        Statement::Statement(statement) => statement.visit(&mut calls),
+        Statement::Explain(explain) => return check_clauses(state, &mut explain.statement),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => return Ok(()),
+    };
+    match done {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Calls<'a> {
+    state: &'a SessionState,
+}
+
+impl VisitorMut for Calls<'_> {
+    type Break = EngineError;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        match self.check(function) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+impl Calls<'_> {
+    fn check(&self, function: &mut Function) -> Result<(), EngineError> {
+        type_null(function)?;
+        let said = Said::of(function);
+        if !said.is_more() {
+            return Ok(());
+        }
+        let [part] = function.name.0.as_slice() else { return Ok(()) };
+        let Some(name) = part.as_ident().map(normalized) else { return Ok(()) };
+        let is_scalar = self.state.scalar_functions().contains_key(&name) || self.state.higher_order_functions().contains_key(&name);
+        if is_scalar {
+            return Err(refused(said.first(), &name, "it is computed of each row by itself"));
+        }
+        let aggregate = self.state.aggregate_functions().get(&name);
+        // These are functions of windows where they stand OVER one.
+        let is_both = matches!(name.as_str(), "first_value" | "last_value" | "nth_value");
+        let is_window = said.over && (aggregate.is_none() || is_both);
+        if is_window && (said.distinct || said.filter) {
+            return Err(refused(
+                if said.distinct { "DISTINCT" } else { "FILTER" },
+                &name,
+                "filter or make the rows distinct in a subquery",
+            ));
+        }
+        let Some(aggregate) = aggregate.filter(|_| said.order_by) else { return Ok(()) };
+        if aggregate.name() == "any_value" {
+            function.name = ObjectName::from(vec![Ident::new("first_value")]);
+            function.null_treatment.get_or_insert(NullTreatment::IgnoreNulls);
+            drop_constant_keys(function);
+            return Ok(());
+        }
+        if IN_ANY_ORDER.contains(&aggregate.name()) {
+            // DataFusion would keep what it is ordered by beside each part of the result, and then not find it there.
+            if let FunctionArguments::List(list) = &mut function.args {
+                list.clauses.retain(|clause| !matches!(clause, FunctionArgumentClause::OrderBy(_)));
+            }
+            return Ok(());
+        }
+        match aggregate.order_sensitivity() == AggregateOrderSensitivity::Insensitive {
+            true => Err(refused("ORDER BY", &name, "leave it out: the order of rows changes no more than the last digits")),
+            false => {
+                drop_constant_keys(function);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A constant orders nothing. DataFusion takes a number for the column of that number, as in ORDER BY of a query.
+fn drop_constant_keys(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else { return };
+    for clause in &mut list.clauses {
+        if let FunctionArgumentClause::OrderBy(keys) = clause {
+            keys.retain(|key| !matches!(key.expr, Expr::Value(_)));
+        }
+    }
+    list.clauses.retain(|clause| !matches!(clause, FunctionArgumentClause::OrderBy(keys) if keys.is_empty()));
+}
+
+/// `sum(NULL)` is NULL: what is computed of numbers takes it for one. DataFusion knows no sum of what has no type.
+fn type_null(function: &mut Function) -> Result<(), EngineError> {
+    let FunctionArguments::List(list) = &mut function.args else { return Ok(()) };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_mut_slice() else { return Ok(()) };
+    let is_null = matches!(&*argument, Expr::Value(value) if value.value == Value::Null);
+    let name = function.name.to_string();
+    if is_null && OF_NUMBERS.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+        *argument = expr_of("CAST(NULL AS DOUBLE)").map_err(|error| EngineError::internal(error.to_string()))?;
+    }
+    Ok(())
+}
+
+fn refused(clause: &str, function: &str, hint: &str) -> EngineError {
+    EngineError::unsupported(format!("{clause} of {function}()"), Some(hint))
+}
+
+/// The clauses of a call.
+struct Said {
+    distinct: bool,
+    order_by: bool,
+    filter: bool,
+    nulls: bool,
+    within_group: bool,
+    over: bool,
+}
+
+impl Said {
+    fn of(function: &Function) -> Said {
+        let list = match &function.args {
+            FunctionArguments::List(list) => Some(list),
+            FunctionArguments::None | FunctionArguments::Subquery(_) => None,
+        };
+        let has = |is_one: fn(&FunctionArgumentClause) -> bool| list.is_some_and(|list| list.clauses.iter().any(is_one));
+        Said {
+            distinct: list.is_some_and(|list| list.duplicate_treatment == Some(DuplicateTreatment::Distinct)),
+            order_by: has(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_))),
+            filter: function.filter.is_some(),
+            nulls: function.null_treatment.is_some() || has(|clause| matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_))),
+            within_group: !function.within_group.is_empty(),
+            over: function.over.is_some(),
+        }
+    }
+
+    fn is_more(&self) -> bool {
+        self.distinct || self.order_by || self.filter || self.nulls || self.within_group || self.over
+    }
+
+    fn first(&self) -> &'static str {
+        match self {
+            Said { distinct: true, .. } => "DISTINCT",
+            Said { order_by: true, .. } => "ORDER BY",
+            Said { filter: true, .. } => "FILTER",
+            Said { nulls: true, .. } => "IGNORE NULLS and RESPECT NULLS",
+            Said { within_group: true, .. } => "WITHIN GROUP",
+            Said { .. } => "OVER",
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! An INSERT whose query gives another number of columns than go into the table.
+
+use datafusion::common::{DataFusionError, Diagnostic, Span};
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{self, Insert, ObjectNamePart, Spanned, TableObject};
+
+use super::fragments::query_of;
+use common::error::EngineError;
+
+/// Whether an error is about one. DataFusion gives it no type but that of all errors of planning.
+pub fn is_wrong_width(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::Plan(message) if message.starts_with("Column count doesn't match insert query!"))
+}
+
+/// The same with both counts and the place; the error as it was where they cannot be found out.
+pub async fn wrong_width(state: &SessionState, statement: &Statement, error: DataFusionError) -> DataFusionError {
+    let Some(insert) = insert_in(statement) else { return error };
+    let Some(message) = counts(state, insert).await else { return error };
+    let span = insert.source.as_ref().and_then(|query| Span::try_from_sqlparser_span(query.span()));
+    let diagnostic = Diagnostic::new_error(message.clone(), span);
+    let hint = Some("give a value for each column, or name the columns".to_string());
+    EngineError::Sql { message, position: None, hint }.into_datafusion().with_diagnostic(diagnostic)
+}
+
+/// The query's columns are counted by planning it, and the table's by planning a query of them.
+async fn counts(state: &SessionState, insert: &Insert) -> Option<String> {
+    let TableObject::TableName(table) = &insert.table else { return None };
+    let given = counted(columns_of(state, insert.source.as_deref()?.clone()).await?);
+    let name = &table.0.last().and_then(ObjectNamePart::as_ident)?.value;
+    Some(match insert.columns.len() {
+        0 => {
+            let wanted = columns_of(state, query_of(&format!("SELECT * FROM {table}")).ok()?).await?;
+            format!("the query gives {given}, and \"{name}\" has {}", counted(wanted))
+        }
+        named => format!("the query gives {given}, and the INSERT into \"{name}\" names {}", counted(named)),
+    })
+}
+
+fn insert_in(statement: &Statement) -> Option<&Insert> {
+    match statement {
+        Statement::Statement(statement) => in_sql(statement),
+        Statement::Explain(explain) => insert_in(&explain.statement),
+        _ => None,
+    }
+}
+
+fn in_sql(statement: &ast::Statement) -> Option<&Insert> {
+    match statement {
+        ast::Statement::Insert(insert) => Some(insert),
+        ast::Statement::Prepare { statement, .. } => in_sql(statement),
+        _ => None,
+    }
+}
+
+async fn columns_of(state: &SessionState, query: ast::Query) -> Option<usize> {
+    let query = Statement::Statement(Box::new(ast::Statement::Query(Box::new(query))));
+    Some(state.statement_to_plan(query).await.ok()?.schema().fields().len())
+}
+
+fn counted(columns: usize) -> String {
+    format!("{columns} {}", if columns == 1 { "column" } else { "columns" })
+}

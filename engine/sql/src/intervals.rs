@@ -1,0 +1,56 @@
+//! Literals of intervals, as PostgreSQL reads them.
+
+use arrow::compute::kernels::cast_utils::{IntervalParseConfig, IntervalUnit, parse_interval_month_day_nano_config};
+use datafusion::sql::sqlparser::ast::{Expr, Value};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::significant_tokens::{is_word, significant};
+use common::interval_text::interval_of_text;
+
+/// Units that the parser takes for the name of a column, and their names that it knows.
+const UNITS: [(&str, &str); 6] = [
+    ("DECADES", "DECADE"),
+    ("CENTURIES", "CENTURY"),
+    ("MILLENNIA", "MILLENNIUM"),
+    ("MILLENNIUMS", "MILLENNIUM"),
+    ("QUARTERS", "QUARTER"),
+    ("MILLENIUMS", "MILLENNIUM"),
+];
+
+pub fn name_units(tokens: &mut [TokenWithSpan]) {
+    let significant: Vec<usize> = significant(tokens).map(|(index, _)| index).collect();
+    for places in significant.windows(3) {
+        let is_literal = is_word(&tokens[places[0]].token, "INTERVAL")
+            && matches!(tokens[places[1]].token, Token::Number(..) | Token::SingleQuotedString(_));
+        let unit = UNITS.iter().find(|(plural, _)| is_word(&tokens[places[2]].token, plural)).filter(|_| is_literal);
+        if let Some((_, singular)) = unit {
+            tokens[places[2]].token = Token::make_keyword(singular);
+        }
+    }
+}
+
+/// In words that Arrow reads as what it is, if it reads something else in these: fractions of months become days alone with it.
+pub fn read_interval(expr: &mut Expr) {
+    let Expr::Interval(interval) = expr else { return };
+    let has_more = interval.last_field.is_some() || interval.leading_precision.is_some() || interval.fractional_seconds_precision.is_some();
+    let said = match interval.value.as_ref() {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => text.clone(),
+            Value::Number(digits, false) => digits.clone(),
+            _ => return,
+        },
+        _ => return,
+    };
+    let said = match &interval.leading_field {
+        Some(unit) => format!("{said} {unit}"),
+        None => said,
+    };
+    let Some(own) = interval_of_text(&said).filter(|_| !has_more) else { return };
+    let config = IntervalParseConfig::new(IntervalUnit::Second);
+    if parse_interval_month_day_nano_config(&said, config).is_ok_and(|found| found == own) {
+        return;
+    }
+    let text = format!("{} months {} days {} nanoseconds", own.months, own.days, own.nanoseconds);
+    interval.value = Box::new(Expr::Value(Value::SingleQuotedString(text).with_empty_span()));
+    interval.leading_field = None;
+}

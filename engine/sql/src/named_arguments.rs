@@ -1,0 +1,69 @@
+//! Calls of table functions as DataFusion takes them. It knows their names in small letters alone, and refuses arguments with names in
+//! FROM: those that have a meaning, as in `kmeans('t', 'x', k => 20)`, come to the function as one struct, `{'k': 20}`. All others stay,
+//! and are refused.
+
+use datafusion::sql::sqlparser::ast::{
+    DictionaryField, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, ObjectNamePart, TableFactor,
+};
+
+use common::error::EngineError;
+use common::names::KMEANS;
+
+/// Puts the name in small letters, and a struct in the place of named arguments of the functions that take some; `factor` may be any part
+/// of FROM.
+pub fn pack_named_arguments(factor: &mut TableFactor) -> Result<(), EngineError> {
+    let (name, arguments) = match factor {
+        TableFactor::Table { name, args: Some(arguments), .. } => (name, &mut arguments.args),
+        TableFactor::Function { name, args, .. } => (name, args),
+        _ => return Ok(()),
+    };
+    fold(name);
+    if !takes_names(name) || !arguments.iter().any(is_named) {
+        return Ok(());
+    }
+    let mut fields = Vec::new();
+    let mut packed = Vec::new();
+    for argument in arguments.drain(..) {
+        match named(argument) {
+            Ok(field) => fields.push(field),
+            Err(argument) if fields.is_empty() => packed.push(argument),
+            Err(argument) => {
+                let message = format!("{name} has {argument} behind arguments with names");
+                let hint = Some("put arguments without a name first".to_string());
+                return Err(EngineError::Sql { message, position: None, hint });
+            }
+        }
+    }
+    packed.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Dictionary(fields))));
+    *arguments = packed;
+    Ok(())
+}
+
+fn fold(function: &mut ObjectName) {
+    for part in &mut function.0 {
+        if let ObjectNamePart::Identifier(name) = part
+            && name.quote_style.is_none()
+        {
+            name.value.make_ascii_lowercase();
+        }
+    }
+}
+
+fn takes_names(function: &ObjectName) -> bool {
+    let [part] = function.0.as_slice() else { return false };
+    part.as_ident().is_some_and(|name| name.value.eq_ignore_ascii_case(KMEANS))
+}
+
+fn is_named(argument: &FunctionArg) -> bool {
+    !matches!(argument, FunctionArg::Unnamed(_))
+}
+
+/// The name with its value, or the argument as it was.
+fn named(argument: FunctionArg) -> Result<DictionaryField, FunctionArg> {
+    let field = |name: Ident, value: Expr| DictionaryField { key: Ident::new(name.value.to_lowercase()), value: Box::new(value) };
+    match argument {
+        FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => Ok(field(name, value)),
+        FunctionArg::ExprNamed { name: Expr::Identifier(name), arg: FunctionArgExpr::Expr(value), .. } => Ok(field(name, value)),
+        other => Err(other),
+    }
+}

@@ -1,0 +1,111 @@
+//! `WINDOW w AS (…)`, `OVER w` and `OVER (w …)`: windows by name, put together as PostgreSQL does. DataFusion knows `OVER w` in a SELECT
+//! list alone, and of `OVER (w …)` drops what the window says.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, NamedWindowDefinition, NamedWindowExpr, OrderBy, Query, Select, VisitMut, VisitorMut, WindowSpec, WindowType,
+};
+
+use super::merged_names::normalized;
+use common::error::EngineError;
+
+/// Each window by name becomes what it says. `order_by` is that of the query, if the SELECT is all of it.
+pub fn spell_windows(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
+    let mut windows = Windows { known: HashMap::new(), depth: 0 };
+    for NamedWindowDefinition(name, window) in std::mem::take(&mut select.named_window) {
+        let window = match window {
+            NamedWindowExpr::NamedWindow(other) => windows.named(&other)?.clone(),
+            NamedWindowExpr::WindowSpec(spec) => windows.spelt(spec)?,
+        };
+        if windows.known.insert(normalized(&name), window).is_some() {
+            return Err(wrong(format!("the window {name} is there twice"), "give one of them another name"));
+        }
+    }
+    let mut done = select.projection.visit(&mut windows);
+    if done.is_continue() {
+        done = select.qualify.visit(&mut windows);
+    }
+    if let Some(order_by) = order_by
+        && done.is_continue()
+    {
+        done = order_by.visit(&mut windows);
+    }
+    match done {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Windows {
+    known: HashMap<String, WindowSpec>,
+    /// Of subqueries, which have windows of their own.
+    depth: usize,
+}
+
+impl Windows {
+    fn named(&self, name: &Ident) -> Result<&WindowSpec, EngineError> {
+        self.known.get(&normalized(name)).ok_or_else(|| {
+            wrong(format!("there is no window {name}"), "say what it is behind the query's conditions, as in WINDOW w AS (PARTITION BY a)")
+        })
+    }
+
+    /// What `(w …)` says together with `w`.
+    fn spelt(&self, mut spec: WindowSpec) -> Result<WindowSpec, EngineError> {
+        let Some(name) = spec.window_name.take() else { return Ok(spec) };
+        let window = self.named(&name)?;
+        if !spec.partition_by.is_empty() {
+            return Err(wrong(format!("PARTITION BY of the window {name} cannot be replaced"), "leave PARTITION BY or the name out"));
+        }
+        if !spec.order_by.is_empty() && !window.order_by.is_empty() {
+            return Err(wrong(format!("ORDER BY of the window {name} cannot be replaced"), "leave ORDER BY or the name out"));
+        }
+        if window.window_frame.is_some() {
+            let hint = format!("write OVER {name} without parentheses, or leave the frame out where {name} is defined");
+            return Err(wrong(format!("the window {name} has a frame, and is no part of another one"), &hint));
+        }
+        spec.partition_by.clone_from(&window.partition_by);
+        if spec.order_by.is_empty() {
+            spec.order_by.clone_from(&window.order_by);
+        }
+        Ok(spec)
+    }
+}
+
+impl VisitorMut for Windows {
+    type Break = EngineError;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<EngineError> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<EngineError> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        if self.depth > 0 {
+            return ControlFlow::Continue(());
+        }
+        let spelt = match function.over.take() {
+            Some(WindowType::NamedWindow(name)) => self.named(&name).cloned(),
+            Some(WindowType::WindowSpec(spec)) => self.spelt(spec),
+            None => return ControlFlow::Continue(()),
+        };
+        match spelt {
+            Ok(spec) => {
+                function.over = Some(WindowType::WindowSpec(spec));
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+fn wrong(message: String, hint: &str) -> EngineError {
+    EngineError::Sql { message, position: None, hint: Some(hint.to_string()) }
+}

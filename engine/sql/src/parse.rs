@@ -1,0 +1,131 @@
+//! Text to a statement, with clear refusals.
+
+use datafusion::common::DataFusionError;
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::{DFParserBuilder, Statement};
+use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::dialect::Dialect;
+use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
+
+use super::access::{AccessStatement, parse_access};
+use super::chains::check_chains;
+use super::column_list::{TableClauses, take_column_list};
+use super::copy_to::{self, CopyTo};
+use super::dialect::QuiverDialect;
+use super::from_first::{select_all, select_all_first};
+use super::from_forgotten::check_from;
+use super::into::{placed, volatile_words};
+use super::maintenance::{MaintenanceStatement, parse_maintenance};
+use super::merge_nothing::name_nothing;
+use super::nesting::{check_nesting, most_levels};
+use super::order_clause::{KeyColumn, take_alter_key, take_order_clause};
+use super::parse_error::parse_error;
+use super::planning_bytes::reserve_planning;
+use super::refuse::refuse_ignored;
+use super::significant_tokens::{is_word, significant};
+use super::tokens::{double_literals, number_parameters, struct_types, tokenize};
+use super::versions::{self, VersionStatement};
+use common::error::EngineError;
+use common::memory::StatementMemory;
+
+/// Statements longer than this are refused before they are parsed.
+const SQL_BYTES_MAX: usize = 64 << 20;
+
+/// A statement, those apart that DataFusion's parser does not know.
+pub enum Parsed {
+    CopyFrom(Box<ast::Statement>),
+    CopyTo(Box<CopyTo>),
+    CreateTable(Box<ast::CreateTable>, TableClauses),
+    /// With the order it sets, if it sets one.
+    AlterTable(Box<ast::AlterTable>, Option<Vec<KeyColumn>>),
+    Versions(VersionStatement),
+    Maintenance(MaintenanceStatement),
+    Access(AccessStatement),
+    Statement(Box<Statement>),
+}
+
+pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
+    if sql.len() > SQL_BYTES_MAX {
+        return Err(refused(format!("the statement has {} bytes, more than {SQL_BYTES_MAX}", sql.len())));
+    }
+    reserve_planning(sql, StatementMemory::of(state.config_options()))?;
+    let options = &state.config().options().sql_parser;
+    let dialect: &dyn Dialect = &QuiverDialect;
+    let mut tokens = tokenize(sql, dialect).map_err(|error| parse_error(sql, error.into()))?;
+    // First: what goes wrong with other statements is said with parts of their text.
+    if let Some(statement) = parse_access(&tokens)? {
+        return Ok(Parsed::Access(statement));
+    }
+    struct_types(&mut tokens);
+    number_parameters(&mut tokens)?;
+    volatile_words(&mut tokens);
+    check_chains(&tokens)?;
+    let limit = check_nesting(sql, dialect, options.recursion_limit.get(), &tokens)?;
+    double_literals(sql, &mut tokens)?;
+    let has_versions = versions::name_versions(sql, dialect, &mut tokens)?;
+    if let Some(statement) = versions::parse_versions(sql, dialect, &tokens)? {
+        return Ok(Parsed::Versions(statement));
+    }
+    if let Some(statement) = parse_maintenance(sql, dialect, &tokens)? {
+        return Ok(Parsed::Maintenance(statement));
+    }
+    name_nothing(&mut tokens);
+    select_all_first(&mut tokens);
+    if significant(&tokens).next().is_some_and(|(_, token)| is_word(&token.token, "COPY")) {
+        return match copy_to::is_copy_from(&tokens) {
+            true => copy_to::parse_from(sql).map(Parsed::CopyFrom),
+            false => copy_to::parse(dialect, limit, tokens).map(|copy| Parsed::CopyTo(Box::new(copy))),
+        }
+        .map_err(|error| parse_error(sql, error));
+    }
+    let key = take_order_clause(sql, &mut tokens)?;
+    let altered_key = take_alter_key(sql, &mut tokens)?;
+    let names = take_column_list(&mut tokens);
+    let mut statement = one_statement(dialect, limit, tokens).map_err(|error| parse_error(sql, error))?;
+    if let Statement::Statement(inner) = statement {
+        statement = Statement::Statement(Box::new(placed(*inner)?));
+    }
+    check_from(sql, &statement)?;
+    refuse_ignored(&statement)?;
+    if has_versions {
+        versions::alias_versions(&mut statement);
+    }
+    Ok(match statement {
+        Statement::Statement(statement) => match *statement {
+            ast::Statement::CreateTable(create) => Parsed::CreateTable(Box::new(create), TableClauses { key, names }),
+            ast::Statement::AlterTable(alter) => Parsed::AlterTable(Box::new(alter), altered_key),
+            other => Parsed::Statement(Box::new(Statement::Statement(Box::new(other)))),
+        },
+        other => Parsed::Statement(Box::new(other)),
+    })
+}
+
+/// A statement that the store keeps as text: that of a view, or of an external table.
+pub fn kept_statement(state: &SessionState, sql: &str) -> Result<Statement, EngineError> {
+    let dialect = QuiverDialect;
+    let limit = most_levels(state.config().options().sql_parser.recursion_limit.get());
+    let mut tokens = tokenize(sql, &dialect).map_err(|error| parse_error(sql, error.into()))?;
+    let has_versions = versions::name_versions(sql, &dialect, &mut tokens)?;
+    let mut statement = one_statement(&dialect, limit, tokens).map_err(|error| parse_error(sql, error))?;
+    if has_versions {
+        versions::alias_versions(&mut statement);
+    }
+    Ok(statement)
+}
+
+fn one_statement(dialect: &dyn Dialect, limit: usize, tokens: Vec<TokenWithSpan>) -> Result<Statement, DataFusionError> {
+    let mut parser = DFParserBuilder::new(tokens).with_dialect(dialect).with_recursion_limit(limit).build()?;
+    let mut statements = parser.parse_statements()?;
+    match (statements.pop_front(), statements.is_empty()) {
+        (Some(mut statement), true) => {
+            select_all(&mut statement);
+            Ok(statement)
+        }
+        (None, _) => Err(DataFusionError::Plan("there is no statement".into())),
+        (_, false) => Err(DataFusionError::Plan("there are several statements where one is expected".into())),
+    }
+}
+
+fn refused(message: String) -> EngineError {
+    EngineError::Sql { message, position: None, hint: None }
+}

@@ -1,0 +1,112 @@
+//! Clauses that DataFusion answers wrongly, said in words that it answers right.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{Expr, OrderBy, Query, Select, SetExpr, TableFactor, VisitMut, VisitorMut};
+
+use super::at_time_zone::move_to_zone;
+use super::distinct_on::find_places;
+use super::fetch::limit_by_fetch;
+use super::grouping::spread_columns;
+use super::intervals::read_interval;
+use super::merged_columns::merge_columns;
+use super::named_arguments::pack_named_arguments;
+use super::named_windows::spell_windows;
+use super::power::{raise_to_power, sign_first};
+use super::quantified::{keep_unknown, name_quantified, name_quantified_item};
+use super::recursive_ctes::keep_clauses;
+use super::set_copies::count_copies;
+use super::similar::replace_similar;
+use super::unique_names::name_branches;
+use super::widths::check_width;
+use common::error::EngineError;
+
+/// Changes the statement in place.
+pub fn rewrite(statement: &mut Statement) -> Result<(), EngineError> {
+    match statement {
+        Statement::Statement(statement) => rewrite_part(statement.as_mut()),
+        Statement::Explain(explain) => rewrite(&mut explain.statement),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => Ok(()),
+    }
+}
+
+/// The same for an expression by itself.
+pub fn rewrite_part(part: &mut impl VisitMut) -> Result<(), EngineError> {
+    match part.visit(&mut Rewriting) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Rewriting;
+
+/// Inner queries come before the ones around them: a rewritten query holds no inner one that is not.
+impl VisitorMut for Rewriting {
+    type Break = EngineError;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<EngineError> {
+        let checked = check_width(select);
+        let placed = find_places(select);
+        spread_columns(&mut select.group_by);
+        select.projection.iter_mut().for_each(name_quantified_item);
+        flow(checked.and(placed))
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
+        let spelt = spell_in(&mut query.body, query.order_by.as_mut());
+        let limited = spelt.and_then(|()| limit_by_fetch(query));
+        flow(limited.and_then(|()| query.with.as_mut().map_or(Ok(()), keep_clauses)))
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
+        let merged = merge_in(&mut query.body, query.order_by.as_mut());
+        name_branches(query);
+        flow(merged.and_then(|()| count_copies(&mut query.body)))
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<EngineError> {
+        flow(pack_named_arguments(factor))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
+        sign_first(expr);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
+        name_quantified(expr);
+        read_interval(expr);
+        let replaced = keep_unknown(expr).and_then(|()| replace_similar(expr)).and_then(|()| raise_to_power(expr));
+        flow(replaced.and_then(|()| move_to_zone(expr)))
+    }
+}
+
+fn spell_in(body: &mut SetExpr, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
+    match body {
+        SetExpr::Select(select) => spell_windows(select, order_by),
+        SetExpr::SetOperation { left, right, .. } => {
+            spell_in(left, None)?;
+            spell_in(right, None)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn merge_in(body: &mut SetExpr, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
+    match body {
+        SetExpr::Select(select) => merge_columns(select, order_by),
+        SetExpr::SetOperation { left, right, .. } => {
+            merge_in(left, None)?;
+            merge_in(right, None)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn flow(result: Result<(), EngineError>) -> ControlFlow<EngineError> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}

@@ -1,0 +1,126 @@
+//! SET and RESET: names of ours, and DataFusion's own under `datafusion.`.
+
+use arrow::array::timezone::Tz;
+use datafusion::common::config::ConfigOptions;
+use datafusion::logical_expr::{ResetVariable, SetVariable};
+
+use super::versions::RETENTION;
+use common::error::{EngineError, nearest};
+use common::switches::{self, Precopy, Pushdown, Switches};
+
+/// Ours, and what they are called in DataFusion.
+const NAMES: [(&str, &str); 7] = [
+    ("threads", "datafusion.execution.target_partitions"),
+    ("batch_size", "datafusion.execution.batch_size"),
+    ("timezone", TIME_ZONE),
+    ("explain_format", "datafusion.explain.format"),
+    ("pushdown", switches::PUSHDOWN),
+    ("precopy", switches::PRECOPY),
+    // As PostgreSQL calls it; a number is one of milliseconds there as well.
+    ("statement_timeout", switches::STATEMENT_TIMEOUT),
+];
+
+/// Statements are parsed in one dialect, which the words that are changed before belong to.
+const DIALECT: &str = "datafusion.sql_parser.dialect";
+
+const TIME_ZONE: &str = "datafusion.execution.time_zone";
+
+/// The names of ours.
+pub const SETTING_NAMES: [&str; 7] = [NAMES[0].0, NAMES[1].0, NAMES[2].0, NAMES[3].0, NAMES[4].0, NAMES[5].0, NAMES[6].0];
+
+/// DataFusion's name for a setting. Those of ours are found without `quiver.`, too.
+pub fn shown_name(asked: &str) -> &str {
+    let asked = if asked == "quiver.statement_timeout" { "statement_timeout" } else { asked };
+    let ours = NAMES.iter().find(|(ours, _)| *ours == asked).map(|(_, name)| *name);
+    let switch = || switches::NAMES.into_iter().find(|name| name.strip_prefix("quiver.") == Some(asked));
+    ours.or_else(switch).unwrap_or(asked)
+}
+
+/// The setting with DataFusion's name, or an error with the nearest name there is.
+pub fn set_variable(mut set: SetVariable, known: &ConfigOptions, defaults: &ConfigOptions) -> Result<SetVariable, EngineError> {
+    set.variable = known_name(&set.variable, known)?;
+    // Nothing is called so: PostgreSQL's word for the value it started with.
+    if set.value.eq_ignore_ascii_case("default") {
+        return Ok(default_of(set.variable, defaults).unwrap_or_else(|reset| SetVariable { variable: reset.variable, value: set.value }));
+    }
+    if set.variable == switches::DURABILITY {
+        set.value = set.value.to_lowercase();
+        Switches::durability_of(&set.value)?;
+    }
+    if set.variable == switches::STATEMENT_TIMEOUT {
+        set.value = Switches::timeout_of(&set.value)?.to_string();
+    }
+    if set.variable == switches::PUSHDOWN {
+        set.value = set.value.parse::<Pushdown>()?.to_string();
+    }
+    if set.variable == switches::PRECOPY {
+        set.value = set.value.parse::<Precopy>()?.to_string();
+    }
+    if set.variable == DIALECT && !set.value.eq_ignore_ascii_case("generic") {
+        let hint = "leave the setting as it is: words of other dialects that Quiver knows are known without it";
+        return Err(EngineError::unsupported(format!("the dialect {}", set.value), Some(hint)));
+    }
+    if set.variable == TIME_ZONE && set.value.parse::<Tz>().is_err() {
+        let message = format!("there is no time zone \"{}\"", set.value);
+        let hint = Some("name one as 'UTC', '+02:00' or 'Europe/Berlin'".to_string());
+        return Err(EngineError::Sql { message, position: None, hint });
+    }
+    Ok(set)
+}
+
+/// Back to what a session begins with, where that is a value.
+pub fn reset_variable(
+    reset: ResetVariable,
+    known: &ConfigOptions,
+    defaults: &ConfigOptions,
+) -> Result<Result<SetVariable, ResetVariable>, EngineError> {
+    Ok(default_of(known_name(&reset.variable, known)?, defaults))
+}
+
+fn default_of(variable: String, defaults: &ConfigOptions) -> Result<SetVariable, ResetVariable> {
+    if switches::NAMES.contains(&variable.as_str()) {
+        let value = match variable.as_str() {
+            switches::DURABILITY => "table".to_string(),
+            switches::STATEMENT_TIMEOUT => switches::switches(defaults).statement_timeout_ms.to_string(),
+            switches::PUSHDOWN => Pushdown::default().to_string(),
+            switches::PRECOPY => Precopy::default().to_string(),
+            _ => "true".to_string(),
+        };
+        return Ok(SetVariable { variable, value });
+    }
+    let entry = defaults.entries().into_iter().find(|entry| entry.key == variable);
+    match entry.and_then(|entry| entry.value) {
+        Some(value) => Ok(SetVariable { variable, value }),
+        None => Err(ResetVariable { variable }),
+    }
+}
+
+fn known_name(asked: &str, known: &ConfigOptions) -> Result<String, EngineError> {
+    let name = shown_name(asked);
+    if name.starts_with("datafusion.runtime.") {
+        let hint = Some("memory and spill space belong to the process: use --memory-limit and --spill-dir");
+        return Err(EngineError::unsupported(format!("SET {name}"), hint));
+    }
+    if name == RETENTION {
+        let hint = "it belongs to the store: ALTER SYSTEM SET retention = '7 days'";
+        return Err(EngineError::unsupported(format!("SET {name}"), Some(hint)));
+    }
+    let mut all: Vec<String> = known.entries().into_iter().map(|entry| entry.key).collect();
+    all.extend(switches::NAMES.map(str::to_string));
+    if all.iter().any(|key| key == name) { Ok(name.to_string()) } else { Err(unknown_setting(asked, &all)) }
+}
+
+pub fn unknown_setting(asked: &str, all: &[String]) -> EngineError {
+    // Those of the process are refused.
+    let all = all.iter().map(String::as_str).filter(|name| !name.starts_with("datafusion.runtime."));
+    let names = NAMES.iter().map(|(ours, _)| *ours).chain(switches::NAMES).chain(all);
+    let hint = nearest(asked, names).map(|near| format!("did you mean \"{near}\"?"));
+    let hint = match asked.to_ascii_lowercase().as_str() {
+        "schema" | "search_path" => Some("names without a schema are in \"main\"; name another one with the table: other.t".to_string()),
+        "memory_limit" | "max_memory" | "work_mem" | "temp_directory" => {
+            Some("memory and spill space belong to the process: use --memory-limit and --spill-dir".to_string())
+        }
+        _ => hint.or_else(|| Some("SHOW ALL lists the settings".to_string())),
+    };
+    EngineError::Sql { message: format!("there is no setting \"{asked}\""), position: None, hint }
+}

@@ -1,0 +1,205 @@
+//! `SIMILAR TO`: the pattern as a regular expression. DataFusion reads the operator and then takes the
+//! pattern for a regular expression as it is.
+
+use std::str::Chars;
+
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Value, ValueWithSpan};
+
+use common::error::EngineError;
+
+/// Puts `~` in the place of SIMILAR TO; `expr` may be any expression.
+pub fn replace_similar(expr: &mut Expr) -> Result<(), EngineError> {
+    let Expr::SimilarTo { negated, expr: text, pattern, escape_char } = expr else { return Ok(()) };
+    let regex = match literal(pattern) {
+        Some(Value::Null) => Value::Null,
+        Some(value) => {
+            let pattern = value.clone().into_string().ok_or_else(not_a_literal)?;
+            Value::SingleQuotedString(regex_of(&pattern, escape(escape_char.as_ref())?).map_err(|what| bad(&pattern, what))?)
+        }
+        None => return Err(not_a_literal()),
+    };
+    let op = if *negated { BinaryOperator::PGRegexNotMatch } else { BinaryOperator::PGRegexMatch };
+    let right = Box::new(Expr::Value(regex.with_empty_span()));
+    *expr = Expr::BinaryOp { left: text.clone(), op, right };
+    Ok(())
+}
+
+fn literal(pattern: &Expr) -> Option<&Value> {
+    match pattern {
+        Expr::Value(value) => Some(&value.value),
+        Expr::Nested(inner) => literal(inner),
+        _ => None,
+    }
+}
+
+/// The character before one that stands for itself; none at all with `ESCAPE ''`.
+fn escape(said: Option<&ValueWithSpan>) -> Result<Option<char>, EngineError> {
+    let Some(said) = said else { return Ok(Some('\\')) };
+    let text = said.value.clone().into_string().unwrap_or_default();
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (escape, None) => Ok(escape),
+        _ => Err(EngineError::unsupported(format!("ESCAPE {said}"), Some("use one character"))),
+    }
+}
+
+fn not_a_literal() -> EngineError {
+    let hint = Some("write the pattern as a text, or use ~ with a regular expression");
+    EngineError::unsupported("SIMILAR TO with a pattern that is computed", hint)
+}
+
+fn bad(pattern: &str, what: &str) -> EngineError {
+    let message = format!("the pattern '{pattern}' of SIMILAR TO {what}");
+    EngineError::Sql { message, position: None, hint: Some("write \\ before a character that stands for itself".into()) }
+}
+
+/// What `pattern` as a whole matches. `% _ | * + ? {m,n} ( ) [ ]` have a meaning and nothing else has.
+fn regex_of(pattern: &str, escape: Option<char>) -> Result<String, &'static str> {
+    let mut regex = String::from("^(?s:");
+    let mut chars = pattern.chars();
+    let mut open = 0usize;
+    // Whether there is something before that can be repeated.
+    let mut repeatable = false;
+    while let Some(char) = chars.next() {
+        let was_repeatable = std::mem::replace(&mut repeatable, true);
+        match char {
+            _ if Some(char) == escape => push_literal(&mut regex, escaped(&mut chars)?),
+            '%' => regex.push_str(".*"),
+            '_' => regex.push('.'),
+            '(' => {
+                regex.push_str("(?:");
+                open += 1;
+                repeatable = false;
+            }
+            ')' => {
+                open = open.checked_sub(1).ok_or("closes a parenthesis that is not open")?;
+                regex.push(')');
+            }
+            '|' => {
+                regex.push('|');
+                repeatable = false;
+            }
+            '*' | '+' | '?' | '{' if !was_repeatable => return Err("repeats nothing, or repeats twice"),
+            '*' | '+' | '?' => {
+                regex.push(char);
+                repeatable = false;
+            }
+            '{' => {
+                push_count(&mut regex, &mut chars)?;
+                repeatable = false;
+            }
+            '[' => push_class(&mut regex, &mut chars, escape)?,
+            other => push_literal(&mut regex, other),
+        }
+    }
+    if open > 0 {
+        return Err("leaves a parenthesis open");
+    }
+    Ok(regex + ")$")
+}
+
+/// A letter or digit after the escape means something else in each engine that reads such patterns.
+fn escaped(chars: &mut impl Iterator<Item = char>) -> Result<char, &'static str> {
+    match chars.next() {
+        None => Err("ends with its escape character"),
+        Some(char) if char.is_ascii_alphanumeric() => Err("has a letter or a digit after the escape character"),
+        Some(char) => Ok(char),
+    }
+}
+
+fn push_literal(regex: &mut String, char: char) {
+    if char.is_ascii_punctuation() && !matches!(char, '<' | '>') {
+        regex.push('\\');
+    }
+    regex.push(char);
+}
+
+/// `m}`, `m,}` or `m,n}`.
+fn push_count(regex: &mut String, chars: &mut Chars<'_>) -> Result<(), &'static str> {
+    let (count, rest) = chars.as_str().split_once('}').unwrap_or(("", ""));
+    *chars = rest.chars();
+    let (least, most) = count.split_once(',').unwrap_or((count, count));
+    let number = |text: &str| text.parse::<u16>().ok().filter(|count| *count <= 255);
+    match (number(least), number(most)) {
+        (Some(least), Some(most)) if least <= most => regex.push_str(&format!("{{{least},{most}}}")),
+        (Some(least), None) if most.is_empty() => regex.push_str(&format!("{{{least},}}")),
+        _ => return Err("has a count that is not {m}, {m,} or {m,n} with numbers up to 255"),
+    }
+    Ok(())
+}
+
+/// The rest of `[…]` or `[^…]`.
+fn push_class(regex: &mut String, chars: &mut Chars<'_>, escape: Option<char>) -> Result<(), &'static str> {
+    const OPEN: &str = "leaves a bracket open";
+    const NAMES: [&str; 12] = ["alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit"];
+    regex.push('[');
+    if let Some(rest) = chars.as_str().strip_prefix('^') {
+        regex.push('^');
+        *chars = rest.chars();
+    }
+    let mut first = true;
+    loop {
+        match chars.next().ok_or(OPEN)? {
+            ']' if !first => break,
+            '[' if chars.as_str().starts_with(':') => {
+                let (name, rest) = chars.as_str()[1..].split_once(":]").ok_or(OPEN)?;
+                if !NAMES.contains(&name) {
+                    return Err("names a class of characters that does not exist");
+                }
+                regex.push_str(&format!("[:{name}:]"));
+                *chars = rest.chars();
+            }
+            '-' if !first && !chars.as_str().starts_with(']') => {
+                regex.push('-');
+                let last = match chars.next().ok_or(OPEN)? {
+                    char if Some(char) == escape => escaped(chars)?,
+                    char => char,
+                };
+                push_literal(regex, last);
+            }
+            char if Some(char) == escape => push_literal(regex, escaped(chars)?),
+            char => push_literal(regex, char),
+        }
+        first = false;
+    }
+    regex.push(']');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn regex(pattern: &str) -> String {
+        regex_of(pattern, Some('\\')).unwrap_or_else(|what| format!("it {what}"))
+    }
+
+    #[test]
+    fn a_pattern_is_a_regular_expression_for_the_whole_text() {
+        assert_eq!(regex("a%b_"), "^(?s:a.*b.)$");
+        assert_eq!(regex("(a|b)+c?d{2}e{3,}"), "^(?s:(?:a|b)+c?d{2,2}e{3,})$");
+        assert_eq!(regex("a.b^c$d\\%e<"), "^(?s:a\\.b\\^c\\$d\\%e<)$");
+        assert_eq!(regex("[^a-z[:digit:]_&&-]é"), "^(?s:[^a-z[:digit:]\\_\\&\\&\\-]é)$");
+        assert_eq!(regex("[]%]"), "^(?s:[\\]\\%])$");
+        assert_eq!(regex_of("a\\%", None).unwrap_or_default(), "^(?s:a\\\\.*)$");
+    }
+
+    #[test]
+    fn a_pattern_that_is_none_says_why() {
+        for (pattern, what) in [
+            ("(a", "leaves a parenthesis open"),
+            ("a)", "not open"),
+            ("[a", "bracket open"),
+            ("*a", "repeats nothing"),
+            ("a**", "repeats twice"),
+            ("a{x}", "count"),
+            ("a{3,2}", "count"),
+            ("a\\", "ends with its escape"),
+            ("\\d", "letter"),
+            ("[[:nope:]]", "class"),
+            ("a{2", "count"),
+        ] {
+            assert!(regex(pattern).contains(what), "{pattern}: {}", regex(pattern));
+        }
+    }
+}

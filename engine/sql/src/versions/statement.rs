@@ -1,0 +1,173 @@
+//! The statements about versions, which the parser does not know:
+//!
+//! ```text
+//! CREATE SNAPSHOT [IF NOT EXISTS] name
+//! DROP SNAPSHOT [IF EXISTS] name
+//! SHOW SNAPSHOTS
+//! RESTORE TABLE t TO VERSION 3 | SNAPSHOT name | TIMESTAMP time
+//! EXPIRE VERSIONS BEFORE VERSION 3 | OLDER THAN INTERVAL '7 days'
+//! ALTER SYSTEM SET retention = '7 days';  ALTER SYSTEM RESET retention
+//! ```
+
+use datafusion::common::{DataFusionError, TableReference};
+use datafusion::sql::sqlparser::dialect::Dialect;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use super::point::Point;
+use crate::parse_error::parse_error;
+use crate::significant_tokens::{is_word, significant};
+use common::error::EngineError;
+
+#[derive(Debug)]
+pub enum VersionStatement {
+    CreateSnapshot {
+        name: String,
+        if_not_exists: bool,
+    },
+    DropSnapshot {
+        name: String,
+        if_exists: bool,
+    },
+    ShowSnapshots,
+    Restore {
+        table: TableReference,
+        to: Point,
+    },
+    Expire(Expiry),
+    /// The value is an expression, as SQL; None for the one that stores begin with.
+    AlterSystem {
+        setting: String,
+        value: Option<String>,
+    },
+}
+
+#[derive(Debug)]
+pub enum Expiry {
+    Before(u64),
+    /// A duration, as SQL.
+    OlderThan(String),
+}
+
+/// The statement, if it is one of these.
+pub fn parse_versions(sql: &str, dialect: &dyn Dialect, tokens: &[TokenWithSpan]) -> Result<Option<VersionStatement>, EngineError> {
+    let mut words = significant(tokens).map(|(_, token)| &token.token);
+    let (Some(first), Some(second)) = (words.next(), words.next()) else { return Ok(None) };
+    let begins = |one: &str, two: &str| is_word(first, one) && is_word(second, two);
+    let parse: fn(&mut Parser<'_>) -> Result<VersionStatement, ParserError> = match () {
+        () if begins("CREATE", "SNAPSHOT") => create_snapshot,
+        () if begins("DROP", "SNAPSHOT") => drop_snapshot,
+        () if begins("SHOW", "SNAPSHOTS") => |_| Ok(VersionStatement::ShowSnapshots),
+        () if begins("RESTORE", "TABLE") => restore,
+        () if begins("EXPIRE", "VERSIONS") => expire,
+        () if begins("ALTER", "SYSTEM") => alter_system,
+        () => return Ok(None),
+    };
+    let mut parser = Parser::new(dialect).with_tokens_with_locations(tokens.to_vec());
+    let _ = (parser.next_token(), parser.next_token());
+    let parsed = parse(&mut parser).and_then(|statement| end(&mut parser).map(|()| statement));
+    parsed.map(Some).map_err(|error| parse_error(sql, DataFusionError::from(error)))
+}
+
+fn end(parser: &mut Parser<'_>) -> Result<(), ParserError> {
+    while parser.consume_token(&Token::SemiColon) {}
+    let token = parser.peek_token();
+    if token.token == Token::EOF { Ok(()) } else { parser.expected("the end of the statement", token) }
+}
+
+fn accept(parser: &mut Parser<'_>, words: &[&str]) -> bool {
+    let is_here = words.iter().enumerate().all(|(at, word)| is_word(&parser.peek_nth_token(at).token, word));
+    if is_here {
+        words.iter().for_each(|_| drop(parser.next_token()));
+    }
+    is_here
+}
+
+fn expect(parser: &mut Parser<'_>, words: &[&str]) -> Result<(), ParserError> {
+    match accept(parser, words) {
+        true => Ok(()),
+        false => {
+            let token = parser.peek_token();
+            parser.expected(&words.join(" "), token)
+        }
+    }
+}
+
+/// With double quotes, with single ones, or without.
+fn name(parser: &mut Parser<'_>) -> Result<String, ParserError> {
+    let token = parser.next_token();
+    match token.token {
+        Token::Word(word) if word.quote_style.is_some() => Ok(word.value),
+        Token::Word(word) => Ok(word.value.to_lowercase()),
+        Token::SingleQuotedString(name) if !name.is_empty() => Ok(name),
+        _ => parser.expected("a name", token),
+    }
+}
+
+fn expression(parser: &mut Parser<'_>) -> Result<String, ParserError> {
+    Ok(parser.parse_expr()?.to_string())
+}
+
+fn version(parser: &mut Parser<'_>) -> Result<u64, ParserError> {
+    let token = parser.next_token();
+    match Point::of_token(&token.token) {
+        Some(Point::Version(version)) => Ok(version),
+        _ => parser.expected("the number of a version", token),
+    }
+}
+
+fn create_snapshot(parser: &mut Parser<'_>) -> Result<VersionStatement, ParserError> {
+    let if_not_exists = accept(parser, &["IF", "NOT", "EXISTS"]);
+    Ok(VersionStatement::CreateSnapshot { name: name(parser)?, if_not_exists })
+}
+
+fn drop_snapshot(parser: &mut Parser<'_>) -> Result<VersionStatement, ParserError> {
+    let if_exists = accept(parser, &["IF", "EXISTS"]);
+    Ok(VersionStatement::DropSnapshot { name: name(parser)?, if_exists })
+}
+
+/// Also with AS OF behind VERSION and TIMESTAMP, as it stands behind a table.
+fn restore(parser: &mut Parser<'_>) -> Result<VersionStatement, ParserError> {
+    let table = TableReference::parse_str(&parser.parse_object_name(false)?.to_string());
+    expect(parser, &["TO"])?;
+    let to = if accept(parser, &["VERSION"]) {
+        accept(parser, &["AS", "OF"]);
+        let token = parser.next_token();
+        match Point::of_token(&token.token) {
+            Some(point) => point,
+            None => return parser.expected("the number of a version, or the name of a snapshot in quotes", token),
+        }
+    } else if accept(parser, &["SNAPSHOT"]) {
+        Point::Snapshot(name(parser)?)
+    } else if accept(parser, &["TIMESTAMP", "AS", "OF"]) || accept(parser, &["TIMESTAMP"]) {
+        Point::Time(expression(parser)?)
+    } else {
+        let token = parser.peek_token();
+        return parser.expected("VERSION, SNAPSHOT or TIMESTAMP", token);
+    };
+    Ok(VersionStatement::Restore { table, to })
+}
+
+fn expire(parser: &mut Parser<'_>) -> Result<VersionStatement, ParserError> {
+    if accept(parser, &["BEFORE", "VERSION"]) {
+        return Ok(VersionStatement::Expire(Expiry::Before(version(parser)?)));
+    }
+    if accept(parser, &["OLDER", "THAN"]) {
+        return Ok(VersionStatement::Expire(Expiry::OlderThan(expression(parser)?)));
+    }
+    let token = parser.peek_token();
+    parser.expected("BEFORE VERSION n or OLDER THAN INTERVAL '7 days'", token)
+}
+
+fn alter_system(parser: &mut Parser<'_>) -> Result<VersionStatement, ParserError> {
+    if accept(parser, &["RESET"]) {
+        return Ok(VersionStatement::AlterSystem { setting: name(parser)?, value: None });
+    }
+    expect(parser, &["SET"])?;
+    let setting = name(parser)?;
+    if !parser.consume_token(&Token::Eq) {
+        expect(parser, &["TO"])?;
+    }
+    let value = if accept(parser, &["DEFAULT"]) { None } else { Some(expression(parser)?) };
+    Ok(VersionStatement::AlterSystem { setting, value })
+}

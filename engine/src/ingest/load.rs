@@ -1,0 +1,171 @@
+//! Rows from outside into a table: one commit, sorted by the table's cluster key.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::datatypes::Schema;
+use datafusion::common::{Column, DFSchema, Result};
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
+use pmem_store::StoreError;
+
+use crate::audit::check_not_audit;
+use crate::catalog::schema_in_zone;
+use crate::constraints::planned_defaults;
+use crate::session::Running;
+use crate::statements::create_table::{key_of, sorted};
+use crate::write::{Declarations, RowWriter, Target, WriteTarget};
+use common::error::EngineError;
+use common::privilege::Privilege;
+use common::types::declared_schema;
+use files::import::FileScan;
+use files::import::rows::{OnceTable, RowSource};
+use sql::KeyColumn;
+
+/// What to do with a table of the name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadMode {
+    /// The table must not exist.
+    Create,
+    /// Adds to the table, or makes it.
+    Append,
+    /// The table must exist.
+    AppendExisting,
+    /// Takes the table's place, if there is one.
+    Replace,
+}
+
+#[derive(Debug, Clone)]
+pub struct LoadOptions {
+    pub namespace: String,
+    pub table: String,
+    /// Columns a new table is kept in the order of; `name` or `name desc`.
+    pub order_by: Vec<String>,
+    pub mode: LoadMode,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportSummary {
+    pub rows: u64,
+    pub rows_skipped: u64,
+    /// Of the table after the import, on disk.
+    pub size_bytes: u64,
+    pub segments: u64,
+    pub elapsed_ms: f64,
+}
+
+/// Files.
+pub(crate) async fn load(running: &Running, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
+    let started = Instant::now();
+    let progress = scan.progress();
+    let loading = loading(running, &options, scan)?;
+    let writer = loading.writer(running)?.in_segments()?;
+    let stream = loading.start(running).await?;
+    let rows = writer.write_all(stream).await?.commit("IMPORT").await?;
+    running.catalog.refresh()?;
+    let table = running.catalog.snapshot().table(&options.namespace, &options.table)?;
+    Ok(ImportSummary {
+        rows,
+        rows_skipped: progress.rows_skipped(),
+        size_bytes: table.as_ref().map_or(0, |table| table.size_bytes()),
+        segments: table.as_ref().map_or(0, |table| table.segments().len() as u64),
+        elapsed_ms: started.elapsed().as_secs_f64() * 1e3,
+    })
+}
+
+/// Few rows may go to the table's log, as those of an INSERT do; the number of rows.
+pub(crate) async fn load_sent(running: &Running, options: LoadOptions, sent: impl RowSource) -> Result<u64, EngineError> {
+    let loading = loading(running, &options, sent)?;
+    let writer = loading.writer(running)?;
+    let stream = loading.start(running).await?;
+    writer.write_all(stream).await?.commit("INSERT").await
+}
+
+/// Where the rows go, and the source read as the types that are kept there.
+struct Loading<S> {
+    target: WriteTarget,
+    source: S,
+    /// By column of the target: what it is in every row, where the source does not have it.
+    defaults: Vec<Option<Expr>>,
+}
+
+impl<S: RowSource> Loading<S> {
+    fn writer(&self, running: &Running) -> Result<RowWriter, EngineError> {
+        RowWriter::new(&running.catalog.write_scope(), self.target.clone())
+    }
+
+    async fn start(self, running: &Running) -> Result<SendableRecordBatchStream, EngineError> {
+        let table = provider_as_source(Arc::new(OnceTable::of(self.source)));
+        let plan = LogicalPlanBuilder::scan(SOURCE, table, None)?.build()?;
+        let plan = filled(plan, &self.target, self.defaults)?;
+        let plan = sorted(plan, &self.target.cluster_key)?;
+        running.execute_plan(&plan).await
+    }
+}
+
+const SOURCE: &str = "source";
+
+/// The rows of the source with the columns that they lack and that have a default.
+fn filled(plan: LogicalPlan, target: &WriteTarget, defaults: Vec<Option<Expr>>) -> Result<LogicalPlan> {
+    if defaults.iter().all(Option::is_none) {
+        return Ok(plan);
+    }
+    let columns = target.schema.fields().iter().zip(defaults).map(|(field, default)| match default {
+        Some(default) => Ok(default.cast_to(field.data_type(), &DFSchema::empty())?.alias(field.name())),
+        None => Ok(Expr::Column(Column::new(Some(SOURCE), field.name())).alias(field.name())),
+    });
+    LogicalPlanBuilder::from(plan).project(columns.collect::<Result<Vec<_>>>()?)?.build()
+}
+
+fn loading<S: RowSource>(running: &Running, options: &LoadOptions, mut source: S) -> Result<Loading<S>, EngineError> {
+    let snapshot = running.catalog.snapshot();
+    let (namespace, table) = (options.namespace.clone(), options.table.clone());
+    if !snapshot.namespaces()?.contains(&namespace) {
+        return Err(StoreError::DoesNotExist { kind: "schema", name: namespace }.into());
+    }
+    check_not_audit(&namespace, &table)?;
+    let existing = snapshot.table(&namespace, &table)?;
+    running.catalog.check(|permit| match (&existing, options.mode) {
+        (Some(table), LoadMode::Append | LoadMode::AppendExisting) => permit.table(Privilege::Insert, table.record()),
+        (Some(table), LoadMode::Replace) => permit.table(Privilege::Ownership, table.record()),
+        (None, LoadMode::AppendExisting) => Ok(()),
+        _ => permit.schema(Privilege::Create, &namespace),
+    })?;
+    match (&existing, options.mode) {
+        (Some(_), LoadMode::Create) => Err(StoreError::is_taken("table", &namespace, &table).into()),
+        (None, LoadMode::AppendExisting) => Err(StoreError::no_table(&namespace, &table).into()),
+        (Some(existing), LoadMode::Append | LoadMode::AppendExisting) => {
+            if !options.order_by.is_empty() {
+                let hint = "the order of a table is set when it is made";
+                return Err(EngineError::unsupported(format!("another order for the table \"{table}\""), Some(hint)));
+            }
+            let record = existing.record();
+            let (schema, cluster_key) = (Arc::clone(existing.schema()), record.cluster_key.clone());
+            let what = Target::Existing { id: record.id, replace: false };
+            let mut defaults = planned_defaults(&running.engine, existing);
+            let missing = source.missing(&schema);
+            defaults.iter_mut().enumerate().filter(|(column, _)| !missing.contains(column)).for_each(|(_, default)| *default = None);
+            let read: Vec<usize> = (0..defaults.len()).filter(|column| defaults[*column].is_none()).collect();
+            let read = schema.project(&read).map_err(|error| EngineError::internal(error.to_string()))?;
+            let target = WriteTarget { namespace, table, schema, cluster_key, what };
+            // A text without a zone is on the session's clocks.
+            let read = schema_in_zone(&Arc::new(read), running.catalog.zone().as_deref());
+            Ok(Loading { target, source: source.with_schema(read)?, defaults })
+        }
+        (_, mode) => {
+            let schema = Arc::new(nullable(&declared_schema(&source.schema())));
+            let key = options.order_by.iter().map(|column| KeyColumn::of_text(column)).collect::<Result<Vec<_>, _>>()?;
+            let cluster_key = key_of(&schema, &key)?;
+            let what = Target::New { replace: mode == LoadMode::Replace, declared: Declarations::default() };
+            let target = WriteTarget { namespace, table, schema: Arc::clone(&schema), cluster_key, what };
+            Ok(Loading { target, source: source.with_schema(schema)?, defaults: Vec::new() })
+        }
+    }
+}
+
+/// A file without NULLs does not say that the next one has none.
+fn nullable(schema: &Schema) -> Schema {
+    let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+    Schema::new(fields.collect::<Vec<_>>())
+}

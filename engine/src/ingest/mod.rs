@@ -1,0 +1,4 @@
+//! Rows from outside into tables.
+
+pub mod load;
+pub mod sent;

@@ -1,0 +1,230 @@
+//! Batches that a program sends, as the rows of a table.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::{TableReference, exec_datafusion_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::PartitionStream;
+use futures::{Stream, StreamExt};
+use parking_lot::Mutex;
+use pmem_store::{DEFAULT_NAMESPACE, StoreError};
+use tracing::Instrument;
+
+use super::load::{LoadMode, LoadOptions, load_sent};
+use crate::catalog::not_writable_view;
+use crate::output::StatementKind;
+use crate::queries::Query;
+use crate::session::{Running, Session};
+use crate::statements::definition::full_name;
+use common::error::EngineError;
+use common::error::import::{IS_NULL, ImportError};
+use files::import::conform::{find_field, plain_schema, settled_type};
+use files::import::rows::RowSource;
+use files::import::target::{Mapping, Unfit, assemble, check_types, map_by_name};
+
+/// The table that takes the rows, and what is done where it is there or is not.
+#[derive(Debug, Clone)]
+pub struct IngestTarget {
+    /// None: the default one.
+    pub schema: Option<String>,
+    pub table: String,
+    pub if_missing: IfMissing,
+    pub if_exists: IfExists,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfMissing {
+    /// With the columns of the rows, all of them nullable.
+    Create,
+    Fail,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfExists {
+    /// Columns are found by name; those that the rows lack have their defaults.
+    Append,
+    /// A new table takes its place, in the same commit.
+    Replace,
+    Fail,
+}
+
+type Sent = Pin<Box<dyn Stream<Item = Result<RecordBatch, EngineError>> + Send>>;
+
+impl Session {
+    /// Adds all rows in one commit, or in the open transaction; none if the stream fails. The number of rows.
+    pub async fn ingest(
+        &self,
+        target: IngestTarget,
+        schema: SchemaRef,
+        batches: impl Stream<Item = Result<RecordBatch, EngineError>> + Send + 'static,
+    ) -> Result<u64, EngineError> {
+        // There may be a table of that name in another schema.
+        let name = full_name(target.schema.as_deref().unwrap_or(DEFAULT_NAMESPACE), &target.table);
+        let entry = self.enter(&format!("INGEST INTO {name}"));
+        let ingest = async {
+            let _turn = self.turn(entry.query()).await?;
+            self.ingest_in(entry.query(), target, schema, batches).await
+        };
+        let done = ingest.instrument(entry.query().span.clone()).await;
+        let rows = done.as_ref().copied().unwrap_or(0);
+        entry.close(StatementKind::Write, rows, done)
+    }
+
+    /// As a part of the statement that `query` stands for, which has the session's turn.
+    pub(crate) async fn ingest_in(
+        &self,
+        query: &Arc<Query>,
+        target: IngestTarget,
+        schema: SchemaRef,
+        batches: impl Stream<Item = Result<RecordBatch, EngineError>> + Send + 'static,
+    ) -> Result<u64, EngineError> {
+        self.check_not_failed()?;
+        let running = self.begin("", query)?;
+        let rows = SentRows::new(schema, Box::pin(batches));
+        let done = async {
+            if target.schema.is_none() {
+                running.catalog.check_stored(&TableReference::bare(target.table.as_str()), "sending rows to")?;
+            }
+            check_no_view(&running, &target)?;
+            let options = options(target, |namespace, table| Ok(running.catalog.snapshot().table(namespace, table)?.is_some()))?;
+            Box::pin(load_sent(&running, options, rows)).await
+        };
+        let done = query.gate.until_stopped(done).await;
+        self.catalog.rest();
+        if done.is_err() {
+            self.fail_transaction();
+        }
+        done
+    }
+}
+
+/// Rows are added to tables; what makes or replaces one says itself that the name is taken.
+fn check_no_view(running: &Running, target: &IngestTarget) -> Result<(), EngineError> {
+    if target.if_exists != IfExists::Append {
+        return Ok(());
+    }
+    let namespace = target.schema.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+    match running.catalog.snapshot().view(namespace, &target.table)? {
+        Some(view) => Err(not_writable_view(&view)),
+        None => Ok(()),
+    }
+}
+
+fn options(target: IngestTarget, exists: impl FnOnce(&str, &str) -> Result<bool, EngineError>) -> Result<LoadOptions, EngineError> {
+    let namespace = target.schema.unwrap_or_else(|| DEFAULT_NAMESPACE.to_string());
+    let exists = exists(&namespace, &target.table)?;
+    let mode = match (exists, target.if_missing, target.if_exists) {
+        (true, _, IfExists::Append) => LoadMode::AppendExisting,
+        (true, _, IfExists::Replace) => LoadMode::Replace,
+        (true, _, IfExists::Fail) => return Err(StoreError::is_taken("table", &namespace, &target.table).into()),
+        (false, IfMissing::Create, _) => LoadMode::Create,
+        (false, IfMissing::Fail, _) => return Err(StoreError::no_table(&namespace, &target.table).into()),
+    };
+    Ok(LoadOptions { namespace, table: target.table, order_by: Vec::new(), mode })
+}
+
+/// What messages call the rows.
+const ROWS: &str = "what was sent";
+
+struct SentRows {
+    /// As they come.
+    from: SchemaRef,
+    /// As they are read.
+    schema: SchemaRef,
+    mapping: Mapping,
+    batches: Sent,
+}
+
+impl SentRows {
+    fn new(from: SchemaRef, batches: Sent) -> SentRows {
+        let plain = plain_schema(&from);
+        let settled = plain.fields().iter().map(|field| field.as_ref().clone().with_data_type(settled_type(field.data_type())));
+        let schema = Arc::new(Schema::new(settled.collect::<Vec<_>>()));
+        let mapping = (0..from.fields().len()).map(Some).collect();
+        SentRows { from, schema, mapping, batches }
+    }
+}
+
+impl RowSource for SentRows {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn missing(&mut self, target: &Schema) -> Vec<usize> {
+        let has = |column: &usize| find_field(self.from.fields(), target.field(*column).name()).is_some();
+        (0..target.fields().len()).filter(|column| !has(column)).collect()
+    }
+
+    fn with_schema(self, target: SchemaRef) -> Result<Self, ImportError> {
+        let mapping = map_by_name(ROWS, self.from.fields(), &target)?;
+        check_types(ROWS, self.from.fields(), &target, &mapping)?;
+        Ok(SentRows { schema: target, mapping, ..self })
+    }
+
+    fn into_stream(self) -> Arc<dyn PartitionStream> {
+        Arc::new(SentStream { schema: Arc::clone(&self.schema), rows: Mutex::new(Some(self)) })
+    }
+}
+
+struct SentStream {
+    schema: SchemaRef,
+    rows: Mutex<Option<SentRows>>,
+}
+
+impl fmt::Debug for SentStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SentStream").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+impl PartitionStream for SentStream {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let stream = match self.rows.lock().take() {
+            Some(rows) => conformed(rows).boxed(),
+            None => futures::stream::iter([Err(exec_datafusion_err!("rows that are sent are read once"))]).boxed(),
+        };
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream))
+    }
+}
+
+fn conformed(rows: SentRows) -> impl Stream<Item = datafusion::common::Result<RecordBatch>> + Send {
+    let SentRows { from, schema, mapping, batches } = rows;
+    let mut rows_before = 0;
+    batches.map(move |batch| {
+        let conformed = batch.and_then(|batch| {
+            if !same_types(&from, batch.schema_ref()) {
+                return Err(refused("a batch has other columns than the schema that was sent first".to_string()));
+            }
+            let conformed = assemble(&batch, &mapping, &schema).map_err(|unfit| misfit(&unfit, rows_before));
+            rows_before += batch.num_rows();
+            conformed
+        });
+        conformed.map_err(EngineError::into_datafusion)
+    })
+}
+
+fn same_types(one: &Schema, other: &Schema) -> bool {
+    let types = |schema: &Schema| schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
+    types(one) == types(other)
+}
+
+fn misfit(unfit: &Unfit, rows_before: usize) -> EngineError {
+    let message = format!("row {} of {ROWS}, column \"{}\": {}", rows_before + unfit.row + 1, unfit.column, unfit.problem);
+    match unfit.problem == IS_NULL {
+        true => EngineError::Constraint { constraint: "NOT NULL".to_string(), message },
+        false => EngineError::data(message, None),
+    }
+}
+
+fn refused(message: String) -> EngineError {
+    EngineError::Sql { message, position: None, hint: None }
+}

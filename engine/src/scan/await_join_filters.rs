@@ -1,0 +1,72 @@
+//! Scans on the probe side of a join wait for what the join's build side tells them.
+//!
+//! Operators that read ahead on tasks of their own start scans before the join above them has its
+//! keys, and a scan started too early reads what it could have skipped.
+//!
+//! Waiting cannot lock up: a plan is a tree. A scan waits for the build side of a join above it, and
+//! that side shares nothing with the scan; the scans in it wait for joins higher up only. This holds
+//! for joins whose build side is one for all partitions, so only their filters are awaited: with one
+//! build side a partition, polling one partition alone would wait for the others.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
+use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
+
+use crate::scan::StoreScan;
+use common::switches::switches;
+
+#[derive(Debug, Default)]
+pub struct AwaitJoinFilters;
+
+impl PhysicalOptimizerRule for AwaitJoinFilters {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, options: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        if !switches(options).await_join_filters {
+            return Ok(plan);
+        }
+        let mut known = HashSet::new();
+        let mut recursive = false;
+        plan.apply(|node| {
+            // Each round of a recursive query runs its joins anew, with filters the scans do not know.
+            recursive |= node.is::<RecursiveQueryExec>();
+            if let Some(join) = node.downcast_ref::<HashJoinExec>()
+                && *join.partition_mode() == PartitionMode::CollectLeft
+            {
+                known.extend(join.dynamic_expressions_produced().iter().filter_map(|expr| expr.expression_id()));
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        if recursive || known.is_empty() {
+            return Ok(plan);
+        }
+        plan.transform_up(|node| {
+            let scan = node.downcast_ref::<DataSourceExec>().and_then(|exec| exec.data_source().downcast_ref::<StoreScan>());
+            let Some(scan) = scan else { return Ok(Transformed::no(node)) };
+            let awaited = |filter: &DynamicFilterPhysicalExpr| {
+                use datafusion::physical_expr::PhysicalExpr;
+                filter.expression_id().is_some_and(|id| known.contains(&id))
+            };
+            Ok(match scan.awaiting(awaited)? {
+                Some(scan) => Transformed::yes(DataSourceExec::from_data_source(scan) as Arc<dyn ExecutionPlan>),
+                None => Transformed::no(node),
+            })
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "await_join_filters"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}

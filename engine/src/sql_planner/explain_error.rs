@@ -1,0 +1,233 @@
+//! Errors of planning, with the place in the statement and the name that was perhaps meant.
+
+use std::cmp::Reverse;
+
+use datafusion::common::diagnostic::DiagnosticNote;
+use datafusion::common::{DataFusionError, TableReference};
+use datafusion::execution::SessionState;
+use pmem_store::DEFAULT_NAMESPACE;
+
+use super::wrong_part::wrong_part;
+use crate::catalog::StoreCatalog;
+use crate::system::system_listing;
+use common::error::elsewhere::{instead_of_file, instead_of_function, instead_of_table_function};
+use common::error::function::FunctionError;
+use common::error::text::bounded;
+use common::error::{EngineError, nearest};
+use common::names::SYSTEM;
+use sql::alias_meant::alias_meant;
+use sql::locate::{locate, offset_of, place_of, place_of_argument, place_of_literal, place_of_number, place_of_text};
+use sql::value_place::place_of_making;
+use sql::versions::base_name;
+
+/// Of functions.
+const SHORT_NAME_BYTES: usize = 3;
+
+pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error: DataFusionError) -> EngineError {
+    let place = locate(sql, &error).or_else(|| wrong_part(sql, state, &error));
+    if let Some(wrong) = FunctionError::of(&error) {
+        let called = name_in(sql, state, &wrong.name);
+        return wrong.said(called.as_ref().map(|(name, _)| name.as_str()), called.as_ref().map(|(_, place)| *place).or(place));
+    }
+    if let Some(wrong) = wrong_widths(sql, &error) {
+        return wrong;
+    }
+    let error = match EngineError::from(error) {
+        EngineError::Sql { message, position, hint } => {
+            if let Some(table) = quoted(&message, "table '", "' not found") {
+                no_table(sql, catalog, table)
+            } else if let Some(function) = quoted(&message, "there is no function \"", "\"").filter(|name| is_window_function(state, name))
+            {
+                let hint = Some(format!("write {function}(…) OVER (ORDER BY …)"));
+                EngineError::Sql { message: format!("{function} is computed over a window"), position: place_of(sql, function), hint }
+            } else if let Some(function) = quoted(&message, "there is no function \"", "\"") {
+                // DataFusion always suggests something, however far.
+                let hint = instead_of_function(function).map(str::to_string).or_else(|| near_function(state, function));
+                EngineError::Sql { message, position, hint }
+            } else if let Some(function) = quoted(&message, "table function '", "' not found") {
+                let hint = instead_of_table_function(function).map(str::to_string);
+                EngineError::Sql { message: format!("there is no table function \"{function}\""), position: place_of(sql, function), hint }
+            } else if let Some(alias) = quoted(&message, "column \"", "\" does not exist").and_then(|name| alias_meant(sql, name)) {
+                EngineError::Sql { message, position, hint: Some(meant(&alias)) }
+            } else {
+                placed(sql, message, position, hint)
+            }
+        }
+        EngineError::Execution { message, hint } => match placed(sql, message, None, hint) {
+            EngineError::Sql { message, position: None, hint } => EngineError::Execution { message, hint },
+            placed => placed,
+        },
+        EngineError::Data { message, position, hint } => match placed(sql, message, position, hint) {
+            EngineError::Sql { message, position, hint } => EngineError::Data { message, position: place.or(position), hint },
+            placed => placed,
+        },
+        other => other,
+    };
+    // The place the parser knows is better than the first word of that name.
+    match error {
+        EngineError::Sql { message, position, hint } => {
+            let position = place.or(position);
+            let is_near = hint.as_deref().is_some_and(|hint| hint.starts_with("did you mean"));
+            let hint = if is_near { hint } else { perhaps_text(sql, &message, position).or(hint) };
+            EngineError::Sql { message, position, hint }
+        }
+        other => other,
+    }
+}
+
+/// Of the two sides of a UNION, INTERSECT or EXCEPT.
+fn wrong_widths(sql: &str, error: &DataFusionError) -> Option<EngineError> {
+    let diagnostic = error.diagnostic()?;
+    let (operator, _) = diagnostic.message.split_once(" queries have different number of columns")?;
+    let [left, right] = diagnostic.notes.as_slice() else { return None };
+    let width = |note: &DiagnosticNote| note.message.strip_prefix("this side has ")?.strip_suffix(" fields")?.parse::<usize>().ok();
+    let message = format!("the two sides of {operator} have {} and {} columns", width(left)?, width(right)?);
+    let position = right.span.map(|span| offset_of(sql, span.start.line, span.start.column));
+    Some(EngineError::Sql { message, position, hint: Some("give each SELECT as many columns as the others have".to_string()) })
+}
+
+/// What stands in double quotes is a name; people used to other databases mean a text.
+fn perhaps_text(sql: &str, message: &str, position: Option<usize>) -> Option<String> {
+    let name = quoted(message, "column \"", "\" does not exist")?;
+    sql[position?..].starts_with('"').then(|| format!("a text stands in single quotes: '{}'", bounded(name)))
+}
+
+/// At what the message says of the statement's text: a text in quotes that is no value of a type, or the number of a column.
+fn placed(sql: &str, message: String, position: Option<usize>, hint: Option<String>) -> EngineError {
+    if let Some((clause, number, message)) = wrong_number(&message) {
+        let position = position.or_else(|| place_of_number(sql, clause, number));
+        return EngineError::Sql { message, position, hint };
+    }
+    let written = || place_of_value(sql, &message).or_else(|| place_of_text(sql, message.split('\'').nth(1)?));
+    let position = position.or_else(written).or_else(|| place_of_making(sql, &message));
+    EngineError::Sql { message, position, hint }
+}
+
+/// A number that the message begins with, or that stands behind a LIMIT, or the LIMIT of what is none.
+fn place_of_value(sql: &str, message: &str) -> Option<usize> {
+    if let Some((number, _)) = message.split_once(" is out of range for ") {
+        return place_of_literal(sql, number.trim_start_matches('-'));
+    }
+    if let Some((clause, _)) = message.split_once(" is ").filter(|_| message.ends_with("where it is to be a number of rows")) {
+        return place_of(sql, clause);
+    }
+    let (clause, rest) = message.split_once(" -").filter(|(clause, _)| matches!(*clause, "LIMIT" | "OFFSET"))?;
+    place_of_number(sql, clause, rest.split(':').next()?)
+}
+
+/// An error of running. One about an argument that is no value of a row is at that argument, if the statement has it once.
+pub fn run_error(sql: &str, error: EngineError) -> EngineError {
+    let EngineError::Data { message, position: None, hint } = error else { return error };
+    let is_of_time = || ["' is no unit of date_trunc", "' is no part of a time"].iter().any(|words| message.contains(words));
+    let functions: &[&str] = match message.starts_with("the regular expression '") {
+        true => &["regexp_"],
+        false if is_of_time() => &["date_", "datetrunc", "datepart"],
+        false => &[],
+    };
+    let place = || place_of_argument(sql, message.split('\'').nth(1)?, functions);
+    match (!functions.is_empty()).then(place).flatten() {
+        Some(position) => EngineError::Data { message, position: Some(position), hint },
+        None => {
+            let hint = hint
+                .or_else(|| message.starts_with("Cannot cast string '").then(|| "TRY_CAST gives NULL for a text that is none".to_string()));
+            EngineError::Data { position: place_of_making(sql, &message), message, hint }
+        }
+    }
+}
+
+/// Of `ORDER BY 99` and `GROUP BY 99`, the clause, the number, and what is wrong with it.
+fn wrong_number(message: &str) -> Option<(&'static str, &str, String)> {
+    if message == "Order by index starts at 1 for column indexes" {
+        return Some(("ORDER", "0", "ORDER BY 0: the columns count from 1".to_string()));
+    }
+    let ordered = message.strip_prefix("Order by column out of bounds, specified: ").and_then(|rest| rest.split_once(", max: "));
+    let grouped = || message.strip_prefix("Cannot find column with position ")?.split_once(" in SELECT clause. Valid columns: 1 to ");
+    let (clause, (number, columns)) = ordered.map(|found| ("ORDER", found)).or_else(|| Some(("GROUP", grouped()?)))?;
+    let noun = if columns == "1" { "column" } else { "columns" };
+    Some((clause, number, format!("{clause} BY {number}: the query has {columns} {noun}")))
+}
+
+/// A function by the name that the statement calls it, and where.
+fn name_in(sql: &str, state: &SessionState, name: &str) -> Option<(String, usize)> {
+    let aliases = match (state.scalar_functions().get(name), state.aggregate_functions().get(name), state.window_functions().get(name)) {
+        (Some(function), ..) => function.aliases(),
+        (_, Some(function), _) => function.aliases(),
+        (.., Some(function)) => function.aliases(),
+        _ => &[],
+    };
+    // Words of SQL that become a call.
+    let words: &[&str] = match name {
+        "btrim" => &["trim"],
+        "date_part" => &["extract"],
+        _ => &[],
+    };
+    let names = std::iter::once(name).chain(aliases.iter().map(String::as_str)).chain(words.iter().copied());
+    names.filter_map(|name| Some((name.to_string(), place_of(sql, name)?))).next()
+}
+
+fn is_window_function(state: &SessionState, name: &str) -> bool {
+    state.window_functions().contains_key(name)
+}
+
+fn quoted<'a>(message: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    message.strip_prefix(before)?.strip_suffix(after)
+}
+
+fn meant(name: &str) -> String {
+    format!("did you mean \"{name}\"?")
+}
+
+/// DataFusion says `table 'quiver.main.x' not found`; people want to hear of `x` and its like.
+fn no_table(sql: &str, catalog: &StoreCatalog, full: &str) -> EngineError {
+    let in_schema = |schema: &str| full.strip_prefix("quiver.").and_then(|rest| rest.strip_prefix(schema)?.strip_prefix('.'));
+    if let Some((name, hint)) = in_schema(DEFAULT_NAMESPACE).and_then(|name| Some((name, instead_of_file(name)?))) {
+        let message = format!("table \"{name}\" does not exist: a file is no table by its name");
+        return EngineError::Sql {
+            message,
+            position: place_of_text(sql, name).or_else(|| place_of(sql, name)),
+            hint: Some(hint.to_string()),
+        };
+    }
+    // In the letters that were written: a name in quotes keeps them.
+    let full = TableReference::parse_str_normalized(base_name(full), true);
+    let name = full.table();
+    let hint = near_table(catalog, &full);
+    let shown = match full.schema() {
+        Some(schema) if schema != DEFAULT_NAMESPACE => format!("{schema}.{name}"),
+        _ => name.to_string(),
+    };
+    EngineError::Sql { message: format!("table \"{shown}\" does not exist"), position: place_of(sql, name), hint }
+}
+
+/// The hint that another table was perhaps meant.
+pub fn near_table(catalog: &StoreCatalog, table: &TableReference) -> Option<String> {
+    let name = table.table();
+    let listing = if table.schema() == Some(SYSTEM) { system_listing() } else { catalog.listing().unwrap_or_default() };
+    nearest(name, listing.iter().map(|listed| listed.name.as_str())).map(|near| match near == name {
+        // One of that name is in another schema.
+        true => listing
+            .iter()
+            .find(|listed| listed.name == near)
+            .map_or_else(|| meant(near), |listed| meant(&format!("{}.{near}", listed.schema))),
+        false => meant(near),
+    })
+}
+
+/// Of two names that are as near the longer: letters are left out more often than put in.
+fn near_function(state: &SessionState, name: &str) -> Option<String> {
+    let mut names = function_names(state);
+    names.sort_by_key(|name| Reverse(name.len()));
+    // Any word of few letters is near some function; it is meant where it begins like it.
+    let is_alike = |near: &&str| name.len() > SHORT_NAME_BYTES || near.chars().next() == name.to_lowercase().chars().next();
+    nearest(name, names.iter().map(String::as_str)).filter(is_alike).map(meant)
+}
+
+/// By name, each once.
+pub fn function_names(state: &SessionState) -> Vec<String> {
+    let scalar = state.scalar_functions().keys();
+    let names = scalar.chain(state.aggregate_functions().keys()).chain(state.window_functions().keys());
+    let mut names: Vec<String> = names.cloned().collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}

@@ -1,0 +1,214 @@
+//! `SELECT a, b FROM t GROUP BY k`, where `k` is the primary key of `t`: each group has one row of it, and so one `a` and one `b`.
+//!
+//! DataFusion knows that of plans, too, and keeps it where it no longer holds: above UNNEST. So the other columns become keys of the groups
+//! here, once DataFusion has asked for them.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use datafusion::common::{DataFusionError, Result, TableReference};
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, OrderBy, Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Visit,
+    VisitMut, Visitor, VisitorMut,
+};
+
+use crate::catalog::{self, StoreTable};
+use crate::constraints::primary_key;
+use sql::merged_names::normalized;
+
+/// Whether it is about a column beside the keys of the groups.
+pub fn is_about_groups(error: &DataFusionError) -> bool {
+    let text = error.to_string();
+    text.contains("must be in GROUP BY or an aggregate function") || text.contains("must appear in the GROUP BY clause")
+}
+
+/// Whether a key was added anywhere.
+pub async fn add_keys(state: &SessionState, statement: &mut Statement) -> Result<bool> {
+    match statement {
+        Statement::Statement(statement) => {
+            let mut names = Names::default();
+            let _ = Visit::visit(statement.as_ref(), &mut names);
+            let tables = catalog::with_whole_tables(keyed_tables(state, names.0)).await;
+            let mut adding = Adding { tables, has_added: false };
+            let _ = VisitMut::visit(statement.as_mut(), &mut adding);
+            Ok(adding.has_added)
+        }
+        Statement::Explain(explain) => Box::pin(add_keys(state, &mut explain.statement)).await,
+        _ => Ok(false),
+    }
+}
+
+/// A stored table with its columns, and those of its primary key.
+struct Keyed {
+    name: Vec<String>,
+    columns: Vec<String>,
+    key: Vec<String>,
+}
+
+#[derive(Default)]
+struct Names(BTreeSet<Vec<String>>);
+
+impl Visitor for Names {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+        self.0.insert(parts_of(name));
+        ControlFlow::Continue(())
+    }
+}
+
+async fn keyed_tables(state: &SessionState, names: BTreeSet<Vec<String>>) -> Vec<Keyed> {
+    let mut tables = Vec::new();
+    for name in names {
+        let reference = match name.as_slice() {
+            [table] => TableReference::bare(table.as_str()),
+            [schema, table] => TableReference::partial(schema.as_str(), table.as_str()),
+            _ => continue,
+        };
+        let Ok(schema) = state.schema_for_ref(reference.clone()) else { continue };
+        let Ok(Some(table)) = schema.table(reference.table()).await else { continue };
+        if let Some(key) = key_of(&table) {
+            let columns = table.schema().fields().iter().map(|field| field.name().clone()).collect();
+            tables.push(Keyed { name, columns, key });
+        }
+    }
+    tables
+}
+
+fn key_of(table: &Arc<dyn TableProvider>) -> Option<Vec<String>> {
+    primary_key(&table.downcast_ref::<StoreTable>()?.snapshot)
+}
+
+struct Adding {
+    tables: Vec<Keyed>,
+    has_added: bool,
+}
+
+impl VisitorMut for Adding {
+    type Break = ();
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        self.in_body(&mut query.body, query.order_by.as_ref());
+        ControlFlow::Continue(())
+    }
+}
+
+impl Adding {
+    fn in_body(&mut self, body: &mut SetExpr, order_by: Option<&OrderBy>) {
+        match body {
+            SetExpr::Select(select) => self.in_select(select, order_by),
+            SetExpr::SetOperation { left, right, .. } => {
+                self.in_body(left, None);
+                self.in_body(right, None);
+            }
+            _ => {}
+        }
+    }
+
+    fn in_select(&mut self, select: &mut Select, order_by: Option<&OrderBy>) {
+        let GroupByExpr::Expressions(groups, _) = &select.group_by else { return };
+        let is_set = |item: &Expr| matches!(item, Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_));
+        // Of a set without the key there may be several rows.
+        if groups.is_empty() || groups.iter().any(is_set) {
+            return;
+        }
+        let mut read = Vec::new();
+        each_table(&select.from, &mut |name, alias| {
+            let own = self.tables.iter().position(|table| table.name == parts_of(name));
+            let called = alias.cloned().or_else(|| name.0.last().and_then(ObjectNamePart::as_ident).cloned());
+            if let Some((place, called)) = own.zip(called) {
+                read.push((place, called));
+            }
+        });
+        let mut added = Vec::new();
+        for (place, called) in &read {
+            let table = &self.tables[*place];
+            let elsewhere = read.iter().filter(|(_, other)| other != called).map(|(place, _)| &self.tables[*place]);
+            let elsewhere: BTreeSet<&str> = elsewhere.flat_map(|table| &table.columns).map(String::as_str).collect();
+            let own = Own { table, called: normalized(called), elsewhere };
+            let grouped: BTreeSet<String> = groups.iter().filter_map(|item| own.column(item)).collect();
+            if !table.key.iter().all(|column| grouped.contains(column)) {
+                continue;
+            }
+            let mut mentioned = Mentioned { own, columns: BTreeSet::new() };
+            let _ = Visit::visit(&select.projection, &mut mentioned);
+            let _ = Visit::visit(&select.having, &mut mentioned);
+            let _ = Visit::visit(&select.qualify, &mut mentioned);
+            let _ = order_by.map(|order_by| Visit::visit(order_by, &mut mentioned));
+            if select.projection.iter().any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))) {
+                mentioned.columns.extend(table.columns.iter().cloned());
+            }
+            let column = |column: &String| Expr::CompoundIdentifier(vec![called.clone(), Ident::with_quote('"', column)]);
+            added.extend(mentioned.columns.difference(&grouped).map(column));
+        }
+        if let GroupByExpr::Expressions(groups, _) = &mut select.group_by {
+            self.has_added |= !added.is_empty();
+            groups.extend(added);
+        }
+    }
+}
+
+/// A table as a SELECT calls it.
+struct Own<'a> {
+    table: &'a Keyed,
+    called: String,
+    /// Columns of its other tables.
+    elsewhere: BTreeSet<&'a str>,
+}
+
+impl Own<'_> {
+    /// The column of the table that an expression is.
+    fn column(&self, expr: &Expr) -> Option<String> {
+        let (table, column) = match expr {
+            Expr::Identifier(column) => (None, normalized(column)),
+            Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                [.., table, column] => (Some(normalized(table)), normalized(column)),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let is_own = match table {
+            Some(table) => table == self.called,
+            None => !self.elsewhere.contains(column.as_str()),
+        };
+        (is_own && self.table.columns.contains(&column)).then_some(column)
+    }
+}
+
+struct Mentioned<'a> {
+    own: Own<'a>,
+    columns: BTreeSet<String>,
+}
+
+impl Visitor for Mentioned<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.columns.extend(self.own.column(expr));
+        ControlFlow::Continue(())
+    }
+}
+
+fn each_table<'a>(from: &'a [TableWithJoins], found: &mut impl FnMut(&'a ObjectName, Option<&'a Ident>)) {
+    for table in from {
+        for factor in std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)) {
+            match factor {
+                TableFactor::Table { name, alias, args: None, .. } if alias.as_ref().is_none_or(|alias| alias.columns.is_empty()) => {
+                    found(name, alias.as_ref().map(|alias| &alias.name));
+                }
+                TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                    each_table(std::slice::from_ref(table_with_joins.as_ref()), found)
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn parts_of(name: &ObjectName) -> Vec<String> {
+    name.0.iter().filter_map(ObjectNamePart::as_ident).map(normalized).collect()
+}

@@ -1,0 +1,315 @@
+//! A statement becomes a plan: its clauses are said so that DataFusion answers them right, and what
+//! comes out is called as people wrote it.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::datatypes::FieldRef;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, DataFusionError, Result, SchemaError};
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::{
+    DdlStatement, DescribeTable, Expr, Limit, LogicalPlan, Projection, Sort, Statement as PlanStatement, Values,
+};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{self, Visit, Visitor};
+use futures::FutureExt;
+
+use super::key_groups::{add_keys, is_about_groups};
+use super::wildcards::spell_wildcards;
+use crate::catalog;
+use common::error::EngineError;
+use semantics::optimizer::with_choice_shapes;
+use sql::function_clauses::check_clauses;
+use sql::headers::Headers;
+use sql::insert_source::{put_placeholder, take_source, with_source};
+use sql::insert_width::{is_wrong_width, wrong_width};
+use sql::parse::kept_statement;
+use sql::rewrite::rewrite;
+use sql::same_tables::tell_tables_apart;
+use sql::unique_names::{alias_as_written, name_columns};
+use sql::unnamed_subqueries::name_subqueries;
+
+pub async fn plan_statement(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
+    if let Some(query) = query_of_describe(state, &statement)? {
+        return describe(state, query).boxed().await;
+    }
+    let headers = Headers::of(&statement);
+    let view = view_definition(&statement);
+    let plan = match take_source(&mut statement)? {
+        None => planned(state, statement).await?,
+        Some(query) => {
+            let query = Statement::Statement(Box::new(ast::Statement::Query(query)));
+            let source = planned(state, query).await?;
+            put_placeholder(&mut statement, source.schema().fields().len())?;
+            with_source(planned(state, statement).await?, source)?
+        }
+    };
+    Ok(match plan {
+        // Kept as it was written: it is rewritten when the view is used.
+        LogicalPlan::Ddl(DdlStatement::CreateView(mut command)) => {
+            if let Some(name) = command.input.schema().fields().iter().find_map(|field| alias_as_written(field.name())) {
+                let message = format!("two columns of the view are called \"{name}\"");
+                let hint = Some("give one of them another name with AS".to_string());
+                return Err(EngineError::Sql { message, position: None, hint }.into_datafusion());
+            }
+            command.definition = view.or(command.definition);
+            LogicalPlan::Ddl(DdlStatement::CreateView(command))
+        }
+        LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut command)) => {
+            command.input = with_headers(command.input, &headers);
+            LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(command))
+        }
+        LogicalPlan::Statement(PlanStatement::Prepare(mut prepare)) => {
+            let input = with_headers(prepare.input, &headers);
+            prepare.input = Arc::new(nullable_values(Arc::unwrap_or_clone(input))?);
+            LogicalPlan::Statement(PlanStatement::Prepare(prepare))
+        }
+        plan @ (LogicalPlan::Dml(_) | LogicalPlan::Explain(_) | LogicalPlan::Analyze(_)) => nullable_values(plan)?,
+        plan => Arc::unwrap_or_clone(with_headers(Arc::new(plan), &headers)),
+    })
+}
+
+/// The query whose columns DESCRIBE shows: of a view or a foreign table all.
+fn query_of_describe(state: &SessionState, statement: &Statement) -> Result<Option<Statement>> {
+    let Statement::Statement(statement) = statement else { return Ok(None) };
+    let is_describe = |alias: &ast::DescribeAlias| matches!(alias, ast::DescribeAlias::Describe | ast::DescribeAlias::Desc);
+    match statement.as_ref() {
+        ast::Statement::Explain { describe_alias, statement, .. } if is_describe(describe_alias) => match statement.as_ref() {
+            query @ ast::Statement::Query(_) => Ok(Some(Statement::Statement(Box::new(query.clone())))),
+            _ => Ok(None),
+        },
+        ast::Statement::ExplainTable { describe_alias, table_name, .. } if is_describe(describe_alias) => {
+            all_of(state, table_name).map(Some).map_err(EngineError::into_datafusion)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn all_of(state: &SessionState, table: &ast::ObjectName) -> Result<Statement, EngineError> {
+    let mut query = kept_statement(state, "SELECT * FROM t")?;
+    if let Statement::Statement(query) = &mut query {
+        // With its place in the text, for errors.
+        let _ = ast::visit_relations_mut(query, |name| {
+            *name = table.clone();
+            ControlFlow::<()>::Continue(())
+        });
+    }
+    Ok(query)
+}
+
+/// The columns as they are when the query runs: types that its parts have not in common are made one by then.
+async fn describe(state: &SessionState, query: Statement) -> Result<LogicalPlan> {
+    let headers = Headers::of(&query);
+    let plan = with_headers(Arc::new(planned(state, query).await?), &headers);
+    let plan = state.analyzer().execute_and_check(Arc::unwrap_or_clone(plan), state.config_options(), |_, _| {})?;
+    let output_schema = Arc::new(DFSchema::try_from(LogicalPlan::describe_schema())?);
+    Ok(LogicalPlan::DescribeTable(DescribeTable { schema: Arc::clone(plan.schema().inner()), output_schema }))
+}
+
+/// The plan of a statement, or of the text of a view.
+pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
+    tell_tables_apart(&mut statement)?;
+    name_subqueries(&mut statement);
+    spell_wildcards(state, &mut statement, rewritten).await?;
+    rewrite(&mut statement)?;
+    check_clauses(state, &mut statement)?;
+    let untouched = if may_be_about_groups(&statement) { Some(statement.clone()) } else { None };
+    let plan = |statement| catalog::by_names(statement, |statement| with_unique_names(state, statement));
+    let planned = match (plan(statement).await, untouched) {
+        (Err(error), Some(mut statement)) if is_about_groups(&error) => {
+            let planned = if add_keys(state, &mut statement).await? { plan(statement.clone()).await } else { Err(error) };
+            match planned {
+                Err(error) if is_about_groups(&error) => {
+                    // `ORDER BY 1` of an expression with an aggregate: DataFusion finds it by an alias.
+                    name_columns(&mut statement, false);
+                    plan(statement).await.map_err(|_| error)?
+                }
+                planned => planned?,
+            }
+        }
+        (planned, _) => planned?,
+    };
+    with_choice_shapes(planned)
+}
+
+async fn rewritten(state: SessionState, mut statement: Statement) -> Result<LogicalPlan> {
+    rewrite(&mut statement)?;
+    with_unique_names(&state, Arc::new(statement)).await
+}
+
+async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> Result<LogicalPlan> {
+    if is_insert_of_values(&statement) {
+        return state.statement_to_plan(Arc::unwrap_or_clone(statement)).await;
+    }
+    let mut error = match state.statement_to_plan(statement.as_ref().clone()).await {
+        Err(error) if is_about_names(&error) => error,
+        Err(error) if is_wrong_width(&error) => return Err(wrong_width(state, &statement, error).await),
+        result => return result,
+    };
+    for beside_wildcards in [false, true] {
+        let mut statement = statement.as_ref().clone();
+        name_columns(&mut statement, beside_wildcards);
+        match state.statement_to_plan(statement).await {
+            Ok(plan) => return Ok(plan),
+            // With names of their own the columns show what else is wrong with the statement.
+            Err(other) if is_about_names(&error) && !is_about_names(&other) => error = other,
+            Err(_) => {}
+        }
+    }
+    Err(error)
+}
+
+/// Whether it has a GROUP BY, or an ORDER BY, which can be of an aggregate.
+fn may_be_about_groups(statement: &Statement) -> bool {
+    struct Groups;
+    impl Visitor for Groups {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, query: &ast::Query) -> ControlFlow<()> {
+            if query.order_by.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+
+        fn pre_visit_select(&mut self, select: &ast::Select) -> ControlFlow<()> {
+            match &select.group_by {
+                ast::GroupByExpr::Expressions(groups, _) if !groups.is_empty() => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    match statement {
+        Statement::Statement(inner) => !is_insert_of_values(statement) && inner.visit(&mut Groups).is_break(),
+        Statement::Explain(explain) => may_be_about_groups(&explain.statement),
+        _ => false,
+    }
+}
+
+/// Two columns that DataFusion gives the same name.
+fn is_about_names(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        DataFusionError::SchemaError(error, _) => {
+            // A reference to a column has no table where it is ambiguous: with one, it is about `SELECT a + 1 AS a, t.*`.
+            match error.as_ref() {
+                SchemaError::AmbiguousReference { field } => field.relation.is_some(),
+                other => matches!(other, SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. }),
+            }
+        }
+        // DataFusion has no type for this one.
+        DataFusionError::Plan(message) => message.contains("require unique expression names"),
+        _ => false,
+    }
+}
+
+/// These can be long and have no names.
+fn is_insert_of_values(statement: &Statement) -> bool {
+    let Statement::Statement(statement) = statement else { return false };
+    let ast::Statement::Insert(insert) = statement.as_ref() else { return false };
+    insert.source.as_ref().is_some_and(|query| matches!(query.body.as_ref(), ast::SetExpr::Values(_)))
+}
+
+fn view_definition(statement: &Statement) -> Option<String> {
+    match statement {
+        Statement::Statement(statement) if matches!(**statement, ast::Statement::CreateView(_)) => Some(statement.to_string()),
+        _ => None,
+    }
+}
+
+/// The plan as it is where a name would be there twice.
+fn with_headers(plan: Arc<LogicalPlan>, headers: &Headers) -> Arc<LogicalPlan> {
+    let mut names = headers.names(plan.schema().fields().len());
+    for (name, field) in names.iter_mut().zip(plan.schema().fields()) {
+        if let Some(alias) = alias_as_written(field.name()) {
+            *name = Some(alias.to_string());
+        }
+    }
+    renamed(&plan, &names).unwrap_or(plan)
+}
+
+/// The plan with other names for the first columns of its result.
+fn renamed(plan: &Arc<LogicalPlan>, names: &[Option<String>]) -> Result<Arc<LogicalPlan>> {
+    let fields = || plan.schema().iter().zip(names.iter().chain(std::iter::repeat(&None)));
+    if !fields().any(|((_, field), name)| name.as_ref().is_some_and(|name| name != field.name())) {
+        return Ok(Arc::clone(plan));
+    }
+    // In its place, where it is one: of two that stand on each other, each column of one is looked up among all of the other.
+    if let LogicalPlan::Projection(Projection { expr, input, .. }) = plan.as_ref()
+        && expr.len() == plan.schema().fields().len()
+    {
+        return named(expr.clone(), names, input);
+    }
+    let columns = fields().map(|(field, _)| Expr::Column(Column::from(field))).collect();
+    named(columns, names, plan)
+}
+
+/// A table that no name can mean.
+const RESULT: &str = "__result";
+
+fn named(columns: Vec<Expr>, names: &[Option<String>], input: &Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
+    let named = |table: Option<&str>| {
+        let names = names.iter().chain(std::iter::repeat(&None));
+        let columns = columns.iter().cloned().zip(names).map(|(expr, name)| match name {
+            Some(name) => expr.unalias().alias_qualified(table, name),
+            None => expr,
+        });
+        Projection::try_new(columns.collect(), Arc::clone(input))
+    };
+    // Beside a column of the same name, it is one of another table.
+    let projection = named(None).or_else(|error| if is_about_names(&error) { named(Some(RESULT)) } else { Err(error) })?;
+    Ok(Arc::new(LogicalPlan::Projection(projection)))
+}
+
+/// The query of a CREATE TABLE that names its first columns.
+pub fn with_column_list(plan: Arc<LogicalPlan>, names: &[String]) -> Result<Arc<LogicalPlan>, EngineError> {
+    let columns = plan.schema().fields().len();
+    let refused = |message: String| Err(EngineError::Sql { message, position: None, hint: None });
+    if names.len() > columns {
+        return refused(format!("CREATE TABLE names {} columns, and its query has {columns}", names.len()));
+    }
+    let rest = plan.schema().fields()[names.len()..].iter().map(|field| field.name());
+    let mut all = HashSet::new();
+    if let Some(name) = names.iter().chain(rest).find(|name| !all.insert(name.as_str())) {
+        return refused(format!("column \"{name}\" is there twice"));
+    }
+    let names: Vec<Option<String>> = names.iter().cloned().map(Some).collect();
+    Ok(renamed(&plan, &names)?)
+}
+
+/// VALUES of an INSERT take NOT NULL from the table, and a NULL among them would be an error that knows
+/// neither table, column nor row. It is found where the rows are written.
+fn nullable_values(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_down(|plan| match plan {
+        LogicalPlan::Dml(mut insert) if is_values(&insert.input) => {
+            insert.input = Arc::new(with_nullable_values(Arc::unwrap_or_clone(insert.input))?);
+            Ok(Transformed::new(LogicalPlan::Dml(insert), true, TreeNodeRecursion::Stop))
+        }
+        plan => Ok(Transformed::no(plan)),
+    })
+    .data()
+}
+
+fn is_values(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Values(_) => true,
+        LogicalPlan::Projection(projection) => is_values(&projection.input),
+        LogicalPlan::Sort(sort) => is_values(&sort.input),
+        LogicalPlan::Limit(limit) => is_values(&limit.input),
+        _ => false,
+    }
+}
+
+fn with_nullable_values(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let below = |input| Ok::<_, DataFusionError>(Arc::new(with_nullable_values(Arc::unwrap_or_clone(input))?));
+    Ok(match plan {
+        LogicalPlan::Values(Values { schema, values }) => {
+            let nullable = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
+            let fields = schema.iter().map(|(qualifier, field)| (qualifier.cloned(), nullable(field)));
+            let schema = Arc::new(DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())?);
+            LogicalPlan::Values(Values { schema, values })
+        }
+        LogicalPlan::Projection(Projection { expr, input, .. }) => LogicalPlan::Projection(Projection::try_new(expr, below(input)?)?),
+        LogicalPlan::Sort(sort) => LogicalPlan::Sort(Sort { input: below(sort.input)?, ..sort }),
+        LogicalPlan::Limit(limit) => LogicalPlan::Limit(Limit { input: below(limit.input)?, ..limit }),
+        plan => plan,
+    })
+}

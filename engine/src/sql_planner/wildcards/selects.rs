@@ -1,0 +1,60 @@
+//! The SELECTs of a statement by their numbers, which stay while they are changed.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{OrderBy, Query, Select, SetExpr, VisitMut, VisitorMut};
+
+use common::error::EngineError;
+
+/// Calls `change` with each SELECT, its number and the ORDER BY behind it. Whether it said so of one of them.
+pub fn each_select(
+    statement: &mut Statement,
+    change: impl FnMut(usize, &mut Select, Option<&mut OrderBy>) -> Result<bool, EngineError>,
+) -> Result<bool, EngineError> {
+    let mut selects = Selects { change, count: 0, has_changed: false };
+    let visited = match statement {
+        Statement::Statement(statement) => statement.visit(&mut selects),
+        Statement::Explain(explain) => return each_select(&mut explain.statement, selects.change),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => ControlFlow::Continue(()),
+    };
+    match visited {
+        ControlFlow::Continue(()) => Ok(selects.has_changed),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Selects<F> {
+    change: F,
+    count: usize,
+    has_changed: bool,
+}
+
+impl<F: FnMut(usize, &mut Select, Option<&mut OrderBy>) -> Result<bool, EngineError>> Selects<F> {
+    fn in_body(&mut self, body: &mut SetExpr, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
+        match body {
+            SetExpr::Select(select) => {
+                self.count += 1;
+                self.has_changed |= (self.change)(self.count, select, order_by)?;
+                Ok(())
+            }
+            SetExpr::SetOperation { left, right, .. } => {
+                self.in_body(left, None)?;
+                self.in_body(right, None)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<F: FnMut(usize, &mut Select, Option<&mut OrderBy>) -> Result<bool, EngineError>> VisitorMut for Selects<F> {
+    type Break = EngineError;
+
+    /// What a query reads from comes before it.
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
+        match self.in_body(&mut query.body, query.order_by.as_mut()) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Runs the statements: each is one durable change of users, roles and grants, and holds from then on.
+
+pub mod grants;
+pub mod now;
+pub mod object;
+pub mod principals;
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use pmem_store::Access;
+
+use self::now::Now;
+use crate::queries::{Gate, Stop};
+use crate::session::Running;
+use crate::system::grants_batch;
+use crate::write::{blocking, state_error};
+use common::error::EngineError;
+use sql::access::statement::{AccessStatement, On, UserChange};
+
+/// A change of users, roles and grants; it runs while nobody else changes them, nor anything that they are about.
+pub type Change = Box<dyn FnOnce(&Now, &mut Access) -> Result<(), EngineError> + Send>;
+
+/// The columns of the rows that it gives; None where it gives none.
+pub fn result_schema(statement: &AccessStatement) -> Option<SchemaRef> {
+    match statement {
+        AccessStatement::ShowGrants { .. } => grants_batch(&[]).ok().map(|rows| rows.schema()),
+        _ => None,
+    }
+}
+
+/// The rows of SHOW GRANTS.
+pub async fn run_access(running: &Running, statement: AccessStatement) -> Result<Option<RecordBatch>, EngineError> {
+    if let AccessStatement::ShowGrants { of } = &statement {
+        return grants::shown(running, of.as_deref()).map(Some);
+    }
+    if running.catalog.transaction().is_open() {
+        let message = "users, roles and grants change at once and for everybody, so that is no part of a transaction";
+        return Err(state_error(message, "end the transaction first"));
+    }
+    if let AccessStatement::Grant { on: On::Table(name), .. } | AccessStatement::Revoke { on: On::Table(name), .. } = &statement {
+        running.catalog.check_stored(name, "grants on")?;
+    }
+    running.catalog.write_scope().check_writable()?;
+    // Before a password is hashed for nothing.
+    running.catalog.check(|permit| match &statement {
+        AccessStatement::Grant { .. } | AccessStatement::Revoke { .. } => Ok(()),
+        AccessStatement::AlterUser { name, change: UserChange::Password(_) } if name == permit.user() => Ok(()),
+        _ => permit.admin(principals::MANAGE),
+    })?;
+    let (store, access, gate) = (Arc::clone(&running.engine.store), running.access.clone(), Arc::clone(running.gate()));
+    let mut left = StopWhenLeft(Some(Arc::clone(&gate)));
+    // A hash takes tens of milliseconds, and the commit a flush.
+    let changed = blocking(move || {
+        let change = change_of(statement)?;
+        let changed = store.change_access(|users| {
+            change(&Now::of(&store, access.as_deref())?, users)?;
+            // Who ends the statement comes before this, or too late.
+            gate.seal()
+        });
+        if changed.is_err() {
+            gate.unseal();
+        }
+        changed
+    })
+    .await;
+    left.0 = None;
+    changed.map(|()| None)
+}
+
+/// Where nobody waits for the change any more it does not happen, unless it has begun.
+struct StopWhenLeft(Option<Arc<Gate>>);
+
+impl Drop for StopWhenLeft {
+    fn drop(&mut self) {
+        if let Some(gate) = &self.0 {
+            gate.stop(Stop::Killed);
+        }
+    }
+}
+
+fn change_of(statement: AccessStatement) -> Result<Change, EngineError> {
+    Ok(match statement {
+        AccessStatement::CreateUser { name, password, is_admin, if_not_exists } => {
+            principals::create_user(name, &password, is_admin, if_not_exists)?
+        }
+        AccessStatement::AlterUser { name, change } => principals::alter_user(name, change)?,
+        AccessStatement::DropUser { name, if_exists } => principals::drop_principal(name, true, if_exists),
+        AccessStatement::CreateRole { name, if_not_exists } => principals::create_role(name, if_not_exists)?,
+        AccessStatement::DropRole { name, if_exists } => principals::drop_principal(name, false, if_exists),
+        AccessStatement::GrantRoles { roles, to } => principals::grant_roles(roles, to),
+        AccessStatement::RevokeRoles { roles, from } => principals::revoke_roles(roles, from),
+        AccessStatement::Grant { privileges, on, to } => grants::grant(privileges, on, to),
+        AccessStatement::Revoke { privileges, on, from } => grants::revoke(privileges, on, from),
+        AccessStatement::ShowGrants { .. } => return Err(EngineError::internal("SHOW GRANTS changes nothing")),
+    })
+}

@@ -1,0 +1,88 @@
+//! The actions of an ALTER TABLE, each on what the ones before it have made of the table.
+
+use datafusion::common::TableReference;
+use datafusion::sql::sqlparser::ast::{self, AlterTableOperation, RenameTableNameKind};
+use pmem_store::StoreError;
+
+use super::columns;
+use crate::constraints::{identifier, table_constraint};
+use crate::session::Running;
+use crate::statements::create_table::key_of;
+use crate::statements::ddl::resolve;
+use crate::statements::draft::Draft;
+use crate::statements::table_options::set_options;
+use common::error::{EngineError, nearest};
+use sql::order_clause::KeyColumn;
+
+pub async fn apply(
+    running: &Running,
+    draft: &mut Draft,
+    operation: AlterTableOperation,
+    key: &mut Option<Vec<KeyColumn>>,
+    namespace: &str,
+) -> Result<(), EngineError> {
+    use AlterTableOperation as Op;
+    match operation {
+        Op::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
+            columns::add(running, draft, column_def, if_not_exists).await
+        }
+        Op::AddColumn { .. } => {
+            Err(EngineError::unsupported("FIRST and AFTER", Some("a new column is the last one; name columns in queries")))
+        }
+        Op::DropColumn { column_names, if_exists, drop_behavior, .. } => {
+            let cascade = drop_behavior == Some(ast::DropBehavior::Cascade);
+            column_names.iter().try_for_each(|name| columns::drop(draft, &identifier(name), if_exists, cascade))
+        }
+        Op::RenameColumn { old_column_name, new_column_name } => {
+            columns::rename(draft, &identifier(&old_column_name), &identifier(&new_column_name))
+        }
+        Op::AlterColumn { column_name, op } => columns::alter(running, draft, &identifier(&column_name), op).await,
+        Op::RenameTable { table_name } => rename_table(draft, table_name, namespace),
+        Op::AddConstraint { constraint, not_valid: false } => draft.declare(running, table_constraint(&constraint)?),
+        Op::AddConstraint { .. } => {
+            Err(EngineError::unsupported("NOT VALID", Some("leave it out: the rows that are there are checked when a constraint is added")))
+        }
+        Op::DropConstraint { if_exists, name, .. } => drop_constraint(draft, &identifier(&name), if_exists),
+        Op::DropPrimaryKey { .. } => match draft.constraints.iter().find(|known| known.is_primary_key()) {
+            Some(known) => drop_constraint(draft, &known.name.clone(), false),
+            None => Err(StoreError::DoesNotExist { kind: "constraint", name: "PRIMARY KEY".into() }.into()),
+        },
+        // What the parser was shown in the place of ORDER BY (…).
+        Op::DropClusteringKey => {
+            draft.key = key_of(&draft.schema(), &key.take().unwrap_or_default())?;
+            Ok(())
+        }
+        Op::SetOptionsParens { options } => set_options(&mut draft.options, options),
+        other => {
+            let hint =
+                "there are ADD, DROP, RENAME and ALTER COLUMN, ADD and DROP CONSTRAINT, RENAME TO, SET ORDER BY (…), SET (option = value)";
+            Err(EngineError::unsupported(format!("ALTER TABLE … {other}"), Some(hint)))
+        }
+    }
+}
+
+fn rename_table(draft: &mut Draft, name: RenameTableNameKind, namespace: &str) -> Result<(), EngineError> {
+    let (RenameTableNameKind::To(name) | RenameTableNameKind::As(name)) = name;
+    let name = TableReference::parse_str(&name.to_string());
+    if name.schema().is_some() && resolve(&name)?.0 != namespace {
+        return Err(EngineError::unsupported("moving a table to another schema", Some("use CREATE TABLE … AS SELECT")));
+    }
+    draft.name = name.table().to_string();
+    Ok(())
+}
+
+fn drop_constraint(draft: &mut Draft, name: &str, if_exists: bool) -> Result<(), EngineError> {
+    match draft.constraints.iter().position(|known| known.name == name) {
+        Some(place) => {
+            draft.constraints.remove(place);
+            Ok(())
+        }
+        None if if_exists => Ok(()),
+        None => {
+            let near = nearest(name, draft.constraints.iter().map(|known| known.name.as_str()));
+            let hint = near.map(|near| format!("did you mean \"{near}\"?"));
+            let message = format!("table \"{}\" has no constraint \"{name}\"", draft.name);
+            Err(EngineError::Sql { message, position: None, hint })
+        }
+    }
+}

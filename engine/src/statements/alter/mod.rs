@@ -1,0 +1,94 @@
+//! ALTER TABLE: all actions of a statement are applied together, and no row is written anew.
+
+mod actions;
+mod columns;
+mod widen;
+
+use datafusion::common::TableReference;
+use datafusion::sql::sqlparser::ast::{self, AlterTableOperation};
+use parking_lot::Mutex;
+use pmem_store::{Snapshot, StoreError, TableSnapshot, said_name};
+
+use super::ddl::resolve;
+use super::draft::Draft;
+use crate::constraints::{check_existing, others_have_written};
+use crate::session::Running;
+use crate::write::blocking;
+use common::error::{EngineError, nearest};
+use common::privilege::Privilege;
+use sql::order_clause::KeyColumn;
+
+/// `key` is what the clause ORDER BY or CLUSTER BY says, if there is one.
+pub async fn alter_table(running: &Running, alter: ast::AlterTable, key: Option<Vec<KeyColumn>>) -> Result<(), EngineError> {
+    if alter.on_cluster.is_some() || alter.location.is_some() || alter.table_type.is_some() {
+        return Err(EngineError::unsupported("this form of ALTER TABLE", Some("leave ON CLUSTER, LOCATION and ICEBERG out")));
+    }
+    let reference = TableReference::parse_str(&alter.name.to_string());
+    running.catalog.check_stored(&reference, "ALTER TABLE of")?;
+    let (namespace, name) = resolve(&reference)?;
+    let Some(table) = existing(running, &namespace, &name, alter.if_exists)? else { return Ok(()) };
+    running.catalog.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
+    let orders = alter.operations.iter().filter(|operation| matches!(operation, AlterTableOperation::DropClusteringKey)).count();
+    if orders > 1 {
+        return Err(EngineError::unsupported("a table with two orders", Some("use one ORDER BY (…), or DROP CLUSTERING KEY")));
+    }
+    let mut draft = Draft::of(&table)?;
+    let mut key = key;
+    for operation in alter.operations {
+        actions::apply(running, &mut draft, operation, &mut key, &namespace).await?;
+    }
+    commit(running, &table, draft).await
+}
+
+fn existing(running: &Running, namespace: &str, name: &str, if_exists: bool) -> Result<Option<TableSnapshot>, EngineError> {
+    let snapshot = running.catalog.snapshot();
+    if let Some(table) = snapshot.table(namespace, name)? {
+        return Ok(Some(table));
+    }
+    if let Some(view) = snapshot.view(namespace, name)? {
+        let hint = format!("use CREATE OR REPLACE {}", if view.kind == crate::catalog::VIEW { "VIEW" } else { "EXTERNAL TABLE" });
+        return Err(EngineError::unsupported(format!("ALTER TABLE of the {} \"{name}\"", view.kind), Some(&hint)));
+    }
+    if if_exists {
+        return Ok(None);
+    }
+    let listing = running.catalog.listing()?;
+    let near = nearest(name, listing.iter().map(|listed| listed.name.as_str()));
+    let hint = near.map(|near| format!("did you mean \"{near}\"?"));
+    Err(EngineError::Sql { message: format!("table \"{}\" does not exist", said_name(namespace, name)), position: None, hint })
+}
+
+/// Asks the rows that are there, those included that others commit meanwhile.
+async fn commit(running: &Running, table: &TableSnapshot, draft: Draft) -> Result<(), EngineError> {
+    let Some(alteration) = draft.alteration(table)? else { return Ok(()) };
+    let (rules, not_null) = draft.unproven(running)?;
+    let proven = not_null.is_empty() && rules.checks.is_empty() && rules.keys.is_empty();
+    let (scope, record) = (running.catalog.write_scope(), table.record().clone());
+    blocking(move || {
+        let mut broken = None;
+        let changed = scope.change("ALTER TABLE", |transaction| {
+            transaction.alter_table(&record.namespace, &record.name, alteration)?;
+            let Some(now) = transaction.snapshot().table_by_id(record.id)?.filter(|_| !proven) else { return Ok(()) };
+            if let Err(error) = check_existing(&now, &rules, &not_null) {
+                let refused = StoreError::Refused(error.to_string());
+                broken = Some(error);
+                return Err(refused);
+            }
+            let Some(base) = transaction.base().table_by_id(record.id)? else { return Ok(()) };
+            let seen = Mutex::new(base);
+            transaction.check_on_commit(Box::new(move |becoming: &std::sync::Arc<Snapshot>| {
+                let now = becoming.table_by_id(record.id).map_err(|error| error.to_string())?;
+                let Some(now) = now else { return Ok(()) };
+                let mut seen = seen.lock();
+                if others_have_written(&seen, &now, becoming.version()) {
+                    check_existing(&now, &rules, &not_null).map_err(|error| error.to_string())?;
+                }
+                *seen = now;
+                Ok(())
+            }));
+            Ok(())
+        });
+        changed.map_err(|error| broken.unwrap_or(error))
+    })
+    .await
+}

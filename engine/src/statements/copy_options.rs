@@ -1,0 +1,90 @@
+//! The options of `COPY … TO`; one that is not known, or cannot be met, is an error that names it.
+
+use std::path::Path;
+
+use common::error::EngineError;
+use common::file_format::FileFormat;
+use files::export::CsvLayout;
+
+pub struct ExportOptions {
+    /// None: by the file's name.
+    pub format: Option<FileFormat>,
+    pub csv: CsvLayout,
+}
+
+pub fn export_options(path: &Path, options: &[(String, String)]) -> Result<ExportOptions, EngineError> {
+    let mut read = ExportOptions { format: None, csv: CsvLayout::default() };
+    let mut only_csv = None;
+    for (name, value) in options {
+        match name.as_str() {
+            "format" => {
+                let format = value.to_ascii_lowercase().parse();
+                read.format = Some(format.map_err(|message| EngineError::Sql { message, position: None, hint: None })?);
+            }
+            "header" | "has_header" => read.csv.header = boolean(name, value)?,
+            "delimiter" | "delim" | "sep" => read.csv.delimiter = Some(delimiter(value)?),
+            "quote" if value == "\"" => {}
+            "null" | "nullstr" | "null_value" if value.is_empty() => {}
+            "compression" => compression(path, value)?,
+            _ => return Err(refused(name, value)),
+        }
+        if !matches!(name.as_str(), "format" | "compression") {
+            only_csv = Some(name);
+        }
+    }
+    let is_csv = match read.format {
+        Some(format) => format == FileFormat::Csv,
+        None => files::export::ExportTarget::of(path, None)?.format == FileFormat::Csv,
+    };
+    match only_csv {
+        Some(name) if !is_csv => {
+            Err(EngineError::unsupported(format!("COPY option {} for files that are not CSV", name.to_uppercase()), None))
+        }
+        _ => Ok(read),
+    }
+}
+
+fn refused(name: &str, value: &str) -> EngineError {
+    let hint = match name {
+        "quote" => "fields are quoted with \"",
+        "null" | "nullstr" | "null_value" => "NULL is the empty field, an empty text is \"\"",
+        _ => "the options are FORMAT, HEADER, DELIMITER and COMPRESSION",
+    };
+    EngineError::unsupported(format!("COPY option {} '{value}'", name.to_uppercase()), Some(hint))
+}
+
+fn boolean(name: &str, value: &str) -> Result<bool, EngineError> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "on" | "1" => Ok(true),
+        "false" | "off" | "0" => Ok(false),
+        _ => {
+            let message = format!("COPY option {} is true or false, not \"{value}\"", name.to_uppercase());
+            Err(EngineError::Sql { message, position: None, hint: None })
+        }
+    }
+}
+
+fn delimiter(value: &str) -> Result<u8, EngineError> {
+    match if value == "\\t" { b"\t" } else { value.as_bytes() } {
+        [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Ok(*byte),
+        _ => Err(EngineError::unsupported(format!("DELIMITER '{value}'"), Some("use one ASCII character"))),
+    }
+}
+
+/// The name decides; the option may only say the same.
+fn compression(path: &Path, value: &str) -> Result<(), EngineError> {
+    let name = path.to_string_lossy().to_ascii_lowercase();
+    let says = match value.to_ascii_lowercase().as_str() {
+        "gzip" | "gz" => name.ends_with(".gz") || name.ends_with(".gzip"),
+        "zstd" | "zst" => [".zst", ".zstd", ".parquet", ".pq"].iter().any(|suffix| name.ends_with(suffix)),
+        "none" | "uncompressed" => ![".gz", ".gzip", ".zst", ".zstd", ".parquet", ".pq"].iter().any(|suffix| name.ends_with(suffix)),
+        _ => false,
+    };
+    match says {
+        true => Ok(()),
+        false => {
+            let hint = "the file's name decides: .csv.gz, .csv.zst, .json.gz, .json.zst; Parquet is always zstd";
+            Err(EngineError::unsupported(format!("COPY option COMPRESSION '{value}' for \"{}\"", path.display()), Some(hint)))
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! CREATE TABLE, with a query or without.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::common::{Column, TableReference};
+use datafusion::logical_expr::{CreateMemoryTable, DdlStatement, LogicalPlan, LogicalPlanBuilder, SortExpr, col};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
+use pmem_store::{ColumnOrder, StoreError};
+
+use super::ddl::resolve;
+use super::draft::Draft;
+use super::table_options::set_options;
+use super::volatile_table::create_volatile;
+use crate::constraints::{ColumnClauses, Declared, column_clauses, default_value, table_constraint};
+use crate::dml::count;
+use crate::session::Running;
+use crate::sql_planner::plan::with_column_list;
+use crate::write::{Declarations, NewTable, RowWriter, Target, WriteTarget};
+use common::error::{EngineError, nearest};
+use common::privilege::Privilege;
+use common::switches::switches;
+use common::types::declared_schema;
+use kernels::matrix::{TableInPlace, filled_in_place};
+use sql::column_list::TableClauses;
+use sql::order_clause::KeyColumn;
+use sql::sql_types::type_metadata;
+
+/// The rows written, None where the statement has no query.
+pub async fn create_table(running: &Running, mut create: ast::CreateTable, given: TableClauses) -> Result<Option<u64>, EngineError> {
+    if create.temporary {
+        return create_volatile(running, create, given).await;
+    }
+    let mut clauses = Vec::with_capacity(create.columns.len());
+    let mut metadata = Vec::with_capacity(create.columns.len());
+    for column in &mut create.columns {
+        clauses.push(column_clauses(column)?);
+        metadata.push(type_metadata(&column.data_type)?);
+        // Planning knows columns and their types, and nothing of what else is said of them.
+        column.options.retain(|option| matches!(option.option, ast::ColumnOption::NotNull));
+    }
+    let constraints = std::mem::take(&mut create.constraints);
+    let constraints = constraints.iter().map(table_constraint).collect::<Result<Vec<_>, _>>()?;
+    let mut options = BTreeMap::new();
+    if let ast::CreateTableOptions::With(given) = std::mem::take(&mut create.table_options) {
+        set_options(&mut options, given)?;
+    }
+    refuse_options(&create)?;
+    let has_query = create.query.is_some();
+    let statement = Statement::Statement(Box::new(ast::Statement::CreateTable(create)));
+    let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut command)) = running.plan(statement).await? else {
+        return Err(EngineError::unsupported("this form of CREATE TABLE", None));
+    };
+    command.input = with_column_list(command.input, &given.names)?;
+    create_from(running, command, given.key, Said { clauses, metadata, constraints, options, has_query }).await
+}
+
+/// What a CREATE TABLE says that its plan does not.
+struct Said {
+    /// By column; empty where a query names them.
+    clauses: Vec<ColumnClauses>,
+    /// As `clauses`: what a type says besides the data type, which casts of a query's columns do not keep.
+    metadata: Vec<HashMap<String, String>>,
+    constraints: Vec<Declared>,
+    options: BTreeMap<String, String>,
+    has_query: bool,
+}
+
+async fn create_from(running: &Running, command: CreateMemoryTable, key: Vec<KeyColumn>, said: Said) -> Result<Option<u64>, EngineError> {
+    let (namespace, table) = resolve(&command.name)?;
+    let snapshot = running.catalog.snapshot();
+    if !snapshot.namespaces()?.contains(&namespace) {
+        return Err(StoreError::DoesNotExist { kind: "schema", name: namespace }.into());
+    }
+    let table_exists = snapshot.table(&namespace, &table)?.is_some();
+    let exists = table_exists || snapshot.view(&namespace, &table)?.is_some();
+    running.catalog.check(|permit| match snapshot.table(&namespace, &table)? {
+        Some(known) if command.or_replace => permit.table(Privilege::Ownership, known.record()),
+        _ => permit.schema(Privilege::Create, &namespace),
+    })?;
+    if exists && command.if_not_exists {
+        return Ok(None);
+    }
+    if exists && !(command.or_replace && table_exists) {
+        let kind = if table_exists { "table" } else { "view" };
+        return Err(StoreError::is_taken(kind, &namespace, &table).into());
+    }
+    let has_query = said.has_query;
+    // As planned, a UNION has the types of its first query and a CASE that of its first branch. What is wrong with
+    // the query is said where it is run.
+    let analyzed = running.analyzed(&command.input).await;
+    let input = analyzed.unwrap_or_else(|_| Arc::unwrap_or_clone(command.input));
+    let draft = drafted(running, &table, input.schema().as_arrow(), said)?;
+    let schema = draft.schema();
+    let cluster_key = key_of(&schema, &key)?;
+    let declared = Declarations { columns: draft.infos(), constraints: draft.constraints, options: draft.options };
+    let what = Target::New { replace: command.or_replace, declared };
+    let target = WriteTarget { namespace, table, schema, cluster_key, what };
+    if !has_query {
+        RowWriter::new(&running.catalog.write_scope(), target)?.commit("CREATE TABLE").await?;
+        return Ok(None);
+    }
+    let input = sorted(input, &target.cluster_key)?;
+    Ok(Some(filled(running, &input, target).await?.commit("CREATE TABLE AS").await?))
+}
+
+/// The table with the rows of the query, which are made in it where they can be.
+async fn filled(running: &Running, input: &LogicalPlan, target: WriteTarget) -> Result<RowWriter, EngineError> {
+    let physical = running.physical_plan(input).await?;
+    let table = NewTable::new(RowWriter::new(&running.catalog.write_scope(), target)?);
+    let is_allowed = switches(running.state.config_options()).results_in_place;
+    let in_place: Arc<dyn TableInPlace> = Arc::clone(&table) as _;
+    let Some(filling) = is_allowed.then(|| filled_in_place(&in_place, &physical)).flatten() else {
+        return table.take()?.write_all(running.execute_physical(input, physical)?).await;
+    };
+    count(running.execute_physical(input, filling)?).await?;
+    table.take()
+}
+
+/// The table with its defaults and constraints.
+fn drafted(running: &Running, table: &str, input: &Schema, said: Said) -> Result<Draft, EngineError> {
+    let not_null: Vec<bool> = said.clauses.iter().map(|clauses| clauses.not_null).collect();
+    let schema = table_schema(input, said.has_query.then_some(not_null.as_slice()))?;
+    let mut metadata = said.metadata.into_iter();
+    let fields = schema.fields().iter().map(|field| match metadata.next() {
+        Some(metadata) => Arc::new(field.as_ref().clone().with_metadata(metadata)),
+        None => Arc::clone(field),
+    });
+    let schema = Schema::new(fields.collect::<Vec<_>>());
+    let mut draft = Draft::new(table, &schema);
+    draft.options = said.options;
+    let mut declared = Vec::new();
+    for (column, clauses) in draft.columns.iter_mut().zip(said.clauses) {
+        if let Some(sql) = clauses.default {
+            // Refused here rather than with the first row.
+            default_value(&running.engine, &sql, &column.field).map_err(|error| running.located(error))?;
+            column.info.default_sql = Some(sql);
+        }
+        declared.extend(clauses.constraints);
+    }
+    declared.extend(said.constraints);
+    declared.into_iter().try_for_each(|declared| draft.declare(running, declared))?;
+    Ok(draft)
+}
+
+/// A column of this type as a table would have it; it may be NULL.
+pub async fn column_field(running: &Running, name: ast::Ident, data_type: ast::DataType) -> Result<Field, EngineError> {
+    // A name that no table has.
+    let table = ast::ObjectName::from(vec![ast::Ident::with_quote('"', "\u{1}")]);
+    let column = ast::ColumnDef { name, data_type, options: Vec::new() };
+    let create = CreateTableBuilder::new(table).columns(vec![column]).build();
+    let plan = running.plan(Statement::Statement(Box::new(ast::Statement::CreateTable(create)))).await?;
+    let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(command)) = plan else {
+        return Err(EngineError::internal("a column's type is no part of a table"));
+    };
+    let schema = table_schema(command.input.schema().as_arrow(), None)?;
+    Ok(schema.field(0).clone())
+}
+
+/// The plan with its rows in the order of the key, if there is one.
+pub(crate) fn sorted(plan: LogicalPlan, key: &[ColumnOrder]) -> Result<LogicalPlan, EngineError> {
+    if key.is_empty() {
+        return Ok(plan);
+    }
+    let order = key.iter().map(|order| {
+        let column = col(Column::new(None::<TableReference>, &order.column));
+        SortExpr::new(column, !order.descending, order.nulls_first)
+    });
+    Ok(LogicalPlanBuilder::from(plan).sort(order.collect::<Vec<_>>())?.build()?)
+}
+
+/// Columns of a query may be NULL later, whatever this query yields, unless they are declared otherwise.
+pub fn table_schema(input: &Schema, not_null: Option<&[bool]>) -> Result<SchemaRef, EngineError> {
+    let declared = declared_schema(input);
+    let fields = declared.fields().iter().enumerate().map(|(index, field)| {
+        let nullable = match not_null {
+            Some(columns) => !columns.get(index).copied().unwrap_or(false),
+            None => field.is_nullable(),
+        };
+        field.as_ref().clone().with_nullable(nullable)
+    });
+    let schema = Schema::new(fields.collect::<Vec<_>>());
+    check_names(&schema)?;
+    pmem_store::segment::storable_schema(&schema)
+        .map_err(|column| EngineError::unsupported(format!("a table with column {column}"), Some("cast the column to another type")))?;
+    Ok(Arc::new(schema))
+}
+
+/// An error where two columns have one name.
+pub fn check_names(schema: &Schema) -> Result<(), EngineError> {
+    for (index, field) in schema.fields().iter().enumerate() {
+        if schema.fields()[..index].iter().any(|other| other.name() == field.name()) {
+            let message = format!("column \"{}\" is there twice", field.name());
+            return Err(EngineError::Sql { message, position: None, hint: Some("give one of them another name with AS".into()) });
+        }
+    }
+    Ok(())
+}
+
+/// The key's columns as the schema spells them.
+pub(crate) fn key_of(schema: &Schema, key: &[KeyColumn]) -> Result<Vec<ColumnOrder>, EngineError> {
+    key.iter()
+        .map(|column| {
+            let name = column.name.as_str();
+            let names = || schema.fields().iter().map(|field| field.name().as_str());
+            let exact = names().find(|field| *field == name).or_else(|| names().find(|field| field.eq_ignore_ascii_case(name)));
+            match exact {
+                Some(field) => {
+                    let nulls_first = column.nulls_first.unwrap_or(column.descending);
+                    Ok(ColumnOrder { column: field.to_string(), descending: column.descending, nulls_first })
+                }
+                None => {
+                    let hint = nearest(name, names()).map(|near| format!("did you mean \"{near}\"?"));
+                    Err(EngineError::Sql { message: format!("column \"{name}\" to order by does not exist"), position: None, hint })
+                }
+            }
+        })
+        .collect()
+}
+
+/// Clauses of other engines that DataFusion has no words for.
+fn refuse_options(create: &ast::CreateTable) -> Result<(), EngineError> {
+    let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
+    // In parentheses it is read as a column of that name.
+    let is_like = |column: &ast::ColumnDef| column.name.quote_style.is_none() && column.name.value.eq_ignore_ascii_case("like");
+    if create.like.is_some() || create.columns.iter().any(|column| is_like(column) && matches!(column.data_type, ast::DataType::Custom(..)))
+    {
+        return refuse("CREATE TABLE … LIKE", "use CREATE TABLE t AS SELECT * FROM other LIMIT 0");
+    }
+    if create.partition_by.is_some() || create.partition_of.is_some() {
+        return refuse("PARTITION BY", "order the table with ORDER BY: queries skip what they need not read");
+    }
+    if !matches!(create.table_options, ast::CreateTableOptions::None) {
+        return refuse("options of CREATE TABLE in this form", "write WITH (name = 'value')");
+    }
+    Ok(())
+}

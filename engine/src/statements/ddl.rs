@@ -1,0 +1,176 @@
+//! CREATE and DROP of schemas and views; DROP TABLE.
+
+use datafusion::common::{SchemaReference, TableReference};
+use datafusion::logical_expr::{CreateView, DdlStatement};
+use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord, said_name};
+
+use crate::catalog::{EXTERNAL, VIEW};
+use crate::session::Running;
+use common::error::{EngineError, nearest};
+use common::names::{CATALOG, SYSTEM, TEMP};
+use common::privilege::Privilege;
+use sql::tokens::tokenize;
+use sql::versions::spell_out;
+
+pub fn run_ddl(running: &Running, ddl: DdlStatement) -> Result<(), EngineError> {
+    match ddl {
+        DdlStatement::CreateCatalogSchema(command) => {
+            let name = namespace(&command.schema_name)?;
+            if name == TEMP {
+                return Err(EngineError::unsupported(
+                    "a schema named \"temp\"",
+                    Some("volatile tables are found there; choose another name"),
+                ));
+            }
+            if command.if_not_exists && running.catalog.snapshot().namespaces()?.contains(&name) {
+                return Ok(());
+            }
+            running.catalog.check(|permit| permit.create_schema())?;
+            commit(running, "CREATE SCHEMA", |transaction| transaction.create_namespace(&name))
+        }
+        DdlStatement::DropCatalogSchema(command) => {
+            let name = match &command.name {
+                SchemaReference::Bare { schema } => namespace(schema)?,
+                SchemaReference::Full { schema, catalog } => namespace(&format!("{catalog}.{schema}"))?,
+            };
+            if name == DEFAULT_NAMESPACE {
+                return Err(EngineError::unsupported(format!("dropping the default schema \"{name}\""), None));
+            }
+            if command.if_exists && !running.catalog.snapshot().namespaces()?.contains(&name) {
+                return Ok(());
+            }
+            running.catalog.check(|permit| match running.catalog.snapshot().has_namespace(&name) {
+                true => permit.schema(Privilege::Ownership, &name),
+                false => Err(StoreError::DoesNotExist { kind: "schema", name: name.clone() }.into()),
+            })?;
+            commit(running, "DROP SCHEMA", |transaction| transaction.drop_namespace(&name, command.cascade))
+        }
+        DdlStatement::CreateView(command) => create_view(running, command),
+        DdlStatement::DropTable(command) => drop_named(running, &command.name, command.if_exists, "table"),
+        DdlStatement::DropView(command) => drop_named(running, &command.name, command.if_exists, "view"),
+        DdlStatement::CreateCatalog(_) => {
+            Err(EngineError::unsupported("CREATE DATABASE", Some("a store is one database; use CREATE SCHEMA")))
+        }
+        DdlStatement::CreateIndex(_) => {
+            Err(EngineError::unsupported("CREATE INDEX", Some("zone statistics prune scans; order the table with ORDER BY")))
+        }
+        other => Err(EngineError::unsupported(other.name().to_string(), None)),
+    }
+}
+
+fn create_view(running: &Running, command: CreateView) -> Result<(), EngineError> {
+    if command.temporary {
+        return Err(EngineError::unsupported("CREATE TEMPORARY VIEW", None));
+    }
+    let (namespace, name) = resolve(&command.name)?;
+    // The text of the whole statement; what the view shows begins after AS.
+    let definition = command.definition.unwrap_or_default();
+    let sql = view_query(&definition)?;
+    let record = ViewRecord { namespace, name, created_version: 0, kind: VIEW.into(), sql };
+    check_new_view(running, &record, command.or_replace)?;
+    commit(running, "CREATE VIEW", |transaction| transaction.create_view(record, command.or_replace))
+}
+
+/// What takes the place of a view must be made by an owner of that one.
+pub fn check_new_view(running: &Running, view: &ViewRecord, or_replace: bool) -> Result<(), EngineError> {
+    running.catalog.check(|permit| match running.catalog.snapshot().view(&view.namespace, &view.name)? {
+        Some(known) if or_replace => permit.view(Privilege::Ownership, &known),
+        _ => permit.schema(Privilege::Create, &view.namespace),
+    })
+}
+
+/// The query of a CREATE VIEW statement, with the view's column names in it.
+fn view_query(definition: &str) -> Result<String, EngineError> {
+    use datafusion::sql::sqlparser::{ast, parser::Parser};
+    use sql::dialect::QuiverDialect;
+    let dialect = QuiverDialect;
+    let mut parsed = tokenize(definition, &dialect)
+        .and_then(|tokens| Parser::new(&dialect).with_tokens_with_locations(tokens).parse_statements())
+        .map_err(|error| EngineError::internal(format!("a view's text cannot be read again: {error}")))?;
+    match parsed.pop() {
+        Some(ast::Statement::CreateView(mut view)) => {
+            spell_out(&mut view.query);
+            if view.columns.is_empty() {
+                return Ok(view.query.to_string());
+            }
+            let names: Vec<String> = view.columns.iter().map(|column| column.name.to_string()).collect();
+            Ok(format!("SELECT * FROM ({}) AS v({})", view.query, names.join(", ")))
+        }
+        _ => Err(EngineError::internal("a view's text is not a CREATE VIEW")),
+    }
+}
+
+fn drop_named(running: &Running, name: &TableReference, if_exists: bool, wanted: &'static str) -> Result<(), EngineError> {
+    let volatile = running.catalog.volatile();
+    if let Some(table) = volatile.named(name) {
+        if wanted == "view" {
+            let message = format!("\"{}\" is a volatile table, not a view", table.name);
+            let hint = Some("use DROP TABLE, or name the view with its schema".into());
+            return Err(EngineError::Sql { message, position: None, hint });
+        }
+        volatile.drop_table(&table.name);
+        return Ok(());
+    }
+    let (namespace, name) = resolve(name)?;
+    let snapshot = running.catalog.snapshot();
+    let is_table = snapshot.table(&namespace, &name)?.is_some();
+    let view = snapshot.view(&namespace, &name)?;
+    running.catalog.check(|permit| match (snapshot.table(&namespace, &name)?, &view) {
+        (Some(table), _) => permit.table(Privilege::Ownership, table.record()),
+        (None, Some(view)) => permit.view(Privilege::Ownership, view),
+        (None, None) => Ok(()),
+    })?;
+    let is_external = view.as_ref().is_some_and(|view| view.kind == EXTERNAL);
+    match (wanted, is_table, view.is_some()) {
+        ("table", true, _) => commit(running, "DROP TABLE", |transaction| transaction.drop_table(&namespace, &name)),
+        ("table", _, true) if is_external => commit(running, "DROP EXTERNAL TABLE", |transaction| transaction.drop_view(&namespace, &name)),
+        ("view", _, true) if !is_external => commit(running, "DROP VIEW", |transaction| transaction.drop_view(&namespace, &name)),
+        (_, false, false) if if_exists => Ok(()),
+        (_, false, false) => {
+            let listing = running.catalog.listing()?;
+            let near = nearest(&name, listing.iter().map(|listed| listed.name.as_str()));
+            let hint = near.map(|near| format!("did you mean \"{near}\"?"));
+            Err(EngineError::Sql { message: format!("{wanted} \"{}\" does not exist", said_name(&namespace, &name)), position: None, hint })
+        }
+        _ => {
+            let (is, use_instead) = if is_table || is_external { ("table", "DROP TABLE") } else { ("view", "DROP VIEW") };
+            let message = format!("\"{name}\" is a {is}, not a {wanted}");
+            Err(EngineError::Sql { message, position: None, hint: Some(format!("use {use_instead}")) })
+        }
+    }
+}
+
+pub fn commit(
+    running: &Running,
+    operation: &str,
+    change: impl FnOnce(&mut Transaction) -> Result<(), StoreError>,
+) -> Result<(), EngineError> {
+    running.catalog.write_scope().change(operation, change)
+}
+
+/// Namespace and name of a table, which must be of this store.
+pub fn resolve(name: &TableReference) -> Result<(String, String), EngineError> {
+    if let Some(catalog) = name.catalog().filter(|catalog| *catalog != CATALOG) {
+        let message = format!("database \"{catalog}\" does not exist; the one of a store is \"{CATALOG}\"");
+        return Err(EngineError::Sql { message, position: None, hint: None });
+    }
+    let namespace = name.schema().unwrap_or(DEFAULT_NAMESPACE).to_string();
+    if namespace == "information_schema" {
+        return Err(EngineError::unsupported("changing information_schema", None));
+    }
+    if namespace == SYSTEM {
+        return Err(EngineError::unsupported(
+            "changing the schema system",
+            Some("its tables show the state of the store and can only be read"),
+        ));
+    }
+    Ok((namespace, name.table().to_string()))
+}
+
+fn namespace(name: &str) -> Result<String, EngineError> {
+    let (catalog, name) = name.split_once('.').unwrap_or((CATALOG, name));
+    if catalog != CATALOG || name == "information_schema" || name == SYSTEM {
+        return Err(EngineError::unsupported(format!("a schema named \"{name}\" in \"{catalog}\""), None));
+    }
+    Ok(name.to_string())
+}

@@ -1,0 +1,101 @@
+//! The statements that would make what is there again: SHOW CREATE TABLE, and the text kept for external tables.
+
+use arrow::datatypes::Field;
+use datafusion::sql::parser::CreateExternalTable;
+use pmem_store::{ColumnInfo, ColumnOrder, DEFAULT_NAMESPACE, TableSnapshot};
+
+use crate::constraints::{Constraint, Rule, constraints_of};
+use common::type_names::{column_type_name, quoted};
+
+/// The CREATE TABLE of a stored table.
+pub fn table_definition(table: &TableSnapshot) -> String {
+    let record = table.record();
+    let fields = table.schema().fields().iter().zip(table.columns());
+    let mut lines: Vec<String> = fields.map(|(field, info)| format!("  {}", column_text(field, info))).collect();
+    match constraints_of(record) {
+        Ok(constraints) => lines.extend(constraints.iter().map(|constraint| format!("  {}", constraint_text(table, constraint)))),
+        Err(error) => lines.push(format!("  /* {error} */")),
+    }
+    let order = match record.cluster_key.as_slice() {
+        [] => String::new(),
+        key => format!(" ORDER BY ({})", key_text(key)),
+    };
+    let options: Vec<String> = record.options.iter().map(|(name, value)| format!("{name} = '{value}'")).collect();
+    let options = if options.is_empty() { String::new() } else { format!(" WITH ({})", options.join(", ")) };
+    format!("CREATE TABLE {} (\n{}\n){order}{options}", qualified(&record.namespace, &record.name), lines.join(",\n"))
+}
+
+fn column_text(field: &Field, info: &ColumnInfo) -> String {
+    let not_null = if field.is_nullable() { "" } else { " NOT NULL" };
+    let default = info.default_sql.as_ref().map_or_else(String::new, |sql| format!(" DEFAULT {sql}"));
+    format!("{} {}{not_null}{default}", quoted(field.name()), column_type_name(field))
+}
+
+/// As CREATE TABLE and ALTER TABLE … ADD take it.
+fn constraint_text(table: &TableSnapshot, constraint: &Constraint) -> String {
+    let name = |id: &u32| {
+        let place = table.columns().iter().position(|column| column.id == *id);
+        place.map_or_else(String::new, |place| quoted(table.schema().field(place).name()))
+    };
+    let list = |columns: &[u32]| columns.iter().map(name).collect::<Vec<_>>().join(", ");
+    let rule = match &constraint.rule {
+        Rule::PrimaryKey { columns } => format!("PRIMARY KEY ({})", list(columns)),
+        Rule::Unique { columns } => format!("UNIQUE ({})", list(columns)),
+        Rule::Check { sql, .. } => format!("CHECK ({sql})"),
+    };
+    format!("CONSTRAINT {} {rule}", quoted(&constraint.name))
+}
+
+/// Columns as ORDER BY takes them.
+pub fn key_text(key: &[ColumnOrder]) -> String {
+    key.iter().map(ordered).collect::<Vec<_>>().join(", ")
+}
+
+fn ordered(column: &ColumnOrder) -> String {
+    let direction = if column.descending { " DESC" } else { "" };
+    let nulls = match (column.nulls_first, column.descending) {
+        (true, false) => " NULLS FIRST",
+        (false, true) => " NULLS LAST",
+        _ => "",
+    };
+    format!("{}{direction}{nulls}", quoted(&column.column))
+}
+
+/// With its schema, whichever that is. `main` is a keyword, and nowhere a name in quotes.
+pub fn full_name(namespace: &str, name: &str) -> String {
+    match namespace {
+        DEFAULT_NAMESPACE => format!("{DEFAULT_NAMESPACE}.{}", quoted(name)),
+        namespace => format!("{}.{}", quoted(namespace), quoted(name)),
+    }
+}
+
+pub fn qualified(namespace: &str, name: &str) -> String {
+    match namespace {
+        DEFAULT_NAMESPACE => quoted(name),
+        namespace => format!("{}.{}", quoted(namespace), quoted(name)),
+    }
+}
+
+/// The whole statement; that of DataFusion leaves columns and options out.
+pub fn external_definition(table: &CreateExternalTable) -> String {
+    let list = |items: Vec<String>| items.join(", ");
+    let text = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let mut sql = format!("CREATE EXTERNAL TABLE {}", table.name);
+    // Columns that were declared with PARTITIONED BY are among the table's.
+    if !table.columns.is_empty() {
+        sql += &format!(" ({})", list(table.columns.iter().map(ToString::to_string).collect()));
+    }
+    sql += &format!(" STORED AS {}", table.file_type);
+    if !table.table_partition_cols.is_empty() {
+        sql += &format!(" PARTITIONED BY ({})", table.table_partition_cols.join(", "));
+    }
+    for order in &table.order_exprs {
+        sql += &format!(" WITH ORDER ({})", list(order.iter().map(ToString::to_string).collect()));
+    }
+    if !table.options.is_empty() {
+        let options = table.options.iter().map(|(name, value)| format!("{} {value}", text(name)));
+        sql += &format!(" OPTIONS ({})", list(options.collect()));
+    }
+    let locations = list(table.locations.iter().map(|location| text(location)).collect());
+    sql + &format!(" LOCATION ({locations})")
+}

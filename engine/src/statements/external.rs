@@ -1,0 +1,70 @@
+//! CREATE EXTERNAL TABLE: the statement is kept, its files are read where they are, and so is a table of another node.
+
+use std::path::{Path, absolute};
+
+use datafusion::common::TableReference;
+use datafusion::sql::parser::CreateExternalTable;
+use pmem_store::ViewRecord;
+
+use super::ddl::{check_new_view, commit, resolve};
+use super::definition::external_definition;
+use crate::catalog::{EXTERNAL, external_provider, is_of_node, is_remote};
+use crate::session::Running;
+use common::error::EngineError;
+
+pub async fn create_external(running: &Running, mut table: CreateExternalTable) -> Result<(), EngineError> {
+    let (namespace, name) = resolve(&TableReference::parse_str(&table.name.to_string()))?;
+    let snapshot = running.catalog.snapshot();
+    let exists = snapshot.table(&namespace, &name)?.is_some() || snapshot.view(&namespace, &name)?.is_some();
+    if exists && table.if_not_exists {
+        return Ok(());
+    }
+    refuse(&table)?;
+    if !is_remote(&table) {
+        for location in &mut table.locations {
+            *location = found(location)?;
+        }
+    }
+    // Reads the files' schema, or asks the node: a table that cannot be read is refused now, not when it is queried.
+    external_provider(&running.engine, &running.state, table.clone()).await.map_err(EngineError::from)?;
+    let record = ViewRecord { namespace, name, created_version: 0, kind: EXTERNAL.into(), sql: external_definition(&table) };
+    check_new_view(running, &record, table.or_replace)?;
+    commit(running, "CREATE EXTERNAL TABLE", |transaction| transaction.create_view(record, table.or_replace))
+}
+
+fn refuse(table: &CreateExternalTable) -> Result<(), EngineError> {
+    let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
+    if table.temporary {
+        return refuse("CREATE TEMPORARY EXTERNAL TABLE", "leave TEMPORARY out, and drop the table when you are done");
+    }
+    if table.unbounded {
+        return refuse("CREATE UNBOUNDED EXTERNAL TABLE", "leave UNBOUNDED out");
+    }
+    let options = table.columns.iter().flat_map(|column| &column.options);
+    let mut options = options.filter(|option| !matches!(option.option, datafusion::sql::sqlparser::ast::ColumnOption::Null));
+    if !table.constraints.is_empty() || options.next().is_some() {
+        return refuse("a constraint on an external table", "nobody can enforce it on files; leave it out");
+    }
+    Ok(())
+}
+
+/// The location as it is found from every directory; it must be there.
+fn found(location: &str) -> Result<String, EngineError> {
+    if let Some((scheme, _)) = location.split_once("://").filter(|(scheme, _)| *scheme != "file") {
+        if is_of_node(scheme) {
+            return Err(EngineError::unsupported("a file on another node", Some("a table there is STORED AS QUIVER")));
+        }
+        return Err(EngineError::unsupported(format!("reading from {scheme}://"), Some("copy the files here first")));
+    }
+    let path = location.strip_prefix("file://").unwrap_or(location);
+    let failed = |message: String| EngineError::Execution { message, hint: None };
+    let full = absolute(path).map_err(|error| failed(format!("cannot find \"{location}\": {error}")))?;
+    let is_pattern = path.contains(['*', '?', '[']);
+    if !is_pattern && !full.exists() {
+        return Err(failed(format!("there is no file or directory \"{location}\"")));
+    }
+    let text = full.to_str().ok_or_else(|| failed(format!("the path of \"{location}\" is not UTF-8")))?;
+    // DataFusion takes a path for a directory by the slash at its end.
+    let is_directory = Path::new(&full).is_dir() && !text.ends_with('/');
+    Ok(if is_directory { format!("{text}/") } else { text.to_string() })
+}

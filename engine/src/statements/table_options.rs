@@ -1,0 +1,48 @@
+//! Options of a table: `WITH (durability = 'async')`, `SET (durability = 'sync')`.
+
+use std::collections::BTreeMap;
+
+use datafusion::sql::sqlparser::ast::{Expr, SqlOption, Value};
+
+use crate::constraints::identifier;
+use common::error::{EngineError, nearest};
+
+/// Each with what it may be.
+const OPTIONS: [(&str, &[&str]); 1] = [("durability", &["sync", "async"])];
+
+/// Sets the options that are named; the others stay.
+pub fn set_options(options: &mut BTreeMap<String, String>, given: Vec<SqlOption>) -> Result<(), EngineError> {
+    for option in given {
+        let SqlOption::KeyValue { key, value } = option else {
+            return Err(EngineError::unsupported(format!("the table option {option}"), Some("write options as name = 'value'")));
+        };
+        let name = identifier(&key).to_lowercase();
+        let Some((name, values)) = OPTIONS.iter().find(|(known, _)| *known == name) else {
+            let names = || OPTIONS.iter().map(|(known, _)| *known);
+            let hint = match nearest(&name, names()) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => format!("options there are: {}", names().collect::<Vec<_>>().join(", ")),
+            };
+            return Err(EngineError::Sql { message: format!("there is no table option \"{name}\""), position: None, hint: Some(hint) });
+        };
+        let text = text_of(&value);
+        if !text.as_ref().is_some_and(|text| values.contains(&text.as_str())) {
+            let hint = format!("it can be {}", values.iter().map(|value| format!("'{value}'")).collect::<Vec<_>>().join(" or "));
+            let message = format!("the table option {name} cannot be {value}");
+            return Err(EngineError::Sql { message, position: None, hint: Some(hint) });
+        }
+        options.extend(text.map(|text| (name.to_string(), text)));
+    }
+    Ok(())
+}
+
+fn text_of(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Identifier(ident) => Some(ident.value.to_lowercase()),
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => Some(text.to_lowercase()),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,164 @@
+//! Runs the statements about versions.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use datafusion::common::TableReference;
+use pmem_store::{DEFAULT_RETENTION_MS, NamedSnapshot, Store, StoreError, VersionInfo};
+
+use super::ddl::{commit, resolve};
+use crate::audit::set_retention_ms;
+use crate::catalog::past_table::{no_snapshot, version_of};
+use crate::session::Running;
+use crate::system::instants;
+use crate::write::{blocking, state_error};
+use common::clock::now_ms;
+use common::error::EngineError;
+use common::privilege::Privilege;
+use sql::versions::RETENTION;
+use sql::versions::duration::duration_ms;
+use sql::versions::evaluate::constant;
+use sql::versions::point::Point;
+use sql::versions::statement::{Expiry, VersionStatement};
+
+/// How long rows of `system.audit` stay.
+const AUDIT_RETENTION: &str = "audit_retention";
+
+/// The rows of those that have some.
+pub async fn run_versions(running: &Running, statement: VersionStatement) -> Result<Option<RecordBatch>, EngineError> {
+    match statement {
+        VersionStatement::CreateSnapshot { name, if_not_exists } => {
+            if !(if_not_exists && named(running).iter().any(|known| known.name == name)) {
+                create_snapshot(running, &name)?;
+            }
+            Ok(None)
+        }
+        VersionStatement::DropSnapshot { name, if_exists } => {
+            let known = named(running);
+            match known.iter().any(|known| known.name == name) {
+                true => commit(running, "DROP SNAPSHOT", |transaction| transaction.drop_snapshot(&name))?,
+                false if if_exists => {}
+                false => return Err(no_snapshot(&name, known.iter().map(|known| known.name.as_str()))),
+            }
+            Ok(None)
+        }
+        VersionStatement::ShowSnapshots => shown(named(running), &running.engine.store.versions()?).map(Some),
+        VersionStatement::Restore { table, to } => restore(running, &table, &to).await.map(|()| None),
+        VersionStatement::Expire(expiry) => expire(running, expiry).await.map(Some),
+        VersionStatement::AlterSystem { setting, value } => alter_system(running, &setting, value).await.map(|()| None),
+    }
+}
+
+/// The rows of a statement that only lists; None for those that change something.
+pub fn listed_versions(running: &Running, statement: &VersionStatement) -> Result<Option<RecordBatch>, EngineError> {
+    match statement {
+        VersionStatement::ShowSnapshots => shown(named(running), &running.engine.store.versions()?).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn named(running: &Running) -> Vec<NamedSnapshot> {
+    running.catalog.snapshot().named_snapshots()
+}
+
+fn create_snapshot(running: &Running, name: &str) -> Result<(), EngineError> {
+    commit(running, "CREATE SNAPSHOT", |transaction| {
+        if transaction.has_changed() {
+            let what = "a snapshot is of a version that is committed, and this transaction has changed the store already; \
+                        create it before the changes, or after COMMIT";
+            return Err(StoreError::Refused(what.into()));
+        }
+        transaction.create_snapshot(name).map(|_| ())
+    })
+}
+
+fn shown(mut named: Vec<NamedSnapshot>, versions: &[VersionInfo]) -> Result<RecordBatch, EngineError> {
+    named.sort_by_key(|snapshot| snapshot.version);
+    let committed = named.iter().map(|snapshot| {
+        let version = versions.iter().find(|version| version.version == snapshot.version)?;
+        Some(version.committed_at_ms)
+    });
+    let columns: [(&str, ArrayRef, bool); 4] = [
+        ("name", Arc::new(StringArray::from_iter_values(named.iter().map(|snapshot| &snapshot.name))), false),
+        ("version", Arc::new(Int64Array::from_iter_values(named.iter().map(|snapshot| snapshot.version as i64))), false),
+        ("committed_at", instants(committed), true),
+        ("created_at", instants(named.iter().map(|snapshot| Some(snapshot.created_at_ms))), false),
+    ];
+    RecordBatch::try_from_iter_with_nullable(columns).map_err(|error| EngineError::internal(error.to_string()))
+}
+
+async fn restore(running: &Running, table: &TableReference, to: &Point) -> Result<(), EngineError> {
+    running.catalog.check_stored(table, "RESTORE TABLE of")?;
+    let (namespace, name) = resolve(table)?;
+    let snapshot = running.catalog.snapshot();
+    let Some(table) = snapshot.table(&namespace, &name)? else {
+        return Err(StoreError::no_table(&namespace, &name).into());
+    };
+    running.catalog.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
+    let version = version_of(to, &running.state, &running.engine.store, &snapshot, table.record())?;
+    let scope = running.catalog.write_scope();
+    // Links or copies files.
+    blocking(move || scope.change("RESTORE TABLE", |transaction| transaction.restore_table(&namespace, &name, version).map(|_| ()))).await
+}
+
+/// How many versions went, and what of the disk they give back.
+async fn expire(running: &Running, expiry: Expiry) -> Result<RecordBatch, EngineError> {
+    refuse_transaction(running, "EXPIRE VERSIONS")?;
+    let store = Arc::clone(&running.engine.store);
+    let newest = store.snapshot()?.version();
+    let older_than_ms = match &expiry {
+        Expiry::Before(version) if *version > newest => {
+            let message = format!("there is no version {version} yet; the last one is {newest}");
+            return Err(EngineError::Sql { message, position: None, hint: None });
+        }
+        Expiry::Before(_) => 0,
+        Expiry::OlderThan(sql) => duration_ms(&constant(&running.state, sql)?)?,
+    };
+    let (before, after) = blocking(move || {
+        let before = store.versions()?;
+        match expiry {
+            Expiry::Before(version) => store.expire_versions_before(version)?,
+            Expiry::OlderThan(_) => store.expire_versions_older_than(now_ms().saturating_sub(older_than_ms))?,
+        }
+        Ok((before, store.versions()?))
+    })
+    .await?;
+    let kept_bytes = |versions: &[VersionInfo]| versions.iter().map(|version| version.kept_bytes).sum::<u64>();
+    let freed_bytes = kept_bytes(&before).saturating_sub(kept_bytes(&after));
+    let expired = before.len().saturating_sub(after.len());
+    let columns: [(&str, ArrayRef); 2] = [
+        ("expired_versions", Arc::new(Int64Array::from(vec![expired as i64]))),
+        ("freed_bytes", Arc::new(Int64Array::from(vec![freed_bytes as i64]))),
+    ];
+    RecordBatch::try_from_iter(columns).map_err(|error| EngineError::internal(error.to_string()))
+}
+
+async fn alter_system(running: &Running, setting: &str, value: Option<String>) -> Result<(), EngineError> {
+    if setting == AUDIT_RETENTION {
+        refuse_transaction(running, "ALTER SYSTEM")?;
+        let retention_ms = value.map(|sql| duration_ms(&constant(&running.state, &sql)?)).transpose()?;
+        let store = Arc::clone(&running.engine.store);
+        return blocking(move || Ok(set_retention_ms(&store, retention_ms)?)).await;
+    }
+    if setting != RETENTION {
+        let message = format!("the store has no setting \"{setting}\"");
+        let hint = "ALTER SYSTEM changes \"retention\" and \"audit_retention\"; SET changes settings of the session";
+        return Err(EngineError::Sql { message, position: None, hint: Some(hint.into()) });
+    }
+    refuse_transaction(running, "ALTER SYSTEM")?;
+    let retention_ms = match value {
+        Some(sql) => duration_ms(&constant(&running.state, &sql)?)?,
+        None => DEFAULT_RETENTION_MS,
+    };
+    let store: Arc<Store> = Arc::clone(&running.engine.store);
+    blocking(move || Ok(store.set_retention_ms(retention_ms)?)).await?;
+    running.engine.maintenance.wake();
+    Ok(())
+}
+
+fn refuse_transaction(running: &Running, what: &str) -> Result<(), EngineError> {
+    match running.catalog.transaction().is_open() {
+        true => Err(state_error(&format!("{what} cannot be taken back, so it is no part of a transaction"), "end the transaction first")),
+        false => Ok(()),
+    }
+}
