@@ -18,7 +18,7 @@ PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | 
 KERNELS_VENV := $(CACHE)/venv-kernels
 KERNELS_READY := $(KERNELS_VENV)/.ready-$(shell sha256sum bench/kernels/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test test-long build bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-writes deps check-format lint clean clean-cache
+.PHONY: help demo test test-long build bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-writes deps check lint clean clean-cache
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -78,10 +78,13 @@ bench-switches: deps build $(PYTHON_READY) ## what each optimisation is worth; S
 deps: ## install what is missing on this machine; silent and without network when nothing is
 	@scripts/deps.sh
 
-check-format: ## formatting, in seconds
+check: deps $(PYTHON_READY) ## formatting, and what ruff and mypy say of Python; in seconds
 	@cargo fmt --all --check
+	@$(PYTHON) -m ruff format --check --quiet .
+	@$(PYTHON) -m ruff check --quiet .
+	@$(PYTHON) -m mypy --no-error-summary
 
-lint: deps check-format ## clippy over everything; compiles the dependencies once more, for checking
+lint: check ## clippy over everything; compiles the dependencies once more, for checking
 	@scripts/with_target.sh cargo clippy --release --locked --workspace --all-targets -- -D warnings
 
 clean: ## remove what was made inside this clone

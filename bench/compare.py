@@ -57,10 +57,7 @@ def sorted_rows(rows, typed_rows):
     order = sorted(range(len(inexact)), key=lambda at: inexact[at])
 
     def key(row):
-        return [
-            (row[at] is None, 0 if row[at] is None else Fraction(row[at]) if inexact[at] else str(row[at]))
-            for at in order
-        ]
+        return [(row[at] is None, 0 if row[at] is None else Fraction(row[at]) if inexact[at] else str(row[at])) for at in order]
 
     return sorted(rows, key=key)
 

@@ -35,6 +35,7 @@ def asked(client, sql: str) -> list[pyarrow.flight.Ticket]:
 
 def statement(sql: str) -> pyarrow.flight.FlightDescriptor:
     """CommandStatementQuery in an Any, as protobuf has it."""
+
     def field(number: int, content: bytes) -> bytes:
         length, size = bytearray(), len(content)
         while size >= 0x80:

@@ -14,7 +14,6 @@ from collections.abc import Callable
 import adbc_driver_flightsql.dbapi
 import pyarrow
 import pyarrow.flight
-
 import quiver
 from flight_calls import asked, put, to_table
 
@@ -46,7 +45,9 @@ def latency(uri: str, options: argparse.Namespace, say: Callable[[str], None]) -
             "ADBC, new text": lambda: by_adbc(anew, f"{sql} -- {next(numbers)}"),
         }
         times = measured(ways, options.questions)
-    say(f"latency, {options.questions:,} questions of {statistics.median(times[IN_PROCESS]):.2f} ms, one client, warm connections, in turn; ms")
+    say(
+        f"latency, {options.questions:,} questions of {statistics.median(times[IN_PROCESS]):.2f} ms, one client, warm connections, in turn; ms"
+    )
     say(f"  {'':16}{'median':>8}{'99th':>8}   added: median    99th percentile")
     for way, taken in times.items():
         line = f"  {way:16}{statistics.median(taken):8.2f}{percentile(taken, 99):8.2f}"

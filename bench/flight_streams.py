@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow
 import pyarrow.compute
 import pyarrow.flight
-
 from flight_calls import asked, count, put, to_table
 
 BASELINE = Path(__file__).resolve().parent / "flight_baseline.py"

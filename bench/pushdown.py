@@ -199,10 +199,14 @@ class Table:
 
     def measured(self) -> dict:
         cells = self.size * self.size
-        print(f"\n{self.size:,} x {self.size:,} doubles, {cells * 8 / 1e6:,.0f} MB"
-              + ("" if self.options.no_csv else f", {self.csv.stat().st_size / 1e6:,.0f} MB as CSV"))
-        print(f"  the table is made known in {self.told_s * 1e3:,.1f} ms and {self.told_bytes:,} bytes, "
-              "once in half a minute and not in a query's time")
+        print(
+            f"\n{self.size:,} x {self.size:,} doubles, {cells * 8 / 1e6:,.0f} MB"
+            + ("" if self.options.no_csv else f", {self.csv.stat().st_size / 1e6:,.0f} MB as CSV")
+        )
+        print(
+            f"  the table is made known in {self.told_s * 1e3:,.1f} ms and {self.told_bytes:,} bytes, "
+            "once in half a minute and not in a query's time"
+        )
         times = self.timed()
         self.print_times(times)
         crossing = {query: {level: self.boundaries(query, level) for level in self.levels_of(query)} for query in QUERIES}

@@ -10,8 +10,7 @@ def text_report(result: dict) -> str:
     machine, queries = result["machine"], result["queries"]
     names = list(result["loads"])
     lines = [
-        f"TPC-H scale {machine['scale']}, {machine['threads']} threads each, warm, interleaved, "
-        f"{machine['rounds']} rounds; times in ms",
+        f"TPC-H scale {machine['scale']}, {machine['threads']} threads each, warm, interleaved, {machine['rounds']} rounds; times in ms",
         machine_line(machine),
         "",
         query_header(names),

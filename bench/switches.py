@@ -129,11 +129,7 @@ def rotated(names: list[str], by: int) -> list[str]:
 def ratios(queries: dict, name: str, pick=min) -> dict[int, float]:
     """Query -> time with this switched off by time with all on, of the queries that both ran."""
     times = {number: query["times_ms"] for number, query in queries.items()}
-    return {
-        number: pick(taken[name]) / pick(taken[ALL_ON])
-        for number, taken in times.items()
-        if taken.get(name) and taken.get(ALL_ON)
-    }
+    return {number: pick(taken[name]) / pick(taken[ALL_ON]) for number, taken in times.items() if taken.get(name) and taken.get(ALL_ON)}
 
 
 def geometric_mean(values) -> float:

@@ -88,7 +88,12 @@ class Sessions:
         environment = dict(os.environ, BENCH_STORE=str(store))
         self.process = subprocess.Popen(
             [insert_program(), "--ignored", "--exact", "--nocapture", "insert_speed::insert_single_rows"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=HERE.parent / "engine")
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=HERE.parent / "engine",
+        )
 
     def seconds(self, sends: str, durability: str, sessions: int, rows: int) -> float:
         self.process.stdin.write(f"{sends} {durability} {sessions} {rows}\n")
@@ -105,7 +110,16 @@ class Sessions:
 
 def insert_program() -> str:
     """The binary with the engine's tests; built if it is not there."""
-    command = [HERE.parent / "scripts" / "with_target.sh", "cargo", "test", "--release", "--locked", "--workspace", "--no-run", "--message-format=json"]
+    command = [
+        HERE.parent / "scripts" / "with_target.sh",
+        "cargo",
+        "test",
+        "--release",
+        "--locked",
+        "--workspace",
+        "--no-run",
+        "--message-format=json",
+    ]
     built = subprocess.run(command, cwd=HERE.parent, check=True, stdout=subprocess.PIPE, text=True).stdout
     for line in built.splitlines():
         artifact = json.loads(line) if line.startswith("{") else {}
@@ -167,24 +181,36 @@ def singles(scratch: Path, options: argparse.Namespace) -> None:
     full, off, duck = Lite(scratch / "full.sqlite", "FULL"), Lite(scratch / "off.sqlite", "OFF"), Duck(scratch / "duck.db")
     rows, puts, few = options.rows, options.puts, max(options.rows // 16, 1)
     tables = {
-        "durable, a statement as text each, one writer": (rows, {
-            "Quiver, sync": lambda: sessions.seconds("sql", "sync", 1, rows),
-            "Quiver, sync, planned": lambda: sessions.seconds("planned", "sync", 1, rows),
-            "SQLite, FULL": lambda: full.seconds("sql", 1, rows),
-            "DuckDB": lambda: duck.seconds("sql", 1, rows),
-        }),
-        "durable, a statement as text each, 16 writers": (16 * few, {
-            "Quiver, sync": lambda: sessions.seconds("sql", "sync", 16, few),
-            "SQLite, FULL": lambda: full.seconds("sql", 16, few),
-        }),
-        "not waiting for the disk, a statement as text each": (puts, {
-            "Quiver, async": lambda: sessions.seconds("sql", "async", 1, puts),
-            "SQLite, OFF": lambda: off.seconds("sql", 1, puts),
-        }),
-        "not waiting for the disk, a batch or bound values each": (puts, {
-            "Quiver, async": lambda: sessions.seconds("batch", "async", 1, puts),
-            "SQLite, OFF": lambda: off.seconds("values", 1, puts),
-        }),
+        "durable, a statement as text each, one writer": (
+            rows,
+            {
+                "Quiver, sync": lambda: sessions.seconds("sql", "sync", 1, rows),
+                "Quiver, sync, planned": lambda: sessions.seconds("planned", "sync", 1, rows),
+                "SQLite, FULL": lambda: full.seconds("sql", 1, rows),
+                "DuckDB": lambda: duck.seconds("sql", 1, rows),
+            },
+        ),
+        "durable, a statement as text each, 16 writers": (
+            16 * few,
+            {
+                "Quiver, sync": lambda: sessions.seconds("sql", "sync", 16, few),
+                "SQLite, FULL": lambda: full.seconds("sql", 16, few),
+            },
+        ),
+        "not waiting for the disk, a statement as text each": (
+            puts,
+            {
+                "Quiver, async": lambda: sessions.seconds("sql", "async", 1, puts),
+                "SQLite, OFF": lambda: off.seconds("sql", 1, puts),
+            },
+        ),
+        "not waiting for the disk, a batch or bound values each": (
+            puts,
+            {
+                "Quiver, async": lambda: sessions.seconds("batch", "async", 1, puts),
+                "SQLite, OFF": lambda: off.seconds("values", 1, puts),
+            },
+        ),
     }
     for what, (count, systems) in tables.items():
         best = dict.fromkeys(systems, float("inf"))
@@ -207,15 +233,17 @@ def bulk(scratch: Path, rows: int) -> None:
     duck.execute(table)
     duck.execute(f"INSERT INTO big {query}")
     duck.execute("CHECKPOINT")
-    print(f"bulk append of {rows:,} rows of 24 bytes: Quiver {rows * 24 / seconds / 1e9:.2f} GB/s, "
-          f"DuckDB {rows * 24 / (time.perf_counter() - started) / 1e9:.2f} GB/s")
+    print(
+        f"bulk append of {rows:,} rows of 24 bytes: Quiver {rows * 24 / seconds / 1e9:.2f} GB/s, "
+        f"DuckDB {rows * 24 / (time.perf_counter() - started) / 1e9:.2f} GB/s"
+    )
 
 
 SCANS = {
     "filter and sums": "SELECT sum(l_extendedprice * l_discount), sum(l_quantity), count(*) FROM lineitem "
-                       "WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1996-01-01'",
+    "WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1996-01-01'",
     "groups": "SELECT l_returnflag, l_linestatus, sum(l_quantity), avg(l_extendedprice), count(*) FROM lineitem "
-              "GROUP BY l_returnflag, l_linestatus",
+    "GROUP BY l_returnflag, l_linestatus",
     "one column": "SELECT max(l_orderkey % 7) FROM lineitem",
 }
 
@@ -225,14 +253,15 @@ def updates(scratch: Path, rounds: int) -> None:
     parquet = datasets.tpch_parquet("1")
     stores = {name: scratch / f"lineitem-{name}" for name in ["imported", "updated", "compacted", "rewritten"]}
     for store in stores.values():
-        subprocess.run([QUIVER, "import", "--store", store, "--table", "lineitem", parquet["lineitem"]],
-                       check=True, capture_output=True)
+        subprocess.run([QUIVER, "import", "--store", store, "--table", "lineitem", parquet["lineitem"]], check=True, capture_output=True)
     update = "UPDATE lineitem SET l_quantity = l_quantity + 1 WHERE l_orderkey % 100 = 7;\n"
     seconds = min(quiver(stores[name], update) for name in ["updated", "compacted"])
     optimize = quiver(stores["compacted"], "OPTIMIZE TABLE lineitem;\n")
     quiver(stores["rewritten"], update)
     full = quiver(stores["rewritten"], "OPTIMIZE TABLE lineitem FULL;\n")
-    print(f"update of 1 % of lineitem: {seconds:.2f} s, OPTIMIZE TABLE {optimize:.2f} s, FULL {full:.2f} s; the shortest of {rounds} scans:")
+    print(
+        f"update of 1 % of lineitem: {seconds:.2f} s, OPTIMIZE TABLE {optimize:.2f} s, FULL {full:.2f} s; the shortest of {rounds} scans:"
+    )
     shells = {name: Quiver(store, 2, scratch, read_only=True) for name, store in stores.items()}
     for what, scan in SCANS.items():
         best = dict.fromkeys(shells, float("inf"))
@@ -241,8 +270,10 @@ def updates(scratch: Path, rounds: int) -> None:
         for _ in range(rounds):
             for name, shell in shells.items():
                 best[name] = min(best[name], shell.run(scan))
-        print(f"  {what:16} {best['imported']:6.1f} ms, updated {best['updated'] / best['imported']:.2f} times as long, "
-              f"compacted {best['compacted'] / best['imported']:.2f}, rewritten {best['rewritten'] / best['imported']:.2f}")
+        print(
+            f"  {what:16} {best['imported']:6.1f} ms, updated {best['updated'] / best['imported']:.2f} times as long, "
+            f"compacted {best['compacted'] / best['imported']:.2f}, rewritten {best['rewritten'] / best['imported']:.2f}"
+        )
     for shell in shells.values():
         shell.close()
 

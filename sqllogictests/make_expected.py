@@ -93,9 +93,7 @@ def parse(lines: list[str]) -> list[Record]:
                 while i < len(lines) and lines[i] != "":
                     rows.append(lines[i])
                     i += 1
-            records.append(
-                Record(head + 1, words[0], words[1:], "\n".join(sql), rows, head, i, comments, conditions)
-            )
+            records.append(Record(head + 1, words[0], words[1:], "\n".join(sql), rows, head, i, comments, conditions))
             comments, conditions = [], []
             continue
         else:

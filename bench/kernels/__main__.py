@@ -35,7 +35,12 @@ def main() -> int:
             measured += parts(kernel, scratch / kernel, options)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    machine = kernel_report.machine() | {"scale": options.scale, "threads": options.threads, "rounds": options.rounds, "not_run": options.absent}
+    machine = kernel_report.machine() | {
+        "scale": options.scale,
+        "threads": options.threads,
+        "rounds": options.rounds,
+        "not_run": options.absent,
+    }
     if options.json:
         numbers = [part | {"ways": [way.as_json() for way in part["ways"]]} for part in measured]
         options.json.write_text(json.dumps({"machine": machine, "parts": numbers}, indent=1))

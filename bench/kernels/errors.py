@@ -12,8 +12,8 @@ import pyarrow
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-import quiver  # noqa: E402
-from tables import listed  # noqa: E402 - beside this file
+import quiver
+from tables import listed
 
 KINDS = {"DOUBLE": numpy.float64, "REAL": numpy.float32}
 wide = numpy.longdouble

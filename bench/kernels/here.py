@@ -5,8 +5,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-import quiver  # noqa: E402
-from tables import Tables  # noqa: E402
+import quiver
+from tables import Tables
 
 
 class Ways:

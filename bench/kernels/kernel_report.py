@@ -12,9 +12,17 @@ OURS = "Quiver"
 
 
 def machine() -> dict:
-    model = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "?")
+    model = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "?"
+    )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {"cpu": model, "cores": os.cpu_count(), "memory_bytes": memory, "system": platform.release(), "time": time.strftime("%Y-%m-%d %H:%M")}
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "memory_bytes": memory,
+        "system": platform.release(),
+        "time": time.strftime("%Y-%m-%d %H:%M"),
+    }
 
 
 def text(machine: dict, parts: list[dict]) -> str:
@@ -38,7 +46,11 @@ def table(part: dict, scale: float) -> list[str]:
         workload = Workload(kernel, scale)
         rate = rates(workload)
         of_matrices = workload.is_of_matrices
-        what = f"{workload.side} x {workload.side}, blocks of {workload.block(size)}" if of_matrices else f"{workload.count:,} values or points"
+        what = (
+            f"{workload.side} x {workload.side}, blocks of {workload.block(size)}"
+            if of_matrices
+            else f"{workload.count:,} values or points"
+        )
         lines = [f"{kernel}, {what}" + ("" if of_matrices else f" in {len(workload.objects(size))} objects")]
     header = f"  {'':76}{'best':>10}{'median':>10}{'first':>10}"
     lines.append(header + (f"{rate[0]:>10}{'of limit':>10}" if rate else ""))
@@ -75,7 +87,9 @@ def goals(parts: list[dict], scale: float) -> list[str]:
         if found is not None:
             is_met = found <= wanted if most else found >= wanted
             name = part["kernel"] if part["kernel"] == "call" else f"{part['kernel']}, {part['size']}"
-            lines.append(f"  {name:18}{what:52}{found:>9.3g}, {'at most' if most else 'at least'} {wanted:<5g} {'met' if is_met else 'MISSED'}")
+            lines.append(
+                f"  {name:18}{what:52}{found:>9.3g}, {'at most' if most else 'at least'} {wanted:<5g} {'met' if is_met else 'MISSED'}"
+            )
 
     for part in parts:
         ours, limit, kernel = best(part, OURS), best(part, "limit"), part["kernel"]

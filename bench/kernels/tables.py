@@ -45,6 +45,7 @@ class Tables:
         arguments = f"k => {CENTRES}, iterations => {ITERATIONS}, init => {centres}"
         ways = {}
         for setting in ("auto", "on"):
+
             def made(table, setting=setting):
                 sql = f"SELECT centroid FROM kmeans('{table}', 'v', {arguments}) ORDER BY cluster"
                 return self.query(sql, lambda rows: numpy.ravel([row[0] for row in rows]), f"SET precopy = {setting}")

@@ -10,14 +10,14 @@ import pyarrow.flight
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 
-import quiver  # noqa: E402
-import quiver.testing  # noqa: E402
-import workloads  # noqa: E402
-from quiver.remote import messages  # noqa: E402
-from in_memory import products, whole  # noqa: E402
-from tables import CALLS, Tables  # noqa: E402
-from worker import slow  # noqa: E402
-from workloads import Workload, digest  # noqa: E402
+import quiver
+import quiver.testing
+import workloads
+from in_memory import products, whole
+from quiver.remote import messages
+from tables import CALLS, Tables
+from worker import slow
+from workloads import Workload, digest
 
 
 class Ways:

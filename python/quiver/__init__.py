@@ -1,10 +1,10 @@
 """Quiver in Python: the engine in this process (`open`), or a server (`connect`). One API for both; docs/python.md shows it.
 
-    import quiver
+import quiver
 
-    with quiver.open("flights-store") as con:
-        con.import_("flights.parquet")
-        con.sql("SELECT carrier, count(*) FROM flights WHERE dep_delay > ? GROUP BY 1", [60]).df()
+with quiver.open("flights-store") as con:
+    con.import_("flights.parquet")
+    con.sql("SELECT carrier, count(*) FROM flights WHERE dep_delay > ? GROUP BY 1", [60]).df()
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .stats import Stats
 from .table import Table
 
 if TYPE_CHECKING:
-    from .embedded import open
+    from .embedded import open  # noqa: A004 - as files are opened
     from .matrix import Matrix
     from .remote import connect
 
@@ -46,7 +46,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """`open` needs the engine, `connect` pyarrow.flight and `Matrix` numpy: each is looked for when it is used."""
     if name == "open":
-        from .embedded import open
+        from .embedded import open  # noqa: A004
 
         return open
     if name == "connect":

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from . import connection as both
+from . import errors
 from .errors import (
     DatabaseError,
     DataError,
@@ -172,7 +173,7 @@ class Connection:
             # After one has failed, what does not has gone back to a savepoint.
             self._first_failure = None
 
-    def _note(self, error: Error) -> None:
+    def _note(self, error: errors.Error) -> None:
         """Programs that commit whatever has happened, as pandas, show only the error of that. Errors of this package have no kind,
         and have not reached the transaction."""
         if error.kind:

@@ -37,7 +37,9 @@ def load(shell: Any) -> None:
 
 
 # What stands before it are comments.
-_QUERY = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:(?P<with>WITH(?:\s+RECURSIVE)?)\b|(?:SELECT|VALUES|FROM)\b|\()", re.IGNORECASE | re.DOTALL)
+_QUERY = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:(?P<with>WITH(?:\s+RECURSIVE)?)\b|(?:SELECT|VALUES|FROM)\b|\()", re.IGNORECASE | re.DOTALL
+)
 _SWITCH = re.compile(r"(?:^|(?<=\s))(--?[A-Za-z][\w-]*)(?:[=\s]+(\S+))?\s*")
 _SWITCHES = {"--save": "a name", "--with": "a name", "--file": "a file"}
 _OTHERS = "--persist, --append, --persist-replace, --alias, --connections and --close"
@@ -206,7 +208,7 @@ class SqlMagics(Magics):
         tables = ", ".join(f"{names.quoted(name)} AS (\n{self.snippets[name].text}\n)" for name in used)
         if not begins["with"]:
             return f"WITH {tables}\n{query}"
-        return f"{begins['with']} {tables}, {query[begins.end('with'):].lstrip()}"
+        return f"{begins['with']} {tables}, {query[begins.end('with') :].lstrip()}"
 
     def _in_order(self, used: list[str]) -> list[str]:
         """These, and before each what it reads."""

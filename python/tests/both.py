@@ -10,7 +10,6 @@ import quiver
 import quiver.dbapi
 import quiver.testing
 
-
 PASSWORD = "long & strange: ü"
 
 
@@ -55,7 +54,18 @@ def made_certificate(directory):
     certificate, key = directory / "server.crt", directory / "server.key"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-        + ["-subj", "/CN=localhost", "-addext", "basicConstraints=critical,CA:FALSE", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate],
+        + [
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "basicConstraints=critical,CA:FALSE",
+            "-addext",
+            "subjectAltName=DNS:localhost,IP:127.0.0.1",
+            "-keyout",
+            key,
+            "-out",
+            certificate,
+        ],
         check=True,
         capture_output=True,
     )

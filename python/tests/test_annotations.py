@@ -17,7 +17,10 @@ def parameters_said(function):
     spec = function.args
     placed = [argument.arg for argument in [*spec.posonlyargs, *spec.args] if argument.arg not in ("self", "cls")]
     named = [argument.arg for argument in spec.kwonlyargs]
-    with_default = [*placed[len(placed) - len(spec.defaults) :], *(name for name, value in zip(named, spec.kw_defaults) if value is not None)]
+    with_default = [
+        *placed[len(placed) - len(spec.defaults) :],
+        *(name for name, value in zip(named, spec.kw_defaults) if value is not None),
+    ]
     return placed, named, with_default
 
 
@@ -69,11 +72,15 @@ class Annotations(unittest.TestCase):
     def test_all_that_is_public_is_there_and_annotated(self):
         for name in quiver.__all__:
             there = getattr(quiver, name)
-            public = [there] if inspect.isfunction(there) else [there.__init__, *(value for key, value in vars(there).items() if key[0] != "_")]
+            public = (
+                [there] if inspect.isfunction(there) else [there.__init__, *(value for key, value in vars(there).items() if key[0] != "_")]
+            )
             for function in filter(inspect.isfunction, public):
                 with self.subTest(f"{name}: {function.__qualname__}"):
                     given = inspect.signature(function)
-                    self.assertEqual([one.name for one in given.parameters.values() if one.name != "self" and one.annotation is one.empty], [])
+                    self.assertEqual(
+                        [one.name for one in given.parameters.values() if one.name != "self" and one.annotation is one.empty], []
+                    )
                     self.assertTrue(function.__name__ == "__init__" or given.return_annotation is not given.empty)
 
 

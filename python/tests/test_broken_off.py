@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import partial
 
 import pyarrow as pa
-
 import quiver
 import quiver.testing
 from both import Connected, InProcess, in_both_ways

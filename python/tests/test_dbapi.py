@@ -189,8 +189,18 @@ class DbApi:
             dbapi.DataError: ["SELECT 1 / 0", f"SELECT a / 0 FROM {numbers}", "SELECT CAST('x' AS BIGINT)", "SELECT CAST(300 AS TINYINT)"]
             + [f"SELECT a + 9223372036854775807 FROM {numbers}", "SELECT DATE '2026-13-45'", "INSERT INTO classes VALUES ('x')"]
             + ["UPDATE classes SET a = a * 1000", "SELECT regexp_like('a', '(')"],
-            dbapi.IntegrityError: ["INSERT INTO classes VALUES (1)", "INSERT INTO classes VALUES (NULL)", "INSERT INTO classes VALUES (100)"],
-            dbapi.ProgrammingError: ["SELEC 1", "SELECT missing", "SELECT * FROM missing", "CREATE TABLE classes (a BIGINT)", "SELECT sqrt('x')"],
+            dbapi.IntegrityError: [
+                "INSERT INTO classes VALUES (1)",
+                "INSERT INTO classes VALUES (NULL)",
+                "INSERT INTO classes VALUES (100)",
+            ],
+            dbapi.ProgrammingError: [
+                "SELEC 1",
+                "SELECT missing",
+                "SELECT * FROM missing",
+                "CREATE TABLE classes (a BIGINT)",
+                "SELECT sqrt('x')",
+            ],
             dbapi.NotSupportedError: ["CREATE INDEX i ON classes (a)"],
         }
         for kind, statements in wrong.items():

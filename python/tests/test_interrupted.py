@@ -7,7 +7,6 @@ import time
 import unittest
 
 import pyarrow as pa
-
 import quiver
 from both import in_both_ways
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy
 import pyarrow as pa
-
 import quiver
 import quiver.testing
 from both import Connected, InProcess

@@ -7,7 +7,6 @@ from unittest import mock
 
 import numpy
 import pyarrow as pa
-
 import quiver
 from both import Connected, InProcess, in_both_ways
 from quiver.matrix import as_rows
@@ -120,7 +119,11 @@ class Matrices:
             (numpy.zeros((2, 2), complex), quiver.NotSupportedError, "complex128"),
             ([["a"]], quiver.NotSupportedError, "<U1"),
             (numpy.ma.zeros((2, 2)), quiver.NotSupportedError, "masked"),
-            (numpy.array([[1, 2], [3, -(2**60)]]), quiver.ProgrammingError, f"{-(2**60)} in row 1, column 1 is no number that a double has"),
+            (
+                numpy.array([[1, 2], [3, -(2**60)]]),
+                quiver.ProgrammingError,
+                f"{-(2**60)} in row 1, column 1 is no number that a double has",
+            ),
         ]:
             with self.subTest(message), self.assertRaisesRegex(error, message):
                 self.con.write_matrix("refused", values)
@@ -310,7 +313,9 @@ class Views(InSegments, Connected, InProcess):
             self.assertLess(tracemalloc.get_traced_memory()[1], 4 << 20)
 
     def test_rows_and_columns_of_blocks_lie_close_to_each_other(self):
-        places = [(i, j) for batch in as_rows(numpy.zeros((16, 16)), 1) for i, j in zip(*(column.to_pylist() for column in batch.columns[:2]))]
+        places = [
+            (i, j) for batch in as_rows(numpy.zeros((16, 16)), 1) for i, j in zip(*(column.to_pylist() for column in batch.columns[:2]))
+        ]
         self.assertEqual(sorted(places), [(i, j) for i in range(16) for j in range(16)])
         # 16 segments of 16 blocks: a row or a column of blocks lies in four of them.
         for axis in (0, 1):

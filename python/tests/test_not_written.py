@@ -3,7 +3,6 @@
 import pandas
 import polars
 import pyarrow as pa
-
 import quiver
 from both import in_both_ways
 
@@ -75,7 +74,10 @@ class NotWritten:
     def test_a_volatile_table_is_not_written_and_hides_no_stored_one(self):
         self.con.sql("CREATE VOLATILE TABLE hiding AS SELECT 1 AS a")
         for mode in ("create", "append", "replace", "create_append"):
-            with self.subTest(mode), self.assertRaisesRegex(quiver.NotSupportedError, '"hiding" is a volatile table.*INSERT INTO.*"main.hiding"'):
+            with (
+                self.subTest(mode),
+                self.assertRaisesRegex(quiver.NotSupportedError, '"hiding" is a volatile table.*INSERT INTO.*"main.hiding"'),
+            ):
                 self.con.write("hiding", {"a": [2]}, mode)
         with self.assertRaisesRegex(quiver.NotSupportedError, '"hiding" is a volatile table'):
             self.con.write("temp.hiding", {"a": [2]}, "append")

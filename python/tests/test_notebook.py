@@ -8,13 +8,12 @@ from contextlib import redirect_stderr
 from unittest import mock
 
 import pyarrow as pa
-from IPython.core.error import UsageError
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
-
 import quiver
 from both import Connected, InProcess, Remote
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
 from quiver import progress
+from traitlets.config import Config
 
 
 def setUpModule():
@@ -71,7 +70,9 @@ class Magic:
             self.shell.run_cell_magic("sql", "", "-- nothing\n;")
 
     def test_a_query_is_saved_and_is_a_table_of_others(self):
-        rows = self.shell.run_cell_magic("sql", "--save numbers", "-- of one column\nSELECT value AS n FROM generate_series(1, 9) AS g (value) -- all;\n;")
+        rows = self.shell.run_cell_magic(
+            "sql", "--save numbers", "-- of one column\nSELECT value AS n FROM generate_series(1, 9) AS g (value) -- all;\n;"
+        )
         self.assertEqual(len(rows.fetchall()), 9)
         self.shell.run_line_magic("sql", "--with numbers --save odd SELECT n FROM numbers WHERE n % 2 = 1")
         self.assertEqual(self.shell.run_line_magic("sql", "--with odd SELECT sum(n) FROM odd").fetchall(), [(25,)])

@@ -6,7 +6,6 @@ from unittest import mock
 
 import pyarrow as pa
 import pyarrow.flight as flight
-
 import quiver
 from both import in_both_ways
 from quiver.remote import progress

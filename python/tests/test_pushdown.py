@@ -7,7 +7,6 @@ from pathlib import Path
 from unittest import mock
 
 import pyarrow as pa
-
 import quiver
 import quiver.testing
 from both import PASSWORD, command
@@ -114,7 +113,9 @@ class DataFusionTest(Served):
         self.assertIn("sales.orders", repr(self.table))
 
     def test_filters_columns_and_limits_run_on_the_node(self):
-        self.assertEqual(self.rows("SELECT id FROM orders WHERE id BETWEEN 5 AND 7 AND customer <> 'x' ORDER BY id"), [{"id": 5}, {"id": 6}, {"id": 7}])
+        self.assertEqual(
+            self.rows("SELECT id FROM orders WHERE id BETWEEN 5 AND 7 AND customer <> 'x' ORDER BY id"), [{"id": 5}, {"id": 6}, {"id": 7}]
+        )
         self.assertEqual(len(self.rows("SELECT * FROM orders LIMIT 3")), 3)
         self.assertEqual(self.rows("SELECT count(*) AS n, sum(ratio) AS s FROM orders"), [{"n": 20000, "s": 100005000.0}])
         explained = "\n".join(row["plan"] for row in self.rows("EXPLAIN SELECT ratio FROM orders WHERE id = 7"))

@@ -8,7 +8,6 @@ from unittest import mock
 
 import pyarrow as pa
 import pyarrow.flight as flight
-
 import quiver
 import quiver.testing
 
@@ -61,7 +60,13 @@ class Releasing(unittest.TestCase):
         self.assertEqual(self.left("results_waiting"), 0)
 
     def test_columns_are_those_of_the_rows(self):
-        kinds = {"i": pa.array([1], pa.int8()), "t": ["x"], "at": pa.array([1], pa.timestamp("ns", "UTC")), "list": [[1.5]], "s": [{"a": "y"}]}
+        kinds = {
+            "i": pa.array([1], pa.int8()),
+            "t": ["x"],
+            "at": pa.array([1], pa.timestamp("ns", "UTC")),
+            "list": [[1.5]],
+            "s": [{"a": "y"}],
+        }
         self.con.write("typed", kinds | {"block": pa.FixedShapeTensorArray.from_numpy_ndarray(ROWS["a"].to_numpy()[:4].reshape(1, 2, 2))})
         table = self.con.table("typed")
         self.assertTrue(table.schema.equals(table.arrow().schema, check_metadata=True))

@@ -7,7 +7,6 @@ import numpy
 import pandas
 import polars
 import pyarrow as pa
-
 import quiver
 from both import in_both_ways, in_threads
 
@@ -175,7 +174,9 @@ class Results:
         clusters = "SELECT count(*), sum(size) FROM kmeans('spread', 'x', $1, $2)"
         for params in ([3, 10], [5, 10], [3, 1e-3]):
             self.assertEqual(self.rows(clusters, params), [(params[0], 60)])
-        self.assertEqual(self.rows("SELECT cluster, size FROM kmeans('spread', 'x', k => ?, iterations => 5, init => ?)", [1, "random"]), [(0, 60)])
+        self.assertEqual(
+            self.rows("SELECT cluster, size FROM kmeans('spread', 'x', k => ?, iterations => 5, init => ?)", [1, "random"]), [(0, 60)]
+        )
         self.assertEqual(self.rows("SELECT min(value), max(value) FROM generate_series(?, ?, ?)", [-2, 6, 4]), [(-2, 6)])
         self.assertIn("end=9", self.con.sql("SELECT * FROM generate_series(1, ?)", [9]).explain())
         with self.assertRaisesRegex(quiver.ProgrammingError, "9.5, which is no BIGINT"):

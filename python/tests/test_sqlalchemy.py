@@ -5,9 +5,8 @@ import unittest
 from urllib.parse import quote
 
 import pandas
+import quiver.sqlalchemy  # noqa: F401 - registers the dialects
 import sqlalchemy
-
-import quiver.sqlalchemy
 from both import InProcess, Remote
 
 

@@ -3,7 +3,6 @@
 import unittest
 
 import pyarrow as pa
-
 import quiver
 from both import in_both_ways
 

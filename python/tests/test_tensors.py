@@ -4,7 +4,6 @@ import unittest
 
 import numpy
 import pyarrow as pa
-
 import quiver
 from both import Connected, InProcess, in_both_ways
 from test_mapping import InSegments
@@ -33,7 +32,9 @@ class Tensors:
             found = rows["block"].combine_chunks()
             found = found.chunk(0) if isinstance(found, pa.ChunkedArray) else found
             self.assertTrue(numpy.array_equal(found.to_numpy_ndarray(), self.values))
-        self.assertEqual(self.rows("SELECT data_type FROM system.columns WHERE table_name = 'a' AND column_name = 'block'"), [("TENSOR(DOUBLE, 4, 5)",)])
+        self.assertEqual(
+            self.rows("SELECT data_type FROM system.columns WHERE table_name = 'a' AND column_name = 'block'"), [("TENSOR(DOUBLE, 4, 5)",)]
+        )
 
     def test_tensors_and_vectors_are_made_and_computed_with(self):
         rows = self.con.sql("SELECT matrix_transpose(block) AS t, CAST(l2_norm(block) AS DOUBLE) AS n FROM a ORDER BY i").arrow()

@@ -7,7 +7,6 @@ import unittest
 from unittest import mock
 
 import pyarrow as pa
-
 import quiver
 from both import Connected, Remote, in_both_ways
 

@@ -8,7 +8,6 @@ import polars
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-
 import quiver
 from both import in_both_ways
 
@@ -125,9 +124,9 @@ class Writing:
 
     def test_names_are_taken_as_they_are(self):
         self.con.sql('CREATE SCHEMA IF NOT EXISTS "Other One"')
-        self.con.write("Odd.na\"me", pa.table({"A b": [1]}), schema="Other One", mode="replace")
-        self.assertEqual(self.con.table("Odd.na\"me", schema="Other One").arrow(["A b"]).to_pydict(), {"A b": [1]})
-        self.assertEqual(self.con.tables("Other One"), ["Odd.na\"me"])
+        self.con.write('Odd.na"me', pa.table({"A b": [1]}), schema="Other One", mode="replace")
+        self.assertEqual(self.con.table('Odd.na"me', schema="Other One").arrow(["A b"]).to_pydict(), {"A b": [1]})
+        self.assertEqual(self.con.tables("Other One"), ['Odd.na"me'])
 
     def test_a_statement_runs_for_each_row_of_parameters(self):
         self.con.sql("CREATE OR REPLACE TABLE many (a BIGINT, b VARCHAR)")

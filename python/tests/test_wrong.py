@@ -16,7 +16,6 @@ from pathlib import Path
 from unittest import mock
 
 import pyarrow as pa
-
 import quiver
 import quiver.testing
 from both import Connected, InProcess, in_both_ways
@@ -242,9 +241,13 @@ class WrongStore(unittest.TestCase):
 
     def test_too_few_addresses_for_the_threads_are_an_error_and_not_the_end_of_the_process(self):
         script = "import quiver, resource, sys; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)); quiver.open(sys.argv[1])"
-        done = subprocess.run([sys.executable, "-c", script, self.directory / "store"], capture_output=True, text=True, env=self.environment())
+        done = subprocess.run(
+            [sys.executable, "-c", script, self.directory / "store"], capture_output=True, text=True, env=self.environment()
+        )
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"quiver\.errors\..*the process may have 2.15 GB of address space, and needs .* raise the limit \(ulimit -v\)")
+        self.assertRegex(
+            done.stderr, r"quiver\.errors\..*the process may have 2.15 GB of address space, and needs .* raise the limit \(ulimit -v\)"
+        )
 
     def environment(self):
         return os.environ | {"PYTHONPATH": str(Path(quiver.__file__).parents[1])}
@@ -294,7 +297,10 @@ class NoServer(unittest.TestCase):
         self.assertIsNone(raised.exception.hint)
 
     def test_a_server_without_tls_says_how_it_is_reached(self):
-        with quiver.testing.serve() as server, self.assertRaisesRegex(quiver.OperationalError, "a server without TLS is reached by grpc://"):
+        with (
+            quiver.testing.serve() as server,
+            self.assertRaisesRegex(quiver.OperationalError, "a server without TLS is reached by grpc://"),
+        ):
             quiver.connect(server.uri.replace("grpc://", "grpc+tls://"))
 
     def test_an_address_that_is_none_is_refused(self):

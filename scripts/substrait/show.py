@@ -34,9 +34,7 @@ class Shown:
         value = getattr(type_, kind)
         if kind == "struct":
             return f"struct<{', '.join(map(self.type, value.types))}>"
-        details = [
-            str(getattr(value, name)) for name in ("length", "precision", "scale") if hasattr(value, name) and has(value, name)
-        ]
+        details = [str(getattr(value, name)) for name in ("length", "precision", "scale") if hasattr(value, name) and has(value, name)]
         nullable = {0: "~", 1: "?", 2: ""}[value.nullability]
         variation = f"#{value.type_variation_reference}" if getattr(value, "type_variation_reference", 0) else ""
         return kind + (f"<{','.join(details)}>" if details else "") + nullable + variation
@@ -131,7 +129,9 @@ class Shown:
             parts += [f"\n{pad}    = {self.expression(e)}" for e in value.expressions]
         elif kind == "aggregate":
             for grouping in value.groupings:
-                parts.append(f"by {list(grouping.expression_references)} old [{', '.join(map(self.expression, grouping.grouping_expressions))}]")
+                parts.append(
+                    f"by {list(grouping.expression_references)} old [{', '.join(map(self.expression, grouping.grouping_expressions))}]"
+                )
             parts.append(f"of [{', '.join(map(self.expression, value.grouping_expressions))}]")
             for measure in value.measures:
                 call = measure.measure
@@ -179,7 +179,11 @@ def has(message, field: str) -> bool:
 
 def direction(sort) -> str:
     kind = sort.WhichOneof("sort_kind")
-    return {1: "asc nf", 2: "asc nl", 3: "desc nf", 4: "desc nl", 5: "clustered"}.get(sort.direction, "?") if kind == "direction" else str(kind)
+    return (
+        {1: "asc nf", 2: "asc nl", 3: "desc nf", 4: "desc nl", 5: "clustered"}.get(sort.direction, "?")
+        if kind == "direction"
+        else str(kind)
+    )
 
 
 def parsed(data: bytes):

@@ -68,7 +68,9 @@ def difference(a: Rows, b: Rows, in_order: bool) -> tuple[Rows, Rows] | None:
     if len(first) == len(second) and all(len(x) == len(y) and all(map(equal, x, y)) for x, y in zip(first, second)):
         return None
     if in_order:
-        at = next((at for at, (x, y) in enumerate(zip(first, second)) if not (len(x) == len(y) and all(map(equal, x, y)))), min(len(a), len(b)))
+        at = next(
+            (at for at, (x, y) in enumerate(zip(first, second)) if not (len(x) == len(y) and all(map(equal, x, y)))), min(len(a), len(b))
+        )
         return first[at : at + 5], second[at : at + 5]
     keys = [{str([sort_key(value) for value in row]) for row in rows} for rows in (first, second)]
     only = [[row for row in rows if str([sort_key(value) for value in row]) not in keys[1 - at]] for at, rows in enumerate((first, second))]

@@ -87,7 +87,10 @@ class NoRec(Case):
 
     def queries(self) -> list[str]:
         relation, condition = self.root.parts
-        return [f"SELECT count(*) FROM {relation} WHERE {condition}", f"SELECT coalesce(sum(CASE WHEN {condition} THEN 1 ELSE 0 END), 0) FROM {relation}"]
+        return [
+            f"SELECT count(*) FROM {relation} WHERE {condition}",
+            f"SELECT coalesce(sum(CASE WHEN {condition} THEN 1 ELSE 0 END), 0) FROM {relation}",
+        ]
 
 
 class Partitions(Case):

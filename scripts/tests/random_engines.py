@@ -12,11 +12,10 @@ from random import Random
 import duckdb
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))
-import quiver  # noqa: E402 - the package of this tree
-
-from random_answers import Rows  # noqa: E402
-from random_tables import Table, created, filling, tables  # noqa: E402
-from random_tree import Node  # noqa: E402
+import quiver
+from random_answers import Rows
+from random_tables import Table, created, filling, tables
+from random_tree import Node
 
 # DuckDB as docs/sql.md says that Quiver is.
 AS_QUIVER = ["SET default_null_order='postgres'", "SET integer_division=true", "SET TimeZone='UTC'", "SET threads=1", "SET memory_limit='1GB'",

@@ -73,7 +73,9 @@ class Run:
         return self.outcomes["quiver"] / max(1, self.outcomes.total())
 
     def summary(self) -> str:
-        lines = [f"{self.outcomes.total()} statements of seed {self.seed}: {dict(self.outcomes)}, refused by Quiver alone {self.refused_share():.1%}"]
+        lines = [
+            f"{self.outcomes.total()} statements of seed {self.seed}: {dict(self.outcomes)}, refused by Quiver alone {self.refused_share():.1%}"
+        ]
         lines += [f"{count:6} {words}" for words, count in self.refused.most_common(40)]
         return "\n".join([*lines, f"the slowest took {self.slowest[0]:.1f} s: {self.slowest[1][:300]}"])
 
@@ -123,7 +125,10 @@ def smaller_world(world: World, one: Case, fails, attempts: int) -> World:
         return False
 
     created = {name: best.created[name] for name in names}
-    tried(created, [(node, both) for node, both in best.filled if str(node) == "CHECKPOINT" or any(f" {name} " in str(node) for name in names)])
+    tried(
+        created,
+        [(node, both) for node, both in best.filled if str(node) == "CHECKPOINT" or any(f" {name} " in str(node) for name in names)],
+    )
     if not tried(best.created, best.filled, {}):
         for name in list(best.settings):
             tried(best.created, best.filled, {other: value for other, value in best.settings.items() if other != name})

@@ -137,7 +137,9 @@ class Selects(Relations):
         terms = [by, *map(plain, relation.keys)]
         order = ", ".join(f"{term}{self.direction()}" for term in terms)
         items = self.items(kinds, relation.columns, 1, False)
-        return fixed(f"SELECT DISTINCT ON ({by}) ", items, " FROM ", relation.node, self.where(relation.columns, depth), f" ORDER BY {order}")
+        return fixed(
+            f"SELECT DISTINCT ON ({by}) ", items, " FROM ", relation.node, self.where(relation.columns, depth), f" ORDER BY {order}"
+        )
 
     def star(self) -> Node:
         relation = self.relation(1)
@@ -165,7 +167,13 @@ class Selects(Relations):
             if fitting and self.chance(0.8):
                 keys[self.random.choice(fitting)] = kind
             elif fitting:
-                keys[str(self.filled(kind, self.random.choice(["coalesce({T}, {T})", "({T})"]).replace("{T}", f"{{{kind}}}"), relation.columns, 0))] = kind
+                keys[
+                    str(
+                        self.filled(
+                            kind, self.random.choice(["coalesce({T}, {T})", "({T})"]).replace("{T}", f"{{{kind}}}"), relation.columns, 0
+                        )
+                    )
+                ] = kind
         return [(text, kind) for text, kind in keys.items() if "." in text or text.isidentifier()]
 
     def group_by(self, keys: list[Column]) -> tuple[Node | str, bool]:
@@ -194,7 +202,9 @@ class Selects(Relations):
         template = self.random.choice(some).replace("{T}", f"{{{kind}}}")
         if any(kind in WITHOUT_ORDER for _, kind in relation.keys):
             return None
-        return self.of_template(kind, template, relation.columns, [one for one in relation.columns if one[1] not in WITHOUT_ORDER], relation.keys)
+        return self.of_template(
+            kind, template, relation.columns, [one for one in relation.columns if one[1] not in WITHOUT_ORDER], relation.keys
+        )
 
     def of_template(self, kind: str, template: str, columns: list, sorted_by: list, keys: list[Column]) -> Node:
         """With the placeholders that only aggregates and windows have."""

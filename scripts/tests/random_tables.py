@@ -37,7 +37,7 @@ def value(random: Random, sql_type: str, null_share: float) -> str:
         case "INTEGER" | "SMALLINT":
             return str(random.choice([0, 1, 2, 3, random.randrange(-9, 10), random.randrange(-300, 300)]))
         case "BIGINT":
-            return str(random.choice([0, 1, 2, random.randrange(-20, 20), random.randrange(-10**6, 10**6), 2**40 + random.randrange(3)]))
+            return str(random.choice([0, 1, 2, random.randrange(-20, 20), random.randrange(-(10**6), 10**6), 2**40 + random.randrange(3)]))
         case "DOUBLE" | "REAL":
             some = random.choice([random.choice(DOUBLES), str(random.randrange(-40, 40) / 4)])
             return f"CAST('{some}' AS {sql_type})"
@@ -86,8 +86,8 @@ def created(random: Random, table: Table) -> tuple[str, str]:
 
 def rows_of_values(random: Random, table: Table, ids: range, null_share: float) -> Node:
     rows = []
-    for id in ids:
-        values = [str(id) if name == "id" else value(random, sql_type, null_share) for name, sql_type, _ in table.columns]
+    for number in ids:
+        values = [str(number) if name == "id" else value(random, sql_type, null_share) for name, sql_type, _ in table.columns]
         rows.append(f"({', '.join(values)})")
     return fixed(f"INSERT INTO {table.name} VALUES ", listed(rows))
 

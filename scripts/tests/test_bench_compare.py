@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
-from compare import differences, order_by_columns  # noqa: E402
+from compare import differences, order_by_columns
 
 ORDERED = "select a, b from t order by b desc, a\nlimit 10;"
 

@@ -10,11 +10,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "kernels"))
 
+import numpy  # noqa: E402
 from kernel_report import goals, table  # noqa: E402
 from rounds import Way, equal  # noqa: E402
 from workloads import KERNELS, SIZES, Workload, kmeans, kmeans_part, start_centres  # noqa: E402
-
-import numpy  # noqa: E402
 
 
 def measured(**seconds: float) -> list[Way]:

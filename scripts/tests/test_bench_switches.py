@@ -9,8 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 
-from switches import ALL_ON, NOISE, SWITCHES, geometric_mean, measure, ratios  # noqa: E402
-from switches import rotated, switch_names, text_report  # noqa: E402
+from switches import ALL_ON, NOISE, SWITCHES, geometric_mean, measure, ratios, rotated, switch_names, text_report  # noqa: E402  # noqa: E402
 
 
 def queries(**times_of_off: list[float]) -> dict:

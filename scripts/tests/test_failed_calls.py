@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import adbc_driver_flightsql.dbapi
-
 from quiver_server import Server
 from quiver_shell import QUIVER, Failed, Shell
 
@@ -88,7 +87,12 @@ STATE = [
     "SELECT table_name, column_name FROM system.columns WHERE table_name IN ('r', 'n1', 'v') ORDER BY 1, 2",
     "SELECT count(*) FROM system.snapshots WHERE array_length(names) > 0",
 ]
-AFTERWARDS = ["INSERT INTO r (n, s) VALUES (99, 'after')", "CHECKPOINT", "OPTIMIZE TABLE big FULL", "EXPIRE VERSIONS OLDER THAN INTERVAL '0 seconds'"]
+AFTERWARDS = [
+    "INSERT INTO r (n, s) VALUES (99, 'after')",
+    "CHECKPOINT",
+    "OPTIMIZE TABLE big FULL",
+    "EXPIRE VERSIONS OLDER THAN INTERVAL '0 seconds'",
+]
 
 
 @dataclass(frozen=True)
@@ -247,7 +251,9 @@ class FailedCalls(unittest.TestCase):
         return states
 
     def test_no_call_that_fails_once_loses_what_was_acknowledged(self):
-        self.fail_each(Trial.run, WORK, lambda kind, calls, chosen: chosen[: len(calls)] if kind == "sync" else chosen[:: max(1, len(chosen) // 8)])
+        self.fail_each(
+            Trial.run, WORK, lambda kind, calls, chosen: chosen[: len(calls)] if kind == "sync" else chosen[:: max(1, len(chosen) // 8)]
+        )
 
     def test_a_server_says_what_failed_and_loses_nothing(self):
         def sample(_kind, calls, chosen):

@@ -41,7 +41,9 @@ class HandOff(unittest.TestCase):
         numbers = pyarrow.array(range(ROWS), pyarrow.int64())
         texts = pyarrow.compute.binary_join_element_wise("text number", numbers.cast("string"), " ")
         self.table = pyarrow.table({"a": numbers, "b": texts})
-        writer, answers = client.do_put(pyarrow.flight.FlightDescriptor.for_command(b'{"table": "flights", "mode": "create"}'), self.table.schema)
+        writer, answers = client.do_put(
+            pyarrow.flight.FlightDescriptor.for_command(b'{"table": "flights", "mode": "create"}'), self.table.schema
+        )
         writer.write_table(self.table)
         writer.done_writing()
         answers.read()

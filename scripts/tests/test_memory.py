@@ -85,16 +85,18 @@ def call(chance: random.Random, depth: int, names: list[str]) -> str:
 
 def statement(chance: random.Random, name: str, names: list[str]) -> str:
     made = f"{name}({arguments(chance, 2, names)})"
-    return chance.choice([
-        f"SELECT {made} FROM (SELECT * FROM t LIMIT 3)",
-        f"SELECT count(x) FROM (SELECT {made} AS x FROM t)",
-        f"SELECT a % 7, count({made}) FROM t GROUP BY 1",
-        f"SELECT a % 7, {made} FROM t GROUP BY ALL",
-        f"SELECT {made} OVER (ORDER BY a ROWS 10 PRECEDING) FROM t LIMIT 5",
-        f"SELECT count(*) FROM t WHERE {made} IS NULL",
-        f"SELECT count(*) FROM {made}",
-        f"VALUES ({made})".replace("(a", "(1"),
-    ])
+    return chance.choice(
+        [
+            f"SELECT {made} FROM (SELECT * FROM t LIMIT 3)",
+            f"SELECT count(x) FROM (SELECT {made} AS x FROM t)",
+            f"SELECT a % 7, count({made}) FROM t GROUP BY 1",
+            f"SELECT a % 7, {made} FROM t GROUP BY ALL",
+            f"SELECT {made} OVER (ORDER BY a ROWS 10 PRECEDING) FROM t LIMIT 5",
+            f"SELECT count(*) FROM t WHERE {made} IS NULL",
+            f"SELECT count(*) FROM {made}",
+            f"VALUES ({made})".replace("(a", "(1"),
+        ]
+    )
 
 
 class Watched:

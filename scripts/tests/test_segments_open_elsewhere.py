@@ -12,7 +12,6 @@ import duckdb
 import pyarrow
 import pyarrow.dataset
 import pyarrow.parquet
-
 from quiver_shell import QUIVER
 
 ROWS = 20_000  # more than two zones, so that a segment has whole zones and a part of one
@@ -41,10 +40,7 @@ def sample() -> pyarrow.Table:
         "list": (pyarrow.list_(pyarrow.int32()), [list(range(n % 4)) for n in numbers]),
         "pair": (pyarrow.struct([("x", pyarrow.int32()), ("y", pyarrow.string())]), [{"x": n, "y": str(n)} for n in numbers]),
     }
-    arrays = [
-        pyarrow.array(values if name == "id" else every_third_null(values), type=kind)
-        for name, (kind, values) in columns.items()
-    ]
+    arrays = [pyarrow.array(values if name == "id" else every_third_null(values), type=kind) for name, (kind, values) in columns.items()]
     return pyarrow.table(arrays, names=list(columns))
 
 
@@ -165,8 +161,7 @@ class SegmentsOpenElsewhere(unittest.TestCase):
         exported = self.directory / "dataset.arrow"
         self.quiver("--store", self.store, "-c", f"COPY sample TO '{exported}'")
         facts = (
-            'select count(*), sum(price), max(text), min("at"), max(list) from {} '
-            "where few = 'O' and price > 10 and day >= '2013-02-01'"
+            "select count(*), sum(price), max(text), min(\"at\"), max(list) from {} where few = 'O' and price > 10 and day >= '2013-02-01'"
         )
         connection = duckdb.connect()
         connection.register("imported", self.table)

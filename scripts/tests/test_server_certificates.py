@@ -8,7 +8,6 @@ import unittest
 from pathlib import Path
 
 import pyarrow.flight
-
 from quiver_server import Server, certificate
 
 

@@ -38,7 +38,7 @@ class Matrix:
         """The rows and columns that the blocks have."""
         last = self._connection.sql(f"SELECT {', '.join(f'max({place})' for place in self._layout.places)} FROM {self._quoted}")
         rows, *columns = (0 if place is None else (place + 1) * size for place, size in zip(last.fetchall()[0], self._layout.block))
-        return rows, *(columns or [1])
+        return rows, columns[0] if columns else 1
 
     @property
     def shape(self) -> tuple[int, ...]:

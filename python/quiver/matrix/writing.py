@@ -62,7 +62,7 @@ def _element(dtype: numpy.dtype) -> pa.DataType:
 
 
 def _is_size(size: Any) -> bool:
-    return isinstance(size, (int, numpy.integer)) and not isinstance(size, bool) and size >= 1
+    return isinstance(size, (int, numpy.integer)) and not isinstance(size, bool) and int(size) >= 1
 
 
 def _block(asked: int | tuple[int, ...] | None, shape: tuple[int, int], is_vector: bool) -> tuple[int, int]:
@@ -71,7 +71,7 @@ def _block(asked: int | tuple[int, ...] | None, shape: tuple[int, int], is_vecto
         rows, columns = (min(BLOCK_MAX, max(8, -(-size // 8) * 8)) for size in shape)
         return rows, 1 if is_vector else columns
     wanted = 1 if is_vector else 2
-    sizes = (asked,) * wanted if _is_size(asked) else tuple(asked) if isinstance(asked, (tuple, list)) else ()
+    sizes: tuple[Any, ...] = (asked,) * wanted if _is_size(asked) else tuple(asked) if isinstance(asked, (tuple, list)) else ()
     if len(sizes) != wanted or not all(_is_size(size) for size in sizes):
         raise ProgrammingError(f"block is {asked!r}, and has to be {'a number' if is_vector else '(rows, columns)'} of at least 1")
     rows, columns = (*map(int, sizes), 1)[:2]

@@ -43,7 +43,9 @@ class QuiverDDLCompiler(compiler.DDLCompiler):
         """Programs ask for one to be faster, as `to_sql` of pandas does for the index of a frame; what is unique is meant to be so."""
         index = create.element
         if index.unique:
-            raise exc.CompileError(f'"{index.name}" is a unique index, and there are none; declare UniqueConstraint, or unique=True without index=True')
+            raise exc.CompileError(
+                f'"{index.name}" is a unique index, and there are none; declare UniqueConstraint, or unique=True without index=True'
+            )
         util.warn(f'there are no indexes in Quiver, so "{index.name}" is not made; order the table by the columns that queries filter by')
         return NOTHING
 

@@ -56,7 +56,7 @@ class QuiverDialect(default.DefaultDialect):
         return dbapi
 
     if not hasattr(default.DefaultDialect, "import_dbapi"):  # SQLAlchemy 1.4
-        dbapi = import_dbapi
+        dbapi = import_dbapi  # type: ignore[assignment]
 
     @classmethod
     def get_pool_class(cls, url: URL) -> type[pool.Pool]:

@@ -142,8 +142,7 @@ def _q07(t, of_customer):
         .join(t.nation, _.s_nationkey == t.nation.n_nationkey)
         .join(of_customer, _.c_nationkey == of_customer.n_nationkey)
         .filter(
-            ((_.n_name == "FRANCE") & (_.n_name_right == "GERMANY"))
-            | ((_.n_name == "GERMANY") & (_.n_name_right == "FRANCE")),
+            ((_.n_name == "FRANCE") & (_.n_name_right == "GERMANY")) | ((_.n_name == "GERMANY") & (_.n_name_right == "FRANCE")),
             _.l_shipdate.between(ibis.date("1995-01-01"), ibis.date("1996-12-31")),
         )
         .select(
@@ -283,9 +282,9 @@ def q14(t):
         _.l_shipdate >= ibis.date("1995-09-01"), _.l_shipdate < ibis.date("1995-10-01")
     )
     revenue = sold.l_extendedprice * (1 - sold.l_discount)
-    return sold.aggregate(
-        promotion=sold.p_type.like("PROMO%").ifelse(revenue, 0).sum(), revenue=revenue.sum()
-    ).select(promo_revenue=100.00 * _.promotion / _.revenue)
+    return sold.aggregate(promotion=sold.p_type.like("PROMO%").ifelse(revenue, 0).sum(), revenue=revenue.sum()).select(
+        promo_revenue=100.00 * _.promotion / _.revenue
+    )
 
 
 def q15(t):
@@ -391,11 +390,7 @@ def q20(t):
 
 def q21(t):
     suppliers = t.lineitem.group_by(several_orderkey=_.l_orderkey).aggregate(several=_.l_suppkey.nunique())
-    late = (
-        t.lineitem.filter(_.l_receiptdate > _.l_commitdate)
-        .group_by(late_orderkey=_.l_orderkey)
-        .aggregate(late=_.l_suppkey.nunique())
-    )
+    late = t.lineitem.filter(_.l_receiptdate > _.l_commitdate).group_by(late_orderkey=_.l_orderkey).aggregate(late=_.l_suppkey.nunique())
     return _q21_count(
         t.supplier.join(t.lineitem, _.s_suppkey == t.lineitem.l_suppkey)
         .join(t.orders, _.l_orderkey == t.orders.o_orderkey)
@@ -485,9 +480,7 @@ def mistranslated_q17(t):
 def mistranslated_q20(t):
     forest = t.part.filter(_.p_name.like("forest%"))
     inner = _sold_in_1994(t)
-    quantity = inner.filter(
-        inner.l_partkey == t.partsupp.ps_partkey, inner.l_suppkey == t.partsupp.ps_suppkey
-    ).l_quantity.sum()
+    quantity = inner.filter(inner.l_partkey == t.partsupp.ps_partkey, inner.l_suppkey == t.partsupp.ps_suppkey).l_quantity.sum()
     plenty = t.partsupp.filter(t.partsupp.ps_partkey.isin(forest.p_partkey), t.partsupp.ps_availqty > 0.5 * quantity)
     return _suppliers_in_canada(t, plenty.ps_suppkey)
 
@@ -501,11 +494,7 @@ def mistranslated_q21(t):
         .filter(_.o_orderstatus == "F")
     )
     other = (second.l_orderkey == waiting.l_orderkey) & (second.l_suppkey != waiting.l_suppkey)
-    late = (
-        (third.l_orderkey == waiting.l_orderkey)
-        & (third.l_suppkey != waiting.l_suppkey)
-        & (third.l_receiptdate > third.l_commitdate)
-    )
+    late = (third.l_orderkey == waiting.l_orderkey) & (third.l_suppkey != waiting.l_suppkey) & (third.l_receiptdate > third.l_commitdate)
     return _q21_count(waiting.filter(other.any(), ~late.any()))
 
 

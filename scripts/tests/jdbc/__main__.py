@@ -60,7 +60,9 @@ def run_page(class_path: str, scratch: Path) -> tuple[int, int]:
             done = subprocess.run(["java", *OPENS, "-cp", class_path, source], stdout=subprocess.PIPE, text=True, timeout=TIMEOUT_SECONDS)
             is_right = done.returncode == 0 and done.stdout == "1 note 1\n2 note 2\n3 note 3\n"
             passed, failed = passed + is_right, failed + (not is_right)
-            print(f"ok {source.name} of docs/clients.md" if is_right else f"FAILED {source.name} of docs/clients.md: it said {done.stdout!r}")
+            print(
+                f"ok {source.name} of docs/clients.md" if is_right else f"FAILED {source.name} of docs/clients.md: it said {done.stdout!r}"
+            )
     return passed, failed
 
 
