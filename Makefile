@@ -18,7 +18,7 @@ PYTHON_READY := $(CACHE)/venv/.ready-$(shell sha256sum bench/requirements.txt | 
 KERNELS_VENV := $(CACHE)/venv-kernels
 KERNELS_READY := $(KERNELS_VENV)/.ready-$(shell sha256sum bench/kernels/requirements.txt | cut -c1-16)
 
-.PHONY: help demo test test-long build bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-writes deps check lint clean clean-cache
+.PHONY: help demo test test-long build bench bench-cancel bench-kernels bench-log bench-open bench-pushdown bench-server bench-switches bench-writes deps check dist lint clean clean-cache
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -44,6 +44,10 @@ test-long: deps build $(PYTHON_READY) ## random, concurrent and killed for minut
 
 build: deps ## the binary, at bin/quiver, and the engine for Python, in python/quiver
 	@scripts/with_target.sh cargo build --release --locked --workspace --bins --lib
+
+dist: deps ## what is shipped: the binary with thin LTO and line tables, in target/dist of the cache; compiles everything once more
+	@scripts/with_target.sh cargo build --profile dist --locked -p cli --bin quiver
+	@echo "$(CARGO_TARGET_DIR)/dist/quiver"
 
 bench: deps build $(PYTHON_READY) ## TPC-H against DuckDB, then bench-writes and bench-server; SF=10, THREADS=4, SAVE=1, ARGS='--queries 1,6'
 	@$(PYTHON) bench/tpch.py --scale $(SF) --threads $(THREADS) $(if $(SAVE),--save) $(ARGS)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a bare Debian lacks to build Quiver. Does nothing, and touches no network, when
-# everything is there. `deps.sh clients` installs what the tests with clients of other languages need.
+# everything is there. `deps.sh clients` installs what the tests with clients of other languages and with old processors need.
 set -euo pipefail
 export LC_ALL=C # the answers of apt-cache are read below
 export PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH" # as in the Makefile
@@ -114,9 +114,10 @@ clients() {
     command -v javac >/dev/null || missing+=(default-jdk-headless)
     command -v mvn >/dev/null || missing+=(maven)
     command -v go >/dev/null || missing+=(golang-go)
+    command -v qemu-x86_64 >/dev/null || missing+=(qemu-user)
     [ ${#missing[@]} != 0 ] || return 0
-    command -v dpkg-query >/dev/null || { say "no JDK, Maven or Go: their clients are not tested"; return 0; }
-    (apt_install "${missing[@]}") || say "without ${missing[*]} their clients are not tested"
+    command -v dpkg-query >/dev/null || { say "no JDK, Maven, Go or QEMU: what needs them is not tested"; return 0; }
+    (apt_install "${missing[@]}") || say "without ${missing[*]} what needs them is not tested"
 }
 
 if [ "${1:-}" = clients ]; then

@@ -7,6 +7,7 @@
 //! - [`session`] — where statements run: in this process or on a server
 //! - [`shell`] — the interactive line editor
 //! - [`output`] — one writer per result format
+//! - [`processor`] — ends before `main` where instructions are missing
 //! - [`script`], [`marked`], [`table_name`], [`units`] — small things without an engine, tested alone
 
 mod allocator;
@@ -17,6 +18,8 @@ mod errors;
 mod interrupt;
 mod marked;
 mod output;
+#[cfg(all(target_arch = "x86_64", target_feature = "avx2"))]
+mod processor;
 mod script;
 mod session;
 mod shell;

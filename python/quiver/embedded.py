@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import os
 import re
+import signal
+import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from os import PathLike
 from typing import Any
 
@@ -19,6 +24,19 @@ from .process import Process
 from .sources import Imported, ImportOptions, Look
 from .stats import Stats
 
+
+def _check_processor() -> None:
+    """An extension that was compiled for AVX2 would end this process with SIGILL: on a processor without it another process tries."""
+    with suppress(OSError), builtins.open("/proc/cpuinfo", encoding="ascii", errors="replace") as info:
+        flags = next((line.split() for line in info if line.startswith("flags")), ["avx2"])
+        if "avx2" not in flags:
+            load = "import sys; sys.path.insert(0, sys.argv[1]); import _quiver"
+            command = [sys.executable, "-c", load, os.path.dirname(__file__)]
+            if subprocess.run(command, capture_output=True, check=False).returncode == -signal.SIGILL:
+                raise ImportError("the engine of Quiver needs a processor with AVX2, and this one has none; use quiver.connect")
+
+
+_check_processor()
 try:
     from . import _quiver
 except ImportError as error:  # pragma: no cover - a package without its extension
