@@ -1,4 +1,4 @@
-//! Who may do what: users, roles and grants in memory, and how they change.
+//! Who may do what: users, roles and grants in memory.
 //!
 //! Invariant: what is in memory is what redb has. A change is one transaction of redb, and the next reader sees it;
 //! one that drops what something is granted on takes those grants with it in the same transaction.
@@ -9,7 +9,6 @@ use std::sync::Arc;
 use crate::catalog::{CatalogReader, CatalogWriter, GrantObject, GrantRecord, PrincipalRecord, TableId};
 use crate::error::{Result, StoreError};
 use crate::state::{CatalogState, TableState};
-use crate::store::{Store, StoreCore};
 
 /// What a principal has on what it has made. The other words are those of the layer above.
 pub const OWNERSHIP: &str = "OWNERSHIP";
@@ -200,66 +199,4 @@ fn objects_missing_in(known: &CatalogState, all: &CatalogState) -> BTreeSet<Gran
         objects.extend(missing.map(|(namespace, name)| GrantObject::View(namespace.clone(), name.clone())));
     }
     objects
-}
-
-/// How long the key is that tokens are signed with.
-const TOKEN_KEY_BYTES: usize = 32;
-
-impl Store {
-    /// As of now. Cheap: asked for by every statement of a user.
-    pub fn access(&self) -> Arc<Access> {
-        self.core.access()
-    }
-
-    /// Changes users, roles and grants in one durable transaction; nobody commits meanwhile. Nothing is changed if
-    /// `change` fails.
-    pub fn change_access<T, E: From<StoreError>>(&self, change: impl FnOnce(&mut Access) -> Result<T, E>) -> Result<T, E> {
-        let core = &self.core;
-        core.check_writable()?;
-        let _commits = core.lock_commits()?;
-        let old = core.access();
-        let mut new = old.as_ref().clone();
-        let done = change(&mut new)?;
-        if new != *old {
-            let mut writer = CatalogWriter::begin(&core.database)?;
-            new.persist(&mut writer, &old)?;
-            writer.commit_unversioned("a change of users and grants")?;
-            core.set_access(new);
-        }
-        Ok(done)
-    }
-
-    /// The key that tokens are signed with: `fresh` from the first call on.
-    pub fn token_key(&self, fresh: impl FnOnce() -> Result<[u8; TOKEN_KEY_BYTES]>) -> Result<[u8; TOKEN_KEY_BYTES]> {
-        let core = &self.core;
-        let known = || -> Result<Option<[u8; TOKEN_KEY_BYTES]>> {
-            let key = CatalogReader::begin(&core.database)?.token_key()?;
-            let wrong = |_| StoreError::Catalog { path: core.path().to_path_buf(), what: "the key of tokens has another length".into() };
-            key.map(|key| <[u8; TOKEN_KEY_BYTES]>::try_from(key).map_err(wrong)).transpose()
-        };
-        if let Some(key) = known()? {
-            return Ok(key);
-        }
-        core.check_writable()?;
-        let _commits = core.lock_commits()?;
-        if let Some(key) = known()? {
-            return Ok(key);
-        }
-        let key = fresh()?;
-        let writer = CatalogWriter::begin(&core.database)?;
-        writer.put_token_key(&key)?;
-        writer.commit_unversioned("the key of tokens")?;
-        Ok(key)
-    }
-}
-
-impl StoreCore {
-    pub fn access(&self) -> Arc<Access> {
-        Arc::clone(&self.access.read())
-    }
-
-    /// The commits are locked.
-    pub fn set_access(&self, access: Access) {
-        *self.access.write() = Arc::new(access);
-    }
 }

@@ -9,11 +9,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalog::TableId;
 use crate::error::{Result, StoreError};
 use crate::files;
+use crate::log::{LogEnd, LogInfo};
+use crate::names::TableId;
 use crate::region::PoisonFlag;
-use crate::seal::LogInfo;
 
 const CLOSED_FILE: &str = "closed";
 const CLOSED_FILE_NEW: &str = "closed.new";
@@ -24,16 +24,6 @@ pub(crate) struct Closed {
     pub version: u64,
     /// By table and id.
     pub logs: Vec<LogEnd>,
-}
-
-/// A log that was not empty.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LogEnd {
-    pub table: TableId,
-    pub id: u64,
-    /// Where its last record ends.
-    pub end: u64,
-    pub rows: u64,
 }
 
 impl Closed {

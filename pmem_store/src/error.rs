@@ -1,14 +1,16 @@
 //! What can go wrong with a store, each with what a person needs to act on it.
 
+mod backup;
+
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use crate::DEFAULT_NAMESPACE;
-use crate::backup::BackupError;
-use crate::catalog::{NamedSnapshot, TableId};
 use crate::lock::LockError;
 use crate::mapping::MappingError;
+use crate::names::{NamedSnapshot, TableId, said_name};
 use crate::region::RegionError;
+
+pub use backup::BackupError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -36,6 +38,11 @@ pub enum StoreError {
     NoSpace(PathBuf),
     #[error("the disk is full: could not write \"{}\"; free some space and open the store again to write to it", .0.display())]
     NoSpaceForCatalog(PathBuf),
+    #[error(
+        "the disk is full: \"{}\" could not be written, so it is not known whether this was committed; nothing more is written, free some space and open the store again, which shows it",
+        .0.display()
+    )]
+    NoSpaceForCommit(PathBuf),
     #[error("cannot {action} \"{}\": {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
     #[error("segment file \"{}\" is damaged at byte {offset}: {what}; run `quiver check` and restore the table from its source", path.display())]
@@ -113,11 +120,6 @@ impl From<RegionError> for StoreError {
     }
 }
 
-/// A table or view as errors name it: with its schema, unless it is in that where names without one are looked for.
-pub fn said_name(namespace: &str, name: &str) -> String {
-    if namespace == DEFAULT_NAMESPACE { name.to_string() } else { format!("{namespace}.{name}") }
-}
-
 impl StoreError {
     pub fn no_table(namespace: &str, name: &str) -> Self {
         StoreError::DoesNotExist { kind: "table", name: said_name(namespace, name) }
@@ -141,7 +143,10 @@ impl StoreError {
     /// A full disk, whoever met it.
     pub fn is_no_space(&self) -> bool {
         match self {
-            StoreError::NoSpace(_) | StoreError::NoSpaceForCatalog(_) | StoreError::Region(RegionError::NoSpace { .. }) => true,
+            StoreError::NoSpace(_)
+            | StoreError::NoSpaceForCatalog(_)
+            | StoreError::NoSpaceForCommit(_)
+            | StoreError::Region(RegionError::NoSpace { .. }) => true,
             StoreError::Io { source, .. } | StoreError::Sync { source, .. } => is_full(source),
             StoreError::Region(RegionError::Write { source, .. } | RegionError::Flush { source, .. }) => is_full(source),
             _ => false,
@@ -186,6 +191,7 @@ mod tests {
     fn a_full_disk_is_one_whoever_met_it() {
         let path = PathBuf::from("x");
         assert!(StoreError::NoSpaceForCatalog(path.clone()).is_no_space());
+        assert!(StoreError::NoSpaceForCommit(path.clone()).is_no_space());
         for kind in [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::FileTooLarge] {
             assert!(StoreError::io("write", &path, kind.into()).is_no_space(), "{kind}");
         }

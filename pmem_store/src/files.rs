@@ -1,20 +1,17 @@
-//! Small files of the store: paths, side tables, and the fsyncs that make a name durable.
+//! Small files of the store: paths, and the fsyncs that make a name durable.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
-use arrow_ipc::reader::FileReader;
-use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
-
+use crate::checksum::xxh3;
 use crate::error::{Result, StoreError};
 use crate::region::PoisonFlag;
-use crate::segment::ALIGNMENT;
 
 pub const CATALOG_FILE: &str = "catalog.redb";
+/// The catalog while a store is made.
+pub const CATALOG_FILE_NEW: &str = "catalog.redb.new";
 pub const SEGMENTS_DIR: &str = "segments";
 
 const OWNER_MAY_ENTER: u32 = 0o700;
@@ -97,14 +94,14 @@ pub fn remove(path: &Path) {
 
 /// One line and, as a second one, its checksum.
 pub fn with_sum(line: &str) -> String {
-    format!("{line}\n{:016x}\n", crate::segment::xxh3(line.as_bytes()))
+    format!("{line}\n{:016x}\n", xxh3(line.as_bytes()))
 }
 
 /// The line, if it has the checksum that stands behind it; or what is wrong.
 pub fn without_sum(bytes: &[u8]) -> Result<&[u8], &'static str> {
     let split = bytes.iter().position(|byte| *byte == b'\n').ok_or("is cut short")?;
     let (line, rest) = (&bytes[..split], &bytes[split + 1..]);
-    match rest == format!("{:016x}\n", crate::segment::xxh3(line)).as_bytes() {
+    match rest == format!("{:016x}\n", xxh3(line)).as_bytes() {
         true => Ok(line),
         false => Err("has another checksum than it says"),
     }
@@ -145,33 +142,6 @@ pub fn sync(file: &File, path: &Path, poison: &PoisonFlag) -> Result<()> {
         poison.poison(format!("\"{}\" could not be made durable ({source})", path.display()));
         StoreError::Sync { path: path.to_path_buf(), source }
     })
-}
-
-/// Writes a small Arrow table as a file, fsynced; returns its bytes' checksum.
-pub fn write_table(path: &Path, batch: &RecordBatch, poison: &PoisonFlag) -> Result<u64> {
-    let options = IpcWriteOptions::try_new(ALIGNMENT, false, arrow_ipc::MetadataVersion::V5)?;
-    let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options)?;
-    writer.write(batch)?;
-    let bytes = writer.into_inner()?;
-    let io = |action| move |error| StoreError::io(action, path, error);
-    let mut file = File::create_new(path).map_err(io("create"))?;
-    file.write_all(&bytes).map_err(io("write"))?;
-    sync(&file, path, poison)?;
-    Ok(crate::segment::xxh3(&bytes))
-}
-
-/// Reads a small Arrow table whose bytes must have the checksum `expected`.
-pub fn read_table(path: &Path, expected: u64) -> Result<RecordBatch> {
-    let bytes = fs::read(path).map_err(|error| StoreError::io("read", path, error))?;
-    let found = crate::segment::xxh3(&bytes);
-    if found != expected {
-        let what = format!("checksum of the file is {found:016x}, expected {expected:016x}");
-        return Err(StoreError::damaged(path, 0, what));
-    }
-    let reader = FileReader::try_new(std::io::Cursor::new(bytes), None)?;
-    let schema = reader.schema();
-    let batches = reader.collect::<Result<Vec<_>, _>>()?;
-    Ok(concat_batches(&schema, &batches)?)
 }
 
 /// The size of every file below `path`, in bytes; what vanishes meanwhile counts as nothing.

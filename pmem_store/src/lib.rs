@@ -7,6 +7,8 @@ mod access;
 mod backup;
 pub mod catalog;
 mod check;
+mod checksum;
+mod clock;
 mod closed;
 pub mod deletions;
 mod error;
@@ -17,6 +19,8 @@ pub mod lock;
 pub mod log;
 mod logs;
 pub mod mapping;
+mod names;
+mod open;
 mod publisher;
 mod recovery;
 pub mod region;
@@ -38,20 +42,19 @@ pub use catalog::{
 };
 pub use check::{CheckProgress, CheckReport};
 pub use deletions::Deletions;
-pub use error::{StoreError, said_name};
+pub use error::StoreError;
 pub use info::{StoreInfo, TableInfo};
+pub use log::LogInfo;
 pub use logs::Durability;
+pub use names::said_name;
 pub use region::{Mode, RegionKind};
 pub use roaring::RoaringBitmap;
-pub use seal::LogInfo;
 pub use segment::{Appender, SealedSegment, Segment, ZoneStatistics, compact};
-pub use shared::SegmentHandle;
+pub use shared::{ReplacedSegment, Replacement, SegmentHandle};
 pub use snapshot::{Snapshot, TableSnapshot, Visibility};
 pub use state::{ColumnInfo, TableData, TableSegment, Tail};
 pub use store::{Store, StoreOptions};
-pub use transaction::{
-    Acknowledgement, CommitCheck, KnownTable, NewTable, ReplacedSegment, Replacement, Savepoint, TableAlteration, Transaction,
-};
+pub use transaction::{Acknowledgement, CommitCheck, KnownTable, NewTable, Savepoint, TableAlteration, Transaction};
 pub use versions::VersionInfo;
 
 /// Rows of a zone: the unit of statistics and pruning, and the batch size the engine works in.

@@ -11,12 +11,11 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use crate::catalog::{CatalogReader, LogRecord, TableId};
-use crate::closed::{Closed, LogEnd};
+use crate::closed::Closed;
 use crate::error::Result;
 use crate::files;
-use crate::log::{LogIdentity, TailLog};
+use crate::log::{LogEnd, LogIdentity, LogInfo, TailLog};
 use crate::region::{PoisonFlag, RegionKind};
-use crate::seal::LogInfo;
 
 /// The size of a table's first log: reserved on the disk, so that a table with a few rows costs little.
 pub const LOG_BYTES_FIRST: u64 = 4 << 20;

@@ -8,19 +8,10 @@ use std::sync::atomic::AtomicU64;
 use crate::catalog::TableId;
 use crate::error::{Result, StoreError};
 use crate::files;
+use crate::log::LogInfo;
 use crate::segment::{Appender, SealedSegment};
 use crate::state::TableLog;
 use crate::store::Store;
-
-/// A log as it is at the moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogInfo {
-    pub table: TableId,
-    /// The last one of a table takes its new rows.
-    pub id: u64,
-    pub row_count: u64,
-    pub size_bytes: u64,
-}
 
 impl Store {
     /// The logs of all tables, by table and age.

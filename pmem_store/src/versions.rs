@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::catalog::{CatalogReader, CatalogWriter, NamedSnapshot, TableId, TableRecord, VersionRecord};
+use crate::clock::now_ms;
 use crate::error::{Result, StoreError};
 use crate::shared::{Pin, Shared};
 use crate::snapshot::TableSnapshot;
 use crate::state::{CatalogState, read_table};
-use crate::store::{Store, now_ms};
+use crate::store::Store;
 
 /// A version that can be read, and what is kept for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,9 +180,9 @@ impl Store {
             writer.store.retention_ms = retention_ms;
         }
         writer.commit_unversioned("an expiry of versions")?;
-        core.shared.bury(current.version(), &segments, &[]);
+        core.shared.defer_unlink(current.version(), &segments, &[]);
         drop((one_at_a_time, current));
-        core.shared.purge();
+        core.shared.collect_files();
         Ok(())
     }
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
-use super::error::BackupError;
+use super::directory::{lock, read_segments, remove_new, resolved};
 use super::head::{Head, mark_begun};
 use super::image::Image;
 use super::layout::{CATALOG_FILE, is_backup, segment_path, segments_dir, state_dir};
@@ -13,12 +12,13 @@ use super::place::{Meter, Placed, Placer, SEGMENT_FILES, is_there};
 use super::sweep::{Named, sweep, sweep_states};
 use super::verify::verify_segment;
 use super::{BackupReport, FileCount, Watch};
-use crate::catalog::{Access, CatalogReader, Database, TableId};
-use crate::error::{Result, StoreError};
+use crate::catalog::TableId;
+use crate::clock::now_ms;
+use crate::error::{BackupError, Result, StoreError};
 use crate::files;
-use crate::lock::{LOCK_FILE, LockError, LockKind, StoreLock};
+use crate::lock::{LOCK_FILE, LockKind};
 use crate::segment::SealedSegment;
-use crate::store::{Store, check_features, now_ms};
+use crate::store::Store;
 
 impl Store {
     /// Makes `to` a backup of the last version, with all older ones that can be read. It must be missing,
@@ -185,45 +185,10 @@ fn check_place(store: &Path, to: &Path) -> Result<bool> {
     }
 }
 
-/// Where a path leads, also if its last parts are not there yet.
-pub fn resolved(path: &Path) -> PathBuf {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Ok(found), ..) => found,
-        (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
-        _ => path.to_path_buf(),
-    }
-}
-
-pub fn lock(backup: &Path, kind: LockKind) -> Result<StoreLock> {
-    StoreLock::acquire(backup, kind).map_err(|error| match error {
-        LockError::InUse { holders, .. } => {
-            let who = holders.first().map_or("not shown by the system".to_string(), |holder| format!("process {}", holder.pid));
-            BackupError::Busy { path: backup.to_path_buf(), who }.into()
-        }
-        other => other.into(),
-    })
-}
-
 fn previous(to: &Path, store_id: &str) -> Result<Option<Head>> {
     let Some(head) = Head::read(to)? else { return Ok(None) };
     match head.store == store_id {
         true => Ok(Some(head)),
         false => Err(BackupError::OtherStore { path: to.to_path_buf(), theirs: head.store, ours: store_id.to_string() }.into()),
     }
-}
-
-/// Takes away a directory that was made for nothing. Whoever calls this holds its lock.
-pub fn remove_new(to: &Path, is_new: bool) {
-    let is_empty = || fs::read_dir(to).is_ok_and(|entries| entries.flatten().all(|entry| entry.file_name() == LOCK_FILE));
-    if is_new && is_empty() {
-        let _ = fs::remove_file(to.join(LOCK_FILE));
-        let _ = fs::remove_dir(to);
-    }
-}
-
-/// The segments of the catalog in a backup.
-pub fn read_segments(catalog: &Path) -> Result<Vec<(TableId, SealedSegment)>> {
-    let reader = CatalogReader::begin(&Arc::new(Database::open(catalog, Access::Read)?))?;
-    check_features(catalog, &reader.store()?, false)?;
-    reader.all_segments()
 }

@@ -7,12 +7,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::BackupError;
 use super::layout::{HEAD_FILE, HEAD_FILE_NEW};
 use crate::catalog::TableId;
-use crate::error::{Result, StoreError};
+use crate::checksum::Xxh3;
+use crate::error::{BackupError, Result, StoreError};
 use crate::files;
-use crate::segment::Xxh3;
 
 const FORMAT: u32 = 1;
 const CHUNK_BYTES: usize = 1 << 20;

@@ -4,15 +4,14 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::error::BackupError;
 use super::head::{LogFile, OwnFile};
 use super::layout::{CATALOG_FILE, log_file};
 use super::verify::found;
 use crate::catalog::{CatalogReader, StoreRecord, WRITER_FEATURES};
-use crate::error::{Result, StoreError};
+use crate::checksum::xxh3;
+use crate::error::{BackupError, Result, StoreError};
 use crate::files;
 use crate::log::LogView;
-use crate::segment::xxh3;
 use crate::shared::Pin;
 use crate::store::Store;
 

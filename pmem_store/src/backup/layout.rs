@@ -6,8 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::catalog::TableId;
+use crate::checksum::xxh3;
 use crate::files::{self, SEGMENTS_DIR};
-use crate::segment::{SealedSegment, xxh3};
+use crate::segment::SealedSegment;
 
 pub const HEAD_FILE: &str = "quiver-backup";
 /// There from the begin of a backup to its end; the next one goes on with what it left.

@@ -1,6 +1,7 @@
 //! Backups: a consistent copy of an open store in a directory of its own, and stores made of one.
 //!
 //! - `create`: the way of a backup; `image`: one version of the store, held while it is copied
+//! - `directory`: where a backup is and who works on it
 //! - `layout`: names in a backup; `head`: the file that says what the backup is
 //! - `place`: files linked or copied; `sweep`: what no backup needs goes
 //! - `verify` and `restore`: the way back
@@ -13,7 +14,7 @@
 //! one. Those never change, whoever has them; catalogs and logs are copied.
 
 mod create;
-mod error;
+mod directory;
 mod head;
 mod image;
 mod layout;
@@ -27,10 +28,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use error::BackupError;
 pub(crate) use layout::is_backup;
 pub use restore::restore_backup;
 pub use verify::verify_backup;
+
+pub use crate::error::BackupError;
 
 /// Asked between two files, and several times in a large one; `Break` stops.
 pub type Watch<'a> = &'a mut dyn FnMut(BackupProgress) -> ControlFlow<()>;

@@ -6,10 +6,9 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::error::BackupError;
 use super::layout::UNFINISHED;
 use super::{BackupProgress, FileCount, Watch};
-use crate::error::{Result, StoreError};
+use crate::error::{BackupError, Result, StoreError};
 use crate::segment::{SealedSegment, SidePaths, remove_segment_files, segment_pairs};
 
 /// A file is copied in pieces of this size: so often somebody may say that it should stop.

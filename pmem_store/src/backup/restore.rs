@@ -8,20 +8,18 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::create::{read_segments, remove_new, resolved};
-use super::error::BackupError;
+use super::directory::{read_segments, remove_new, resolved};
 use super::head::Head;
 use super::layout::{CATALOG_FILE, log_file, segment_path, segments_dir, state_dir};
 use super::place::{Meter, Placer, copy};
 use super::verify::{hold, own_problems, verify_segment};
 use super::{BackupReport, Watch};
 use crate::catalog::{Access, CatalogWriter, Database, new_store_id};
-use crate::error::{Result, StoreError};
+use crate::error::{BackupError, Result, StoreError};
 use crate::files;
 use crate::lock::{LOCK_FILE, LockKind, StoreLock};
 use crate::log::{LogIdentity, place_log};
 use crate::segment::SealedSegment;
-use crate::store::CATALOG_FILE_NEW;
 
 /// Makes a store of the backup at `to`, which must be missing or empty; everything is verified before it
 /// is one. The store gets an id of its own, so that its backups and those of the first one are two things.
@@ -115,7 +113,7 @@ impl Job<'_> {
 
     /// The moment of a restore. Its last step is the rename: after that nothing fails that would undo it.
     fn publish(&self, catalog: &Path) -> Result<()> {
-        let (new, path) = (self.to.join(CATALOG_FILE_NEW), self.to.join(files::CATALOG_FILE));
+        let (new, path) = (self.to.join(files::CATALOG_FILE_NEW), self.to.join(files::CATALOG_FILE));
         // A backup may be readable only; the catalog of a store is not. It is its owner's before anything is in it.
         // One that is there already would keep its mode.
         files::remove(&new);
@@ -153,7 +151,7 @@ fn check_target(backup: &Path, to: &Path) -> Result<bool> {
 
 /// The directory was empty, or was not there, and is this process's own since.
 fn remove_all(to: &Path, is_new: bool) {
-    let parts: [PathBuf; 2] = [to.join(CATALOG_FILE_NEW), to.join(LOCK_FILE)];
+    let parts: [PathBuf; 2] = [to.join(files::CATALOG_FILE_NEW), to.join(LOCK_FILE)];
     let removed = fs::remove_dir_all(segments_dir(to));
     parts.iter().for_each(|path| files::remove(path));
     if let (Err(error), true) = (removed, segments_dir(to).exists()) {

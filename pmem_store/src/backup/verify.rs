@@ -4,13 +4,12 @@
 use std::fs;
 use std::path::Path;
 
-use super::create::{lock, read_segments};
-use super::error::BackupError;
+use super::directory::{lock, read_segments};
 use super::head::{Head, LogFile};
 use super::layout::{CATALOG_FILE, log_file, segment_path, state_dir};
 use super::place::Meter;
 use super::{VerifyReport, Watch};
-use crate::error::{Result, StoreError};
+use crate::error::{BackupError, Result, StoreError};
 use crate::lock::{LockKind, StoreLock};
 use crate::log::{LogIdentity, verify_log};
 use crate::segment::{SealedSegment, Segment, SidePaths};

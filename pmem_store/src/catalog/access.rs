@@ -5,12 +5,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::FEATURE_ACCESS;
 use super::database::{GRANTS, PRINCIPALS, STORE, TOKEN_KEY};
+use super::features::FEATURE_ACCESS;
 use super::read::CatalogReader;
-use super::records::TableId;
 use super::write::CatalogWriter;
 use crate::error::Result;
+use crate::names::TableId;
 
 /// A user, who can log in, or a role, which is given to users and other roles. No two have the same name.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,9 +76,11 @@ impl CatalogReader {
 
     /// The key that whoever stands above the store signs with.
     pub fn token_key(&self) -> Result<Option<Vec<u8>>> {
-        let table = self.transaction.open_table(STORE).map_err(|error| self.error(error))?;
-        let value = table.get(TOKEN_KEY).map_err(|error| self.error(error))?;
-        Ok(value.map(|value| value.value().to_vec()))
+        self.guarded(|| {
+            let table = self.transaction.open_table(STORE).map_err(|error| self.error(error))?;
+            let value = table.get(TOKEN_KEY).map_err(|error| self.error(error))?;
+            Ok(value.map(|value| value.value().to_vec()))
+        })
     }
 }
 

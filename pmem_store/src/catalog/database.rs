@@ -10,7 +10,6 @@ use redb::{TableError, TransactionError, WriteTransaction};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::identity::new_store_id;
 use super::integrity::{self, CACHE_BYTES, Flaw, VERIFIED_AT_OPEN_BYTES};
 use super::records::{NamespaceRecord, StoreRecord};
 use super::simulated::SimulatedFile;
@@ -172,7 +171,7 @@ impl Database {
         };
         unknown.failed(&format!("\"{}\" could not be written ({what})", path.display()));
         match is_full {
-            true => Err(StoreError::NoSpaceForCatalog(path)),
+            true => Err(StoreError::NoSpaceForCommit(path)),
             false => Err(StoreError::UnknownCommit { path, what }),
         }
     }
@@ -194,14 +193,14 @@ impl Database {
     }
 
     /// Creates every table and the store's own record.
-    pub fn initialise(&self, record: &StoreRecord, namespace: &str) -> Result<()> {
+    pub fn initialise(&self, record: &StoreRecord, id: &str, namespace: &str) -> Result<()> {
         let transaction = self.begin_write()?;
         let fail = |error: redb::TableError| self.error(error);
         {
             let mut store = transaction.open_table(STORE).map_err(fail)?;
             let bytes = self.encode(STORE, &STORE_KEY, record)?;
             store.insert(STORE_KEY, bytes.as_slice()).map_err(|error| self.error(error))?;
-            store.insert(STORE_ID_KEY, new_store_id().as_bytes()).map_err(|error| self.error(error))?;
+            store.insert(STORE_ID_KEY, id.as_bytes()).map_err(|error| self.error(error))?;
             let mut namespaces = transaction.open_table(NAMESPACES).map_err(fail)?;
             let bytes = self.encode(NAMESPACES, &namespace, &NamespaceRecord { created_version: 0 })?;
             namespaces.insert(namespace, bytes.as_slice()).map_err(|error| self.error(error))?;

@@ -6,9 +6,10 @@
 use redb::ReadableTable;
 
 use super::database::{GARBAGE, VERSIONS};
-use super::records::{Garbage, GarbageKind, TableId, VersionRecord};
+use super::records::{Garbage, GarbageKind, VersionRecord};
 use super::write::CatalogWriter;
 use crate::error::Result;
+use crate::names::TableId;
 
 impl CatalogWriter {
     /// From version `until` on nobody needs this.

@@ -18,10 +18,12 @@ pub fn new_store_id() -> String {
 impl CatalogReader {
     /// None for a store of before ids that was not opened for writing since.
     pub fn store_id(&self) -> Result<Option<String>> {
-        let table = self.transaction.open_table(STORE).map_err(|error| self.error(error))?;
-        let value = table.get(STORE_ID_KEY).map_err(|error| self.error(error))?;
-        let text = value.map(|value| String::from_utf8(value.value().to_vec()));
-        text.transpose().map_err(|error| self.error(error))
+        self.guarded(|| {
+            let table = self.transaction.open_table(STORE).map_err(|error| self.error(error))?;
+            let value = table.get(STORE_ID_KEY).map_err(|error| self.error(error))?;
+            let text = value.map(|value| String::from_utf8(value.value().to_vec()));
+            text.transpose().map_err(|error| self.error(error))
+        })
     }
 }
 

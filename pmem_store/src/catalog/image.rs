@@ -9,8 +9,9 @@ use super::database::{
     VERSIONS, VIEWS,
 };
 use super::read::CatalogReader;
-use super::records::{SegmentRecord, TableId};
+use super::records::SegmentRecord;
 use crate::error::{Result, StoreError};
+use crate::names::TableId;
 use crate::segment::SealedSegment;
 
 /// Calls a function once for each table of the catalog.
@@ -30,38 +31,44 @@ impl CatalogReader {
     /// Writes a catalog with the rows of this one, byte for byte, to `path`, where no file is yet. It is
     /// durable when this returns, but for its name.
     pub fn copy_to(&self, path: &Path) -> Result<()> {
-        self.refuse_unknown_tables()?;
-        let copied = Database::open(path, Access::Create).and_then(|target| {
-            let into = target.begin_write()?;
-            each_table!(copy, &self.transaction, &into).into_iter().collect::<Result<(), _>>().map_err(|error| failed(path, error))?;
-            into.commit().map_err(|error| failed(path, error.into()))
-        });
-        copied?;
-        // Closing has written once more.
-        let file = std::fs::File::open(path).map_err(|error| StoreError::io("open", path, error))?;
-        file.sync_all().map_err(|error| StoreError::io("sync", path, error))
+        self.guarded(|| {
+            self.refuse_unknown_tables()?;
+            let copied = Database::open(path, Access::Create).and_then(|target| {
+                let into = target.begin_write()?;
+                each_table!(copy, &self.transaction, &into).into_iter().collect::<Result<(), _>>().map_err(|error| failed(path, error))?;
+                into.commit().map_err(|error| failed(path, error.into()))
+            });
+            copied?;
+            // Closing has written once more.
+            let file = std::fs::File::open(path).map_err(|error| StoreError::io("open", path, error))?;
+            file.sync_all().map_err(|error| StoreError::io("sync", path, error))
+        })
     }
 
     /// A table that a later version has added would be missing in the copy.
     fn refuse_unknown_tables(&self) -> Result<()> {
-        let known = each_table!(name_of);
-        let mut tables = self.transaction.list_tables().map_err(|error| self.error(error))?;
-        match tables.find(|table| !known.iter().any(|name| name == table.name())) {
-            None => Ok(()),
-            Some(table) => Err(self.error(format!("it has a table \"{}\", which this version of Quiver does not know", table.name()))),
-        }
+        self.guarded(|| {
+            let known = each_table!(name_of);
+            let mut tables = self.transaction.list_tables().map_err(|error| self.error(error))?;
+            match tables.find(|table| !known.iter().any(|name| name == table.name())) {
+                None => Ok(()),
+                Some(table) => Err(self.error(format!("it has a table \"{}\", which this version of Quiver does not know", table.name()))),
+            }
+        })
     }
 
     /// The segments of all tables, also those that are kept for older versions.
     pub fn all_segments(&self) -> Result<Vec<(TableId, SealedSegment)>> {
-        let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
-        let rows = segments.iter().map_err(|error| self.error(error))?;
-        rows.map(|row| {
-            let (key, record) = row.map_err(|error| self.error(error))?;
-            let record: SegmentRecord = self.decode(SEGMENTS, &key.value(), record.value())?;
-            Ok((key.value().0, record.sealed))
+        self.guarded(|| {
+            let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
+            let rows = segments.iter().map_err(|error| self.error(error))?;
+            rows.map(|row| {
+                let (key, record) = row.map_err(|error| self.error(error))?;
+                let record: SegmentRecord = self.decode(SEGMENTS, &key.value(), record.value())?;
+                Ok((key.value().0, record.sealed))
+            })
+            .collect()
         })
-        .collect()
     }
 }
 

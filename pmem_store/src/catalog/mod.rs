@@ -2,6 +2,7 @@
 
 mod access;
 mod database;
+mod features;
 mod garbage;
 mod history;
 mod identity;
@@ -17,20 +18,15 @@ mod write;
 
 pub use access::{GrantObject, GrantRecord, PrincipalRecord};
 pub(crate) use database::{Access, Database};
+pub(crate) use features::check_features;
+pub use features::{FEATURE_ACCESS, FEATURE_VERSIONS, FORMAT_VERSION, READER_FEATURES, WRITER_FEATURES};
 pub(crate) use identity::new_store_id;
 pub(crate) use read::CatalogReader;
 pub use records::{
-    ColumnOrder, DEFAULT_RETENTION_MS, Grown, LogRecord, NamedSnapshot, NamespaceRecord, SegmentRecord, StoreRecord, TableId, TableRecord,
-    VersionRecord, ViewRecord,
+    ColumnOrder, DEFAULT_RETENTION_MS, Grown, LogRecord, NamespaceRecord, SegmentRecord, StoreRecord, TableRecord, VersionRecord,
+    ViewRecord,
 };
 pub(crate) use records::{Garbage, GarbageKind};
 pub(crate) use write::CatalogWriter;
 
-/// Format of this version. A reader refuses a reader flag it does not know, a writer either.
-pub const FORMAT_VERSION: u32 = 1;
-/// Rows may be deleted, and segments and schemas be kept for older versions alone.
-pub const FEATURE_VERSIONS: u64 = 1;
-pub const READER_FEATURES: u64 = FEATURE_VERSIONS;
-/// There are users, roles and grants, of which those go that are about what is dropped.
-pub const FEATURE_ACCESS: u64 = 1;
-pub const WRITER_FEATURES: u64 = FEATURE_ACCESS;
+pub use crate::names::{NamedSnapshot, TableId};

@@ -8,9 +8,11 @@ use redb::{AccessGuard, Key, ReadOnlyTable, ReadTransaction, ReadableTable, Tabl
 use serde::de::DeserializeOwned;
 
 use super::database::{Database, NAMESPACES, SCHEMAS, SEGMENTS, STORE, STORE_KEY, TABLES, VIEWS};
-use super::records::{NamespaceRecord, SegmentRecord, StoreRecord, TableId, TableRecord, ViewRecord};
+use super::integrity;
+use super::records::{NamespaceRecord, SegmentRecord, StoreRecord, TableRecord, ViewRecord};
 use super::sum::{self, Records};
 use crate::error::{Result, StoreError};
+use crate::names::TableId;
 
 type Row<'a, K> = (AccessGuard<'a, K>, AccessGuard<'a, &'static [u8]>);
 
@@ -31,21 +33,25 @@ impl CatalogReader {
     }
 
     pub fn store(&self) -> Result<StoreRecord> {
-        let table = self.transaction.open_table(STORE).map_err(|error| self.error(error))?;
-        let value = table.get(STORE_KEY).map_err(|error| self.error(error))?;
-        let value = value.ok_or_else(|| self.error("it has no record of the store"))?;
-        self.decode(STORE, &STORE_KEY, value.value())
+        self.guarded(|| {
+            let table = self.transaction.open_table(STORE).map_err(|error| self.error(error))?;
+            let value = table.get(STORE_KEY).map_err(|error| self.error(error))?;
+            let value = value.ok_or_else(|| self.error("it has no record of the store"))?;
+            self.decode(STORE, &STORE_KEY, value.value())
+        })
     }
 
     pub fn namespaces(&self) -> Result<Vec<String>> {
-        let table = self.transaction.open_table(NAMESPACES).map_err(|error| self.error(error))?;
-        let rows = table.iter().map_err(|error| self.error(error))?;
-        rows.map(|row| {
-            let (key, record) = row.map_err(|error| self.error(error))?;
-            self.decode::<_, NamespaceRecord>(NAMESPACES, &key.value(), record.value())?;
-            Ok(key.value().to_string())
+        self.guarded(|| {
+            let table = self.transaction.open_table(NAMESPACES).map_err(|error| self.error(error))?;
+            let rows = table.iter().map_err(|error| self.error(error))?;
+            rows.map(|row| {
+                let (key, record) = row.map_err(|error| self.error(error))?;
+                self.decode::<_, NamespaceRecord>(NAMESPACES, &key.value(), record.value())?;
+                Ok(key.value().to_string())
+            })
+            .collect()
         })
-        .collect()
     }
 
     pub fn tables(&self) -> Result<Vec<TableRecord>> {
@@ -53,25 +59,31 @@ impl CatalogReader {
     }
 
     pub fn schema(&self, table: TableId, version: u32) -> Result<SchemaRef> {
-        let schemas = self.transaction.open_table(SCHEMAS).map_err(|error| self.error(error))?;
-        let value = schemas.get((table, version)).map_err(|error| self.error(error))?;
-        let value = value.ok_or_else(|| self.error(format!("table {table} has no schema of version {version}")))?;
-        let bytes = sum::verified_bytes(SCHEMAS, &(table, version), value.value()).map_err(|what| self.damaged(what))?;
-        decode_schema(bytes).map(Arc::new).map_err(|error| self.error(error))
+        self.guarded(|| {
+            let schemas = self.transaction.open_table(SCHEMAS).map_err(|error| self.error(error))?;
+            let value = schemas.get((table, version)).map_err(|error| self.error(error))?;
+            let value = value.ok_or_else(|| self.error(format!("table {table} has no schema of version {version}")))?;
+            let bytes = sum::verified_bytes(SCHEMAS, &(table, version), value.value()).map_err(|what| self.damaged(what))?;
+            decode_schema(bytes).map(Arc::new).map_err(|error| self.error(error))
+        })
     }
 
     /// Also those that are kept for older versions.
     pub fn segments(&self, table: TableId) -> Result<Vec<SegmentRecord>> {
-        let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
-        let rows = segments.range((table, 0)..=(table, u64::MAX)).map_err(|error| self.error(error))?;
-        rows.map(|row| self.record(SEGMENTS, row)).collect()
+        self.guarded(|| {
+            let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
+            let rows = segments.range((table, 0)..=(table, u64::MAX)).map_err(|error| self.error(error))?;
+            rows.map(|row| self.record(SEGMENTS, row)).collect()
+        })
     }
 
     /// Of a table, also those kept for older versions.
     pub fn segment_ids(&self, table: TableId) -> Result<HashSet<u64>> {
-        let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
-        let rows = segments.range((table, 0)..=(table, u64::MAX)).map_err(|error| self.error(error))?;
-        rows.map(|row| Ok(row.map_err(|error| self.error(error))?.0.value().1)).collect()
+        self.guarded(|| {
+            let segments = self.transaction.open_table(SEGMENTS).map_err(|error| self.error(error))?;
+            let rows = segments.range((table, 0)..=(table, u64::MAX)).map_err(|error| self.error(error))?;
+            rows.map(|row| Ok(row.map_err(|error| self.error(error))?.0.value().1)).collect()
+        })
     }
 
     pub fn views(&self) -> Result<Vec<ViewRecord>> {
@@ -80,9 +92,11 @@ impl CatalogReader {
 
     /// Every record of a table; none where the first commit that needs it will make it.
     pub(super) fn all<K: Key + 'static, T: DeserializeOwned>(&self, records: Records<'_, K>) -> Result<Vec<T>> {
-        let Some(table) = self.open_new(records)? else { return Ok(Vec::new()) };
-        let rows = table.iter().map_err(|error| self.error(error))?;
-        rows.map(|row| self.record(records, row)).collect()
+        self.guarded(|| {
+            let Some(table) = self.open_new(records)? else { return Ok(Vec::new()) };
+            let rows = table.iter().map_err(|error| self.error(error))?;
+            rows.map(|row| self.record(records, row)).collect()
+        })
     }
 
     /// A table that stores of the first format have not got before they are first written to.
@@ -110,6 +124,11 @@ impl CatalogReader {
         bytes: &[u8],
     ) -> Result<T> {
         self.database.decode(records, key, bytes)
+    }
+
+    /// redb panics where pages contradict each other. Of a catalog that is too large to be verified when it is opened they may.
+    pub(super) fn guarded<T>(&self, read: impl FnOnce() -> Result<T>) -> Result<T> {
+        integrity::without_panic(read).unwrap_or_else(|what| Err(self.damaged(what)))
     }
 
     pub(super) fn damaged(&self, what: String) -> StoreError {

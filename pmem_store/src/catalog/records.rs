@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::names::TableId;
 use crate::segment::SealedSegment;
-
-pub type TableId = u64;
 
 /// One per store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,14 +149,6 @@ pub struct VersionRecord {
     /// Tables it changed.
     #[serde(default)]
     pub tables: Vec<TableId>,
-}
-
-/// A version somebody gave a name: it stays readable until the name is dropped.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NamedSnapshot {
-    pub name: String,
-    pub version: u64,
-    pub created_at_ms: u64,
 }
 
 /// Something that only versions `from..until` need; `until` is in its key.

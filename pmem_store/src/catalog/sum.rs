@@ -6,7 +6,7 @@
 
 use redb::{Key, TableDefinition, TableHandle};
 
-use crate::segment::Xxh3;
+use crate::checksum::Xxh3;
 
 /// The last field: its 16 digits, a quote and a brace follow.
 const FIELD: &[u8] = b",\"xxh3\":\"";

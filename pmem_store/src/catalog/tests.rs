@@ -13,11 +13,12 @@ use roaring::RoaringBitmap;
 use super::database::{Access, Database};
 use super::records::{Garbage, GarbageKind, SegmentRecord, TableRecord, VersionRecord};
 use super::write::CatalogWriter;
+use crate::clock::now_ms;
 use crate::deletions::Deletions;
 use crate::files::{CATALOG_FILE, table_dir};
 use crate::segment::SealedSegment;
 use crate::state::{ColumnInfo, with_columns};
-use crate::store::{Store, StoreOptions, now_ms};
+use crate::store::{Store, StoreOptions};
 
 struct Shape {
     tables: u64,

@@ -8,16 +8,16 @@ use arrow_ipc::writer::DictionaryTracker;
 use redb::{Key, ReadableTable, WriteTransaction};
 use serde::Serialize;
 
-use super::READER_FEATURES;
 use super::database::{
     DELETIONS, Database, HISTORY, LOGS, NAMESPACES, SCHEMAS, SEGMENTS, SNAPSHOTS, STORE, STORE_KEY, TABLES, VERSIONS, VIEWS,
 };
-use super::records::{
-    LogRecord, NamedSnapshot, NamespaceRecord, SegmentRecord, StoreRecord, TableId, TableRecord, VersionRecord, ViewRecord,
-};
+use super::features::READER_FEATURES;
+use super::records::{LogRecord, NamespaceRecord, SegmentRecord, StoreRecord, TableRecord, VersionRecord, ViewRecord};
 use super::sum::{self, Records};
+use crate::clock::now_ms;
 use crate::deletions::Deletions;
 use crate::error::Result;
+use crate::names::{NamedSnapshot, TableId};
 use crate::region::Unknown;
 
 pub struct CatalogWriter {
@@ -171,7 +171,7 @@ impl CatalogWriter {
         let unknown = self.database.poison().until_known(format!("the commit of version {version}"));
         self.store.version = version;
         self.store.reader_features |= READER_FEATURES;
-        let record = VersionRecord { committed_at_ms: crate::store::now_ms(), operation: operation.to_string(), tables };
+        let record = VersionRecord { committed_at_ms: now_ms(), operation: operation.to_string(), tables };
         self.put(VERSIONS, version, &record)?;
         self.commit_with(unknown)
     }

@@ -19,10 +19,9 @@ use super::format::{RECORD_HEADER_BYTES, SEVERAL_COMMITS, WITH_CATALOG, random};
 use super::group_commit::GroupCommit;
 use super::index::Index;
 use super::staged::Staged;
-use super::tail_log::Appended;
+use crate::clock::now_ms;
 use crate::error::Result;
 use crate::region::{LogRegion, RegionError};
-use crate::store::now_ms;
 
 /// Records that gather in memory before they are written.
 const UNWRITTEN_BYTES_MAX: usize = 256 << 10;
@@ -31,6 +30,15 @@ const UNWRITTEN_BYTES_MAX: usize = 256 << 10;
 const ZEROED_AHEAD_BYTES: u64 = 256 << 10;
 
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
+/// Where rows went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Appended {
+    /// As positions in the log.
+    pub rows: std::ops::Range<u64>,
+    /// What [`TailLog::flush`](super::TailLog::flush) is to be asked for.
+    pub end_offset: u64,
+}
 
 pub(super) struct Writer {
     pub region: LogRegion,

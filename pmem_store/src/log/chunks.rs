@@ -12,9 +12,9 @@ use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::concat;
 use parking_lot::Mutex;
 
+use super::data::LogData;
 use super::decode::Decoder;
 use super::index::Piece;
-use super::tail_log::LogData;
 use crate::error::{Result, StoreError};
 use crate::segment::{compact, exact};
 

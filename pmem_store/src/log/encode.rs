@@ -14,8 +14,9 @@ use parking_lot::Mutex;
 use super::commits::{Commit, put_commits};
 use super::format::{RECORD_HEADER_BYTES, RecordHeader};
 use crate::ZONE_ROWS;
+use crate::checksum::xxh3;
 use crate::error::Result;
-use crate::segment::{ALIGNMENT, cast_to, compact, xxh3};
+use crate::segment::{ALIGNMENT, cast_to, compact};
 
 /// An encoder whose buffer has grown larger is not kept.
 const IDLE_BYTES_MAX: usize = 1 << 20;

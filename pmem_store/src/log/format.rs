@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 
+use crate::checksum::xxh3;
 use crate::error::{Result, StoreError};
-use crate::segment::{ALIGNMENT, xxh3};
+use crate::segment::ALIGNMENT;
 
 const MAGIC: [u8; 8] = *b"QUIVRLOG";
 pub(super) const FORMAT_VERSION: u32 = 1;

@@ -6,7 +6,8 @@
 //! - `format`: the bytes; `encode` and `decode`: rows to a record and back; `recover`: where it ends
 //! - `staged` and `columns`: rows that are no record yet; `commits`: whose the rows of a record are
 //! - `copy`: the bytes of its records for a backup, and back
-//! - `index`: where each record lies; `view` and `chunks`: its rows as batches
+//! - `summary`: how far a log goes
+//! - `index`: where each record lies; `data`: what a log shares with its views; `view` and `chunks`: its rows as batches
 //!
 //! **Invariant:** bytes before the end of the log never change, so readers need no lock once they
 //! know the end. Bytes beyond it are never looked at.
@@ -16,6 +17,7 @@ mod chunks;
 mod columns;
 mod commits;
 mod copy;
+mod data;
 mod decode;
 mod encode;
 mod error;
@@ -25,13 +27,17 @@ mod index;
 mod recover;
 mod staged;
 mod stored;
+mod summary;
 mod tail_log;
 mod view;
 
+pub use append::Appended;
 pub(crate) use copy::{place_log, verify_log};
 pub use encode::PreparedRecord;
 pub use error::AppendError;
 pub use format::LogIdentity;
 pub(crate) use index::LogCommit;
-pub use tail_log::{Appended, TailLog};
+pub(crate) use summary::LogEnd;
+pub use summary::LogInfo;
+pub use tail_log::TailLog;
 pub use view::LogView;

@@ -7,8 +7,8 @@ use super::commits::{Commit, read_commits};
 use super::decode::record_header;
 use super::format::{FileHeader, RECORD_HEADER_BYTES, RecordHeader, SEVERAL_COMMITS, WITH_CATALOG};
 use super::index::Index;
+use crate::checksum::xxh3;
 use crate::error::{Result, StoreError};
-use crate::segment::xxh3;
 
 /// What a log holds.
 pub(super) struct Recovered {

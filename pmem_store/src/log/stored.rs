@@ -8,8 +8,8 @@ use arrow::datatypes::SchemaRef;
 
 use super::decode::cut_short;
 use super::format::{LogIdentity, parse_header};
+use super::summary::LogEnd;
 use super::tail_log::{LogLoss, TailLog, read};
-use crate::closed::LogEnd;
 use crate::error::Result;
 use crate::mapping::Mapping;
 use crate::region::{PoisonFlag, RegionKind};

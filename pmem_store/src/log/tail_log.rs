@@ -1,22 +1,22 @@
 //! Making, opening and asking a log.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use parking_lot::{RwLock, RwLockReadGuard};
+use parking_lot::RwLockReadGuard;
 
-use super::append::Writer;
-use super::chunks::Chunks;
+use super::append::{Appended, Writer};
+use super::data::LogData;
 use super::decode::cut_short;
 use super::encode::{Encoders, PreparedRecord};
 use super::error::AppendError;
 use super::format::{self, FileHeader, LogIdentity, PAGE_BYTES, RECORD_HEADER_BYTES, encode_header, parse_header, random};
 use super::index::{Index, LogCommit};
 use super::recover::{Recovered, recover};
+use super::summary::LogEnd;
 use super::view::LogView;
-use crate::closed::LogEnd;
 use crate::error::{Result, StoreError};
 use crate::files;
 use crate::mapping::Mapping;
@@ -52,26 +52,6 @@ pub(super) struct Found {
     mapping: Arc<Mapping>,
     header: FileHeader,
     pub recovered: Recovered,
-}
-
-/// What views share with the log, and keep after it.
-#[derive(Debug)]
-pub(super) struct LogData {
-    pub identity: LogIdentity,
-    pub path: PathBuf,
-    pub schema: SchemaRef,
-    pub mapping: Arc<Mapping>,
-    pub index: RwLock<Index>,
-    pub chunks: Chunks,
-}
-
-/// Where rows went.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Appended {
-    /// As positions in the log.
-    pub rows: std::ops::Range<u64>,
-    /// What [`TailLog::flush`] is to be asked for.
-    pub end_offset: u64,
 }
 
 impl TailLog {
@@ -333,13 +313,6 @@ impl TailLog {
     fn writer(&self) -> Result<&Writer> {
         self.check_whole()?;
         self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly(self.data.path.clone()))
-    }
-}
-
-impl LogData {
-    fn new(path: &Path, identity: LogIdentity, schema: SchemaRef, mapping: Arc<Mapping>, index: Index) -> Arc<LogData> {
-        let (path, index, chunks) = (path.to_path_buf(), RwLock::new(index), Chunks::default());
-        Arc::new(LogData { identity, path, schema, mapping, index, chunks })
     }
 }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
+use super::data::LogData;
 use super::decode::{Decoder, cut_short};
 use super::format::LogIdentity;
 use super::index::Extent;
-use super::tail_log::LogData;
 use crate::ZONE_ROWS;
 use crate::error::{Result, StoreError};
 use crate::mapping::Mapping;

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{ArrayRef, AsArray, Int32Array, RecordBatch, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Int32Type, Schema, UInt64Type};
-use twox_hash::XxHash3_64;
 
 use super::footer::{Layout, block_ranges};
+use crate::checksum::xxh3;
 use crate::error::{Result, StoreError};
 
 const BUFFER: &str = "buffer";
@@ -25,25 +25,6 @@ pub struct ChecksumEntry {
     pub offset: u64,
     pub length: u64,
     pub xxh3: u64,
-}
-
-/// XXH3-64 with seed 0 (the algorithm's own specification: xxHash 0.8).
-pub(crate) fn xxh3(bytes: &[u8]) -> u64 {
-    XxHash3_64::oneshot(bytes)
-}
-
-/// The same of what comes in pieces.
-#[derive(Default)]
-pub(crate) struct Xxh3(XxHash3_64);
-
-impl Xxh3 {
-    pub fn write(&mut self, bytes: &[u8]) {
-        std::hash::Hasher::write(&mut self.0, bytes);
-    }
-
-    pub fn finish(&self) -> u64 {
-        std::hash::Hasher::finish(&self.0)
-    }
 }
 
 /// The checksums of one segment and which of them have been verified in this process.

@@ -11,13 +11,13 @@ mod in_place;
 mod mapping_budget;
 mod reader;
 mod seal;
+mod side_table;
 mod sketch;
 mod statistics;
 mod writer;
 
 pub use appender::Appender;
 pub use checksum::{BufferChecksums, ChecksumEntry};
-pub(crate) use checksum::{Xxh3, xxh3};
 pub(crate) use compact::cast_to;
 pub use compact::{compact, storable_schema};
 pub(crate) use exact::exact;

@@ -16,10 +16,10 @@ use super::exact::exact;
 use super::footer::{Layout, block_ranges};
 use super::mapping_budget::{MappingBudget, ReadMark, Releasable};
 use super::seal::{SealedSegment, SidePaths};
+use super::side_table::read_table;
 use super::statistics::ZoneStatistics;
 use crate::ZONE_ROWS;
 use crate::error::{Result, StoreError};
-use crate::files;
 use crate::mapping::Mapping;
 
 /// A sealed segment. Invariant: the file never changes once a `Segment` exists, so every array
@@ -93,7 +93,7 @@ impl Segment {
         let mapped = Mapped::open(path, sealed.size_bytes)?;
         let bytes = mapped.bytes.clone();
         let side = SidePaths::of(path);
-        let sums = files::read_table(&side.checksums, sealed.checksums_xxh3)?;
+        let sums = read_table(&side.checksums, sealed.checksums_xxh3)?;
         let checksums = BufferChecksums::from_batch(&side.checksums, &sums)?;
         checksums.verify_metadata(path, &bytes)?;
         let layout = Layout::parse(path, &bytes)?;

@@ -4,7 +4,7 @@
 use arrow::array::{ArrayRef, AsArray, downcast_primitive_array};
 use arrow::datatypes::{DataType, ToByteSlice};
 
-use super::checksum::xxh3;
+use crate::checksum::xxh3;
 
 const PRECISION: u32 = 12;
 const REGISTERS: usize = 1 << PRECISION;

@@ -14,10 +14,10 @@ use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, UInt64Type};
 
 use super::bounds;
 use super::seal::{SealedSegment, SidePaths};
+use super::side_table::read_table;
 use super::sketch::DistinctSketch;
 use crate::ZONE_ROWS;
 use crate::error::{Result, StoreError};
-use crate::files;
 
 /// The zones of one column. Every array has one entry per zone.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ impl ZoneStatistics {
 
     pub(super) fn read(side: &SidePaths, sealed: &SealedSegment, schema: &SchemaRef) -> Result<ZoneStatistics> {
         let (zones, columns) = (side.statistics.as_path(), side.columns.as_path());
-        let batch = files::read_table(zones, sealed.statistics_xxh3)?;
+        let batch = read_table(zones, sealed.statistics_xxh3)?;
         let wrong = |path: &Path| StoreError::damaged(path, 0, "it is not the statistics of this segment");
         if batch.num_columns() != schema.fields().len() + 1 {
             return Err(wrong(zones));
@@ -101,7 +101,7 @@ impl ZoneStatistics {
             Ok(ZoneColumn::from_arrays(array))
         });
         let zone_columns = zone_columns.collect::<Result<Vec<_>>>()?;
-        let batch = files::read_table(columns, sealed.columns_xxh3)?;
+        let batch = read_table(columns, sealed.columns_xxh3)?;
         if batch.schema().as_ref() != &columns_schema() || batch.num_rows() != schema.fields().len() {
             return Err(wrong(columns));
         }

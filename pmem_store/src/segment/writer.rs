@@ -20,9 +20,9 @@ use super::checksum::BufferChecksums;
 use super::compact::held_bytes_max;
 use super::footer::Layout;
 use super::seal::{SealedSegment, SidePaths, remove_segment_files};
+use super::side_table::write_table;
 use super::statistics::StatisticsBuilder;
 use crate::error::{Result, StoreError};
-use crate::files;
 use crate::region::{self, PoisonFlag, Region, RegionError, RegionKind};
 
 /// An open, unsealed segment. Dropped unsealed, it removes its file.
@@ -131,9 +131,9 @@ impl SegmentWriter {
             row_count: self.row_count,
             batch_count: self.batch_count,
             size_bytes,
-            checksums_xxh3: files::write_table(&side.checksums, &checksums.to_batch()?, &self.poison)?,
-            statistics_xxh3: files::write_table(&side.statistics, &statistics.zones_batch(&schema)?, &self.poison)?,
-            columns_xxh3: files::write_table(&side.columns, &statistics.columns_batch(&schema)?, &self.poison)?,
+            checksums_xxh3: write_table(&side.checksums, &checksums.to_batch()?, &self.poison)?,
+            statistics_xxh3: write_table(&side.statistics, &statistics.zones_batch(&schema)?, &self.poison)?,
+            columns_xxh3: write_table(&side.columns, &statistics.columns_batch(&schema)?, &self.poison)?,
             side_size_bytes: side.all().iter().map(|path| path.metadata().map_or(0, |metadata| metadata.len())).sum(),
         };
         // Sealed: the files are the caller's now.

@@ -66,6 +66,12 @@ impl CatalogState {
         self.tables.with_id(id)
     }
 
+    /// Puts the table in place as version `version` has changed it.
+    pub fn change_table(&mut self, mut record: TableRecord, data: TableData, version: u64) {
+        record.changed_version = version;
+        self.put_table(TableState::new(record, data));
+    }
+
     pub fn put_table(&mut self, table: TableState) {
         self.tables.put(Arc::new(table));
     }

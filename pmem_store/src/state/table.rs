@@ -117,6 +117,17 @@ impl TableData {
         self.pending.iter().find(|pending| pending.id == id)?.deletions.as_ref()
     }
 
+    /// Where the deleted rows of a segment, a log or pending rows are kept.
+    pub(crate) fn deletions_of_mut(&mut self, id: u64) -> Option<&mut Option<Arc<Deletions>>> {
+        if let Some(segment) = self.segments.get_mut(&id) {
+            return Some(&mut segment.deletions);
+        }
+        if let Some(log) = self.logs.get_mut(&id) {
+            return Some(&mut log.deletions);
+        }
+        self.pending.iter_mut().find(|pending| pending.id == id).map(|pending| &mut pending.deletions)
+    }
+
     pub(crate) fn empty(schema: &SchemaRef) -> TableData {
         let schema = Arc::clone(schema);
         TableData {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::TableAlteration;
-use super::apply::{changed, require_free_name, same_columns};
+use super::preconditions::{require_free_name, require_same_columns};
 use crate::catalog::{ColumnOrder, TableId};
 use crate::error::Result;
 use crate::state::{CatalogState, TableData, column_places, with_columns};
@@ -15,7 +15,7 @@ pub fn alter_table(
     alteration: &TableAlteration,
     version: u64,
 ) -> Result<()> {
-    let known = same_columns(state, table, base_schema_version)?;
+    let known = require_same_columns(state, table, base_schema_version)?;
     let mut record = known.record.clone();
     let mut data = known.data()?.as_ref().clone();
     if let Some(name) = alteration.name.as_ref().filter(|name| **name != record.name) {
@@ -59,7 +59,7 @@ pub fn alter_table(
     if let Some(options) = &alteration.options {
         record.options = options.clone();
     }
-    changed(state, record, data, version);
+    state.change_table(record, data, version);
     Ok(())
 }
 

@@ -7,18 +7,20 @@ use std::sync::Arc;
 
 use arrow::compute::concat_batches;
 
-use super::Replacement;
 use super::alter::alter_table;
 use super::change::{Change, DeletedRows};
 use super::logs;
-use super::restore::restore;
+use super::preconditions::{require, require_free_name, require_namespace, require_same_columns, require_some_name};
+use super::restoration::restore;
+use super::row_remap;
 use crate::catalog::{NamedSnapshot, SegmentRecord, TableId, TableRecord};
+use crate::clock::now_ms;
 use crate::deletions::Deletions;
-use crate::error::{Result, StoreError, said_name};
+use crate::error::{Result, StoreError};
+use crate::names::said_name;
 use crate::segment::SealedSegment;
-use crate::shared::Shared;
+use crate::shared::{Replacement, Shared};
 use crate::state::{CatalogState, PendingRows, TableData, TableSegment, TableState};
-use crate::store::now_ms;
 
 const SCHEMA_VERSION_FIRST: u32 = 1;
 
@@ -33,17 +35,17 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
             alter_table(state, *table, *base_schema_version, alteration, version)
         }
         Change::AddSegments { table, segments, sorted, schema_version } => {
-            let known = same_columns(state, *table, *schema_version)?;
+            let known = require_same_columns(state, *table, *schema_version)?;
             let mut data = known.data()?.as_ref().clone();
             insert_segments(&mut data, &known.record, segments, *sorted, version, shared);
-            changed(state, known.record.clone(), data, version);
+            state.change_table(known.record.clone(), data, version);
             Ok(())
         }
         Change::AppendRows { table, id, rows, schema_version } => {
-            let known = same_columns(state, *table, *schema_version)?;
+            let known = require_same_columns(state, *table, *schema_version)?;
             let mut data = known.data()?.as_ref().clone();
             push_pending(&mut data.pending, PendingRows { id: *id, rows: rows.clone(), deletions: None })?;
-            changed(state, known.record.clone(), data, version);
+            state.change_table(known.record.clone(), data, version);
             Ok(())
         }
         Change::CloseLog { table, log } => logs::close(state, *table, *log, version),
@@ -61,7 +63,7 @@ pub fn apply(change: &Change, state: &mut CatalogState, version: u64, shared: &A
             data.segments.clear();
             data.pending.clear();
             logs::clear(&mut data, version);
-            changed(state, known.record.clone(), data, version);
+            state.change_table(known.record.clone(), data, version);
             Ok(())
         }
         Change::ReplaceSegments(replacement) => replace_segments(state, replacement, version, shared),
@@ -207,13 +209,13 @@ fn delete_rows(state: &mut CatalogState, table: TableId, deleted: &[DeletedRows]
     let mut data = known.data()?.as_ref().clone();
     let conflict = || StoreError::Conflict { table: known.record.name.clone() };
     for one in deleted {
-        let Some(deletions) = deletions_of(&mut data, one.segment) else {
+        let Some(deletions) = data.deletions_of_mut(one.segment) else {
             // Compacted since, and so elsewhere now, or cleared.
             let mut rows = one.rows.clone();
             if let Some(base) = &one.base {
                 rows -= base.rows();
             }
-            shared.moves.delete(&mut data, table, one.segment, &rows).ok_or_else(conflict)?;
+            row_remap::delete(&shared.moves, &mut data, table, one.segment, &rows).ok_or_else(conflict)?;
             continue;
         };
         let mut rows = deletions.as_ref().map(|deletions| deletions.rows().clone()).unwrap_or_default();
@@ -227,23 +229,12 @@ fn delete_rows(state: &mut CatalogState, table: TableId, deleted: &[DeletedRows]
         rows |= &one.rows;
         *deletions = (!rows.is_empty()).then(|| Arc::new(Deletions::new(rows)));
     }
-    changed(state, known.record.clone(), data, version);
+    state.change_table(known.record.clone(), data, version);
     Ok(())
 }
 
-/// Where the deleted rows of a segment, a log or pending rows are kept.
-pub fn deletions_of(data: &mut TableData, id: u64) -> Option<&mut Option<Arc<Deletions>>> {
-    if let Some(segment) = data.segments.get_mut(&id) {
-        return Some(&mut segment.deletions);
-    }
-    if let Some(log) = data.logs.get_mut(&id) {
-        return Some(&mut log.deletions);
-    }
-    data.pending.iter_mut().find(|pending| pending.id == id).map(|pending| &mut pending.deletions)
-}
-
 fn replace_segments(state: &mut CatalogState, new: &Replacement, version: u64, shared: &Arc<Shared>) -> Result<()> {
-    let known = same_columns(state, new.table, new.schema_version)?;
+    let known = require_same_columns(state, new.table, new.schema_version)?;
     let mut data = known.data()?.as_ref().clone();
     let mut gone = roaring::RoaringBitmap::new();
     for old in &new.removed {
@@ -263,48 +254,6 @@ fn replace_segments(state: &mut CatalogState, new: &Replacement, version: u64, s
         }
         first += sealed.row_count;
     }
-    changed(state, known.record.clone(), data, version);
+    state.change_table(known.record.clone(), data, version);
     Ok(())
-}
-
-pub fn changed(state: &mut CatalogState, mut record: TableRecord, data: TableData, version: u64) {
-    record.changed_version = version;
-    state.put_table(TableState::new(record, data));
-}
-
-pub fn require(state: &CatalogState, table: TableId) -> Result<Arc<TableState>> {
-    // Dropped, or dropped and made anew, since the rows were read.
-    state.table_by_id(table).cloned().ok_or(StoreError::TableGone)
-}
-
-pub fn same_columns(state: &CatalogState, table: TableId, schema_version: u32) -> Result<Arc<TableState>> {
-    let known = require(state, table)?;
-    if known.record.schema_version != schema_version {
-        return Err(StoreError::Conflict { table: known.record.name.clone() });
-    }
-    Ok(known)
-}
-
-fn require_namespace(state: &CatalogState, name: &str) -> Result<()> {
-    if state.namespaces.contains(name) {
-        return Ok(());
-    }
-    Err(StoreError::DoesNotExist { kind: "schema", name: name.to_string() })
-}
-
-/// Of tables, views and external tables. An empty one could be said nowhere.
-pub fn require_free_name(state: &CatalogState, namespace: &str, name: &str) -> Result<()> {
-    require_some_name("table or view", name)?;
-    let kind = if state.table(namespace, name).is_some() {
-        "table"
-    } else if state.views.contains_key(&(namespace.to_string(), name.to_string())) {
-        "view"
-    } else {
-        return Ok(());
-    };
-    Err(StoreError::is_taken(kind, namespace, name))
-}
-
-fn require_some_name(kind: &'static str, name: &str) -> Result<()> {
-    if name.is_empty() { Err(StoreError::NoName { kind }) } else { Ok(()) }
 }

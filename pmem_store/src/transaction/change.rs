@@ -1,17 +1,18 @@
 //! What a transaction does, as a list that can be done again on a newer state.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use roaring::RoaringBitmap;
 
-use super::restore::Restoration;
-use super::{Replacement, TableAlteration};
+use super::TableAlteration;
+use super::restoration::Restoration;
 use crate::catalog::{ColumnOrder, TableId, ViewRecord};
 use crate::deletions::Deletions;
 use crate::segment::SealedSegment;
+use crate::shared::{KnownRows, Replacement};
 use crate::state::{CatalogState, ColumnInfo};
 use crate::store::StoreCore;
 
@@ -106,13 +107,6 @@ pub struct DeletedRows {
     pub rows: RoaringBitmap,
     /// What was deleted when these rows were found; rows deleted by others since are a conflict.
     pub base: Option<Arc<Deletions>>,
-}
-
-/// What a table had when it was to be cleared: segments, and rows of logs.
-#[derive(Debug, Default, Clone)]
-pub struct KnownRows {
-    pub segments: BTreeSet<u64>,
-    pub logs: BTreeMap<u64, u64>,
 }
 
 impl Change {

@@ -11,12 +11,13 @@ use super::persist::Persisted;
 use super::{Transaction, apply, persist};
 use crate::access::{check_author, rights_first};
 use crate::catalog::{CatalogWriter, TableId};
+use crate::clock::now_ms;
 use crate::error::{Result, StoreError};
 use crate::log::{PreparedRecord, TailLog};
 use crate::shared::Pin;
 use crate::snapshot::Snapshot;
 use crate::state::CatalogState;
-use crate::store::{StoreCore, now_ms};
+use crate::store::StoreCore;
 use crate::versions::keep_named;
 
 impl Transaction {
@@ -51,9 +52,9 @@ impl Transaction {
         let persisted = self.publish(&core, &current.state, state, version, operation)?;
         core.shared.moves.keep(version, replaced);
         drop((commits, current));
-        core.shared.bury(version, &persisted.unnamed, &persisted.unnamed_logs);
+        core.shared.defer_unlink(version, &persisted.unnamed, &persisted.unnamed_logs);
         persisted.unnamed_logs.iter().for_each(|(table, log)| core.shared.logs.remove(*table, *log));
-        core.shared.purge();
+        core.shared.collect_files();
         Ok(version)
     }
 

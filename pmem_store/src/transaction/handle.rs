@@ -8,14 +8,14 @@ use arrow::array::RecordBatch;
 use roaring::RoaringBitmap;
 
 use super::apply;
-use super::change::{Change, DeletedRows, KnownRows};
-use super::moved::Base;
-use super::parts::{NewTable, Replacement, TableAlteration};
+use super::change::{Change, DeletedRows};
+use super::parts::{NewTable, TableAlteration};
 use crate::access::{Author, rights_first};
 use crate::catalog::{TableId, ViewRecord};
 use crate::error::{Result, StoreError};
 use crate::logs::Durability;
 use crate::segment::SealedSegment;
+use crate::shared::{Base, KnownRows, Replacement};
 use crate::snapshot::Snapshot;
 use crate::state::{CatalogState, ColumnInfo};
 use crate::store::StoreCore;

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::apply::{changed, require};
-use super::change::KnownRows;
+use super::preconditions::require;
 use crate::catalog::{Grown, SegmentRecord, TableId};
 use crate::deletions::Deletions;
 use crate::error::{Result, StoreError};
 use crate::log::LogCommit;
 use crate::segment::SealedSegment;
-use crate::shared::Shared;
+use crate::shared::{KnownRows, Shared};
 use crate::state::{CatalogState, TableData, TableSegment};
 
 /// Of more versions than this a sealed log forgets some: they cannot be read any more.
@@ -22,7 +21,7 @@ pub fn close(state: &mut CatalogState, table: TableId, log: u64, version: u64) -
     let mut data = known.data()?.as_ref().clone();
     let conflict = || StoreError::Conflict { table: known.record.name.clone() };
     data.logs.get_mut(&log).ok_or_else(conflict)?.record.closed = true;
-    changed(state, known.record.clone(), data, version);
+    state.change_table(known.record.clone(), data, version);
     Ok(())
 }
 
@@ -30,7 +29,7 @@ pub fn remove(state: &mut CatalogState, table: TableId, log: u64, version: u64) 
     let known = require(state, table)?;
     let mut data = known.data()?.as_ref().clone();
     data.logs.remove(&log);
-    changed(state, known.record.clone(), data, version);
+    state.change_table(known.record.clone(), data, version);
     Ok(())
 }
 
@@ -53,7 +52,7 @@ pub fn seal(state: &mut CatalogState, table: TableId, sealed: &SealedSegment, ve
     let handle = shared.handle(table, sealed);
     let segment = TableSegment { record: Arc::new(record), handle, deletions: log.deletions, columns: log.columns };
     data.segments.insert(sealed.id, segment);
-    changed(state, known.record.clone(), data, version);
+    state.change_table(known.record.clone(), data, version);
     Ok(())
 }
 

@@ -7,18 +7,20 @@
 mod alter;
 mod append;
 mod apply;
+mod begin;
 mod change;
 mod commit;
 mod handle;
 mod logs;
 mod materialize;
-mod moved;
 mod parts;
 mod persist;
+mod preconditions;
+mod restoration;
 mod restore;
+mod row_remap;
 mod settle;
 
 pub use append::{Acknowledgement, KnownTable};
 pub use handle::{CommitCheck, Savepoint, Transaction};
-pub(crate) use moved::Moves;
-pub use parts::{NewTable, ReplacedSegment, Replacement, TableAlteration};
+pub use parts::{NewTable, TableAlteration};

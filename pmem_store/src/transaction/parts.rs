@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::Schema;
 
-use crate::catalog::{ColumnOrder, TableId};
-use crate::deletions::Deletions;
-use crate::segment::SealedSegment;
+use crate::catalog::ColumnOrder;
 use crate::state::ColumnInfo;
 
 /// What a new table is made of.
@@ -21,26 +19,6 @@ pub struct NewTable<'a> {
     pub cluster_key: Vec<ColumnOrder>,
     pub constraints: Vec<String>,
     pub options: BTreeMap<String, String>,
-}
-
-/// Segments that hold the rows of others, in new places.
-#[derive(Debug, Clone)]
-pub struct Replacement {
-    pub table: TableId,
-    pub schema_version: u32,
-    pub removed: Vec<ReplacedSegment>,
-    pub added: Vec<SealedSegment>,
-    pub sorted: bool,
-}
-
-/// A segment that is replaced, and where its rows went, so that rows deleted meanwhile stay deleted.
-#[derive(Debug, Clone)]
-pub struct ReplacedSegment {
-    pub segment: u64,
-    /// Its deleted rows when it was read.
-    pub deletions: Option<Arc<Deletions>>,
-    /// For each row: its place in the added segments put one after the other; `u32::MAX` for one that was deleted.
-    pub places: Vec<u32>,
 }
 
 /// What is left as it is, is None.

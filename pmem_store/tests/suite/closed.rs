@@ -233,3 +233,15 @@ fn a_note_that_could_not_be_made_durable_stops_what_comes_after_it() {
     assert_eq!(rows(&open(dir.path()), "t").unwrap(), 210);
     assert!(note() != before && !dir.path().join("dirty").exists());
 }
+
+#[test]
+fn a_writer_does_not_go_on_where_the_note_cannot_be_read() {
+    let dir = sample();
+    let note = dir.path().join("closed");
+    fs::remove_file(&note).unwrap();
+    fs::create_dir(&note).unwrap();
+    let error = Store::open(dir.path(), StoreOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("closed"), "{error}");
+    assert_eq!(rows(&open_read_only(dir.path()).unwrap(), "t").unwrap(), 200);
+    assert_eq!(rows(&Store::open(dir.path(), accepting()).unwrap(), "t").unwrap(), 200);
+}

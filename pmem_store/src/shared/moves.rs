@@ -4,19 +4,14 @@
 //! those places mean nothing, and whoever changes a busy table would lose to the compaction again
 //! and again; with this both come to their end.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use roaring::RoaringBitmap;
 
-use super::apply::deletions_of;
-use super::change::KnownRows;
-use super::{ReplacedSegment, Replacement};
-use crate::catalog::TableId;
 use crate::deletions::Deletions;
-use crate::shared::Shared;
-use crate::state::TableData;
+use crate::names::TableId;
+use crate::segment::SealedSegment;
 
 /// So many rows are followed, with four bytes for each, while only readers are as old.
 const ROWS_MAX: usize = 32 << 20;
@@ -24,37 +19,38 @@ const ROWS_MAX: usize = 32 << 20;
 /// replacement of still more meets a conflict.
 const ROWS_NEEDED_MAX: usize = 64 << 20;
 
+/// Segments that hold the rows of others, in new places.
+#[derive(Debug, Clone)]
+pub struct Replacement {
+    pub table: TableId,
+    pub schema_version: u32,
+    pub removed: Vec<ReplacedSegment>,
+    pub added: Vec<SealedSegment>,
+    pub sorted: bool,
+}
+
+/// A segment that is replaced, and where its rows went, so that rows deleted meanwhile stay deleted.
+#[derive(Debug, Clone)]
+pub struct ReplacedSegment {
+    pub segment: u64,
+    /// Its deleted rows when it was read.
+    pub deletions: Option<Arc<Deletions>>,
+    /// For each row: its place in the added segments put one after the other; `u32::MAX` for one that was deleted.
+    pub places: Vec<u32>,
+}
+
+/// What a table had when it was to be cleared: segments, and rows of logs.
+#[derive(Debug, Default, Clone)]
+pub struct KnownRows {
+    pub segments: BTreeSet<u64>,
+    pub logs: BTreeMap<u64, u64>,
+}
+
 #[derive(Debug, Default)]
 pub struct Moves {
     known: Mutex<Vec<Move>>,
     /// The versions that open transactions began with, and how many with each.
     bases: Mutex<BTreeMap<u64, usize>>,
-}
-
-/// Held by an open transaction: where rows went since it began stays known.
-#[derive(Debug)]
-pub struct Base {
-    version: u64,
-    shared: Arc<Shared>,
-}
-
-impl Base {
-    pub fn new(version: u64, shared: &Arc<Shared>) -> Base {
-        *shared.moves.bases.lock().entry(version).or_insert(0) += 1;
-        Base { version, shared: Arc::clone(shared) }
-    }
-}
-
-impl Drop for Base {
-    fn drop(&mut self) {
-        let mut bases = self.shared.moves.bases.lock();
-        if let Some(count) = bases.get_mut(&self.version) {
-            *count -= 1;
-            if *count == 0 {
-                bases.remove(&self.version);
-            }
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -65,6 +61,21 @@ struct Move {
 }
 
 impl Moves {
+    /// A transaction has begun with `version`: what it may need is kept longer.
+    pub fn pin_base(&self, version: u64) {
+        *self.bases.lock().entry(version).or_insert(0) += 1;
+    }
+
+    pub fn unpin_base(&self, version: u64) {
+        let mut bases = self.bases.lock();
+        if let Some(count) = bases.get_mut(&version) {
+            *count -= 1;
+            if *count == 0 {
+                bases.remove(&version);
+            }
+        }
+    }
+
     /// The commit that became `version` replaced these. To be called before anybody else can commit.
     pub fn keep(&self, version: u64, replacements: Vec<Arc<Replacement>>) {
         let mut known = self.known.lock();
@@ -79,40 +90,6 @@ impl Moves {
     /// Nobody reads a version before `oldest` any more.
     pub fn forget_before(&self, oldest: u64) {
         self.known.lock().retain(|one| one.version > oldest);
-    }
-
-    /// Deletes rows of a segment that is no more where they are now; None where one of them was deleted
-    /// by others, or nobody knows where they are.
-    pub fn delete(&self, data: &mut TableData, table: TableId, segment: u64, rows: &RoaringBitmap) -> Option<()> {
-        let (replacement, at) = self.find(table, segment)?;
-        let places = &replacement.removed[at].places;
-        let mut moved = RoaringBitmap::new();
-        for row in rows {
-            moved.insert(places.get(row as usize).copied().filter(|place| *place != u32::MAX)?);
-        }
-        let mut first = 0u64;
-        let mut by_segment: HashMap<u64, RoaringBitmap> = HashMap::new();
-        for sealed in &replacement.added {
-            let end = first + sealed.row_count;
-            let rows: RoaringBitmap = moved.range(first as u32..end as u32).map(|place| place - first as u32).collect();
-            if !rows.is_empty() {
-                by_segment.insert(sealed.id, rows);
-            }
-            first = end;
-        }
-        by_segment.into_iter().try_for_each(|(segment, rows)| match deletions_of(data, segment) {
-            Some(deletions) => {
-                let mut all = deletions.as_ref().map(|deletions| deletions.rows().clone()).unwrap_or_default();
-                if !all.is_disjoint(&rows) {
-                    return None;
-                }
-                all |= rows;
-                *deletions = Some(Arc::new(Deletions::new(all)));
-                Some(())
-            }
-            // Replaced once more.
-            None => self.delete(data, table, segment, &rows),
-        })
     }
 
     /// The rows that were known, and the segments that have no others and came in their place.
@@ -132,7 +109,8 @@ impl Moves {
         followed
     }
 
-    fn find(&self, table: TableId, segment: u64) -> Option<(Arc<Replacement>, usize)> {
+    /// The replacement that took the segment away, and which of those it removed it is.
+    pub fn find(&self, table: TableId, segment: u64) -> Option<(Arc<Replacement>, usize)> {
         self.known.lock().iter().filter(|one| one.replacement.table == table).find_map(|one| {
             let at = one.replacement.removed.iter().position(|old| old.segment == segment)?;
             Some((Arc::clone(&one.replacement), at))

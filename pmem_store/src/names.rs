@@ -1,0 +1,20 @@
+//! What tables and versions are called, in records and in errors.
+
+use serde::{Deserialize, Serialize};
+
+use crate::DEFAULT_NAMESPACE;
+
+pub type TableId = u64;
+
+/// A version somebody gave a name: it stays readable until the name is dropped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedSnapshot {
+    pub name: String,
+    pub version: u64,
+    pub created_at_ms: u64,
+}
+
+/// A table or view as errors name it: with its schema, unless it is in that where names without one are looked for.
+pub fn said_name(namespace: &str, name: &str) -> String {
+    if namespace == DEFAULT_NAMESPACE { name.to_string() } else { format!("{namespace}.{name}") }
+}

@@ -1,0 +1,173 @@
+//! Opening and creating a store. Opening reads no segment.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::DEFAULT_NAMESPACE;
+use crate::access;
+use crate::backup;
+use crate::catalog::{
+    Access, CatalogReader, CatalogWriter, DEFAULT_RETENTION_MS, Database, FORMAT_VERSION, READER_FEATURES, StoreRecord, WRITER_FEATURES,
+    check_features, new_store_id,
+};
+use crate::clock::now_ms;
+use crate::closed::Closed;
+use crate::error::{Result, StoreError};
+use crate::files::{self, CATALOG_FILE, CATALOG_FILE_NEW, SEGMENTS_DIR};
+use crate::lock::{LOCK_FILE, LockKind, StoreLock};
+use crate::publisher::Publisher;
+use crate::recovery::DirtyMark;
+use crate::region;
+use crate::requests;
+use crate::shared::Shared;
+use crate::state::CatalogState;
+use crate::store::{Store, StoreCore, StoreOptions};
+
+impl Store {
+    pub fn open(path: &Path, options: StoreOptions) -> Result<Store> {
+        region::refuse_forced_pmem(options.allow_forced_pmem)?;
+        let catalog = path.join(CATALOG_FILE);
+        let fresh = !is_there(&catalog)?;
+        if fresh {
+            prepare_new(path, &options)?;
+        }
+        let lock = StoreLock::acquire(path, if options.read_only { LockKind::Shared } else { LockKind::Exclusive })?;
+        // Another process may have made the store while this one waited for the lock.
+        let fresh = fresh && !catalog.exists();
+        if fresh {
+            create(path, &catalog)?;
+        }
+        let access = if options.read_only { Access::Read } else { Access::Write };
+        let mut database = Arc::new(Database::open(&catalog, access)?);
+        let record = CatalogReader::begin(&database)?
+            .store()
+            .map_err(|error| StoreError::NotAStore { path: path.to_path_buf(), reason: error.to_string() })?;
+        check_features(path, &record, options.read_only)?;
+        let closed = match Closed::read(path) {
+            Ok(closed) => closed,
+            // A writer would make final what the unread note may say is lost.
+            Err(error @ StoreError::Io { .. }) if !options.read_only && !options.accept_loss => return Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "nothing is known of how the store was closed");
+                Closed::default()
+            }
+        };
+        let expected = if options.accept_loss { Closed::default() } else { closed.clone() };
+        // Before anything is removed because the catalog does not name it.
+        expected.check_version(&catalog, record.version)?;
+        let dirty = DirtyMark::new(path);
+        if !options.read_only {
+            requests::begin_anew(path);
+            dirty.recover(path, &database)?;
+            if let Err(error) = give_id(&database) {
+                // It can be read and written without; a backup asks for it.
+                tracing::warn!(path = %path.display(), %error, "could not give an id to a store of before backups");
+                // After a failed write this one refuses also to read.
+                drop(database);
+                database = Arc::new(Database::open(&catalog, access)?);
+            }
+        }
+        let poison = Arc::clone(database.poison());
+        let shared = Arc::new(Shared::new(path.to_path_buf(), lock, &poison));
+        let reader = CatalogReader::begin(&database)?;
+        let version = shared.logs.open_all(path, &reader, options.region, &poison, options.read_only, &expected)?;
+        let users = access::Access::load(&reader)?;
+        drop(reader);
+        let (state, _) = CatalogState::load(&database, &shared)?;
+        let given_up = if options.accept_loss { closed.missing(record.version, &shared.logs.infos()) } else { Vec::new() };
+        let core = StoreCore {
+            path: path.to_path_buf(),
+            mode: region::detect_mode(path, options.region)?,
+            database,
+            shared,
+            publisher: Publisher::new(state, version, &poison),
+            poison,
+            next_segment: Arc::new(AtomicU64::new(record.next_segment)),
+            next_table: AtomicU64::new(record.next_table),
+            commits: Mutex::new(()),
+            sealing: Mutex::new(()),
+            access: RwLock::new(Arc::new(users)),
+            dirty,
+            closed,
+            given_up,
+            options,
+        };
+        Ok(Store { core: Arc::new(core) })
+    }
+}
+
+fn prepare_new(path: &Path, options: &StoreOptions) -> Result<()> {
+    if backup::is_backup(path) {
+        return Err(not_a_store(path, "it is a backup, which `quiver restore` makes a store of"));
+    }
+    if !options.create || options.read_only {
+        return Err(match path.exists() {
+            true => not_a_store(path, "it has no catalog.redb"),
+            false => StoreError::NotFound(path.to_path_buf()),
+        });
+    }
+    if path.exists() {
+        let entries = std::fs::read_dir(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotADirectory => not_a_store(path, "it is a file, not a directory"),
+            _ => StoreError::io("read", path, error),
+        })?;
+        // What another process making the same store now, or one that crashed, left does not count.
+        let counts = |name: std::ffi::OsString| name != LOCK_FILE && name != CATALOG_FILE_NEW;
+        if entries.flatten().any(|entry| counts(entry.file_name())) {
+            return Err(not_a_store(path, "the directory has other files and no catalog.redb"));
+        }
+        return Ok(());
+    }
+    files::create_private_dir(path)
+}
+
+/// The directory of a store may be closed to who asks: then it is not said that there is none.
+fn is_there(catalog: &Path) -> Result<bool> {
+    match catalog.try_exists() {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Err(StoreError::io("open", catalog, error)),
+        there => Ok(there.unwrap_or(false)),
+    }
+}
+
+/// A store of before ids gets one.
+fn give_id(database: &Arc<Database>) -> Result<()> {
+    if CatalogReader::begin(database)?.store_id()?.is_some() {
+        return Ok(());
+    }
+    let writer = CatalogWriter::begin(database)?;
+    writer.put_store_id(&new_store_id())?;
+    writer.commit_unversioned("the store's id")
+}
+
+fn not_a_store(path: &Path, reason: &str) -> StoreError {
+    StoreError::NotAStore { path: path.to_path_buf(), reason: reason.to_string() }
+}
+
+/// The catalog gets its name when it is whole: a crash before leaves no store, and no need to repair one.
+fn create(path: &Path, catalog: &Path) -> Result<()> {
+    let unfinished = path.join(CATALOG_FILE_NEW);
+    if unfinished.exists() {
+        fs::remove_file(&unfinished).map_err(|error| StoreError::io("remove", &unfinished, error))?;
+    }
+    let record = StoreRecord {
+        format_version: FORMAT_VERSION,
+        reader_features: READER_FEATURES,
+        writer_features: WRITER_FEATURES,
+        created_at_ms: now_ms(),
+        version: 0,
+        next_table: 1,
+        next_segment: 1,
+        oldest_version: 0,
+        retention_ms: DEFAULT_RETENTION_MS,
+    };
+    Database::open(&unfinished, Access::Create)?.initialise(&record, &new_store_id(), DEFAULT_NAMESPACE)?;
+    fs::rename(&unfinished, catalog).map_err(|error| StoreError::io("rename", &unfinished, error))?;
+    files::sync_dir(path)?;
+    // Only now: segments without a catalog are somebody's data, and no place for a new store.
+    files::create_dir(&path.join(SEGMENTS_DIR))?;
+    files::sync_dir(path)
+}

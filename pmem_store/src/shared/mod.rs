@@ -1,0 +1,94 @@
+//! What all readers and writers of one open store share.
+//!
+//! - `file_gc`: which files are still needed by a reader; `pins`: what readers and transactions hold
+//! - `segment_cache`: the mappings of segments; `moves`: where rows went when segments were replaced
+//!
+//! **Invariant:** while a [`Pin`] of version v is alive, no file that version v names is removed. So
+//! neither DROP nor compaction disturbs a reader.
+
+mod file_gc;
+mod moves;
+mod pins;
+mod segment_cache;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::files;
+use crate::lock::StoreLock;
+use crate::logs::OpenLogs;
+use crate::names::TableId;
+use crate::region::PoisonFlag;
+use crate::segment::{SealedSegment, remove_segment_files};
+
+use file_gc::FileGc;
+pub(crate) use moves::{KnownRows, Moves};
+pub use moves::{ReplacedSegment, Replacement};
+pub(crate) use pins::{Base, Pin};
+use segment_cache::SegmentCache;
+pub use segment_cache::SegmentHandle;
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    store: PathBuf,
+    gc: FileGc,
+    segments: SegmentCache,
+    pub logs: Arc<OpenLogs>,
+    pub moves: Moves,
+    poison: Arc<PoisonFlag>,
+    /// Released with the last reader or appender, which may outlive the store.
+    _lock: StoreLock,
+}
+
+impl Shared {
+    pub fn new(store: PathBuf, lock: StoreLock, poison: &Arc<PoisonFlag>) -> Self {
+        let (segments, poison) = (SegmentCache::new(store.clone()), Arc::clone(poison));
+        Shared { store, gc: FileGc::default(), segments, logs: Arc::default(), moves: Moves::default(), poison, _lock: lock }
+    }
+
+    /// The files of segments, and of logs, that `version` and later ones do not name.
+    pub fn defer_unlink(&self, version: u64, segments: &[(TableId, u64)], logs: &[(TableId, u64)]) {
+        let segments = segments.iter().map(|(table, segment)| files::segment_path(&self.store, *table, *segment));
+        let logs = logs.iter().map(|(table, log)| files::log_path(&self.store, *table, *log));
+        self.gc.defer_unlink(version, segments.chain(logs).collect());
+    }
+
+    /// The versions that somebody reads, or has begun a transaction with: one may be given a name yet.
+    pub fn live_versions(&self) -> Vec<u64> {
+        self.gc.live_versions()
+    }
+
+    /// Removes the files of segments nobody can read any more; none of a store that something has failed for.
+    pub fn collect_files(&self) {
+        if self.poison.is_set() {
+            return;
+        }
+        let files = self.gc.collect();
+        if files.is_empty() {
+            return;
+        }
+        let gone: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
+        self.segments.forget_files(&gone);
+        for path in &files {
+            if path.extension().is_some_and(|extension| extension == "log") {
+                files::remove(path);
+            } else {
+                remove_segment_files(path);
+            }
+            if let Some(dir) = path.parent() {
+                // Succeeds with the last segment of a dropped table, fails harmlessly before.
+                let _ = std::fs::remove_dir(dir);
+            }
+        }
+    }
+
+    /// Lets go of a mapping that was never part of the store.
+    pub fn forget(&self, table: TableId, segment: u64) {
+        self.segments.forget(table, segment);
+    }
+
+    pub fn handle(&self, table: TableId, sealed: &SealedSegment) -> Arc<SegmentHandle> {
+        self.segments.handle(table, sealed)
+    }
+}

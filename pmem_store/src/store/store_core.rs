@@ -1,0 +1,126 @@
+//! What a store and its transactions share.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
+
+use super::StoreOptions;
+use crate::access::Access;
+use crate::catalog::{CatalogReader, Database, TableId};
+use crate::closed::Closed;
+use crate::error::{Result, StoreError};
+use crate::files;
+use crate::publisher::Publisher;
+use crate::recovery::DirtyMark;
+use crate::region::{Mode, PoisonFlag, RegionKind};
+use crate::segment::{SealedSegment, remove_segment_files};
+use crate::shared::Shared;
+use crate::snapshot::Snapshot;
+
+#[derive(Debug)]
+pub(crate) struct StoreCore {
+    pub path: PathBuf,
+    pub mode: Mode,
+    pub options: StoreOptions,
+    pub database: Arc<Database>,
+    pub shared: Arc<Shared>,
+    pub poison: Arc<PoisonFlag>,
+    pub next_segment: Arc<AtomicU64>,
+    pub next_table: AtomicU64,
+    /// See [`StoreCore::lock_commits`].
+    pub commits: Mutex<()>,
+    /// Held while logs become segments: two of one id would be written over each other.
+    pub sealing: Mutex<()>,
+    pub publisher: Publisher,
+    /// Written while the commits are locked.
+    pub access: RwLock<Arc<Access>>,
+    pub dirty: DirtyMark,
+    /// What it was when it was closed before.
+    pub closed: Closed,
+    pub given_up: Vec<String>,
+}
+
+impl StoreCore {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.publisher.snapshot(&self.shared)
+    }
+
+    pub fn region_kind(&self) -> RegionKind {
+        self.options.region
+    }
+
+    pub fn access(&self) -> Arc<Access> {
+        Arc::clone(&self.access.read())
+    }
+
+    /// The commits are locked.
+    pub fn set_access(&self, access: Access) {
+        *self.access.write() = Arc::new(access);
+    }
+
+    /// Files may be left that nobody names, from here on.
+    pub fn mark_dirty(&self) -> Result<()> {
+        self.dirty.set(&self.poison)
+    }
+
+    pub fn check_writable(&self) -> Result<()> {
+        if self.options.read_only {
+            return Err(StoreError::ReadOnly(self.path.clone()));
+        }
+        self.poison.check().map_err(StoreError::from)
+    }
+
+    /// Held from the check for conflicts to the publish. What another commit left open stops this one too.
+    pub fn lock_commits(&self) -> Result<MutexGuard<'_, ()>> {
+        let commits = self.commits.lock();
+        self.poison.check()?;
+        Ok(commits)
+    }
+
+    /// On close, when all is durable.
+    fn note_end(&self) {
+        if self.check_writable().is_err() {
+            return;
+        }
+        let version = CatalogReader::begin(&self.database).and_then(|reader| reader.store()).map(|record| record.version);
+        let noted = version.map(|version| Closed { version, logs: self.shared.logs.ends() });
+        let written = noted.and_then(|closed| if closed == self.closed { Ok(()) } else { closed.write(&self.path, &self.poison) });
+        if let Err(error) = written {
+            // What was noted before holds.
+            tracing::warn!(%error, "could not note how the store was closed");
+        }
+    }
+
+    pub fn discard(&self, table: TableId, segments: &[SealedSegment]) {
+        for segment in segments {
+            self.shared.forget(table, segment.id);
+            if !self.poison.is_set() {
+                remove_segment_files(&files::segment_path(&self.path, table, segment.id));
+            }
+        }
+    }
+}
+
+impl Drop for StoreCore {
+    fn drop(&mut self) {
+        self.shared.logs.close();
+        match self.shared.logs.flush() {
+            Ok(()) => self.note_end(),
+            Err(error) => tracing::error!(%error, "rows appended last could not be made durable"),
+        }
+        self.publisher.close();
+        self.shared.collect_files();
+        // While a reader or an appender lives, so do its files: the mark stays for the next open. So it does where something
+        // failed, perhaps a commit that is in the file all the same: only who opens it anew sees what it names.
+        let is_last = Arc::strong_count(&self.shared) == 1;
+        if !self.options.read_only && is_last && !self.poison.is_set() {
+            self.dirty.clear(&self.path, &self.database);
+        }
+    }
+}
