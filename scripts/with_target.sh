@@ -21,7 +21,7 @@ flock -n 9 || { echo "waiting for another build in $CARGO_TARGET_DIR" >&2; flock
 
 if [ -d "$CARGO_TARGET_DIR/release" ] && [ "$(cat "$last_clone" 2>/dev/null)" != "$PWD" ]; then
     echo "the last build here was of another clone: dropping its crates, keeping the dependencies" >&2
-    members=$(sed -n '/^\[package\]/,/^$/s/^name = "\(.*\)"/-p \1/p' */Cargo.toml engine/*/Cargo.toml)
+    members=$(sed -n '/^\[package\]/,/^$/s/^name = "\(.*\)"/-p \1/p' */Cargo.toml engine/*/Cargo.toml flight_server/*/Cargo.toml)
     # shellcheck disable=SC2086 # one word per member is meant
     cargo clean --release --quiet $members 9>&-
 fi

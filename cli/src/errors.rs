@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
 use engine::EngineError;
-use flight_server::client::RemoteError;
+use flight_client::RemoteError;
 use nu_ansi_term::{Color, Style};
 
 use crate::interrupt::Stop;

@@ -5,7 +5,8 @@
 //! - [`commands`] — one module per subcommand
 //! - [`console`] — runs statements and meta commands and shows what they give
 //! - [`session`] — where statements run: in this process or on a server
-//! - [`shell`] — the interactive line editor
+//! - [`shell`] — the interactive line editor; [`history`] — where it keeps what was typed
+//! - [`meta_command`], [`lexer`], [`sql_help`] — the backslash commands, SQL cut into pieces, and a line of syntax per statement
 //! - [`output`] — one writer per result format
 //! - [`processor`] — ends before `main` where instructions are missing
 //! - [`script`], [`marked`], [`table_name`], [`units`] — small things without an engine, tested alone
@@ -15,14 +16,18 @@ mod args;
 mod commands;
 mod console;
 mod errors;
+mod history;
 mod interrupt;
+mod lexer;
 mod marked;
+mod meta_command;
 mod output;
 #[cfg(all(target_arch = "x86_64", target_feature = "avx2"))]
 mod processor;
 mod script;
 mod session;
 mod shell;
+mod sql_help;
 mod store;
 mod table_name;
 mod threads;

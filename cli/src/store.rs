@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use engine::{Engine, EngineOptions, MaintenanceOptions};
-use flight_server::client::{Credentials, remote_tables};
+use flight_client::{Credentials, remote_tables};
 
 use crate::args::StoreArgs;
 use crate::errors::{CliError, Result};

@@ -1,12 +1,10 @@
 //! Errors of the engine as clients see them: a code to decide by, a sentence and what to do.
 
 use arrow::error::ArrowError;
-use arrow_flight::error::FlightError;
 use bytes::Bytes;
-use engine::{EngineError, ErrorKind};
+use engine::{EngineError, ErrorKind, Session};
+use flight_wire::{ErrorDetails, TableCommand, place};
 use tonic::{Code, Status};
-
-use crate::error_details::ErrorDetails;
 
 pub fn status(error: EngineError) -> Status {
     let code = match error.kind() {
@@ -38,7 +36,8 @@ pub fn status_in(error: EngineError, sql: &str) -> Status {
 }
 
 /// As [`status`], of a table that was named without SQL: an error has no place in it, and that there is no such table has the code of that.
-pub fn status_by_path(error: EngineError, is_there: bool) -> Status {
+pub fn status_by_path(error: EngineError, command: &TableCommand, session: &Session) -> Status {
+    let is_there = session.has_table(&command.schema, &command.table).unwrap_or(true);
     let said = status(error);
     let mut details = ErrorDetails { position: None, ..ErrorDetails::of_status(&said) };
     let mut code = said.code();
@@ -101,25 +100,9 @@ pub fn told(call: &str, error: Status) -> Status {
     error
 }
 
-/// Line and column from 1; the column counts characters.
-pub fn place(sql: &str, position: usize) -> Option<String> {
-    let before = sql.get(..position)?;
-    let line = before.matches('\n').count() + 1;
-    let column = before.chars().rev().take_while(|char| *char != '\n').count() + 1;
-    Some(format!("at line {line}, column {column}"))
-}
-
 /// Arrow's refusal of what we were about to send: ours, not the client's.
 pub fn arrow_status(error: ArrowError) -> Status {
     Status::internal(format!("the result cannot be sent: {error}; please report it"))
-}
-
-/// What was wrong with messages that came in.
-pub fn foreign_status(error: FlightError) -> Status {
-    match error {
-        FlightError::Tonic(status) => *status,
-        other => Status::invalid_argument(format!("the Arrow data of a message cannot be read: {other}")),
-    }
 }
 
 pub fn protobuf_status(what: &str) -> Status {
@@ -142,12 +125,5 @@ mod tests {
             assert!((1_000..6_000).contains(&headers["grpc-message"].len()), "{} bytes", headers["grpc-message"].len());
         }
         assert_eq!(told("Test", Status::invalid_argument("short")).message(), "short");
-    }
-
-    #[test]
-    fn a_place_is_counted_in_lines_and_characters() {
-        assert_eq!(place("SELECT 1", 7).unwrap(), "at line 1, column 8");
-        assert_eq!(place("SELECT 'ü',\n  x", 15).unwrap(), "at line 2, column 3");
-        assert_eq!(place("short", 99), None);
     }
 }

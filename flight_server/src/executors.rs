@@ -12,6 +12,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use engine::WORKER_STACK_BYTES;
+use flight_wire::guarded;
 use futures::{FutureExt, Stream, StreamExt};
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -19,8 +20,7 @@ use tokio::task::{JoinError, JoinSet};
 use tonic::Status;
 use tracing::Instrument;
 
-use crate::guard::guarded;
-use crate::monitor::OfCall;
+use crate::trace::OfCall;
 
 /// Of all executors together, about. A thread that has nothing to do keeps some MiB that its allocator holds for it.
 const THREADS_MAX: usize = 128;

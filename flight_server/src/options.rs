@@ -2,11 +2,10 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::auth::LoginOptions;
-use crate::listen::Silence;
-use crate::tls::TlsOptions;
+use flight_wire::DEFAULT_PORT;
 
 /// Who may have tables as files to map. As text: nothing, `*`, or names with commas between.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -122,8 +121,6 @@ impl Limits {
     }
 }
 
-pub const DEFAULT_PORT: u16 = 31337;
-
 impl Default for ServerOptions {
     fn default() -> Self {
         ServerOptions {
@@ -154,5 +151,74 @@ impl Default for ServerOptions {
             part_bytes_min: 64 << 20,
             drain: Duration::from_secs(30),
         }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct LoginOptions {
+    /// How long the token of a handshake is good.
+    pub token_lifetime: Duration,
+    /// Passwords that are looked at in the same moment: each takes about 20 MiB and most of a core.
+    pub hashes_max: usize,
+}
+
+impl Default for LoginOptions {
+    fn default() -> Self {
+        LoginOptions { token_lifetime: Duration::from_secs(12 * 3600), hashes_max: 4 }
+    }
+}
+
+/// How long a client may say nothing before it is taken for gone.
+#[derive(Debug, Clone)]
+pub struct Silence {
+    /// From connecting to the first bytes of HTTP/2, with TLS's handshake: who does not get so far would hold a place for nothing.
+    pub greeting: Duration,
+    /// On a connection where nothing came for so long it is asked whether somebody is there.
+    pub ping_every: Duration,
+    /// How long an answer to that may take. Clients answer by themselves, whether or not they have anything to do.
+    pub ping_wait: Duration,
+    /// Between two pieces of a request that is one message.
+    pub request: Duration,
+    /// For all pieces of it.
+    pub whole_request: Duration,
+}
+
+impl Default for Silence {
+    fn default() -> Self {
+        Silence {
+            greeting: Duration::from_secs(20),
+            ping_every: Duration::from_secs(30),
+            ping_wait: Duration::from_secs(20),
+            request: Duration::from_secs(30),
+            whole_request: Duration::from_secs(10 * 60),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub struct TlsOptions {
+    /// PEM: the server's certificate, and after it those between it and its authority.
+    pub cert: Option<PathBuf>,
+    /// PEM: its private key.
+    pub key: Option<PathBuf>,
+    /// PEM: the authorities of client certificates. With it clients show certificates too.
+    pub client_ca: Option<PathBuf>,
+    /// One of [`CLIENT_CERT`].
+    pub client_cert: String,
+}
+
+/// Whether a connection without a client certificate is refused; if not, its calls need another way to say who calls.
+pub const CLIENT_CERT: &[&str] = &[CLIENT_CERT_REQUIRED, "optional"];
+pub const CLIENT_CERT_REQUIRED: &str = "required";
+
+impl Default for TlsOptions {
+    fn default() -> Self {
+        TlsOptions { cert: None, key: None, client_ca: None, client_cert: CLIENT_CERT_REQUIRED.to_string() }
+    }
+}
+
+impl TlsOptions {
+    pub fn is_on(&self) -> bool {
+        self.cert.is_some() || self.key.is_some() || self.client_ca.is_some()
     }
 }

@@ -16,9 +16,9 @@ use tonic::Status;
 use crate::auth::Owner;
 use crate::error::told;
 use crate::handles::{Handle, Handles, new_handle};
-use crate::monitor::OfCall;
 use crate::options::{Limits, ServerOptions};
 use crate::stream::{Cancel, FlightStream, Lane, Message, Unsent};
+use crate::trace::OfCall;
 
 pub struct Running {
     gets: Handles<Get>,

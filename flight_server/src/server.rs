@@ -11,39 +11,12 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::http::Http;
-use crate::listen::{self, Door, Received};
-use crate::monitor::{Monitor, traced};
+use crate::monitor::{Http, Monitor};
 use crate::options::ServerOptions;
+use crate::server_error::ServerError;
 use crate::service::{Calls, Downloads, Service};
-use crate::tls::{Certificates, TlsError};
-
-#[derive(Debug, thiserror::Error)]
-pub enum ServerError {
-    #[error(
-        "other machines can reach {0}, and there is no TLS: give --tls-cert FILE and --tls-key FILE, or listen on 127.0.0.1, or say --insecure"
-    )]
-    NoTls(SocketAddr),
-    #[error(
-        "other machines can reach {0}, and the store has no user: make one with quiver user add NAME --admin --store DIR, or listen on 127.0.0.1, or say --insecure"
-    )]
-    NoUsers(SocketAddr),
-    #[error(
-        "other machines can reach {0}, and there are no TLS and no users: give --tls-cert FILE and --tls-key FILE and make a user \
-         with quiver user add NAME --admin --store DIR, or listen on 127.0.0.1, or say --insecure"
-    )]
-    NoTlsAndNoUsers(SocketAddr),
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    #[error("{0} is not an address of this machine alone, and HTTP has no TLS and no users: let it listen on 127.0.0.1 or [::1]")]
-    HttpNotLoopback(SocketAddr),
-    #[error("this build has no OTLP: leave out --otlp-endpoint and otlp_endpoint, or build quiver with the feature otlp")]
-    NoOtlp,
-    #[error("traces cannot be sent to {endpoint}: {reason}; give --otlp-endpoint the address of a collector such as http://127.0.0.1:4317")]
-    Otlp { endpoint: String, reason: String },
-    #[error("cannot listen on {address}: {source}; choose another port, or 0 for any that is free")]
-    Listen { address: SocketAddr, source: std::io::Error },
-}
+use crate::trace::traced;
+use crate::transport::{self, Certificates, Door, Received};
 
 /// A server that listens, and answers once [`Server::serve`] is awaited.
 pub struct Server {
@@ -64,7 +37,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(1);
 impl Server {
     pub async fn bind(engine: &Engine, options: ServerOptions) -> Result<Server, ServerError> {
         let wanted = options.listen;
-        listen::check_address(wanted, options.tls.is_on(), engine.has_users(), options.insecure)?;
+        check_address(wanted, options.tls.is_on(), engine.has_users(), options.insecure)?;
         let certificates = Certificates::of(&options.tls)?;
         let failed = |source| ServerError::Listen { address: wanted, source };
         let listener = TcpListener::bind(wanted).await.map_err(failed)?;
@@ -115,8 +88,8 @@ impl Server {
         let calls = Received { service: calls, silence: limits.silence.request, longest: limits.silence.whole_request };
         let calls = traced(calls, monitor.traces.clone());
         let (connections_max, greeting, counts) = (limits.connections_max, limits.silence.greeting, monitor.connections.clone());
-        let incoming = listen::incoming(listener, Door { connections_max, greeting, certificates, counts });
-        let mut serving = pin!(listen::serve(incoming, calls, limits, leaving.clone()));
+        let incoming = transport::incoming(listener, Door { connections_max, greeting, certificates, counts });
+        let mut serving = pin!(transport::serve(incoming, calls, limits, leaving.clone()));
         let done = tokio::select! {
             () = &mut serving => true,
             () = leave => {
@@ -171,5 +144,35 @@ async fn sweep(service: Weak<Service>, monitor: Weak<Monitor>) {
         let (Some(service), Some(monitor)) = (service.upgrade(), monitor.upgrade()) else { return };
         monitor.pulse.beat();
         service.sweep();
+    }
+}
+
+/// What other machines can reach is secured and asks who calls, unless the operator says in words that he wants it open.
+fn check_address(address: SocketAddr, has_tls: bool, has_users: bool, insecure: bool) -> Result<(), ServerError> {
+    let is_reachable = !address.ip().to_canonical().is_loopback();
+    match (has_tls, has_users) {
+        _ if !is_reachable || insecure => Ok(()),
+        (true, true) => Ok(()),
+        (false, true) => Err(ServerError::NoTls(address)),
+        (true, false) => Err(ServerError::NoUsers(address)),
+        (false, false) => Err(ServerError::NoTlsAndNoUsers(address)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_secured_is_reachable() {
+        let (inside, outside) = ("127.0.0.1:1".parse().unwrap(), "0.0.0.0:1".parse().unwrap());
+        check_address(inside, false, false, false).unwrap();
+        check_address("[::1]:1".parse().unwrap(), false, true, false).unwrap();
+        check_address("[::ffff:127.0.0.1]:1".parse().unwrap(), false, true, false).unwrap();
+        check_address(outside, true, true, false).unwrap();
+        check_address(outside, false, false, true).unwrap();
+        assert!(matches!(check_address(outside, false, true, false), Err(ServerError::NoTls(_))));
+        assert!(matches!(check_address(outside, true, false, false), Err(ServerError::NoUsers(_))));
+        assert!(matches!(check_address("[::]:1".parse().unwrap(), false, false, false), Err(ServerError::NoTlsAndNoUsers(_))));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::{Engine, EngineOptions, WORKER_STACK_BYTES, check_address_space};
-use flight_server::client::{Credentials, remote_tables};
+use flight_client::{Credentials, remote_tables};
 use pyo3::prelude::*;
 use tokio::runtime::{Builder, Handle, Runtime};
 

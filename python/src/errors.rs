@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::process::Forked;
-use crate::slot::Refusal;
+use crate::refusal::Refusal;
 
 const MODULE: &str = "quiver.errors";
 

@@ -7,7 +7,7 @@
 //! - [`rows`] — record batches through Arrow's C interface, in both directions
 //! - [`pushdown`] — a table of a server for the package `datafusion`
 //! - [`waiting`] — waiting so that Ctrl-C is seen; [`process`] what a forked process must not touch
-//! - [`errors`] — errors of the engine as exceptions of Python
+//! - [`errors`] — errors of the engine as exceptions of Python; [`refusal`] — why there are no rows, before that
 
 mod database;
 mod errors;
@@ -15,6 +15,7 @@ mod files;
 mod process;
 mod pushdown;
 mod reader;
+mod refusal;
 mod results;
 mod rows;
 mod session;

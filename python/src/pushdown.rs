@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use engine::EngineError;
-use flight_server::client::{Credentials, FlightNodes, Tls};
+use flight_client::{Credentials, FlightNodes, Tls};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use substrait_plans::pushdown::{self, Network, Place, Pushdown, foreign_table};

@@ -11,7 +11,8 @@ use futures::StreamExt;
 use pyo3::prelude::*;
 
 use crate::process::OfProcess;
-use crate::slot::{Refusal, Slot};
+use crate::refusal::Refusal;
+use crate::slot::Slot;
 use crate::waiting::{TICK, wait_for};
 
 pub struct Reader {

@@ -10,8 +10,9 @@ use pyo3::types::PyDict;
 use crate::errors;
 use crate::process::OfProcess;
 use crate::reader::Reader;
+use crate::refusal::Refusal;
 use crate::rows::Rows;
-use crate::slot::{Refusal, Slot};
+use crate::slot::Slot;
 use crate::waiting::{wait, wait_and};
 
 #[pyclass(frozen, module = "quiver._quiver")]

@@ -11,9 +11,10 @@ use tokio::runtime::Handle;
 use crate::errors;
 use crate::files::Files;
 use crate::process::OfProcess;
+use crate::refusal::Refusal;
 use crate::results::Results;
 use crate::rows;
-use crate::slot::{Refusal, Slot, Started};
+use crate::slot::{Slot, Started};
 use crate::waiting::wait;
 
 /// The statements of a text with semicolons between them.

@@ -2,7 +2,7 @@
 
 use engine::{EngineError, ErrorKind};
 
-use crate::producer::Refusal;
+use crate::refusal::Refusal;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use engine::import::{FileFormat, FileScan, ImportProgress, ImportSummary, LoadMode, LoadOptions, OnError, ReadOptions};
 use engine::{Bytes, Session};
-use flight_server::client::RemoteSession;
+use flight_client::RemoteSession;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::runtime::Handle;
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::{Console, Flow};
 use crate::errors::{CliError, Result};
-use crate::shell::history;
+use crate::history;
 
 impl Console {
     pub(super) fn edit_last(&mut self) -> Result<Flow> {

@@ -6,7 +6,7 @@ use nu_ansi_term::Style;
 
 use super::settings::Settings;
 use crate::errors::{Result, colors_wanted};
-use crate::shell::lexer::{self, Kind};
+use crate::lexer::{self, Kind};
 use crate::units;
 
 pub struct Summary {

@@ -10,7 +10,7 @@ use futures::TryStreamExt;
 
 use super::Console;
 use crate::errors::{CliError, Result};
-use crate::shell::meta::Listed;
+use crate::meta_command::Listed;
 use crate::units;
 
 impl Console {

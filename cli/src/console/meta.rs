@@ -8,15 +8,15 @@ use std::process::Command;
 use super::settings::parse_format;
 use super::{Console, Destination, Flow, stdout};
 use crate::errors::{CliError, Place, Result};
-use crate::shell::meta::{self, HELP, Meta};
-use crate::shell::{history, sql_help};
+use crate::meta_command::{self, HELP, Meta};
+use crate::{history, sql_help};
 
 /// Files that include files: this deep it is a circle.
 const INCLUDE_DEPTH_MAX: usize = 16;
 
 impl Console {
     pub fn run_meta(&mut self, line: &str) -> Result<Flow> {
-        match meta::parse(line).map_err(CliError::message)? {
+        match meta_command::parse(line).map_err(CliError::message)? {
             Meta::Quit => return Ok(Flow::Leave),
             Meta::Include(path) => return self.include(&path),
             Meta::Edit => return self.edit_last(),
@@ -51,7 +51,7 @@ impl Console {
     }
 
     fn change_setting(&mut self, line: &str) -> Result<()> {
-        let confirmation = match meta::parse(line).map_err(CliError::message)? {
+        let confirmation = match meta_command::parse(line).map_err(CliError::message)? {
             Meta::Format(Some(name)) => {
                 self.settings.format = Some(parse_format(&name)?);
                 format!("format is {}", self.settings.format_on_screen().name())

@@ -20,9 +20,9 @@ use tokio::runtime::Handle;
 
 use crate::errors::{CliError, Place, Result, StatementError};
 use crate::interrupt::{Interrupts, Kind};
+use crate::lexer;
 use crate::script::{Item, Part, Script};
 use crate::session::Session;
-use crate::shell::lexer;
 
 pub use destination::Destination;
 pub use edit::editor;

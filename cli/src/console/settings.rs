@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal};
 use terminal_size::{Width, terminal_size};
 
 use crate::errors::{CliError, Result, colors_wanted};
+use crate::meta_command::parse_switch;
 use crate::output::{Format, Layout};
-use crate::shell::meta::parse_switch;
 
 /// Rows of a long result shown on a terminal.
 const ROWS_MAX: usize = 40;

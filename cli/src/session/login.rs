@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use flight_server::client::{Address, ConnectOptions, Login, Tls};
+use flight_client::{Address, ConnectOptions, Login, Tls};
 
 use crate::args::ConnectArgs;
 use crate::errors::{CliError, Result};

@@ -4,20 +4,20 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use engine::{Binding, Bytes, QueryReport, RecordBatch, SchemaRef, StatementKind, TableListing};
-use flight_server::client::{self, ConnectOptions, RemoteError, RemoteOutput};
+use flight_client::{ConnectOptions, RemoteError, RemoteOutput};
 use futures::future::{BoxFuture, FutureExt};
 use futures::{Stream, StreamExt};
 use tokio::runtime::Handle;
 
 use super::{Outcome, Output, Session};
 use crate::errors::{Result, StatementError, warn};
-use crate::shell::lexer::{self, Kind};
+use crate::lexer::{self, Kind};
 
-pub struct RemoteSession(client::RemoteSession);
+pub struct RemoteSession(flight_client::RemoteSession);
 
 impl RemoteSession {
     pub fn connect(runtime: &Handle, options: ConnectOptions) -> Result<RemoteSession> {
-        let connected = runtime.block_on(client::RemoteSession::connect(options));
+        let connected = runtime.block_on(flight_client::RemoteSession::connect(options));
         connected.map(RemoteSession).map_err(|error| StatementError::from(error).into())
     }
 

@@ -9,8 +9,8 @@ use reedline::{Completer, CompletionResult, Span, Suggestion};
 use tokio::runtime::Handle;
 
 use super::keywords::KEYWORDS;
-use super::lexer::{self, Kind};
-use super::meta;
+use crate::lexer::{self, Kind};
+use crate::meta_command;
 use crate::session::{Outcome, Session, table_name};
 
 /// A longer menu helps nobody; typing one more letter does.
@@ -117,7 +117,7 @@ fn meta_suggestions(before: &str, tables: &[String]) -> Vec<Suggestion> {
     let word = &before[start..];
     let span = Span::new(start, before.len());
     let found = if word.starts_with('\\') {
-        let names = meta::HELP.iter().map(|(usage, _)| meta::name_of(usage));
+        let names = meta_command::HELP.iter().map(|(usage, _)| meta_command::name_of(usage));
         let fitting = names.filter(|name| name.starts_with(word));
         fitting.map(|name| (name.to_string(), "command")).collect()
     } else {

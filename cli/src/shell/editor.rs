@@ -8,10 +8,10 @@ use reedline::{
 
 use super::completer::SqlCompleter;
 use super::highlighter::SqlHighlighter;
-use super::history;
 use super::validator::StatementValidator;
 use crate::console::Console;
 use crate::errors::{Result, colors_wanted, warn};
+use crate::history;
 
 const HISTORY_ENTRIES_MAX: usize = 10_000;
 const MENU: &str = "completion";

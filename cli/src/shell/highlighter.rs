@@ -4,7 +4,7 @@ use nu_ansi_term::{Color, Style};
 use reedline::{Highlighter, StyledText};
 
 use super::keywords::is_keyword;
-use super::lexer::{self, Kind};
+use crate::lexer::{self, Kind};
 
 pub struct SqlHighlighter;
 

@@ -3,12 +3,8 @@
 mod completer;
 mod editor;
 mod highlighter;
-pub mod history;
 mod keywords;
-pub mod lexer;
-pub mod meta;
 mod prompt;
-pub mod sql_help;
 mod validator;
 
 use reedline::Signal;

@@ -3,7 +3,7 @@
 use engine::Session;
 use reedline::{ValidationResult, Validator};
 
-use super::lexer;
+use crate::lexer;
 
 pub struct StatementValidator;
 

@@ -3,12 +3,12 @@
 
 #[path = "../../src/shell/keywords.rs"]
 mod keywords;
-#[path = "../../src/shell/lexer.rs"]
+#[path = "../../src/lexer.rs"]
 mod lexer;
 #[path = "../../src/marked.rs"]
 mod marked;
-#[path = "../../src/shell/meta.rs"]
-mod meta;
+#[path = "../../src/meta_command.rs"]
+mod meta_command;
 #[path = "../../src/console/pieces.rs"]
 mod pieces;
 #[path = "../../src/script.rs"]

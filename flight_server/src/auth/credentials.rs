@@ -6,9 +6,9 @@ use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Status};
 
-use super::base64;
 use super::certificate::common_name;
-use crate::listen::Peer;
+use crate::base64;
+use crate::transport::Peer;
 
 pub enum Secret {
     Nothing,

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use engine::{Engine, ErrorKind, Identity};
 use tokio::sync::Semaphore;
@@ -15,20 +14,7 @@ use super::owner::Owner;
 use super::remembered::{Guess, Remembered};
 use super::token::Token;
 use crate::error::status;
-
-#[derive(Debug, Clone)]
-pub struct LoginOptions {
-    /// How long the token of a handshake is good.
-    pub token_lifetime: Duration,
-    /// Passwords that are looked at in the same moment: each takes about 20 MiB and most of a core.
-    pub hashes_max: usize,
-}
-
-impl Default for LoginOptions {
-    fn default() -> Self {
-        LoginOptions { token_lifetime: Duration::from_secs(12 * 3600), hashes_max: 4 }
-    }
-}
+use crate::options::LoginOptions;
 
 pub struct Logins {
     engine: Engine,

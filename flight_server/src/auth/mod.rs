@@ -6,7 +6,6 @@
 //! - [`owner`] — whose a handle is
 
 mod attempts;
-mod base64;
 mod certificate;
 mod credentials;
 mod logins;
@@ -14,8 +13,7 @@ mod owner;
 mod remembered;
 mod token;
 
-pub use base64::decode as decode_base64;
 pub use credentials::{Credentials, Secret};
-pub use logins::{LoginOptions, Logins};
+pub use logins::Logins;
 pub use owner::Owner;
 pub use token::{TokenError, token_for};

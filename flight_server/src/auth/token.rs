@@ -7,7 +7,7 @@ use engine::{Engine, EngineError, Identity};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::base64;
+use crate::base64;
 
 /// What a token begins with, so that people and scanners for secrets know one.
 const PREFIX: &str = "quiver1_";

@@ -2,7 +2,7 @@
 
 use super::Config;
 use super::field::{Field, Kind};
-use crate::tls::CLIENT_CERT;
+use crate::options::CLIENT_CERT;
 
 pub struct Setting {
     /// The key of the file. The flag is the same with `-` for `_`, the variable is `QUIVER_` and the name in capitals.

@@ -1,11 +1,11 @@
 //! DoAction without SQL: upkeep of tables, and what the server has open.
 
 use bytes::Bytes;
+use flight_wire::{TableCommand, is_json, quoted};
 use tonic::Status;
 
-use super::command::{TableCommand, is_json, quoted};
-use crate::connection::Connection;
 use crate::error::status_in;
+use crate::sessions::Connection;
 
 /// Name and description.
 pub const ACTIONS: [(&str, &str); 9] = [

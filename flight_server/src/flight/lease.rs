@@ -14,19 +14,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use engine::{MappedPart, MappedTable, QueryOutput};
+use flight_wire::{TableCommand, WireTypes, wire_schema};
 use futures::StreamExt;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
-use super::command::TableCommand;
 use crate::auth::Owner;
-use crate::connection::{Connection, Turn};
-use crate::error::status;
+use crate::error::{status, status_by_path};
 use crate::handles::{Handle, Handles};
 use crate::options::{HandOff, ServerOptions};
-use crate::sessions::Caller;
-use crate::stream::{FlightStream, WireTypes, schema_bytes, wire_schema};
+use crate::sessions::{Caller, Connection, Turn};
+use crate::stream::{FlightStream, schema_bytes};
 
 const LEASES_MAX: usize = 1_000;
 /// As they lie in files.
@@ -51,7 +50,7 @@ impl Lease {
         let turn = self.connection.turn().await?;
         // Just before: one that is still being read may have failed a moment ago.
         begin_again(&turn).await?;
-        turn.session().execute(&command.to_sql()).await.map_err(|error| command.refused(turn.session(), error))
+        turn.session().execute(&command.to_sql()).await.map_err(|error| status_by_path(error, command, turn.session()))
     }
 
     /// Messages that are made under it, until it is cancelled.
@@ -137,7 +136,7 @@ impl Leases {
             hold(&turn).await?;
             let sql = command.to_sql();
             // Says what is wrong with the names.
-            turn.session().describe_to_run(&sql).await.map_err(|error| command.refused(turn.session(), error))?;
+            turn.session().describe_to_run(&sql).await.map_err(|error| status_by_path(error, command, turn.session()))?;
             let rows = command.rows.map(|(from, to)| from..to);
             turn.session().mapped_table(&command.schema, &command.table, command.columns.as_deref(), rows).map_err(status)?
         };

@@ -8,8 +8,8 @@ use futures::{Stream, StreamExt};
 use tonic::{Code, Status};
 
 use super::table;
-use crate::connection::Connection;
 use crate::error::status;
+use crate::sessions::Connection;
 use crate::stream::Wishes;
 
 pub type Flights = Pin<Box<dyn Stream<Item = Result<FlightInfo, Status>> + Send>>;

@@ -1,14 +1,12 @@
 //! Flight without SQL: tables by path, and a few actions.
 
 mod actions;
-mod command;
 mod lease;
 mod listing;
 mod parts;
 mod table;
 
 pub use actions::{ACTIONS, act, table as table_named};
-pub use command::{DEFAULT_SCHEMA, PutCommand, TableCommand, check_name, is_json};
 pub use lease::Leases;
 pub use listing::list;
 pub use parts::lease_of;

@@ -6,14 +6,13 @@ use std::time::SystemTime;
 
 use arrow_flight::{FlightEndpoint, Ticket};
 use engine::TableListing;
+use flight_wire::{TableCommand, is_json};
 use tonic::Status;
 
-use super::command::{TableCommand, is_json};
 use super::lease::{Leases, hold};
-use crate::connection::Connection;
 use crate::error::status;
 use crate::options::ServerOptions;
-use crate::sessions::Caller;
+use crate::sessions::{Caller, Connection};
 
 /// More streams than this are more than a machine has work for.
 const PARTS_MAX: u64 = 16;

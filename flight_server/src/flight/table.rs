@@ -5,17 +5,16 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow_flight::{FlightDescriptor, FlightEndpoint, FlightInfo, Ticket};
 use engine::{Session, TableListing};
+use flight_wire::{TableCommand, wire_schema};
 use tonic::Status;
 
-use super::command::TableCommand;
 use super::lease::Leases;
 use super::parts;
-use crate::connection::Connection;
-use crate::error::status;
+use crate::error::{status, status_by_path};
 use crate::options::ServerOptions;
-use crate::sessions::{Caller, Sessions};
-use crate::statements::Tickets;
-use crate::stream::{FlightStream, Wishes, schema_bytes, wire_schema};
+use crate::sessions::{Caller, Connection, Sessions};
+use crate::sql::statements::Tickets;
+use crate::stream::{FlightStream, Wishes, schema_bytes};
 
 /// Nothing runs: the tickets say what to read, and can be used any number of times.
 pub async fn info(
@@ -77,7 +76,7 @@ pub async fn schema_of(connection: &Connection, command: &TableCommand, wishes: 
         true => session.describe_whole(&command.schema, &command.table, command.version).await,
         false => session.describe_to_run(&command.to_sql()).await,
     };
-    let described = described.map_err(|error| command.refused(session, error))?;
+    let described = described.map_err(|error| status_by_path(error, command, session))?;
     Ok(wire_schema(&described.schema, wishes.types))
 }
 
@@ -119,7 +118,7 @@ pub async fn read(
         true => session.read_whole(&sql, &command.schema, &command.table, command.version).await,
         false => session.execute(&sql).await,
     };
-    let output = output.map_err(|error| command.refused(&session, error))?;
+    let output = output.map_err(|error| status_by_path(error, command, &session))?;
     tickets.read(caller, output, session)
 }
 

@@ -5,7 +5,8 @@ use std::time::Instant;
 use engine::Engine;
 use serde::Serialize;
 
-use super::{Drain, Pulse};
+use super::Pulse;
+use crate::drain::Drain;
 
 #[derive(Debug, Serialize)]
 pub struct Health {

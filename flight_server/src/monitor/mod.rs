@@ -1,21 +1,14 @@
-//! What operators see of a server: whether it takes statements, numbers, and traces.
+//! What operators see of a server: whether it takes statements, and numbers.
 //!
-//! - [`health`] — one word and why, [`pulse`] a part of that; [`statements`] what is counted of every statement that ends; [`connections`] of connections;
+//! - [`health`] — one word and why, [`pulse`] a part of that; [`statements`] what is counted of every statement that ends;
 //!   [`now`] what is looked up when somebody asks
-//! - [`traces`] — spans of calls and statements for a collector
-//! - [`drain`] — whether the server is leaving
+//! - [`http`] — answers with them, on a thread of its own
 
-mod connections;
-mod drain;
 mod health;
+mod http;
 mod now;
 mod pulse;
 mod statements;
-#[cfg(feature = "otlp")]
-mod traces;
-#[cfg(not(feature = "otlp"))]
-#[path = "no_traces.rs"]
-mod traces;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,14 +18,15 @@ use engine::Engine;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
-use crate::server::ServerError;
+use crate::drain::Drain;
+use crate::server_error::ServerError;
 use crate::service::Service;
+use crate::trace::Traces;
+use crate::transport::Connections;
 
-pub use connections::{Connections, Refusal};
-pub use drain::Drain;
 pub use health::Health;
+pub use http::Http;
 pub use pulse::Pulse;
-pub use traces::{OfCall, Traces, traced};
 
 /// Of one server.
 pub struct Monitor {

@@ -10,7 +10,7 @@ use arrow_flight::{
 use bytes::Bytes;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{Answers, Service, actions, one};
+use super::{Answers, Service, do_action, one};
 use crate::auth::Credentials;
 use crate::error::told;
 use crate::executors::Lease;
@@ -112,7 +112,7 @@ impl FlightService for Calls {
     async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
         let caller = self.0.caller(&request).await?;
         let action = request.into_inner();
-        if actions::is_short(&action) {
+        if do_action::is_short(&action) {
             return logged("DoAction", self.0.action(&caller, action).await);
         }
         let service = Arc::clone(&self.0);
@@ -121,7 +121,7 @@ impl FlightService for Calls {
 
     async fn list_actions(&self, request: Request<Empty>) -> Result<Response<Self::ListActionsStream>, Status> {
         self.0.caller(&request).await?;
-        Ok(Response::new(Box::pin(futures::stream::iter(actions::list().into_iter().map(Ok)))))
+        Ok(Response::new(Box::pin(futures::stream::iter(do_action::list().into_iter().map(Ok)))))
     }
 
     async fn do_exchange(&self, request: Request<Streaming<FlightData>>) -> Result<Response<Self::DoExchangeStream>, Status> {

@@ -4,18 +4,17 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow_flight::sql::{Any, Command, CommandStatementQuery, CommandStatementSubstraitPlan, CommandStatementUpdate};
 use engine::Engine;
+use flight_wire::WireTypes;
 use prost::Message;
 use tonic::Status;
 
 use super::Service;
 use super::bounds::check_length;
-use crate::connection::Connection;
 use crate::error::{protobuf_status, status};
-use crate::metadata::{ServerFacts, catalogs, db_schemas, foreign_keys, primary_keys, sql_info, table_types, tables, xdbc_types};
 use crate::options::ServerOptions;
-use crate::sessions::Caller;
-use crate::statements::is_kill;
-use crate::stream::WireTypes;
+use crate::sessions::{Caller, Connection};
+use crate::sql::metadata::{ServerFacts, catalogs, db_schemas, foreign_keys, primary_keys, sql_info, table_types, tables, xdbc_types};
+use crate::sql::statements::is_kill;
 
 pub fn decode(bytes: &[u8], what: &str) -> Result<Command, Status> {
     if bytes.is_empty() {

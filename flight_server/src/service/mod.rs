@@ -1,47 +1,44 @@
 //! The calls of Flight, each handed on to who answers it: a command of Flight SQL, a path, or JSON for plain Flight.
 
-mod actions;
-mod answer;
 mod bounds;
 mod calls;
 mod commands;
-mod deadline;
-mod download;
-mod get;
-mod info;
-mod put;
+mod do_action;
+mod do_get;
+mod do_get_wire;
+mod do_put;
+mod get_flight_info;
+mod maintenance;
 mod session_actions;
-mod upkeep;
-mod whole;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use engine::Engine;
+use flight_wire::binding;
 use futures::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Status};
 
 use crate::auth::{Credentials, Logins};
 use crate::budget::Budget;
-use crate::connection::Connection;
+use crate::drain::Drain;
 use crate::executors::Executors;
 use crate::flight::Leases;
-use crate::metadata::ServerFacts;
-use crate::monitor::Drain;
 use crate::named_calls::NamedCalls;
 use crate::options::ServerOptions;
-use crate::prepared::PreparedStatements;
 use crate::running::Running;
-use crate::sessions::{Caller, Sessions, cookie};
-use crate::statements::{Tickets, binding};
+use crate::sessions::{Caller, Connection, Sessions, cookie};
+use crate::sql::metadata::ServerFacts;
+use crate::sql::prepared::PreparedStatements;
+use crate::sql::statements::Tickets;
+use crate::sql::transactions::{Beside, Transactions};
 use crate::stream::Wishes;
-use crate::transactions::{Beside, Transactions};
 
 pub use calls::Calls;
-pub use download::Downloads;
-pub use upkeep::Counts;
+pub use do_get_wire::Downloads;
+pub use maintenance::Counts;
 
 type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 

@@ -2,16 +2,18 @@
 
 use arrow_flight::HandshakeResponse;
 use bytes::Bytes;
+use flight_wire::COOKIE;
+use flight_wire::session_messages::{CloseSessionResult, SetSessionOptionsRequest};
 use prost::Message;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::{Response, Status};
 
-use super::actions::answer;
 use super::bounds::check_length;
+use super::do_action::answer;
 use super::{Answers, Service, one};
 use crate::auth::{Credentials, Secret};
 use crate::error::protobuf_status;
-use crate::sessions::{COOKIE, Caller, CloseSessionResult, SetSessionOptionsRequest, get_options, set_options};
+use crate::sessions::{Caller, get_options, set_options};
 
 type Acted = Result<Response<Answers<arrow_flight::Result>>, Status>;
 

@@ -5,19 +5,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use engine::{Binding, Engine, Identity};
+use flight_wire::COOKIE;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 
+use super::connection::Connection;
 use crate::auth::{Credentials, Owner, Secret};
 use crate::budget::Budget;
-use crate::connection::Connection;
 use crate::error::status;
 use crate::handles::{Handle, Handles};
 use crate::options::ServerOptions;
 use crate::stream::Wishes;
-
-pub const COOKIE: &str = "arrow_flight_session_id";
 
 pub struct Sessions {
     engine: Engine,

@@ -5,15 +5,17 @@ use std::collections::HashMap;
 use arrow::array::{Array, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use tonic::Status;
-
-use super::messages::{
+use flight_wire::DEFAULT_SCHEMA;
+use flight_wire::session_messages::{
     ErrorValue, GetSessionOptionsResult, OptionError, OptionValue, SessionOptionValue, SetSessionOptionsRequest, SetSessionOptionsResult,
 };
-use crate::connection::{Connection, Turn};
+use tonic::Status;
+
+use super::connection::{Connection, Turn};
 use crate::error::{arrow_status, status};
-use crate::flight::DEFAULT_SCHEMA;
-use crate::metadata::CATALOG;
+
+/// The name of the store as a catalog; `the_catalog_is_called_as_in_sql` holds it to the engine's.
+pub const CATALOG: &str = "quiver";
 
 /// Drivers set them, that of JDBC from its URL. There is one catalog, and names without a schema are in one schema.
 const FIXED: [(&str, &str); 2] = [("catalog", CATALOG), (SCHEMA_OPTION, DEFAULT_SCHEMA)];

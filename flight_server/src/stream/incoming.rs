@@ -10,13 +10,11 @@ use arrow::datatypes::SchemaRef;
 use arrow_flight::FlightData;
 use arrow_flight::decode::{DecodedFlightData, DecodedPayload, FlightDataDecoder};
 use arrow_flight::error::FlightError;
+use flight_wire::{check, decoded, guarded, too_many_bytes};
 use futures::{Stream, StreamExt};
 use tonic::Status;
 
-use super::check::{check, too_many_bytes};
 use super::unpacked::{may_share, unpacked_bytes};
-use crate::error::foreign_status;
-use crate::guard::guarded;
 use crate::options::ServerOptions;
 
 /// Columns, with those inside of others. Each is looked for by its name among all of them.
@@ -126,25 +124,11 @@ fn payload(decoded: Result<DecodedFlightData, Status>) -> Result<DecodedPayload,
     decoded.map(|decoded| decoded.payload)
 }
 
-/// After an error there is nothing more: the decoder may be half changed.
-pub fn decoded(decoder: &mut Option<FlightDataDecoder>, context: &mut Context<'_>) -> Poll<Option<Result<DecodedFlightData, Status>>> {
-    let Some(reader) = decoder else { return Poll::Ready(None) };
-    let polled = guarded(|| reader.poll_next_unpin(context));
-    let failed = match polled {
-        Ok(Poll::Pending) => return Poll::Pending,
-        Ok(Poll::Ready(None)) => None,
-        Ok(Poll::Ready(Some(Ok(decoded)))) => return Poll::Ready(Some(Ok(decoded))),
-        Ok(Poll::Ready(Some(Err(error)))) => Some(Err(foreign_status(error))),
-        Err(status) => Some(Err(status)),
-    };
-    *decoder = None;
-    Poll::Ready(failed)
-}
-
 #[cfg(test)]
 mod tests {
     use arrow::array::{ArrayRef, Int64Array, NullArray};
     use arrow_flight::encode::FlightDataEncoderBuilder;
+    use flight_wire::foreign_status;
     use futures::TryStreamExt;
     use tonic::Code;
 

@@ -1,37 +1,27 @@
 //! Record batches to Flight messages and back.
 //!
-//! - [`outgoing`] — a result as messages, while it is made; [`message`] is one, whose rows stay where they lie; `pieces` cuts batches to size, `plain` gives them
-//!   the types a client reads, with the texts that `views` makes, and `jdbc` those that the JDBC driver reads and binds
+//! - [`outgoing`] — a result as messages, while it is made; [`message`] is one, whose rows stay where they lie
 //! - [`ahead`] — a large result is made on another thread than it is sent from
-//! - [`incoming`] — messages as batches; `check` holds every length in them against what is there, `unpacked` what the rows come to
+//! - [`incoming`] — messages as batches; `unpacked` what their rows come to
 //! - [`unsent`] — how much is made ahead of those who read
-//! - [`report`] — what a query did, as JSON
 //! - [`wishes`] — the headers by which a client asks for something else
+//!
+//! What a client does with messages too is in `flight_wire`.
 
 mod ahead;
-mod check;
 mod incoming;
-mod jdbc;
 mod message;
 mod outgoing;
-mod pieces;
-mod plain;
-mod report;
 mod unpacked;
 mod unsent;
-mod views;
 mod wishes;
 
 pub use ahead::ahead;
-pub use check::check;
-pub use incoming::{Batches, decoded, incoming};
+pub use incoming::{Batches, incoming};
 pub use message::Message;
-pub use outgoing::{Cancel, FlightStream, Outgoing, for_wire, of_batches};
-pub use pieces::batch_bytes;
-pub use plain::{parameter_schema, wire_schema};
-pub use report::{ended_json, progress_json, report_json, report_of_json};
+pub use outgoing::{Cancel, FlightStream, Outgoing, of_batches};
 pub use unsent::{Lane, Unsent};
-pub use wishes::{BRIEF, VIEW_TYPES, WireTypes, Wishes};
+pub use wishes::Wishes;
 
 use arrow::datatypes::Schema;
 use arrow_flight::{IpcMessage, SchemaAsIpc};

@@ -9,9 +9,9 @@ use std::task::{Context, Poll};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
 use bytes::Bytes;
 use engine::{EngineError, QueryOutput, QueryReport};
+use flight_wire::{MESSAGE_BYTES, batch_bytes, brief_report_json, lying_plain, pieces, pieces_of, report_json, to_wire, wire_schema};
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -19,9 +19,6 @@ use tonic::Status;
 
 use super::ahead::{Made, ahead};
 use super::message::{Encoder, Message};
-use super::pieces::{batch_bytes, pieces, pieces_of};
-use super::plain::{lying_plain, to_wire, wire_schema};
-use super::report::{brief_report_json, report_json};
 use super::unsent::{Kind, Lane, Share};
 use super::wishes::Wishes;
 use crate::error::{arrow_status, status};
@@ -29,9 +26,7 @@ use crate::executors::Lease;
 
 pub type FlightStream = Made<Message>;
 
-/// What a message is to have at most. gRPC clients commonly take 4 MiB, those of Flight 16 MiB or more.
-const MESSAGE_BYTES: usize = 2 << 20;
-/// The same while much is made and not read, by all clients together.
+/// As [`MESSAGE_BYTES`], while much is made and not read, by all clients together.
 const TIGHT_MESSAGE_BYTES: usize = 256 << 10;
 /// Of one row, which cannot be cut: what 32-bit offsets reach, with room to spare.
 const PIECE_BYTES_MAX: usize = 1 << 30;
@@ -141,11 +136,6 @@ pub fn of_batches(schema: &SchemaRef, batches: Vec<RecordBatch>, wishes: Wishes)
     let pieces = batches.into_iter().flat_map(|batch| pieces(batch, MESSAGE_BYTES));
     messages.extend(pieces.map(|piece| encoder.batch(&piece).map_err(arrow_status)));
     Ok(Box::pin(futures::stream::iter(messages)))
-}
-
-/// A batch in pieces that each fit into a message, in the types of the wire.
-pub fn for_wire(batch: RecordBatch, wire: &SchemaRef) -> Vec<Result<RecordBatch, ArrowError>> {
-    pieces(batch, MESSAGE_BYTES).iter().map(|piece| to_wire(piece, wire)).collect()
 }
 
 fn encoder(wire: &SchemaRef, wishes: Wishes) -> Result<Encoder, Status> {

@@ -2,15 +2,12 @@
 
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::IpcWriteOptions;
+use flight_wire::{BRIEF, COMPRESSION, JDBC_TYPES, VIEW_TYPES, WireTypes};
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 
 use crate::error::arrow_status;
 
-pub const VIEW_TYPES: &str = "x-quiver-view-types";
-pub const JDBC_TYPES: &str = "x-quiver-jdbc-types";
-pub const COMPRESSION: &str = "x-quiver-compression";
-pub const BRIEF: &str = "x-quiver-brief";
 /// The JDBC driver has no name of its own on the wire but that of its library.
 const JAVA: &str = "grpc-java";
 
@@ -18,18 +15,6 @@ const JAVA: &str = "grpc-java";
 pub struct Wishes {
     pub types: WireTypes,
     compression: Option<CompressionType>,
-}
-
-/// The types in which results are sent and parameters are told.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct WireTypes {
-    /// Utf8View and BinaryView as they are; else Utf8 and Binary, which every client reads.
-    pub views: bool,
-    /// As the JDBC driver needs them: `jdbc.rs`.
-    pub jdbc: bool,
-    /// Without what Flight SQL says of columns beside their types, and with a short report in a message that has nothing else: of a
-    /// result of one row these are most.
-    pub brief: bool,
 }
 
 impl Wishes {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 use engine::StatementKind;
+use flight_client::{Address, ConnectOptions, Login, RemoteError, RemoteSession, Tls};
 use flight_server::ServerOptions;
-use flight_server::client::{Address, ConnectOptions, Login, RemoteError, RemoteSession, Tls};
 use futures::StreamExt;
 
 use crate::certificates::{Authority, Issued};

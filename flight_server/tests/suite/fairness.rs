@@ -2,13 +2,14 @@
 
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::CommandGetTables;
-use engine::RecordBatch;
+use engine::{EngineOptions, RecordBatch};
 use futures::{StreamExt, TryStreamExt};
 use tokio::task::JoinHandle;
 use tonic::Code;
 
 use crate::helpers::{Client, Served, code, eventually, options, query, shown, ticket, wait};
 
+const ENDLESS: &str = "SELECT count(*) FROM generate_series(1, 1000000) a (x), generate_series(1, 1000000) b (y) WHERE x + y < 0";
 /// The first batch is work of minutes in one step of an operator.
 const STEPS: &str = "SELECT max(levenshtein(repeat(s, 5000), repeat('y', 5001))) FROM texts";
 /// A step of seconds while the statement is planned, which nothing interrupts.
@@ -51,6 +52,34 @@ fn statements_whose_steps_take_long_keep_no_other_client_waiting() {
     assert!(busy.iter().all(|statement| !statement.is_finished()));
     for id in ids(&served, STEPS) {
         served.update(&format!("KILL {id}"));
+    }
+    for statement in busy {
+        assert_eq!(code(wait(statement).unwrap()), Code::Cancelled);
+    }
+}
+
+#[test]
+fn a_user_with_more_statements_than_may_run_keeps_no_other_user_waiting() {
+    let users = ["CREATE USER ada PASSWORD 'secret' ADMIN", "CREATE USER bob PASSWORD 'secret'"];
+    let engine = EngineOptions { queries_max: Some(2), ..EngineOptions::default() };
+    let served = Served::at(tempfile::tempdir().unwrap(), options(), engine, &users);
+    let busy: Vec<_> = (0..3)
+        .map(|_| {
+            let mut ada = served.client_of("ada");
+            served.spawn(async move { query(&mut ada, ENDLESS, None).await })
+        })
+        .collect();
+    let listed = |what: &str| {
+        let sql = format!("SELECT {what} FROM system.queries WHERE statement LIKE '{}%' AND state <> 'planned'", &ENDLESS[..25]);
+        shown(&[served.embedded(&sql)])
+    };
+    eventually("one runs and two wait", || {
+        listed("count(*) FILTER (WHERE state = 'running') * 10 + count(*) FILTER (WHERE state = 'queued')") == ["12"]
+    });
+    let answer = wait(query(&mut served.client_of("bob"), "SELECT count(*) FROM generate_series(1, 10)", None)).unwrap();
+    assert_eq!(shown(&answer), ["10"]);
+    for id in listed("query_id") {
+        served.embedded(&format!("KILL {id}"));
     }
     for statement in busy {
         assert_eq!(code(wait(statement).unwrap()), Code::Cancelled);

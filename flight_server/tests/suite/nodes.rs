@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use engine::{Engine, EngineError, EngineOptions, ErrorKind, RecordBatch, Session};
+use flight_client::{Credentials, FlightNodes, Tls, remote_tables};
 use flight_server::ServerOptions;
-use flight_server::client::{Credentials, FlightNodes, Tls, remote_tables};
 use futures::StreamExt;
 use substrait_plans::pushdown::{Network, NodeError};
 

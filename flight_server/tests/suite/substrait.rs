@@ -8,8 +8,8 @@ use arrow_flight::sql::{
 use arrow_flight::{Action, FlightData, FlightDescriptor, FlightInfo, Ticket};
 use bytes::Bytes;
 use engine::Binding;
+use flight_client::{Address, ConnectOptions, Login, RemoteSession, Tls};
 use flight_server::ServerOptions;
-use flight_server::client::{Address, ConnectOptions, Login, RemoteSession, Tls};
 use futures::TryStreamExt;
 use prost::Message;
 use std::collections::BTreeMap;

@@ -11,7 +11,7 @@ use arrow_flight::flight_service_client::FlightServiceClient;
 use arrow_flight::sql::{CommandGetTables, CommandStatementIngest, TableDefinitionOptions, TableExistsOption, TableNotExistOption};
 use arrow_flight::{FlightDescriptor, Ticket};
 use engine::{Engine, EngineOptions, column_type_name, tensor_field};
-use flight_server::client::{Address, ConnectOptions, Credentials, Login, RemoteSession, Tls, remote_tables};
+use flight_client::{Address, ConnectOptions, Credentials, Login, RemoteSession, Tls, remote_tables};
 use futures::TryStreamExt;
 
 use crate::helpers::{Served, fetch, numbers, shown, ticket, wait};

@@ -16,7 +16,6 @@ use datafusion::common::metadata::FieldMetadata;
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::scalar::ScalarValue;
 
-use super::refusal::Refusal;
 use super::registry::Function;
 use super::rel::position;
 use super::writer::Writer;
@@ -26,6 +25,7 @@ use crate::proto::expression::reference_segment::{self, StructField};
 use crate::proto::expression::{FieldReference, ReferenceSegment, RexType, ScalarFunction};
 use crate::proto::function_argument::ArgType;
 use crate::proto::{DynamicParameter, Expression, FunctionArgument};
+use crate::refusal::Refusal;
 use crate::types::{is_plain_tensor, literal, type_of};
 
 pub(super) use subquery::in_predicate;

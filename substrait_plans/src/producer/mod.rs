@@ -9,11 +9,9 @@
 //! - `expr/` — expressions: `boolean.rs`, `operator.rs`, `text.rs`, `call.rs` functions, `time.rs`, `choice.rs` CASE and casts,
 //!   `window.rs`, `aggregate.rs`, `subquery.rs`.
 //! - `functions/` — what functions are called: `kinds.rs` types in names, `standard.rs` the standard's, `own.rs` those of ours.
-//! - `refusal.rs` — why not.
 
 mod expr;
 mod functions;
-mod refusal;
 mod registry;
 mod rel;
 mod writer;
@@ -23,7 +21,7 @@ use datafusion::logical_expr::LogicalPlan;
 
 use crate::proto::Plan;
 
-pub use refusal::Refusal;
+use crate::refusal::Refusal;
 
 use writer::Writer;
 

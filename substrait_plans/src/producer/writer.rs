@@ -3,11 +3,11 @@
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 
-use super::refusal::Refusal;
 use super::registry::Registry;
 use crate::decode::{Limits, decode, encode, version};
 use crate::error::PlanError;
 use crate::proto::{Plan, PlanRel, RelRoot, plan_rel};
+use crate::refusal::Refusal;
 use crate::types::{TypeAnchors, names_of};
 
 /// Above what readers of protobuf take, and below what a thread's stack does.

@@ -15,7 +15,7 @@ use super::on_node::on_node;
 use super::order::{Order, may_multiply, order_of};
 use super::table::RemoteTable;
 use super::write::shipped;
-use crate::producer::Refusal;
+use crate::refusal::Refusal;
 
 /// To be the last rule: what it moves has been optimised, and what comes back is left as it is.
 #[derive(Debug, Default)]

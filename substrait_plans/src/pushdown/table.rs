@@ -23,7 +23,7 @@ use super::exec::{RemoteExec, Request, Work};
 use super::node::{Node, NodeError, NodeTable};
 use super::on_node::on_node;
 use super::write::{Shipped, shipped};
-use crate::producer::Refusal;
+use crate::refusal::Refusal;
 
 /// By itself it moves filters, the choice of columns and a limit to the node. What stands above a scan is moved by
 /// [`PushdownRule`](super::PushdownRule), in sessions that have it.

@@ -12,7 +12,8 @@ use datafusion_substrait::substrait::proto::{Plan, plan_rel};
 use prost::Message;
 
 use super::exec::Work;
-use crate::producer::{Refusal, produce};
+use crate::producer::produce;
+use crate::refusal::Refusal;
 
 /// An optimiser's rule has no session of its own, and of one the names of the default catalog and schema are used alone.
 static STATE: LazyLock<SessionState> = LazyLock::new(|| SessionStateBuilder::new().with_default_features().build());

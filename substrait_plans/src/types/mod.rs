@@ -26,6 +26,8 @@ mod plain;
 mod read;
 mod write;
 
+use crate::refusal::Refusal;
+
 pub(crate) use extension::known_zone;
 pub use literal::{i64_literal, literal};
 pub use names::{ARROW_TYPES, Names, OUR_TYPES, names_of};
@@ -42,5 +44,11 @@ pub struct NoForm {
 impl NoForm {
     pub(crate) fn new(what: impl Into<String>, why: impl Into<String>) -> NoForm {
         NoForm { what: what.into(), why: why.into() }
+    }
+}
+
+impl From<NoForm> for Refusal {
+    fn from(no_form: NoForm) -> Refusal {
+        Refusal::new(no_form.what, no_form.why)
     }
 }

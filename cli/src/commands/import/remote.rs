@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use engine::import::{FileScan, IfExists, IfMissing, ImportError, IngestTarget};
 use engine::{RecordBatch, TableListing};
-use flight_server::client::{IngestError, RemoteSession};
+use flight_client::{IngestError, RemoteSession};
 use tokio::sync::mpsc;
 
 use super::{Imported, Load};

@@ -8,13 +8,13 @@ use datafusion::logical_expr::{Expr, ExprSchemable};
 use super::super::functions::kinds::kinds_of;
 use super::super::functions::own;
 use super::super::functions::standard::{self, AGGREGATES};
-use super::super::refusal::Refusal;
 use super::super::registry::Function;
 use super::super::writer::Writer;
 use super::{argument, check_no_metadata, refused, types_of};
 use crate::proto::aggregate_function::AggregationInvocation;
 use crate::proto::aggregate_rel::Measure;
 use crate::proto::{AggregateFunction as Written, AggregationPhase};
+use crate::refusal::Refusal;
 use crate::types::type_of;
 
 impl Writer {

@@ -6,12 +6,12 @@ use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 
 use super::super::functions::standard::{BOOLEAN, COMPARISON};
-use super::super::refusal::Refusal;
 use super::super::registry::Function;
 use super::super::writer::Writer;
 use super::{may_be_null, rex};
 use crate::proto::Expression;
 use crate::proto::expression::{RexType, SingularOrList};
+use crate::refusal::Refusal;
 
 impl Writer {
     /// AND and OR of all terms at once: a hundred of them inside each other would be too deep to be read.

@@ -10,13 +10,13 @@ use engine::{chain_as_operators, function_as_cast};
 use super::super::functions::kinds::{is_text, is_utc, kinds_of};
 use super::super::functions::own;
 use super::super::functions::standard::{self, Output};
-use super::super::refusal::Refusal;
 use super::super::registry::Function;
 use super::super::writer::Writer;
 use super::text::JOINED;
 use super::types_of;
 use crate::proto::Expression;
 use crate::proto::expression::cast::FailureBehavior;
+use crate::refusal::Refusal;
 
 impl Writer {
     /// `whole` is the expression that the call is.

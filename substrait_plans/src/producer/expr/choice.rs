@@ -6,13 +6,13 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Case, Expr, ExprSchemable};
 use datafusion::scalar::ScalarValue;
 
-use super::super::refusal::Refusal;
 use super::super::writer::Writer;
 use super::{lost_metadata, may_be_null, rex};
 use crate::proto::Expression;
 use crate::proto::expression::cast::FailureBehavior;
 use crate::proto::expression::if_then::IfClause;
 use crate::proto::expression::{Cast, IfThen, RexType};
+use crate::refusal::Refusal;
 use crate::types::{is_plain_tensor, type_of_field};
 
 impl Writer {

@@ -7,11 +7,11 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 use super::super::functions::kinds::{is_float, is_signed, kinds_of};
 use super::super::functions::own::OWN;
 use super::super::functions::standard::{ARITHMETIC, DECIMALS};
-use super::super::refusal::Refusal;
 use super::super::registry::Function;
 use super::super::writer::Writer;
 use super::may_be_null;
 use crate::proto::Expression;
+use crate::refusal::Refusal;
 
 impl Writer {
     /// `whole` is the expression that the operator is.

@@ -4,13 +4,13 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::Subquery;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 
-use super::super::refusal::Refusal;
 use super::super::writer::Writer;
 use super::rex;
 use crate::proto::expression::subquery::set_predicate::PredicateOp;
 use crate::proto::expression::subquery::{InPredicate, Scalar, SetPredicate, SubqueryType};
 use crate::proto::expression::{RexType, Subquery as Written};
 use crate::proto::{Expression, Rel};
+use crate::refusal::Refusal;
 
 impl Writer {
     pub(super) fn scalar_subquery(&mut self, subquery: &Subquery) -> Result<Expression, Refusal> {

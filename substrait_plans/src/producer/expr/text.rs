@@ -7,11 +7,11 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Like, Operator};
 use super::super::functions::kinds::{is_text, kinds_of};
 use super::super::functions::own::OWN;
 use super::super::functions::standard::STRING;
-use super::super::refusal::Refusal;
 use super::super::registry::Function;
 use super::super::writer::Writer;
 use super::may_be_null;
 use crate::proto::Expression;
+use crate::refusal::Refusal;
 
 /// Of the engine, which stands where `||` was.
 pub(super) const JOINED: &str = "text_concatenation";

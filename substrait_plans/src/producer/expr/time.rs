@@ -5,13 +5,13 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::{Expr, ExprSchemable};
 
 use super::super::functions::standard::DATETIME;
-use super::super::refusal::Refusal;
 use super::super::registry::Function;
 use super::super::writer::Writer;
 use super::{argument, may_be_null};
 use crate::proto::expression::cast::FailureBehavior;
 use crate::proto::function_argument::ArgType;
 use crate::proto::{Expression, FunctionArgument};
+use crate::refusal::Refusal;
 
 impl Writer {
     /// `extract` of the standard for the parts that people ask for, and of ours for all others.

@@ -9,7 +9,6 @@ use datafusion::scalar::ScalarValue;
 use super::super::functions::kinds::{is_signed, kinds_of};
 use super::super::functions::own;
 use super::super::functions::standard::{self, Output};
-use super::super::refusal::Refusal;
 use super::super::registry::Function;
 use super::super::writer::Writer;
 use super::aggregate::{aggregate_function, ignores_nulls, invocation};
@@ -18,6 +17,7 @@ use crate::proto::expression::cast::FailureBehavior;
 use crate::proto::expression::window_function::{Bound, BoundsType, bound};
 use crate::proto::expression::{RexType, WindowFunction as Written};
 use crate::proto::{AggregationPhase, Expression};
+use crate::refusal::Refusal;
 use crate::types::type_of;
 
 impl Writer {

@@ -7,7 +7,6 @@ use datafusion::scalar::ScalarValue;
 
 use super::super::expr::field;
 use super::super::functions::standard::COMPARISON;
-use super::super::refusal::Refusal;
 use super::super::registry::Function;
 use super::super::writer::Writer;
 use super::groupings::GroupingSets;
@@ -18,6 +17,7 @@ use crate::proto::expression::if_then::IfClause;
 use crate::proto::expression::{IfThen, RexType};
 use crate::proto::rel::RelType;
 use crate::proto::{AggregateRel, Expression, Rel};
+use crate::refusal::Refusal;
 
 impl Writer {
     pub(super) fn aggregate(&mut self, plan: &Aggregate) -> Result<Rel, Refusal> {

@@ -3,7 +3,7 @@
 use datafusion::logical_expr::utils::powerset;
 use datafusion::logical_expr::{Expr, GroupingSet};
 
-use super::super::refusal::Refusal;
+use crate::refusal::Refusal;
 
 /// Of more columns a node does not tell the sets apart.
 const KEYS_MAX: usize = 32;

@@ -6,13 +6,13 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Join, JoinType};
 
 use super::super::expr::{field, in_predicate};
 use super::super::functions::standard::COMPARISON;
-use super::super::refusal::Refusal;
 use super::super::registry::Function;
 use super::super::writer::Writer;
 use super::shape::{columns, filter};
 use super::{project, rel};
 use crate::proto::rel::RelType;
 use crate::proto::{CrossRel, Expression, JoinRel, Rel, join_rel};
+use crate::refusal::Refusal;
 
 impl Writer {
     /// USING and NATURAL are ON by now: the columns that they merge were merged by a projection above.

@@ -10,10 +10,10 @@ mod shape;
 
 use datafusion::logical_expr::{Distinct, LogicalPlan};
 
-use super::refusal::Refusal;
 use super::writer::Writer;
 use crate::proto::rel::RelType;
 use crate::proto::{Expression, ProjectRel, Rel, RelCommon, rel_common};
+use crate::refusal::Refusal;
 
 impl Writer {
     pub(super) fn rel(&mut self, plan: &LogicalPlan) -> Result<Rel, Refusal> {

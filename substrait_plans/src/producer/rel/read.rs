@@ -9,7 +9,6 @@ use datafusion::logical_expr::{EmptyRelation, Expr, TableScan, Values};
 use datafusion::scalar::ScalarValue;
 
 use super::super::expr::field;
-use super::super::refusal::Refusal;
 use super::super::writer::Writer;
 use super::shape::{filter, first};
 use super::{position, project, rel};
@@ -19,6 +18,7 @@ use crate::proto::expression::nested::Struct as Row;
 use crate::proto::read_rel::{NamedTable, ReadType, VirtualTable};
 use crate::proto::rel::RelType;
 use crate::proto::{ReadRel, Rel};
+use crate::refusal::Refusal;
 use crate::types::named_struct;
 
 impl Writer {

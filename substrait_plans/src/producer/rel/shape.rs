@@ -4,12 +4,12 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::{FetchType, Filter, Limit, LogicalPlan, Projection, SkipType, Sort, SortExpr, Union, Window};
 
 use super::super::expr::field;
-use super::super::refusal::Refusal;
 use super::super::writer::Writer;
 use super::{project, rel};
 use crate::proto::rel::RelType;
 use crate::proto::sort_field::{SortDirection, SortKind};
 use crate::proto::{Expression, FetchRel, FilterRel, Rel, SetRel, SortField, SortRel, fetch_rel, set_rel};
+use crate::refusal::Refusal;
 use crate::types::i64_literal;
 
 impl Writer {

@@ -1,0 +1,159 @@
+//! The channel, the login and the session.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use arrow_flight::HandshakeRequest;
+use flight_wire::COOKIE;
+use flight_wire::session_messages::SetSessionOptionsRequest;
+use futures::TryStreamExt;
+use prost::Message;
+use tonic::metadata::{Ascii, Binary, MetadataMap, MetadataValue};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
+
+use crate::error::{RemoteError, own_certificate, root};
+use crate::link::Link;
+use crate::options::{ConnectOptions, Login, Tls};
+
+/// A host that does not answer at all.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// A connection whose other end is gone without a word is noticed after about their sum.
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(30);
+const KEEPALIVE_WAIT: Duration = Duration::from_secs(20);
+/// What may be on its way before it is read: results wait at the server, not here.
+const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
+/// Of what the server sends; in the 16 KiB that are usual a long result would be very many.
+const FRAME_BYTES: u32 = 256 << 10;
+
+/// Connected, logged in, and with a session of its own.
+pub async fn connect(options: &ConnectOptions) -> Result<Link, RemoteError> {
+    let mut link = Link::new(channel(options).await?);
+    let has_session = match &options.login {
+        Login::Nobody => false,
+        Login::Token(token) => {
+            link.set_header("authorization", header(&format!("Bearer {token}"), options)?);
+            false
+        }
+        Login::Password { user, password } => log_in(&mut link, user, password, options).await?,
+    };
+    if !has_session {
+        begin_session(&mut link, options).await?;
+    }
+    Ok(link)
+}
+
+async fn channel(options: &ConnectOptions) -> Result<Channel, RemoteError> {
+    let failed = |error: tonic::transport::Error| RemoteError::unreachable(root(&error), options);
+    let endpoint = Endpoint::from_shared(options.address.http_uri()).map_err(failed)?;
+    let endpoint = endpoint
+        .connect_timeout(CONNECT_MAX)
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(KEEPALIVE_EVERY)
+        .keep_alive_timeout(KEEPALIVE_WAIT)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_frame_size(FRAME_BYTES);
+    let endpoint = match options.address.is_tls {
+        // Nobody was asked yet: what is wrong here is wrong with what is shown.
+        true => endpoint.tls_config(tls(&options.tls)?).map_err(|error| match &options.tls.identity {
+            Some((certificate, _)) => own_certificate(certificate, root(&error)),
+            None => failed(error),
+        })?,
+        false if options.tls.ca.is_some() || options.tls.identity.is_some() => {
+            return Err(RemoteError::TlsUnused { address: options.address.to_string() });
+        }
+        false => endpoint,
+    };
+    endpoint.connect().await.map_err(failed)
+}
+
+fn tls(files: &Tls) -> Result<ClientTlsConfig, RemoteError> {
+    let config = ClientTlsConfig::new().timeout(CONNECT_MAX);
+    let config = match &files.ca {
+        Some(path) => config.ca_certificate(Certificate::from_pem(pem(path, "CERTIFICATE")?)),
+        None => config.with_native_roots(),
+    };
+    Ok(match &files.identity {
+        Some((certificate, key)) => config.identity(Identity::from_pem(pem(certificate, "CERTIFICATE")?, pem(key, "PRIVATE KEY")?)),
+        None => config,
+    })
+}
+
+/// A file without what it is to hold would otherwise be an empty list of it.
+fn pem(path: &Path, what: &str) -> Result<String, RemoteError> {
+    let path = PathBuf::from(path);
+    match std::fs::read_to_string(&path) {
+        Ok(text) if text.contains("-----BEGIN ") && text.contains(&format!("{what}-----")) => Ok(text),
+        Ok(_) => Err(RemoteError::TlsFile { path, reason: format!("there is no {what} in it, as PEM has it") }),
+        Err(error) => Err(RemoteError::TlsFile { path, reason: error.to_string() }),
+    }
+}
+
+/// By name and password; whether the answer has begun a session as well.
+async fn log_in(link: &mut Link, user: &str, password: &str, options: &ConnectOptions) -> Result<bool, RemoteError> {
+    let hello = HandshakeRequest { protocol_version: 0, payload: bytes::Bytes::new() };
+    let mut request = link.request(futures::stream::iter([hello]));
+    request.metadata_mut().insert("authorization", header(&format!("Basic {}", base64(&format!("{user}:{password}"))), options)?);
+    let refused = |status| RemoteError::of_login(&status, options);
+    let (headers, answers, _) = link.flight.handshake(request).await.map_err(refused)?.into_parts();
+    answers.try_collect::<Vec<_>>().await.map_err(refused)?;
+    let token = headers.get("authorization").cloned();
+    let token = token.ok_or_else(|| unlike_quiver("a handshake without a token", options))?;
+    link.set_header("authorization", token);
+    Ok(take_cookies(link, &headers))
+}
+
+/// Named by a cookie, or by the token that came before it.
+async fn begin_session(link: &mut Link, options: &ConnectOptions) -> Result<(), RemoteError> {
+    let nothing = SetSessionOptionsRequest::default().encode_to_vec();
+    let (headers, _) = link.act("SetSessionOptions", nothing).await.map_err(|status| RemoteError::of_login(&status, options))?;
+    if !take_cookies(link, &headers) && matches!(options.login, Login::Nobody) {
+        return Err(unlike_quiver("it begins no session", options));
+    }
+    Ok(())
+}
+
+fn take_cookies(link: &mut Link, headers: &MetadataMap) -> bool {
+    let cookies = headers.get_all("set-cookie").iter().filter_map(|cookie| cookie.to_str().ok()?.split(';').next());
+    let cookies: Vec<&str> = cookies.collect();
+    if let Ok(value) = cookies.join("; ").parse::<MetadataValue<Ascii>>()
+        && !cookies.is_empty()
+    {
+        link.set_header("cookie", value);
+    }
+    cookies.iter().any(|cookie| cookie.trim().starts_with(COOKIE))
+}
+
+fn header(text: &str, options: &ConnectOptions) -> Result<MetadataValue<Ascii>, RemoteError> {
+    let refused = |_| RemoteError::NotAdmitted {
+        address: options.address.to_string(),
+        reason: "the token is no line of plain ASCII text".to_string(),
+        hint: None,
+    };
+    text.parse().map_err(refused)
+}
+
+fn unlike_quiver(what: &str, options: &ConnectOptions) -> RemoteError {
+    RemoteError::Protocol { address: options.address.to_string(), what: what.to_string() }
+}
+
+/// As tonic writes binary headers, with the padding that those leave out.
+fn base64(text: &str) -> String {
+    let value = MetadataValue::<Binary>::from_bytes(text.as_bytes());
+    let encoded = String::from_utf8_lossy(value.as_encoded_bytes()).into_owned();
+    let padding = (4 - encoded.len() % 4) % 4;
+    encoded + &"=".repeat(padding)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_padded() {
+        assert_eq!(base64("u:p"), "dTpw");
+        assert_eq!(base64("ann:secret"), "YW5uOnNlY3JldA==");
+        assert_eq!(base64("ann:ü"), "YW5uOsO8");
+    }
+}

@@ -1,0 +1,58 @@
+//! The connection of a session. Results on their way hold it too, as they notice a break like any call.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tonic::Status;
+
+use crate::error::RemoteError;
+use crate::held::Held;
+use crate::link::Link;
+use crate::options::ConnectOptions;
+
+pub struct ConnectionState {
+    pub options: ConnectOptions,
+    pub link: Mutex<Option<Link>>,
+    /// In the session of that link.
+    pub held: Mutex<Held>,
+    /// How long the session was idle that a new one has taken the place of, until somebody is told.
+    pub renewed: Mutex<Option<Duration>>,
+}
+
+impl ConnectionState {
+    /// What became of a call for a statement, over the link that has this number. After a break nothing is done in a new session as if
+    /// it were the old one before the user was told.
+    pub fn failed(&self, number: u64, status: &Status, sql: &str) -> RemoteError {
+        let error = RemoteError::of_call(status, sql, &self.options, &self.held.lock());
+        // Several calls notice one break, and by the last of them there may be a new session.
+        if error.is_lost() {
+            self.link.lock().take_if(|link| link.number == number);
+        }
+        error
+    }
+
+    pub fn protocol(&self, what: &str) -> RemoteError {
+        RemoteError::Protocol { address: self.options.address.to_string(), what: what.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::transport::Channel;
+
+    use super::*;
+    use crate::{Login, Tls};
+
+    #[tokio::test]
+    async fn a_break_that_is_noticed_late_leaves_the_new_session_alone() {
+        let link = || Link::new(Channel::from_static("http://127.0.0.1:1").connect_lazy());
+        let (old, new) = (link(), link());
+        let options = ConnectOptions { address: "grpc://127.0.0.1:1".parse().unwrap(), tls: Tls::default(), login: Login::Nobody };
+        let shared = ConnectionState { options, link: Mutex::new(Some(new.clone())), held: Mutex::default(), renewed: Mutex::default() };
+        let gone = Status::unauthenticated("the session is gone");
+        assert!(shared.failed(old.number, &gone, "").is_lost());
+        assert!(shared.link.lock().is_some());
+        assert!(shared.failed(new.number, &gone, "").is_lost());
+        assert!(shared.link.lock().is_none());
+    }
+}

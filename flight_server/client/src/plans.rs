@@ -1,0 +1,41 @@
+//! Plans of Substrait: run on the server, and made by it.
+
+use arrow_flight::sql::{CommandStatementSubstraitPlan, SubstraitPlan};
+use bytes::Bytes;
+use engine::Binding;
+use flight_wire::{PLAN_BINDING, binding_header};
+use futures::FutureExt;
+
+use crate::error::RemoteError;
+use crate::output::RemoteOutput;
+use crate::session::RemoteSession;
+
+impl RemoteSession {
+    /// As [`RemoteSession::execute`], of a serialized `substrait.Plan`.
+    pub async fn run_plan(&self, plan: impl Into<Bytes>, binding: &Binding) -> Result<RemoteOutput, RemoteError> {
+        let header = binding_header(binding);
+        let plan = SubstraitPlan { plan: plan.into(), version: String::new() };
+        let command = CommandStatementSubstraitPlan { plan: Some(plan), transaction_id: None };
+        let asked = self.ask("", |mut link| {
+            let command = command.clone();
+            if let Some(header) = &header {
+                // Of this call: the session keeps its own.
+                link.set_header(PLAN_BINDING, header.clone());
+            }
+            async move { link.info(command).await }.boxed()
+        });
+        let (link, info) = asked.await?;
+        RemoteOutput::begin(&self.shared, link, info, "")
+    }
+
+    /// The plan of a query, as the server makes it.
+    pub async fn plan_of(&self, sql: &str) -> Result<Bytes, RemoteError> {
+        let query = serde_json::json!({ "sql": sql }).to_string();
+        let asked = self.ask(sql, |mut link| {
+            let query = query.clone();
+            async move { link.act("substrait_plan", query).await }.boxed()
+        });
+        let (_, (_, answers)) = asked.await?;
+        answers.into_iter().next().ok_or_else(|| self.shared.protocol("no plan"))
+    }
+}

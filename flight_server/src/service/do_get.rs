@@ -1,0 +1,59 @@
+//! DoGet: a result that was promised, an answer about metadata, a table, or the rows of a plan.
+
+use std::sync::Arc;
+
+use arrow_flight::Ticket;
+use arrow_flight::sql::{Command, CommandStatementSubstraitPlan};
+use flight_wire::{TableCommand, is_json};
+use tonic::Status;
+
+use super::Service;
+use super::commands::{decode, metadata_rows, metadata_schema, unknown};
+use crate::flight;
+use crate::sessions::Caller;
+use crate::sql::statements::{Started, Statement, start};
+use crate::stream::{FlightStream, of_batches};
+
+impl Service {
+    /// A result that was promised is only handed on; all else is planned here first, and nothing of that begins on a server that is leaving.
+    pub async fn get(self: &Arc<Service>, caller: Caller, ticket: Ticket) -> Result<FlightStream, Status> {
+        let service = Arc::clone(self);
+        if is_json(&ticket.ticket) {
+            self.drain.check()?;
+            let command = TableCommand::of_json(&ticket.ticket)?;
+            let read = async move { flight::read(&service.sessions, &service.leases, &caller, &service.tickets, &command).await };
+            return self.executors.lease().run(read).await;
+        }
+        match decode(&ticket.ticket, "ticket")? {
+            Command::TicketStatementQuery(ticket) => self.tickets.fetch(&caller, &ticket.statement_handle),
+            Command::CommandStatementSubstraitPlan(asked) => {
+                self.drain.check()?;
+                self.executors.lease().run(async move { service.run_plan(&caller, asked).await }).await
+            }
+            Command::CommandStatementQuery(_) | Command::CommandPreparedStatementQuery(_) => Err(Status::invalid_argument(
+                "a statement is no ticket, so that nothing runs twice; take the ticket that GetFlightInfo gives",
+            )),
+            command => {
+                let schema = metadata_schema(&command).ok_or_else(|| unknown(&command, "DoGet"))?;
+                let connection = self.sessions.connection(&caller)?;
+                let rows = async move {
+                    let rows = metadata_rows(&connection, &command, &service.facts, caller.wishes.types).await?;
+                    of_batches(&schema, vec![rows], caller.wishes)
+                };
+                self.executors.lease().run(rows).await
+            }
+        }
+    }
+
+    /// A plan reads and does nothing else, and so may be its own ticket, which spares a call and the way of the plan back: it does not
+    /// matter how often it runs.
+    async fn run_plan(&self, caller: &Caller, asked: CommandStatementSubstraitPlan) -> Result<FlightStream, Status> {
+        self.tickets.check_room(&caller.owner)?;
+        let statement = Statement::of_plan(asked.plan, &caller.binding)?;
+        let connection = self.connection(caller, asked.transaction_id.as_deref())?;
+        match start(&connection, &statement, None, self.beside(caller)).await? {
+            Started::Query(output) => self.tickets.read(caller, output, connection),
+            Started::Done(_) => Err(Status::invalid_argument("a plan may only read")),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The patterns of metadata calls: `%` stands for any text, `_` for one character.
+
+use crate::sessions::CATALOG;
+
+/// What takes `%` and `_` for themselves, in front of them.
+pub const ESCAPE: char = '\\';
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Any,
+    One,
+    Char(char),
+}
+
+/// Without a pattern everything fits.
+#[derive(Debug, Clone)]
+pub struct Pattern(Option<Vec<Part>>);
+
+impl Pattern {
+    pub fn new(pattern: Option<&str>) -> Pattern {
+        Pattern(pattern.map(parts))
+    }
+
+    pub fn fits(&self, name: &str) -> bool {
+        self.0.as_ref().is_none_or(|parts| fits(parts, name))
+    }
+}
+
+fn parts(pattern: &str) -> Vec<Part> {
+    let mut parts = Vec::with_capacity(pattern.len());
+    let mut chars = pattern.chars().peekable();
+    while let Some(char) = chars.next() {
+        parts.push(match char {
+            // Several mean the same as one, and would be walked through for every name.
+            '%' if parts.last() == Some(&Part::Any) => continue,
+            '%' => Part::Any,
+            '_' => Part::One,
+            // In front of anything else it is a character like others: names may hold it.
+            ESCAPE => match chars.next_if(|next| matches!(next, '%' | '_' | &ESCAPE)) {
+                Some(escaped) => Part::Char(escaped),
+                None => Part::Char(ESCAPE),
+            },
+            other => Part::Char(other),
+        });
+    }
+    parts
+}
+
+/// Goes back to the last `%` alone, so that no pattern costs more than its length times that of the name.
+fn fits(parts: &[Part], name: &str) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    let (mut at, mut part) = (0, 0);
+    let mut last_any = None;
+    while at < name.len() {
+        match parts.get(part) {
+            Some(Part::Any) => {
+                last_any = Some((part, at));
+                part += 1;
+            }
+            Some(Part::One) => (at, part) = (at + 1, part + 1),
+            Some(Part::Char(char)) if *char == name[at] => (at, part) = (at + 1, part + 1),
+            _ => match last_any {
+                Some((any, from)) => {
+                    last_any = Some((any, from + 1));
+                    (at, part) = (from + 1, any + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    parts[part..].iter().all(|part| *part == Part::Any)
+}
+
+/// Whether a filter, which is no pattern, lets through what is in the one catalog. An empty text asks for what
+/// is in none.
+pub fn is_in_catalog(filter: Option<&str>) -> bool {
+    filter.is_none_or(|name| name == CATALOG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(pattern: &str, name: &str) -> bool {
+        Pattern::new(Some(pattern)).fits(name)
+    }
+
+    #[test]
+    fn without_a_pattern_every_name_fits() {
+        assert!(Pattern::new(None).fits("") && Pattern::new(None).fits("a%"));
+    }
+
+    #[test]
+    fn a_percent_sign_is_any_text_and_an_underscore_one_character() {
+        assert!(fits("%", "") && fits("a%", "a") && fits("a%c%", "abcd") && fits("%b%b", "abab") && fits("_é_", "aéb"));
+        assert!(!fits("a%c", "abcd") && !fits("_", "") && !fits("_", "ab") && !fits("", "a") && !fits("A", "a"));
+    }
+
+    #[test]
+    fn escaped_they_are_themselves() {
+        assert!(fits("a\\_b", "a_b") && !fits("a\\_b", "axb"));
+        assert!(fits("100\\%", "100%") && !fits("100\\%", "1000"));
+        assert!(fits("a\\\\b", "a\\b") && fits("a\\b", "a\\b") && fits("a\\", "a\\"));
+    }
+
+    #[test]
+    fn a_pattern_of_many_percent_signs_ends() {
+        assert!(!fits(&"%a".repeat(2_000), &"a".repeat(1_999)));
+    }
+
+    #[test]
+    fn an_empty_catalog_is_none_and_an_absent_one_any() {
+        assert!(is_in_catalog(None) && is_in_catalog(Some(CATALOG)));
+        assert!(!is_in_catalog(Some("")) && !is_in_catalog(Some("%")));
+    }
+}

@@ -1,0 +1,96 @@
+//! What can be said in SQL.
+
+use arrow_flight::sql::{
+    SqlInfo, SqlNullOrdering as NullOrdering, SqlOuterJoinsSupportLevel as OuterJoins, SqlSupportedCaseSensitivity as Case,
+    SqlSupportedGroupBy as GroupBy, SqlSupportedSubqueries as Subqueries, SqlSupportedUnions as Unions, SupportedSqlGrammar as Grammar,
+};
+
+use super::value::{Told, bits};
+use crate::sql::metadata::pattern::ESCAPE;
+
+/// `ANSI92_ENTRY_SQL`, an enum that arrow-flight does not show.
+const ENTRY_SQL: i32 = 0;
+/// Of `SqlSupportedCaseSensitivity`: quoted names that differ in case are different names, which is what clients
+/// make of "unknown". The proto has no word for it.
+const CASE_SENSITIVE: i64 = Case::SqlCaseSensitivityUnknown as i64;
+
+pub fn values() -> Vec<Told> {
+    let mut values = names();
+    values.extend(statements());
+    values.extend(queries());
+    values
+}
+
+fn names() -> Vec<Told> {
+    use SqlInfo::*;
+    vec![
+        // The proto says int32 of these two and of the order of NULLs; every client reads an int64, as the reference
+        // servers send it, and the JDBC driver fails on an int32 where it reads one.
+        (SqlIdentifierCase, (Case::SqlCaseSensitivityLowercase as i64).into()),
+        (SqlQuotedIdentifierCase, CASE_SENSITIVE.into()),
+        (SqlIdentifierQuoteChar, "\"".into()),
+        (SqlExtraNameCharacters, "#$@".into()),
+        (SqlSearchStringEscape, ESCAPE.to_string().as_str().into()),
+        (SqlSchemaTerm, "schema".into()),
+        (SqlProcedureTerm, "procedure".into()),
+        (SqlCatalogTerm, "catalog".into()),
+        (SqlCatalogAtStart, true.into()),
+        // Beside queries and tables: there are no procedures, indexes and privileges.
+        (SqlSchemasSupportedActions, bits(&[])),
+        (SqlCatalogsSupportedActions, bits(&[])),
+    ]
+}
+
+fn statements() -> Vec<Told> {
+    use SqlInfo::*;
+    vec![
+        (SqlDdlCatalog, false.into()),
+        (SqlDdlSchema, true.into()),
+        (SqlDdlTable, true.into()),
+        (SqlAllTablesAreSelectable, true.into()),
+        (SqlSupportsNonNullableColumns, true.into()),
+        // It has foreign keys in it.
+        (SqlSupportsIntegrityEnhancementFacility, false.into()),
+        (SqlSupportedGrammar, bits(&[Grammar::SqlMinimumGrammar as i32, Grammar::SqlCoreGrammar as i32])),
+        (SqlAnsi92SupportedLevel, bits(&[ENTRY_SQL])),
+        (SqlSupportedPositionedCommands, bits(&[])),
+        (SqlSelectForUpdateSupported, false.into()),
+        (SqlStoredProceduresSupported, false.into()),
+        (SqlStoredFunctionsUsingCallSyntaxSupported, false.into()),
+        // Of parameters: $1 and ? have places and no names.
+        (SqlNamedParametersSupported, false.into()),
+        (SqlBatchUpdatesSupported, true.into()),
+        (SqlLocatorsUpdateCopy, false.into()),
+    ]
+}
+
+fn queries() -> Vec<Told> {
+    use SqlInfo::*;
+    vec![
+        (SqlNullOrdering, (NullOrdering::SqlNullsSortedHigh as i64).into()),
+        // NULL || 'a' is NULL.
+        (SqlNullPlusNullIsNull, true.into()),
+        (SqlSupportsColumnAliasing, true.into()),
+        (SqlSupportsTableCorrelationNames, true.into()),
+        // Whether they must differ from the names of tables.
+        (SqlSupportsDifferentTableCorrelationNames, false.into()),
+        (SqlSupportsExpressionsInOrderBy, true.into()),
+        (SqlSupportsOrderByUnrelated, true.into()),
+        (SqlSupportedGroupBy, bits(&[GroupBy::SqlGroupByUnrelated as i32, GroupBy::SqlGroupByBeyondSelect as i32])),
+        // With the backslash.
+        (SqlSupportsLikeEscapeClause, true.into()),
+        // The proto speaks of one level; JDBC and ODBC look for its bit.
+        (SqlOuterJoinsSupportLevel, bits(&[OuterJoins::SqlLimitedOuterJoins as i32, OuterJoins::SqlFullOuterJoins as i32])),
+        (
+            SqlSupportedSubqueries,
+            bits(&[
+                Subqueries::SqlSubqueriesInComparisons as i32,
+                Subqueries::SqlSubqueriesInExists as i32,
+                Subqueries::SqlSubqueriesInIns as i32,
+                Subqueries::SqlSubqueriesInQuantifieds as i32,
+            ]),
+        ),
+        (SqlCorrelatedSubqueriesSupported, true.into()),
+        (SqlSupportedUnions, bits(&[Unions::SqlUnion as i32, Unions::SqlUnionAll as i32])),
+    ]
+}

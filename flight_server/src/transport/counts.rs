@@ -1,0 +1,84 @@
+//! Connections of clients, as they come and go.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use tokio::sync::OwnedSemaphorePermit;
+
+#[derive(Clone, Default)]
+pub struct Connections {
+    open: Gauge,
+    accepted: Counter,
+    refused: Family<[(&'static str, &'static str); 1], Counter>,
+}
+
+/// Why a connection came to nothing.
+#[derive(Debug, Clone, Copy)]
+pub enum Refusal {
+    /// There were as many as may be.
+    TooMany,
+    /// TLS's handshake failed: a client without TLS, one that does not trust the server, one whose certificate will not do.
+    Tls,
+    /// The client did not get as far as HTTP/2 in time.
+    Silent,
+}
+
+impl Refusal {
+    fn reason(self) -> &'static str {
+        match self {
+            Refusal::TooMany => "too_many",
+            Refusal::Tls => "tls",
+            Refusal::Silent => "silent",
+        }
+    }
+}
+
+impl Connections {
+    pub fn registered(registry: &mut Registry) -> Connections {
+        let connections = Connections::default();
+        // Shown from the beginning, so that a rise from none is seen as one.
+        for refusal in [Refusal::TooMany, Refusal::Tls, Refusal::Silent] {
+            drop(connections.refused.get_or_create(&[("reason", refusal.reason())]));
+        }
+        registry.register("connections", "Connections of clients that are open", connections.open.clone());
+        registry.register("connections_accepted", "Connections of clients that were given a place", connections.accepted.clone());
+        registry.register("connections_refused", "Connections that came to nothing, by reason", connections.refused.clone());
+        connections
+    }
+
+    pub fn accepted(&self) {
+        self.accepted.inc();
+        self.open.inc();
+    }
+
+    pub fn closed(&self) {
+        self.open.dec();
+    }
+
+    pub fn refused(&self, refusal: Refusal) {
+        self.refused.get_or_create(&[("reason", refusal.reason())]).inc();
+    }
+}
+
+/// Among the connections that may be, until it is dropped.
+pub struct Place {
+    counts: Connections,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Place {
+    pub fn new(counts: Connections, permit: OwnedSemaphorePermit) -> Place {
+        Place { counts, _permit: permit }
+    }
+
+    pub fn counts(&self) -> &Connections {
+        &self.counts
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.counts.closed();
+    }
+}

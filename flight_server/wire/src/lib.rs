@@ -1,0 +1,34 @@
+//! What a client of Flight and the server both know: the forms in which rows, errors, commands and reports travel.
+//!
+//! - [`rows`] — batches in the types that a client reads, cut to size
+//! - [`decode`] — messages taken apart, after [`check`] has held every length in them against what came; [`guard`] turns a panic into an error
+//! - [`headers`] — names of headers, [`binding`] one of them; [`session_messages`] messages that `arrow-flight` does not have
+//! - [`table_command`] — a table by path or JSON
+//! - [`report`] — what a query did, as JSON; [`error_details`] the parts of an error, in a trailer
+
+mod binding;
+mod check;
+mod decode;
+mod error_details;
+mod guard;
+mod headers;
+mod report;
+mod rows;
+pub mod session_messages;
+mod table_command;
+
+pub use binding::{PLAN_BINDING, binding, binding_header};
+pub use check::{check, too_many_bytes};
+pub use decode::{decoded, foreign_status};
+pub use error_details::{ErrorDetails, place};
+pub use guard::guarded;
+pub use headers::{BRIEF, COMPRESSION, COOKIE, JDBC_TYPES, VIEW_TYPES};
+pub use report::{brief_report_json, ended_json, progress_json, report_json, report_of_json};
+pub use rows::{
+    MESSAGE_BYTES, Origin, WireTypes, annotated, batch_bytes, for_wire, lying_plain, parameter_schema, pieces, pieces_of, to_wire,
+    wire_schema,
+};
+pub use table_command::{DEFAULT_SCHEMA, PutCommand, TableCommand, check_name, is_json, quoted};
+
+/// Where a server listens unless it is told otherwise.
+pub const DEFAULT_PORT: u16 = 31337;

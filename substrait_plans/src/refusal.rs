@@ -1,0 +1,25 @@
+//! Why a query, or a part of one, stays where it is.
+
+use datafusion::common::DataFusionError;
+
+/// What no plan can say without a change of its meaning, and why. Nothing was encoded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} cannot be put into a plan: {why}")]
+pub struct Refusal {
+    /// As people call it: a clause, a function, a type.
+    pub what: String,
+    pub why: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(what: impl Into<String>, why: impl Into<String>) -> Refusal {
+        Refusal { what: what.into(), why: why.into() }
+    }
+}
+
+/// An expression that does not fit the rows it is about, or has no type.
+impl From<DataFusionError> for Refusal {
+    fn from(error: DataFusionError) -> Refusal {
+        Refusal::new("an expression of the query", error.strip_backtrace())
+    }
+}
