@@ -15,35 +15,12 @@ use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 
 use crate::access::Reads;
-use crate::queries::{Entry, Held, Outcome};
+use crate::queries::{Entry, Held, Outcome, StatementKind, spilled_bytes};
 use crate::sql_planner::explain_error::run_error;
-use crate::write::TransactionSlot;
+use crate::transactions::TransactionSlot;
 use common::error::EngineError;
 use common::memory::QueryPool;
 use common::report::{QueryReport, ReportCollector};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StatementKind {
-    Query,
-    /// Yields one row: the number of rows written.
-    Write,
-    Ddl,
-    Set,
-    /// BEGIN, COMMIT, ROLLBACK and what concerns savepoints.
-    Transaction,
-}
-
-impl StatementKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            StatementKind::Query => "query",
-            StatementKind::Write => "write",
-            StatementKind::Ddl => "ddl",
-            StatementKind::Set => "set",
-            StatementKind::Transaction => "transaction",
-        }
-    }
-}
 
 /// Where the report's numbers come from while a statement runs.
 #[derive(Debug, Clone)]
@@ -93,8 +70,22 @@ impl QueryOutput {
         QueryOutput::done(StatementKind::Write, Box::pin(stream), measures)
     }
 
+    /// What the statement of `entry` gave: its output stays on the list until it has ended.
+    pub(crate) fn of_entry(entry: Entry, done: Result<QueryOutput, EngineError>) -> Result<QueryOutput, EngineError> {
+        match done {
+            Ok(mut output) => {
+                output.enter(entry);
+                Ok(output)
+            }
+            Err(error) => {
+                entry.failed(&error);
+                Err(error)
+            }
+        }
+    }
+
     /// Stays on the list until it has ended or is dropped.
-    pub(crate) fn enter(&mut self, entry: Entry) {
+    fn enter(&mut self, entry: Entry) {
         let query = entry.query();
         query.set_kind(self.kind);
         match self.is_done {
@@ -251,11 +242,6 @@ impl Stream for QueryOutput {
 fn count_in(batch: &RecordBatch) -> Option<u64> {
     let counts = batch.columns().first()?.as_any().downcast_ref::<UInt64Array>()?;
     (counts.len() == 1).then(|| counts.value(0))
-}
-
-pub(crate) fn spilled_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
-    let own = plan.metrics().and_then(|metrics| metrics.spilled_bytes()).unwrap_or(0) as u64;
-    own + plan.children().into_iter().map(spilled_bytes).sum::<u64>()
 }
 
 /// As scans of tables of other nodes count them, under the name that EXPLAIN ANALYZE shows.

@@ -4,6 +4,7 @@ pub mod plain;
 
 use arrow::datatypes::{DataType, Field, TimeUnit};
 
+use crate::names::DEFAULT_NAMESPACE;
 use crate::tensor_shape::{is_element, shape_of};
 use crate::type_names::plain::sql_type_name;
 
@@ -118,6 +119,22 @@ fn type_at(text: &str) -> Option<(DataType, usize)> {
     }
     let with_arguments = text[name.len()..].strip_prefix('(').and_then(|rest| rest.find(')')).map(|end| name.len() + end + 2);
     [with_arguments, Some(name.len())].into_iter().flatten().find_map(|length| Some((text[..length].parse().ok()?, length)))
+}
+
+/// With its schema, whichever that is. `main` is a keyword, and nowhere a name in quotes.
+pub fn full_name(namespace: &str, name: &str) -> String {
+    match namespace {
+        DEFAULT_NAMESPACE => format!("{DEFAULT_NAMESPACE}.{}", quoted(name)),
+        namespace => format!("{}.{}", quoted(namespace), quoted(name)),
+    }
+}
+
+/// With its schema, unless that is the default one.
+pub fn qualified(namespace: &str, name: &str) -> String {
+    match namespace {
+        DEFAULT_NAMESPACE => quoted(name),
+        namespace => format!("{}.{}", quoted(namespace), quoted(name)),
+    }
 }
 
 #[cfg(test)]

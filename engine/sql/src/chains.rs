@@ -8,6 +8,8 @@ use common::error::EngineError;
 
 /// `+ - * / % ||`, casts and subscripts in one expression.
 const ARITHMETIC_MAX: usize = 2_000;
+/// Comparisons, powers, operators on bits and zones in one expression: nobody chains many, and their types are found level by level.
+const NOT_ARITHMETIC_MAX: usize = 200;
 /// AND and OR in one condition, with joins.
 const LOGICAL_MAX: usize = 5_000;
 /// UNION, EXCEPT and INTERSECT in one query.
@@ -19,6 +21,7 @@ const TYPE_LEVELS_MAX: usize = 100;
 #[derive(Default, Clone, Copy)]
 struct Chain {
     arithmetic: usize,
+    not_arithmetic: usize,
     logical: usize,
     queries: usize,
 }
@@ -27,11 +30,18 @@ pub fn check_chains(tokens: &[TokenWithSpan]) -> Result<(), EngineError> {
     check_types(tokens)?;
     let mut levels = vec![Chain::default()];
     let (mut all, mut longest) = (Chain::default(), Chain::default());
+    // The FROM of DISTINCT FROM and the AND of BETWEEN are parts of comparisons.
+    let (mut after_distinct, mut betweens) = (false, 0usize);
     for (_, token) in significant(tokens) {
         let depth = levels.len();
         let Some(level) = levels.last_mut() else { break };
         let before = *level;
+        let is_part = std::mem::replace(&mut after_distinct, is_word(&token.token, "DISTINCT")) && is_word(&token.token, "FROM");
+        betweens += usize::from(is_word(&token.token, "BETWEEN"));
+        let ends_between = betweens > 0 && is_word(&token.token, "AND");
+        betweens -= usize::from(ends_between);
         match kind(&token.token) {
+            _ if is_part || ends_between => continue,
             Kind::Open => {
                 levels.push(Chain::default());
                 continue;
@@ -42,8 +52,11 @@ pub fn check_chains(tokens: &[TokenWithSpan]) -> Result<(), EngineError> {
                 continue;
             }
             Kind::Arithmetic => level.arithmetic += 1,
-            Kind::Comparison => level.arithmetic = 0,
-            Kind::Logical => *level = Chain { arithmetic: 0, logical: before.logical + 1, ..before },
+            Kind::BitsPowerOrZone => level.not_arithmetic += 1,
+            Kind::Comparison => *level = Chain { arithmetic: 0, not_arithmetic: before.not_arithmetic + 1, ..before },
+            Kind::Clause => *level = Chain { arithmetic: 0, not_arithmetic: 0, ..before },
+            Kind::Not => *level = Chain { arithmetic: 0, logical: before.logical + 1, ..before },
+            Kind::Logical => *level = Chain { arithmetic: 0, not_arithmetic: 0, logical: before.logical + 1, ..before },
             Kind::Query => *level = Chain { queries: before.queries + 1, ..Chain::default() },
             Kind::Comma => *level = Chain::default(),
             Kind::Close | Kind::Other => continue,
@@ -53,6 +66,7 @@ pub fn check_chains(tokens: &[TokenWithSpan]) -> Result<(), EngineError> {
     }
     let limits = [
         (longest.arithmetic, ARITHMETIC_MAX, "compute with fewer terms at a time"),
+        (longest.not_arithmetic, NOT_ARITHMETIC_MAX, "compute with fewer terms at a time"),
         (longest.logical, LOGICAL_MAX, "use IN (…) or a join with a table of values"),
         (longest.queries, QUERIES_MAX, "use VALUES (…), (…) or insert into a table"),
     ];
@@ -90,6 +104,7 @@ impl Chain {
     fn less(self, before: Chain, after: Chain) -> Chain {
         Chain {
             arithmetic: self.arithmetic - before.arithmetic + after.arithmetic,
+            not_arithmetic: self.not_arithmetic - before.not_arithmetic + after.not_arithmetic,
             logical: self.logical - before.logical + after.logical,
             queries: self.queries - before.queries + after.queries,
         }
@@ -98,6 +113,7 @@ impl Chain {
     fn or_longer(self, other: Chain) -> Chain {
         Chain {
             arithmetic: self.arithmetic.max(other.arithmetic),
+            not_arithmetic: self.not_arithmetic.max(other.not_arithmetic),
             logical: self.logical.max(other.logical),
             queries: self.queries.max(other.queries),
         }
@@ -109,7 +125,10 @@ enum Kind {
     Close,
     Comma,
     Arithmetic,
+    BitsPowerOrZone,
     Comparison,
+    Clause,
+    Not,
     Logical,
     Query,
     Other,
@@ -124,11 +143,15 @@ fn kind(token: &Token) -> Kind {
         Token::Plus | Token::Minus | Token::Mul | Token::Div | Token::Mod | Token::StringConcat | Token::DoubleColon | Token::LBracket => {
             Kind::Arithmetic
         }
-        Token::Eq | Token::Lt | Token::Gt | Token::LtEq | Token::GtEq | Token::Neq => Kind::Comparison,
+        Token::Pipe | Token::Ampersand | Token::Sharp | Token::Caret | Token::ShiftLeft | Token::ShiftRight => Kind::BitsPowerOrZone,
+        Token::Eq | Token::DoubleEq | Token::Lt | Token::Gt | Token::LtEq | Token::GtEq | Token::Neq | Token::Spaceship => Kind::Comparison,
         Token::Word(word) if word.quote_style.is_none() => match word.value.as_str() {
-            word if is(word, &["AND", "OR", "NOT", "JOIN"]) => Kind::Logical,
+            word if is(word, &["AND", "OR", "JOIN"]) => Kind::Logical,
+            word if is(word, &["NOT"]) => Kind::Not,
             word if is(word, &["UNION", "EXCEPT", "INTERSECT"]) => Kind::Query,
-            word if is(word, &["SELECT", "FROM", "WHERE", "HAVING", "ON", "WHEN", "THEN", "ELSE", "BY"]) => Kind::Comparison,
+            word if is(word, &["SELECT", "FROM", "WHERE", "HAVING", "ON", "WHEN", "THEN", "ELSE", "BY"]) => Kind::Clause,
+            word if is(word, &["ZONE"]) => Kind::BitsPowerOrZone,
+            word if is(word, &["IS", "LIKE", "ILIKE", "SIMILAR", "IN", "BETWEEN"]) => Kind::Comparison,
             _ => Kind::Other,
         },
         _ => Kind::Other,
@@ -152,6 +175,12 @@ mod tests {
         assert!(passes(&format!("SELECT {}", many("a + 1", ", ", 50_000))));
         assert!(passes(&format!("SELECT 1 WHERE {}", many("a + 1 = 2", " AND ", 4_000))));
         assert!(!passes(&format!("SELECT {}", many("a", " + ", 3_000))));
+        for operator in [" | ", " ^ ", " = ", " IS NOT DISTINCT FROM ", " NOT LIKE ", " BETWEEN 1 AND ", " AT TIME ZONE "] {
+            assert!(passes(&format!("SELECT {}", many("a", operator, 90))), "{operator}");
+            assert!(!passes(&format!("SELECT {}", many("a", operator, 300))), "{operator}");
+        }
+        assert!(passes(&format!("UPDATE t SET {} WHERE {}", many("a = b | 1", ", ", 900), many("a = 1", " OR ", 900))));
+        assert!(passes(&format!("SELECT CASE {} END", many("WHEN a = 1 THEN 2", " ", 900))));
         assert!(!passes(&format!("SELECT {}a{}", "(1 + ".repeat(3_000), ")".repeat(3_000))));
         assert!(!passes(&format!("SELECT 1 WHERE {}", many("a", " OR ", 6_000))));
         assert!(!passes(&many("SELECT 1", " UNION ALL ", 3_000)));

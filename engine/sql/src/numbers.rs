@@ -3,7 +3,8 @@
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// Makes plain numbers of them. What the tokenizer takes for a number and a name behind it, as in `1__0`, is an error and no alias.
+/// Makes plain numbers of them. What the tokenizer takes for a number and a name behind it, as in `1__0` and `10LIMIT`, is an error and no
+/// alias.
 pub fn plain_numbers(tokens: &mut Vec<TokenWithSpan>) -> Result<(), ParserError> {
     let is_concerned = |token: &TokenWithSpan| matches!(token.token, Token::Number(..) | Token::HexStringLiteral(_));
     if !tokens.iter().any(is_concerned) {
@@ -23,10 +24,13 @@ pub fn plain_numbers(tokens: &mut Vec<TokenWithSpan>) -> Result<(), ParserError>
                 tokens[at].token = Token::Number(number, false);
                 tokens.remove(at + 1);
             }
-            (Token::Number(number, _), Some(word)) if word.starts_with('_') => return Err(wrong(token, &format!("{number}{word}"))),
-            (Token::Number(number, is_long), _) if number.contains('_') => {
+            // The tokenizer takes the letter in `10L` and `10LIMIT` for a part of the number.
+            (Token::Number(_, true), _) | (Token::Number(..), Some(_)) => {
+                return Err(wrong(token, &format!("{}{}", token.token, word.unwrap_or_default())));
+            }
+            (Token::Number(number, false), None) if number.contains('_') => {
                 let number = digits(number).ok_or_else(|| wrong(token, number))?;
-                tokens[at].token = Token::Number(number, *is_long);
+                tokens[at].token = Token::Number(number, false);
             }
             (Token::HexStringLiteral(hex), word) if is_number(token, hex) => {
                 let text = format!("0x{hex}{}", word.unwrap_or_default());
@@ -100,7 +104,20 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_an_error() {
-        for sql in ["SELECT 100_", "SELECT 1__0", "SELECT 0x", "SELECT 0xG", "SELECT 0b2", "SELECT 0o8", "SELECT 0b1_", "SELECT 1_000_"] {
+        for sql in [
+            "SELECT 100_",
+            "SELECT 1__0",
+            "SELECT 0x",
+            "SELECT 0xG",
+            "SELECT 0b2",
+            "SELECT 0o8",
+            "SELECT 0b1_",
+            "SELECT 1_000_",
+            "SELECT 123abc",
+            "SELECT 10L",
+            "SELECT 1.5x",
+            "SELECT 1 LIMIT 1OFFSET 2",
+        ] {
             assert_eq!(plain(sql), None, "{sql}");
         }
     }

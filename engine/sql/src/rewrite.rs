@@ -17,7 +17,7 @@ use super::power::{raise_to_power, sign_first};
 use super::quantified::{keep_unknown, name_quantified, name_quantified_item};
 use super::recursive_ctes::keep_clauses;
 use super::set_copies::count_copies;
-use super::similar::replace_similar;
+use super::similar::{replace_escape, replace_similar};
 use super::unique_names::name_branches;
 use super::widths::check_width;
 use common::error::EngineError;
@@ -77,7 +77,8 @@ impl VisitorMut for Rewriting {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
         name_quantified(expr);
         read_interval(expr);
-        let replaced = keep_unknown(expr).and_then(|()| replace_similar(expr)).and_then(|()| raise_to_power(expr));
+        let replaced =
+            keep_unknown(expr).and_then(|()| replace_similar(expr)).and_then(|()| replace_escape(expr)).and_then(|()| raise_to_power(expr));
         flow(replaced.and_then(|()| move_to_zone(expr)))
     }
 }

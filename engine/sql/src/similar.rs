@@ -1,5 +1,5 @@
-//! `SIMILAR TO`: the pattern as a regular expression. DataFusion reads the operator and then takes the
-//! pattern for a regular expression as it is.
+//! Patterns: `SIMILAR TO` as a regular expression, which DataFusion takes the pattern for as it is, and `LIKE` with another sign for
+//! ESCAPE than the backslash, which is the only one it knows.
 
 use std::str::Chars;
 
@@ -24,6 +24,45 @@ pub fn replace_similar(expr: &mut Expr) -> Result<(), EngineError> {
     Ok(())
 }
 
+/// Puts backslashes in the place of the sign behind ESCAPE; `expr` may be any expression. `ESCAPE ''`: no sign has that meaning.
+pub fn replace_escape(expr: &mut Expr) -> Result<(), EngineError> {
+    let (Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. }) = expr else { return Ok(()) };
+    let sign = escape(escape_char.as_ref())?;
+    if sign == Some('\\') {
+        return Ok(());
+    }
+    match literal(pattern) {
+        Some(Value::Null) => {}
+        Some(value) => {
+            let text = value.clone().into_string().ok_or_else(computed_escape)?;
+            let replaced = with_backslashes(&text, sign)?;
+            **pattern = Expr::Value(Value::SingleQuotedString(replaced).with_empty_span());
+        }
+        None => return Err(computed_escape()),
+    }
+    *escape_char = None;
+    Ok(())
+}
+
+fn with_backslashes(pattern: &str, escape: Option<char>) -> Result<String, EngineError> {
+    let at_end = || EngineError::unsupported("a LIKE pattern that ends with its ESCAPE", Some("write the sign twice to mean itself"));
+    let mut replaced = String::with_capacity(pattern.len());
+    let mut chars = pattern.chars();
+    while let Some(char) = chars.next() {
+        let is_escape = Some(char) == escape;
+        let char = if is_escape { chars.next().ok_or_else(at_end)? } else { char };
+        if is_escape || char == '\\' {
+            replaced.push('\\');
+        }
+        replaced.push(char);
+    }
+    Ok(replaced)
+}
+
+fn computed_escape() -> EngineError {
+    EngineError::unsupported("LIKE with ESCAPE and a pattern that is computed", Some("use \\ in the pattern, and leave ESCAPE out"))
+}
+
 fn literal(pattern: &Expr) -> Option<&Value> {
     match pattern {
         Expr::Value(value) => Some(&value.value),
@@ -35,10 +74,10 @@ fn literal(pattern: &Expr) -> Option<&Value> {
 /// The character before one that stands for itself; none at all with `ESCAPE ''`.
 fn escape(said: Option<&ValueWithSpan>) -> Result<Option<char>, EngineError> {
     let Some(said) = said else { return Ok(Some('\\')) };
-    let text = said.value.clone().into_string().unwrap_or_default();
-    let mut chars = text.chars();
+    let text = said.value.clone().into_string();
+    let mut chars = text.iter().flat_map(|text| text.chars());
     match (chars.next(), chars.next()) {
-        (escape, None) => Ok(escape),
+        (escape, None) if text.is_some() => Ok(escape),
         _ => Err(EngineError::unsupported(format!("ESCAPE {said}"), Some("use one character"))),
     }
 }

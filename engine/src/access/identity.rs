@@ -9,9 +9,9 @@ use pmem_store::{Access, Author, GrantObject, PrincipalRecord, Snapshot, Store, 
 use super::permit::Permit;
 use super::rights::Rights;
 use super::used::UsedPrivileges;
-use crate::statements::definition::qualified;
 use common::error::EngineError;
 use common::privilege::Privilege;
+use common::type_names::qualified;
 
 /// A user who has shown who they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Identity {
 
 impl Identity {
     /// None for a role.
-    pub(super) fn of(record: &PrincipalRecord) -> Option<Identity> {
+    pub(crate) fn of(record: &PrincipalRecord) -> Option<Identity> {
         record.is_user().then(|| Identity { name: record.name.clone(), epoch: record.epoch, is_admin: record.is_admin })
     }
 

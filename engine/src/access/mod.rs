@@ -5,7 +5,6 @@
 //! it needs where it is done: rows are read by `StoreTable::scan` alone, and every statement passes `kinds.rs`, which
 //! refuses all kinds that are not known to look themselves.
 
-mod catalog;
 mod identity;
 mod kinds;
 mod password;
@@ -15,14 +14,12 @@ mod random;
 mod reads;
 mod rights;
 mod used;
-mod users;
 
-pub(crate) use catalog::seen;
 pub use identity::Identity;
 pub(crate) use identity::SessionAccess;
 pub(crate) use kinds::check_kind;
-pub(crate) use password::hashed;
-pub(crate) use permit::Permit;
+pub(crate) use password::{fits, hashed};
+pub(crate) use permit::{Permit, seen};
 pub(crate) use principals::{PUBLIC, all_roles, check_admins_left, no_principal, principal};
-pub(crate) use random::random_epoch;
+pub(crate) use random::{random_epoch, random_key};
 pub(crate) use reads::Reads;

@@ -8,10 +8,9 @@ use pmem_store::{DEFAULT_NAMESPACE, GrantObject, Snapshot, TableId, TableRecord,
 
 use super::rights::Rights;
 use super::used::UsedPrivileges;
-use crate::statements::definition::qualified;
 use common::error::EngineError;
 use common::privilege::{Privilege, Privileges};
-use common::type_names::quoted;
+use common::type_names::{qualified, quoted};
 
 #[derive(Debug)]
 pub struct Permit {
@@ -177,5 +176,13 @@ impl Visibility for Permit {
 
     fn has_view(&self, view: &ViewRecord) -> bool {
         !self.on_view(&view.namespace, &view.name).is_none()
+    }
+}
+
+/// The snapshot with no more in it than the user may know of.
+pub fn seen(snapshot: Arc<Snapshot>, permit: Option<&Arc<Permit>>) -> Arc<Snapshot> {
+    match permit {
+        Some(permit) if !permit.is_admin() => Arc::new(snapshot.seen_with(Arc::<Permit>::clone(permit))),
+        _ => snapshot,
     }
 }

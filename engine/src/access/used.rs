@@ -5,9 +5,8 @@ use parking_lot::Mutex;
 use pmem_store::GrantObject;
 
 use super::rights::Rights;
-use crate::statements::definition::qualified;
 use common::privilege::{Privilege, Privileges};
-use common::type_names::quoted;
+use common::type_names::{qualified, quoted};
 
 /// Of the session's transaction, empty where none is open; or of a statement.
 #[derive(Debug, Default)]

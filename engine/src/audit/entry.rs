@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::keeper::Audit;
 use super::table::AuditRow;
-use crate::output::StatementKind;
-use crate::queries::{Outcome, Query, hides_something};
+use crate::queries::{Outcome, Query, StatementKind, StatementRecord, hides_something};
 use common::error::EngineError;
 use common::error::kind::ErrorKind;
 
@@ -35,18 +34,20 @@ impl Audited {
     pub fn new(audit: &Arc<Audit>) -> Audited {
         Audited { audit: Arc::clone(audit), message: None, quotes_statement: false, changed: None }
     }
+}
 
-    pub fn failed(&mut self, error: &EngineError) {
+impl StatementRecord for Audited {
+    fn failed(&mut self, error: &EngineError) {
         self.message = Some(cut(&error.to_string(), MESSAGE_BYTES_MAX));
         self.quotes_statement =
             !matches!(error.kind(), ErrorKind::Denied | ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::NotAllowed);
     }
 
-    pub fn changed(&mut self, rows: u64) {
+    fn changed(&mut self, rows: u64) {
         self.changed = Some(rows);
     }
 
-    pub fn end(self, query: &Query, outcome: Outcome) {
+    fn end(self: Box<Self>, query: &Query, outcome: Outcome) {
         // A write gives one row, which says how many it changed.
         let rows = match query.kind() {
             Some(StatementKind::Query) => Some(query.rows_returned()),

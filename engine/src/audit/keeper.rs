@@ -11,7 +11,7 @@ use pmem_store::{Store, StoreError};
 use super::expiry::expire;
 use super::refused::RefusedLogins;
 use super::table::{AUDIT_TABLE, AuditRow, add};
-use crate::write::holding_up_nobody;
+use crate::blocking::holding_up_nobody;
 
 /// Rows are not in the store for so long at most.
 const WAIT_MAX: Duration = Duration::from_secs(1);

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::entry::cut;
+use super::keeper::Audit;
 use super::table::AuditRow;
-use crate::engine::Engine;
 use common::clock::now_ms;
 use common::error::kind::ErrorKind;
 
@@ -20,19 +20,16 @@ const ROWS_EVERY: Duration = Duration::from_secs(60);
 const NAME_BYTES_MAX: usize = 128;
 const REASON_BYTES_MAX: usize = 500;
 
-impl Engine {
-    /// Leaves a row in `system.audit` for a login that was refused: the name that was said, where it came from, and
-    /// why, in words without a password. At most one in 10 seconds for a name and 20 a minute for all: the next row
-    /// says how many were left out.
-    pub fn audit_refused_login(&self, user: &str, peer: &str, reason: &str) {
+impl Audit {
+    /// Adds a row for a login that was refused, unless there were too many of late.
+    pub fn refused_login(&self, user: &str, peer: &str, reason: &str) {
         let user = cut(user, NAME_BYTES_MAX);
-        let audit = &self.shared.audit.0;
-        let Some(left_out) = audit.refused.row_for(&user, Instant::now()) else { return };
+        let Some(left_out) = self.refused.row_for(&user, Instant::now()) else { return };
         let mut message = cut(&format!("{reason}, from {peer}"), REASON_BYTES_MAX);
         if left_out > 0 {
             message.push_str(&format!("; {left_out} more before this have no row"));
         }
-        audit.keep(AuditRow {
+        self.keep(AuditRow {
             time_ms: now_ms(),
             user: user.into(),
             statement: "LOGIN".into(),

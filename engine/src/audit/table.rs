@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewAr
 use arrow::datatypes::{Schema, SchemaRef};
 use pmem_store::{Durability, KnownTable, NewTable, Store, StoreError, TableAlteration, TableSnapshot};
 
-use crate::write::physical_rows;
+use crate::physical::physical_rows;
 use common::error::EngineError;
 use common::names::SYSTEM;
 use common::types::{declared_schema, physical_schema};

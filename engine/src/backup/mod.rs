@@ -12,13 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use pmem_store::{BackupError, StoreError};
+use pmem_store::{BackupError, Store, StoreError};
 pub use pmem_store::{BackupProgress, BackupReport, FileCount, VerifyReport};
 
 pub(crate) use self::answer::Listener;
 pub use self::ask::back_up;
-use crate::session::Running;
-use crate::write::blocking;
+use crate::blocking::blocking;
 use common::error::EngineError;
 
 /// Asked again and again how it should go on, with how far it is.
@@ -49,10 +48,10 @@ impl Drop for Abandoned {
 }
 
 /// `BACKUP TO`; its one row.
-pub(crate) async fn backup_to(running: &Running, to: PathBuf, copies: bool) -> Result<RecordBatch, EngineError> {
+pub(crate) async fn backup_to(store: &Arc<Store>, to: PathBuf, copies: bool) -> Result<RecordBatch, EngineError> {
     let is_abandoned = Arc::new(AtomicBool::new(false));
     let _abandoned = Abandoned(Arc::clone(&is_abandoned));
-    let store = Arc::clone(&running.engine.store);
+    let store = Arc::clone(store);
     let report = blocking(move || {
         let mut watch = |_| match is_abandoned.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),

@@ -18,8 +18,6 @@ use super::table::StoreTable;
 use common::names::CATALOG;
 use common::type_names::column_type_name;
 
-pub const INFORMATION_SCHEMA: &str = "information_schema";
-
 const COLUMNS: &str = "columns";
 
 #[derive(Debug)]

@@ -9,30 +9,22 @@ use datafusion::execution::SessionState;
 use parking_lot::RwLock;
 use pmem_store::{Author, Snapshot, StoreError};
 
-use super::information_schema::{INFORMATION_SCHEMA, InformationSchema};
+use super::information_schema::InformationSchema;
+use super::listing::TableListing;
+use super::private_tables::private_schema;
 use super::schema::StoreSchema;
-use super::volatile::{VOLATILE, VolatileRows, VolatileSchema, VolatileTables};
+use super::view_planner::ViewPlanner;
 use crate::access::{Permit, SessionAccess, seen};
-use crate::dml::private_schema;
-use crate::engine::EngineShared;
 use crate::planning::Work;
 use crate::queries::Whose;
+use crate::shared::EngineShared;
 use crate::system::SystemSchema;
-use crate::write::{TransactionSlot, WriteScope};
+use crate::transactions::TransactionSlot;
+use crate::volatile::{VOLATILE, VolatileRows, VolatileSchema, VolatileTables};
+use crate::write::WriteScope;
 use common::error::EngineError;
-use common::names::{CATALOG, SYSTEM, TEMP};
+use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
 use common::privilege::Privilege;
-
-/// A line of `\d`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableListing {
-    pub schema: String,
-    pub name: String,
-    /// `table`, `view` or `external`
-    pub kind: String,
-    pub rows: Option<u64>,
-    pub size_bytes: Option<u64>,
-}
 
 #[derive(Debug)]
 pub struct StoreCatalog {
@@ -46,6 +38,8 @@ pub struct StoreCatalog {
     seen: AtomicU64,
     /// For planning the text of views; set once the session exists.
     pub(super) state: RwLock<Weak<parking_lot::RwLock<SessionState>>>,
+    /// Plans the text of views.
+    pub(super) views: Arc<dyn ViewPlanner>,
     /// The session's; what it has changed is what names mean.
     transaction: Arc<TransactionSlot>,
     /// The session's, and of the transactions that were begun in it.
@@ -112,10 +106,11 @@ impl StoreCatalog {
         snapshot: Arc<Snapshot>,
         transaction: Arc<TransactionSlot>,
         access: Option<Arc<SessionAccess>>,
+        views: Arc<dyn ViewPlanner>,
     ) -> Arc<Self> {
         let seen = AtomicU64::new(snapshot.version());
         let (held, state, volatile) = (RwLock::default(), RwLock::default(), RwLock::default());
-        Arc::new(StoreCatalog { engine, held, access, seen, state, transaction, volatile })
+        Arc::new(StoreCatalog { engine, held, access, seen, state, views, transaction, volatile })
     }
 
     /// That of a session of the engine; None where DataFusion has made the session by itself.
@@ -132,6 +127,12 @@ impl StoreCatalog {
     pub async fn aside<T: Send + 'static>(&self, work: Work<T>) -> Result<T, EngineError> {
         let whose = self.user().map_or_else(|| Whose::process(""), Whose::user);
         self.engine.planning.aside(&whose, work).await
+    }
+
+    /// Holds what the statement is about to do against the rights of its user; a session of the process itself has
+    /// all rights.
+    pub fn check(&self, check: impl FnOnce(&Permit) -> Result<(), EngineError>) -> Result<(), EngineError> {
+        self.permit().map_or(Ok(()), |permit| check(&permit))
     }
 
     /// What the session's user may do as of now, not as of the statement that is planned; None: everything.
@@ -221,7 +222,7 @@ impl StoreCatalog {
         };
         if self.seen.swap(snapshot.version(), Ordering::Relaxed) != snapshot.version() {
             self.engine.statistics.forget_all_but(|id, changed_version| snapshot.changed_version(id) == Some(changed_version));
-            self.engine.key_filters.forget_all_but(|id| snapshot.changed_version(id).is_some());
+            self.engine.rules.key_filters.forget_all_but(|id| snapshot.changed_version(id).is_some());
         }
         *self.held.write() = Some(Held::new(snapshot, permit));
         Ok(())

@@ -14,6 +14,7 @@ use super::table::StoreTable;
 use super::view;
 use crate::access::Permit;
 use crate::catalog::past_table::{PastTable, table_at};
+use crate::definition::EXTERNAL;
 use common::error::{EngineError, store_error};
 use common::privilege::Privilege;
 use sql::split_name;
@@ -98,7 +99,7 @@ impl SchemaProvider for StoreSchema {
             return Ok(Some(TableType::Base));
         }
         let view = self.snapshot.view(&self.namespace, name).map_err(store_error)?;
-        Ok(view.map(|view| if view.kind == view::EXTERNAL { TableType::Base } else { TableType::View }))
+        Ok(view.map(|view| if view.kind == EXTERNAL { TableType::Base } else { TableType::View }))
     }
 
     fn table_exist(&self, name: &str) -> bool {

@@ -16,21 +16,20 @@ use pmem_store::{StoreError, TableSnapshot, ViewRecord};
 
 use super::narrow::physical_filters;
 use super::provider::not_for_volatile;
-use super::statistics::statistics_of;
-use super::view::EXTERNAL;
-use super::volatile::VolatileTable;
-use super::zones::{schema_in_zone, statistics_in_zone};
 use crate::access::Permit;
 use crate::audit::check_not_audit;
 use crate::constraints::planned_defaults;
-use crate::engine::EngineShared;
+use crate::definition::{EXTERNAL, table_definition};
 use crate::scan::row_id::{ROW_ID, with_row_id};
-use crate::scan::{StoreScan, TableStatistics, statistics_of_some};
-use crate::statements::definition::{qualified, table_definition};
+use crate::scan::{StoreScan, TableStatistics, statistics_of, statistics_of_some};
+use crate::shared::EngineShared;
 use crate::system::SystemTable;
+use crate::time_zone::{schema_in_zone, statistics_in_zone};
+use crate::volatile::VolatileTable;
 use crate::write::{self, WriteScope};
 use common::error::{EngineError, store_error};
 use common::privilege::Privilege;
+use common::type_names::qualified;
 
 #[derive(Debug)]
 pub struct StoreTable {
@@ -203,7 +202,7 @@ impl TableProvider for StoreTable {
     }
 
     fn get_column_default(&self, column: &str) -> Option<&Expr> {
-        let defaults = self.defaults.get_or_init(|| planned_defaults(&self.engine, &self.snapshot));
+        let defaults = self.defaults.get_or_init(|| planned_defaults(&self.engine.rules, &self.snapshot));
         let place = self.snapshot.schema().index_of(column).ok()?;
         defaults.get(place)?.as_ref()
     }

@@ -1,30 +1,36 @@
 //! Views and external tables: statements kept in the catalog and planned again when they are named.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::catalog::TableProvider;
 use datafusion::common::{DataFusionError, Result, TableReference, internal_err, plan_err};
 use datafusion::datasource::ViewTable;
+use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan};
+use datafusion::logical_expr::{self, DdlStatement, LogicalPlan};
+use datafusion::object_store::ObjectMeta;
 use datafusion::sql::parser::{CreateExternalTable, Statement};
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
+use futures::TryStreamExt;
+use percent_encoding::percent_decode_str;
 use pmem_store::ViewRecord;
 
 use super::provider::StoreCatalog;
 use super::remote::{is_remote, remote_provider};
-use super::zones::table_in_zone;
-use crate::engine::EngineShared;
-use crate::sql_planner::explain_error::explained;
-use crate::sql_planner::plan::planned;
-use crate::statements::definition::{external_definition, qualified};
+use crate::blocking::holding_up_nobody;
+use crate::definition::external_definition;
+use crate::shared::EngineShared;
+use crate::time_zone::table_in_zone;
+use common::error::EngineError;
 use common::error::kind::ErrorKind;
 use common::privilege::Privilege;
 use common::switches::switches;
+use common::type_names::qualified;
+use files::import::check_arrow;
 use sql::kept_statement;
-
-pub const VIEW: &str = "view";
-pub const EXTERNAL: &str = "external";
 
 /// Views may name views; one that comes to name itself must end somewhere.
 const DEPTH_MAX: usize = 64;
@@ -54,7 +60,7 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
         return plan_err!("view \"{}\" is used outside a session", record.name);
     };
     let broken = |error| {
-        let error = explained("", &state, catalog, error);
+        let error = catalog.views.explained(&state, catalog, error);
         // Says nothing of the view.
         if matches!(error.kind(), ErrorKind::Cancelled | ErrorKind::TimedOut | ErrorKind::Exhausted) {
             return error.into_datafusion();
@@ -73,17 +79,27 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
     let statement = kept_statement(&state, &record.sql).map_err(|error| broken(error.into_datafusion()))?;
     match statement {
         Statement::CreateExternalTable(table) => {
-            // That the node is not there now says nothing of the table.
             let is_remote = is_remote(&table);
             let found = external_provider(&catalog.engine, &state, table).await;
-            let found = found.map_err(|error| if is_remote { error } else { broken(error) })?;
+            let found = found.map_err(|error| if is_remote { of_node(catalog, record, error) } else { broken(error) })?;
             Ok(table_in_zone(found, state.config_options().execution.time_zone.as_deref()))
         }
         statement => {
-            let plan = DEPTH.scope(depth, Box::pin(planned(&state, statement))).await.map_err(broken)?;
+            let plan = DEPTH.scope(depth, Box::pin(catalog.views.plan(&state, statement))).await.map_err(broken)?;
             let name = qualified(&record.namespace, &record.name);
             Ok(Arc::new(ViewTable::new(plan, Some(format!("CREATE VIEW {name} AS {}", record.sql)))))
         }
+    }
+}
+
+/// That the node is not there now says nothing of the table. Who may only read it is not told which node that is.
+fn of_node(catalog: &StoreCatalog, view: &ViewRecord, error: DataFusionError) -> DataFusionError {
+    match EngineError::from(error) {
+        EngineError::Unreachable { .. } if !is_shown_to(catalog, view) => {
+            let message = format!("table \"{}\" is on another node, which cannot be asked now", view.name);
+            EngineError::Unreachable { message, hint: None }.into_datafusion()
+        }
+        error => error.into_datafusion(),
     }
 }
 
@@ -115,9 +131,29 @@ pub async fn external_provider(
     command.name = name;
     command.definition = Some(definition);
     let kind = command.file_type.to_uppercase();
+    if kind == "ARROW" {
+        check_arrow_files(state, &command).await?;
+    }
     let factory = state
         .table_factories()
         .get(&kind)
         .ok_or_else(|| DataFusionError::Plan(format!("files of type {kind} cannot be read; PARQUET, CSV, JSON and ARROW can")))?;
     factory.create(state, &command).await
+}
+
+/// The files that DataFusion is going to read: those called `.arrow` where it finds out the columns, and all where they are declared.
+async fn check_arrow_files(state: &SessionState, command: &logical_expr::CreateExternalTable) -> Result<()> {
+    let extension = if command.schema.fields().is_empty() { ".arrow" } else { "" };
+    for location in &command.locations {
+        let url = ListingTableUrl::parse(location)?;
+        let store = state.runtime_env().object_store(&url)?;
+        let files: Vec<ObjectMeta> = url.list_all_files(state, store.as_ref(), extension).await?.try_collect().await?;
+        // Signs that a path of an object store may not have are written as %7E.
+        let path =
+            |file: &ObjectMeta| Path::new("/").join(OsStr::from_bytes(&percent_decode_str(file.location.as_ref()).collect::<Vec<u8>>()));
+        let paths = files.iter().filter(|file| file.size > 0).map(path);
+        holding_up_nobody(|| paths.map(|path| check_arrow(&path)).collect::<Result<(), _>>())
+            .map_err(|error| EngineError::from(error).into_datafusion())?;
+    }
+    Ok(())
 }

@@ -19,8 +19,8 @@ use super::places::Places;
 use super::plan::ReadPlan;
 use super::runs::{OpenRun, Outcome, Runs};
 use super::stop::Stop;
+use crate::blocking::blocking;
 use crate::scan::Part;
-use crate::write::blocking;
 use common::error::EngineError;
 use common::types::physical_schema;
 

@@ -31,5 +31,5 @@ mod stop;
 mod turns;
 
 pub(crate) use background::Maintenance;
-pub(crate) use optimize::{Optimized, checkpoint, optimize_table};
+pub(crate) use optimize::{Optimized, Resources, checkpoint, optimize_table};
 pub(crate) use runs::{Outcome, RunInfo};

@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use datafusion::execution::runtime_env::RuntimeEnv;
 use pmem_store::{Store, StoreError, TableId, TableSnapshot};
 
+use super::Maintenance;
 use super::job::Worker;
 use super::pace::Pace;
 use super::pick::{Effort, Job, Limits, pick_jobs};
 use super::runs::Outcome;
 use super::stop::Stop;
-use crate::session::Running;
-use crate::write::blocking;
+use crate::blocking::blocking;
 use common::error::EngineError;
 
 /// What one job may write: all of a table that is no larger, and else no more than would be lost with it.
@@ -30,23 +31,32 @@ pub struct Optimized {
     pub bytes_after: u64,
 }
 
+/// What a statement works with.
+pub struct Resources<'a> {
+    pub store: &'a Arc<Store>,
+    pub maintenance: &'a Maintenance,
+    /// With the memory that the statement may take.
+    pub runtime: &'a Arc<RuntimeEnv>,
+    pub memory_limit_bytes: usize,
+    pub partitions: usize,
+}
+
 /// Seals the table's logs and rewrites whatever is worth it. Dropped before its end, it leaves the
 /// table as it is by then.
-pub async fn optimize_table(running: &Running, table: TableId, full: bool) -> Result<Optimized, EngineError> {
-    let engine = &running.engine;
-    let store = &engine.store;
-    let _turn = engine.maintenance.turns().take(table).await;
+pub async fn optimize_table(resources: Resources<'_>, table: TableId, full: bool) -> Result<Optimized, EngineError> {
+    let Resources { store, maintenance, runtime, memory_limit_bytes, partitions } = resources;
+    let _turn = maintenance.turns().take(table).await;
     let (segments_before, bytes_before) = size(&current(store, table)?);
     let sealing = Arc::clone(store);
     blocking(move || Ok(sealing.seal_logs(table)?)).await?;
-    let memory_bytes = engine.query_memory_limit_bytes / MEMORY_SHARE;
+    let memory_bytes = memory_limit_bytes / MEMORY_SHARE;
     let stop = StopWhenDropped(Arc::default());
     let mut worker = Worker {
         store,
-        runs: engine.maintenance.runs(),
-        runtime: Arc::clone(running.runtime()),
+        runs: maintenance.runs(),
+        runtime: Arc::clone(runtime),
         memory_bytes,
-        partitions: engine.partitions,
+        partitions,
         stop: Arc::clone(&stop.0),
         started_by: "OPTIMIZE",
         owns_thread: false,
@@ -112,19 +122,23 @@ fn size(table: &TableSnapshot) -> (u64, u64) {
     ((table.segments().len() + table.tails().len()) as u64, table.size_bytes())
 }
 
-/// Seals the logs of all tables.
+/// Seals the logs of all tables. What is wrong with one is said when those of the others are sealed and flushed.
 pub async fn checkpoint(store: &Arc<Store>) -> Result<(), EngineError> {
     let store = Arc::clone(store);
     blocking(move || {
         let tables: BTreeSet<TableId> = store.logs().into_iter().map(|log| log.table).collect();
+        let mut failed = None;
         for table in tables {
             match store.seal_logs(table) {
                 // Dropped meanwhile.
                 Ok(_) | Err(StoreError::TableGone) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    failed.get_or_insert(error);
+                }
             }
         }
-        Ok(store.flush()?)
+        let flushed = store.flush();
+        Ok(failed.map_or(flushed, Err)?)
     })
     .await
 }

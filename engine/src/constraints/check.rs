@@ -11,9 +11,9 @@ use datafusion::logical_expr::{Expr, Volatility};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::reassign_expr_columns;
 
+use super::context::RuleContext;
 use super::expression::Planned;
 use super::key::shown_value;
-use crate::engine::EngineShared;
 use common::error::EngineError;
 use common::type_names::plain::sql_type_name;
 
@@ -31,14 +31,14 @@ pub struct Check {
 }
 
 impl Check {
-    pub fn new(engine: &EngineShared, constraint: &str, sql: &str, schema: &Schema) -> Result<Check> {
-        let planned = Planned::of(engine, sql, schema, "CHECK")?;
+    pub fn new(context: &RuleContext, constraint: &str, sql: &str, schema: &Schema) -> Result<Check> {
+        let planned = Planned::of(context, sql, schema, "CHECK")?;
         if planned.expr.is_volatile() {
             let hint = "a row that is allowed must stay so: use functions whose result depends on the row alone";
             return Err(EngineError::unsupported(format!("CHECK ({sql}), which is by chance,"), Some(hint)).into_datafusion());
         }
         let is_of_its_time = planned.expr.exists(|expr| Ok(is_of_its_time(expr)))?;
-        let physical = planned.physical(engine)?;
+        let physical = planned.physical(context)?;
         let data_type = physical.data_type(schema)?;
         if !matches!(data_type, DataType::Boolean | DataType::Null) {
             let message = format!("CHECK ({sql}) is of type {}", sql_type_name(&data_type));

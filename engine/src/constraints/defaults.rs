@@ -9,21 +9,21 @@ use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast;
 use pmem_store::{ColumnInfo, TableSnapshot};
 
+use super::context::RuleContext;
 use super::expression::{Planned, parsed};
-use crate::engine::EngineShared;
-use crate::write::check_shape;
+use super::shapes::check_shape;
 use common::error::EngineError;
 
 /// The default of each column of a table, planned; evaluated once for each row it is written in.
-pub fn planned_defaults(engine: &EngineShared, table: &TableSnapshot) -> Vec<Option<Expr>> {
+pub fn planned_defaults(context: &RuleContext, table: &TableSnapshot) -> Vec<Option<Expr>> {
     let columns = table.columns().iter().zip(table.schema().fields());
-    columns.map(|(column, field)| column.default_sql.as_deref().map(|sql| planned_or_error(engine, sql, field.name()))).collect()
+    columns.map(|(column, field)| column.default_sql.as_deref().map(|sql| planned_or_error(context, sql, field.name()))).collect()
 }
 
 /// Where it cannot be planned any more, a column that is not there: whoever uses it gets an error, and
 /// who does not is not disturbed.
-fn planned_or_error(engine: &EngineShared, sql: &str, column: &str) -> Expr {
-    match Planned::of(engine, sql, &Schema::empty(), "DEFAULT") {
+fn planned_or_error(context: &RuleContext, sql: &str, column: &str) -> Expr {
+    match Planned::of(context, sql, &Schema::empty(), "DEFAULT") {
         Ok(planned) => planned.expr,
         Err(error) => {
             let error = EngineError::from(error);
@@ -34,14 +34,14 @@ fn planned_or_error(engine: &EngineShared, sql: &str, column: &str) -> Expr {
 
 /// A default as it is declared: it must have a value of the column's type, and of its shape. Returns one, and whether
 /// every row has the same.
-pub fn default_value(engine: &EngineShared, sql: &str, column: &Field) -> Result<(ScalarValue, bool)> {
-    let mut planned = Planned::of(engine, sql, &Schema::empty(), "DEFAULT")?;
+pub fn default_value(context: &RuleContext, sql: &str, column: &Field) -> Result<(ScalarValue, bool)> {
+    let mut planned = Planned::of(context, sql, &Schema::empty(), "DEFAULT")?;
     let is_volatile = planned.expr.is_volatile();
     check_shape(column, &planned.expr.to_field(&DFSchema::empty())?.1)?;
     planned.expr = planned.expr.cast_to(column.data_type(), &DFSchema::empty())?;
     let options = RecordBatchOptions::new().with_row_count(Some(1));
     let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)?;
-    let value = planned.physical(engine)?.evaluate(&row)?.into_array(1)?;
+    let value = planned.physical(context)?.evaluate(&row)?.into_array(1)?;
     Ok((ScalarValue::try_from_array(&value, 0)?, !is_volatile))
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow::datatypes::Schema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DFSchemaRef, DataFusionError, Result};
+use datafusion::execution::SessionState;
 use datafusion::execution::context::ExecutionProps;
-use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{EmptyRelation, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
@@ -15,13 +15,12 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::sqlparser::ast::{self, ExprWithAlias, Ident, Visit, Visitor, visit_expressions_mut};
 use datafusion::sql::sqlparser::parser::Parser;
 
+use super::context::RuleContext;
 use super::declare::identifier;
-use crate::engine::EngineShared;
-use crate::session;
 use common::error::EngineError;
 use common::type_names::quoted;
 use semantics::optimizer;
-use sql::{QuiverDialect, SqlTypes, rewrite_part};
+use sql::{QuiverDialect, rewrite_part};
 
 /// What was parsed as a part of a statement can be parsed alone.
 const DEPTH_MAX: usize = 1_000;
@@ -34,14 +33,14 @@ pub struct Planned {
 
 impl Planned {
     /// `what` is what the expression is of: CHECK or DEFAULT.
-    pub fn of(engine: &EngineShared, text: &str, schema: &Schema, what: &str) -> Result<Planned> {
+    pub fn of(context: &RuleContext, text: &str, schema: &Schema, what: &str) -> Result<Planned> {
         let schema = Arc::new(DFSchema::try_from(schema.clone())?);
         let mut expr = parsed(text)?;
         if expr.visit(&mut Queries).is_break() {
             return Err(refused("a subquery", what));
         }
         rewrite_part(&mut expr)?;
-        let expr = planner(engine).create_logical_expr_from_sql_expr(ExprWithAlias { expr, alias: None }, &schema)?;
+        let expr = context.planner().create_logical_expr_from_sql_expr(ExprWithAlias { expr, alias: None }, &schema)?;
         refuse_parts(&expr, what)?;
         Ok(Planned { expr, schema })
     }
@@ -55,19 +54,19 @@ impl Planned {
     }
 
     /// With the rules that the engine puts on every expression of a statement.
-    pub fn physical(&self, engine: &EngineShared) -> Result<Arc<dyn PhysicalExpr>> {
-        let state = planner(engine);
+    pub fn physical(&self, context: &RuleContext) -> Result<Arc<dyn PhysicalExpr>> {
+        let state = context.planner();
         let expr = self.analyzed(state)?;
         let mut now = ExecutionProps::new();
         now.mark_start_execution(Arc::clone(state.config_options()));
-        let context = SimplifyContext::builder()
+        let simplify = SimplifyContext::builder()
             .with_schema(Arc::clone(&self.schema))
             .with_config_options(Arc::clone(state.config_options()))
             .with_query_execution_start_time(now.query_execution_start_time)
             .build();
-        let expr = optimizer::with_exact_comparisons(expr, &context)?.data;
+        let expr = optimizer::with_exact_comparisons(expr, &simplify)?.data;
         // Functions such as now() are values after this.
-        let expr = ExprSimplifier::new(context).simplify(expr)?;
+        let expr = ExprSimplifier::new(simplify).simplify(expr)?;
         state.create_physical_expr(expr, &self.schema)
     }
 
@@ -80,21 +79,6 @@ impl Planned {
             other => datafusion::common::internal_err!("an expression became {}", other.display()),
         }
     }
-}
-
-/// Knows no tables, and the settings every session begins with: what a row may be does not depend on
-/// who writes it.
-fn planner(engine: &EngineShared) -> &SessionState {
-    engine.rule_planner.get_or_init(|| {
-        SessionStateBuilder::new()
-            .with_config(session::config(engine))
-            .with_runtime_env(Arc::clone(&engine.runtime))
-            .with_default_features()
-            .with_type_planner(Arc::new(SqlTypes))
-            .with_analyzer_rules(optimizer::analyzer_rules())
-            .with_analyzer_rule(Arc::new(optimizer::CheckedArithmetic))
-            .build()
-    })
 }
 
 fn refuse_parts(expr: &Expr, what: &str) -> Result<()> {

@@ -9,6 +9,8 @@
 //! 5. `others` is what other transactions have added, which the commit looks at;
 //! 6. `existing` asks the rows that are there before a constraint is added.
 //!
+//! `context` is what all of that is planned and searched with. `shapes` holds tensors to the shape of their column.
+//!
 //! Uniqueness is enforced without an index. `new_keys` collects a hash for each written row; `search`
 //! asks each part of the table whether it may hold one of them, by the bounds of its zones
 //! (`zone_bounds`), then by a Bloom filter (`bloom`, `key_filters`), of rows in a log by the set of their keys
@@ -21,6 +23,7 @@
 mod bloom;
 mod check;
 mod constraint;
+mod context;
 mod declare;
 mod defaults;
 mod enforcer;
@@ -34,6 +37,7 @@ mod others;
 mod reading;
 mod rules;
 mod search;
+mod shapes;
 mod tail_keys;
 #[cfg(test)]
 mod tests;
@@ -41,13 +45,14 @@ mod zone_bounds;
 
 pub(crate) use check::Check;
 pub(crate) use constraint::{Constraint, Rule, constraints_of, primary_key, unique_keys};
+pub(crate) use context::RuleContext;
 pub(crate) use declare::{ColumnClauses, Declared, DeclaredRule, column_clauses, identifier, table_constraint};
 pub(crate) use defaults::{default_expr, default_value, planned_defaults};
 pub(crate) use enforcer::{Enforcer, all_parts};
 pub(crate) use existing::check_existing;
 pub(crate) use expression::renamed;
 pub(crate) use key::Key;
-pub(crate) use key_filters::KeyFilters;
 pub(crate) use others::others_have_written;
 pub(crate) use reading::{Deleted, Next, read_zones};
 pub(crate) use rules::TableRules;
+pub(crate) use shapes::{check_shape, check_shapes};

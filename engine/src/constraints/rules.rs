@@ -8,9 +8,9 @@ use pmem_store::{ColumnInfo, TableSnapshot};
 
 use super::check::Check;
 use super::constraint::{Constraint, Rule, constraints_of, places};
+use super::context::RuleContext;
 use super::key::{Key, signature};
 use super::key_filters::KeyFilters;
-use crate::engine::EngineShared;
 use common::error::EngineError;
 
 #[derive(Debug, Clone)]
@@ -25,14 +25,14 @@ pub struct TableRules {
 
 impl TableRules {
     /// Of a table that is there.
-    pub fn of(engine: &EngineShared, table: &TableSnapshot) -> Result<Arc<TableRules>, EngineError> {
+    pub fn of(context: &RuleContext, table: &TableSnapshot) -> Result<Arc<TableRules>, EngineError> {
         let constraints = constraints_of(table.record())?;
-        TableRules::new(engine, &table.record().name, table.schema(), table.columns(), &constraints)
+        TableRules::new(context, &table.record().name, table.schema(), table.columns(), &constraints)
     }
 
     /// Of a table with these columns.
     pub fn new(
-        engine: &EngineShared,
+        context: &RuleContext,
         table: &str,
         declared: &SchemaRef,
         columns: &[ColumnInfo],
@@ -43,13 +43,13 @@ impl TableRules {
             declared: Arc::clone(declared),
             checks: Vec::new(),
             keys: Vec::new(),
-            filters: Arc::clone(&engine.key_filters),
-            pool: Arc::clone(&engine.runtime.memory_pool),
+            filters: Arc::clone(&context.key_filters),
+            pool: Arc::clone(context.memory_pool()),
         };
         for constraint in constraints {
             let lost = || EngineError::internal(format!("constraint \"{}\" is about columns that are gone", constraint.name));
             match &constraint.rule {
-                Rule::Check { sql, .. } => rules.checks.push(Check::new(engine, &constraint.name, sql, declared)?),
+                Rule::Check { sql, .. } => rules.checks.push(Check::new(context, &constraint.name, sql, declared)?),
                 Rule::PrimaryKey { columns: ids } | Rule::Unique { columns: ids } => {
                     let columns = places(ids, columns).ok_or_else(lost)?;
                     rules.keys.push(Key {

@@ -36,7 +36,7 @@ impl Table {
     /// How many of the keys seem to be there, and rows read to find out.
     fn search(&self, ids: &[i64]) -> (usize, usize) {
         let table = self.engine.store().snapshot().unwrap().table("main", "t").unwrap().unwrap();
-        let rules = TableRules::of(&self.engine.shared, &table).unwrap();
+        let rules = TableRules::of(&self.engine.shared.rules, &table).unwrap();
         let key = &rules.keys[0];
         let mut new = NewKeys::new(key);
         let ids: ArrayRef = Arc::new(Int64Array::from(ids.to_vec()));

@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast::{Assignment, AssignmentTarget, Expr, Object
 use super::plan::Value;
 use super::select::Finder;
 use super::target::Target;
-use crate::session::Running;
+use crate::execution::Running;
 use common::error::EngineError;
 
 /// What each column of the target is set to.

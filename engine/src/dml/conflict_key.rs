@@ -4,7 +4,7 @@ use datafusion::sql::sqlparser::ast::{ConflictTarget, Ident, ObjectName};
 
 use super::target::Target;
 use crate::constraints::{constraints_of, unique_keys};
-use crate::session::Running;
+use crate::execution::Running;
 use common::error::EngineError;
 
 /// The key that an INSERT … ON CONFLICT names, as places of columns.

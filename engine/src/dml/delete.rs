@@ -6,7 +6,7 @@ use super::node::Operation;
 use super::plan::{Action, Clause, Wanted, When};
 use super::select::Finder;
 use super::target::Target;
-use crate::session::Running;
+use crate::execution::Running;
 use common::error::EngineError;
 
 pub async fn delete(running: &Running, delete: Delete, with: Option<With>) -> Result<Wanted, EngineError> {

@@ -12,7 +12,7 @@ use super::plan::{Action, Clause, Value, Wanted, When};
 use super::select::{Finder, derived, name_of};
 use super::sides::name_side;
 use super::target::Target;
-use crate::session::Running;
+use crate::execution::Running;
 use common::error::EngineError;
 use common::privilege::Privilege;
 use sql::NOTHING;

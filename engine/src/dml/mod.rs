@@ -10,6 +10,8 @@
 //! 4. `plan` makes of those expressions the rows to be changed: id, action, new values;
 //! 5. `node` is the plan's top, `sink` what runs: it gathers all and changes the table at once.
 //!
+//! `insert_defaults` puts the defaults of columns into any INSERT, before that.
+//!
 //! Invariant: nothing is applied before the query has ended, and the query reads one snapshot. So
 //! no statement meets rows of its own.
 
@@ -17,6 +19,7 @@ mod assign;
 mod conflict_key;
 mod count;
 mod delete;
+mod insert_defaults;
 mod merge;
 mod names;
 mod node;
@@ -31,7 +34,5 @@ mod update;
 mod upsert;
 
 pub(crate) use count::count;
-pub(crate) use names::{private_schema, with_the_same_tables};
 pub(crate) use node::{RowChangePlanner, is_change};
 pub(crate) use retry::Retry;
-pub(crate) use statement::planned;

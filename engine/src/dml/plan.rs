@@ -8,12 +8,13 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Case, EmptyRelation, Expr, ExprSchemable, Extension, Filter, LogicalPlan, Projection, lit};
 use datafusion::sql::sqlparser::ast;
 
-use super::names::{ACTION, CLAUSE, PrivateTable, SOURCE_MARK, TARGET};
+use super::names::{ACTION, CLAUSE, SOURCE_MARK, TARGET};
 use super::node::{ChangeRows, Operation, What};
 use super::select::{Finder, Item, query_of};
 use super::target::Target;
+use crate::catalog::PrivateTable;
+use crate::constraints::check_shape;
 use crate::scan::row_id::ROW_ID;
-use crate::write::check_shape;
 use common::error::EngineError;
 use common::tensor_shape::shape_of;
 use semantics::optimizer::with_shapes;

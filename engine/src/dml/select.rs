@@ -5,8 +5,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
-use super::names::{PREFIX, SCHEMA, TARGET};
+use super::names::{PREFIX, TARGET};
 use super::target::Target;
+use crate::catalog::SCHEMA;
 use common::error::EngineError;
 use sql::QuiverDialect;
 

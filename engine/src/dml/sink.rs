@@ -17,9 +17,10 @@ use pmem_store::{RoaringBitmap, StoreError, Transaction};
 
 use super::node::{NEW_ROW_START, Operation, What};
 use super::plan::{CODE_TWICE, CODE_WRITE};
+use crate::blocking::blocking;
 use crate::catalog::StoreTable;
 use crate::scan::row_id;
-use crate::write::{RowWriter, Target, WriteTarget, Written, blocking};
+use crate::write::{RowWriter, Target, WriteTarget, Written};
 use common::error::EngineError;
 
 #[derive(Debug)]

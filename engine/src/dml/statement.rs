@@ -7,14 +7,29 @@ use datafusion::logical_expr::{Explain, LogicalPlan, PlanType, Prepare, Statemen
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, SetExpr, With};
 
-use super::names::with_tables;
+use super::insert_defaults::fill_defaults;
 use super::plan::Wanted;
 use super::{delete, merge, update, upsert};
-use crate::session::Running;
+use crate::catalog::with_tables;
+use crate::execution::Running;
+use crate::sql_planner::volatile_names::name_volatile;
 use common::error::EngineError;
 
+impl Running {
+    /// The statement's logical plan; errors know their place in the text.
+    pub(crate) async fn plan(&self, mut statement: Statement) -> Result<LogicalPlan, EngineError> {
+        let lowers_names = self.state.config_options().sql_parser.enable_ident_normalization;
+        name_volatile(&self.catalog.volatile(), &mut statement, lowers_names)?;
+        fill_defaults(self, &mut statement)?;
+        match planned(self, &mut statement).await? {
+            Some(plan) => Ok(plan),
+            None => self.plan_query(statement).await,
+        }
+    }
+}
+
 /// The plan of a statement that changes rows, None for any other.
-pub async fn planned(running: &Running, statement: &mut Statement) -> Result<Option<LogicalPlan>, EngineError> {
+async fn planned(running: &Running, statement: &mut Statement) -> Result<Option<LogicalPlan>, EngineError> {
     let declares_types = declares_types(statement);
     let Some(place) = place_of_change(statement) else { return Ok(None) };
     let change = std::mem::replace(place, ast::Statement::UnlockTables);

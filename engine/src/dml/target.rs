@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, TableFa
 use super::node::Operation;
 use super::select::name_of;
 use crate::catalog::{self, StoreTable};
-use crate::session::Running;
+use crate::execution::Running;
 use common::error::EngineError;
 use common::privilege::Privilege;
 

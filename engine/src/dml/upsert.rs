@@ -13,12 +13,13 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::assign::assigned;
 use super::conflict_key::conflict_key;
-use super::names::{INSERTED, NEW_PREFIX, SCHEMA};
+use super::names::{INSERTED, NEW_PREFIX};
 use super::node::Operation;
 use super::plan::{Action, Clause, Value, Wanted, When};
 use super::select::{Finder, expr_of, quoted, target_text};
 use super::target::Target;
-use crate::session::Running;
+use crate::catalog::SCHEMA;
+use crate::execution::Running;
 use common::error::EngineError;
 use common::privilege::Privilege;
 

@@ -11,11 +11,10 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuil
 use pmem_store::StoreError;
 
 use crate::audit::check_not_audit;
-use crate::catalog::schema_in_zone;
 use crate::constraints::planned_defaults;
-use crate::session::Running;
-use crate::statements::create_table::{key_of, sorted};
-use crate::write::{Declarations, RowWriter, Target, WriteTarget};
+use crate::execution::Running;
+use crate::time_zone::schema_in_zone;
+use crate::write::{Declarations, RowWriter, Target, WriteTarget, key_of, sorted};
 use common::error::EngineError;
 use common::privilege::Privilege;
 use common::types::declared_schema;
@@ -143,7 +142,7 @@ fn loading<S: RowSource>(running: &Running, options: &LoadOptions, mut source: S
             let record = existing.record();
             let (schema, cluster_key) = (Arc::clone(existing.schema()), record.cluster_key.clone());
             let what = Target::Existing { id: record.id, replace: false };
-            let mut defaults = planned_defaults(&running.engine, existing);
+            let mut defaults = planned_defaults(&running.engine.rules, existing);
             let missing = source.missing(&schema);
             defaults.iter_mut().enumerate().filter(|(column, _)| !missing.contains(column)).for_each(|(_, default)| *default = None);
             let read: Vec<usize> = (0..defaults.len()).filter(|column| defaults[*column].is_none()).collect();

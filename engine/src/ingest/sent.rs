@@ -13,14 +13,10 @@ use datafusion::physical_plan::streaming::PartitionStream;
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 use pmem_store::{DEFAULT_NAMESPACE, StoreError};
-use tracing::Instrument;
 
 use super::load::{LoadMode, LoadOptions, load_sent};
 use crate::catalog::not_writable_view;
-use crate::output::StatementKind;
-use crate::queries::Query;
-use crate::session::{Running, Session};
-use crate::statements::definition::full_name;
+use crate::execution::Running;
 use common::error::EngineError;
 use common::error::import::{IS_NULL, ImportError};
 use files::import::conform::{find_field, plain_schema, settled_type};
@@ -53,54 +49,17 @@ pub enum IfExists {
     Fail,
 }
 
-type Sent = Pin<Box<dyn Stream<Item = Result<RecordBatch, EngineError>> + Send>>;
+pub type Sent = Pin<Box<dyn Stream<Item = Result<RecordBatch, EngineError>> + Send>>;
 
-impl Session {
-    /// Adds all rows in one commit, or in the open transaction; none if the stream fails. The number of rows.
-    pub async fn ingest(
-        &self,
-        target: IngestTarget,
-        schema: SchemaRef,
-        batches: impl Stream<Item = Result<RecordBatch, EngineError>> + Send + 'static,
-    ) -> Result<u64, EngineError> {
-        // There may be a table of that name in another schema.
-        let name = full_name(target.schema.as_deref().unwrap_or(DEFAULT_NAMESPACE), &target.table);
-        let entry = self.enter(&format!("INGEST INTO {name}"));
-        let ingest = async {
-            let _turn = self.turn(entry.query()).await?;
-            self.ingest_in(entry.query(), target, schema, batches).await
-        };
-        let done = ingest.instrument(entry.query().span.clone()).await;
-        let rows = done.as_ref().copied().unwrap_or(0);
-        entry.close(StatementKind::Write, rows, done)
+/// Adds all rows to the table; their number.
+pub async fn ingest(running: &Running, target: IngestTarget, schema: SchemaRef, batches: Sent) -> Result<u64, EngineError> {
+    let rows = SentRows::new(schema, batches);
+    if target.schema.is_none() {
+        running.catalog.check_stored(&TableReference::bare(target.table.as_str()), "sending rows to")?;
     }
-
-    /// As a part of the statement that `query` stands for, which has the session's turn.
-    pub(crate) async fn ingest_in(
-        &self,
-        query: &Arc<Query>,
-        target: IngestTarget,
-        schema: SchemaRef,
-        batches: impl Stream<Item = Result<RecordBatch, EngineError>> + Send + 'static,
-    ) -> Result<u64, EngineError> {
-        self.check_not_failed()?;
-        let running = self.begin("", query)?;
-        let rows = SentRows::new(schema, Box::pin(batches));
-        let done = async {
-            if target.schema.is_none() {
-                running.catalog.check_stored(&TableReference::bare(target.table.as_str()), "sending rows to")?;
-            }
-            check_no_view(&running, &target)?;
-            let options = options(target, |namespace, table| Ok(running.catalog.snapshot().table(namespace, table)?.is_some()))?;
-            Box::pin(load_sent(&running, options, rows)).await
-        };
-        let done = query.gate.until_stopped(done).await;
-        self.catalog.rest();
-        if done.is_err() {
-            self.fail_transaction();
-        }
-        done
-    }
+    check_no_view(running, &target)?;
+    let options = options(target, |namespace, table| Ok(running.catalog.snapshot().table(namespace, table)?.is_some()))?;
+    Box::pin(load_sent(running, options, rows)).await
 }
 
 /// Rows are added to tables; what makes or replaces one says itself that the name is taken.

@@ -11,9 +11,9 @@ use pmem_store::{DEFAULT_NAMESPACE, Durability, KnownTable, TableSnapshot};
 
 use super::literal::{Literal, column};
 use super::statement::InsertValues;
-use crate::catalog::schema_in_zone;
 use crate::constraints::TableRules;
-use crate::engine::EngineShared;
+use crate::shared::EngineShared;
+use crate::time_zone::schema_in_zone;
 use crate::write::{Target as Written, WriteTarget, nullable};
 use common::error::EngineError;
 use common::types::physical_schema;
@@ -86,7 +86,7 @@ impl Targets {
 impl Target {
     pub fn new(engine: &EngineShared, table: &TableSnapshot) -> Result<Target, EngineError> {
         let record = table.record();
-        let (physical, rules) = (physical_schema(table.schema()), TableRules::of(engine, table)?);
+        let (physical, rules) = (physical_schema(table.schema()), TableRules::of(&engine.rules, table)?);
         let has_rules = !rules.keys.is_empty() || !rules.checks.is_empty() || !record.cluster_key.is_empty();
         let mut fields = table.schema().fields().iter().zip(physical.fields());
         // Floats have one NaN, and what lies in others may have fields that must not be NULL.

@@ -16,13 +16,13 @@ use parking_lot::Mutex;
 use super::binding::Binding;
 use super::reads::check_reads;
 use crate::access::check_kind;
-use crate::catalog::{self, CatalogHandle, INFORMATION_SCHEMA, StoreCatalog, StoreTable};
+use crate::catalog::{self, CatalogHandle, StoreCatalog, StoreTable};
 use crate::planning;
 use crate::sql_planner::explain_error::explained;
 use crate::sql_planner::plan::plan_statement;
 use crate::sql_planner::volatile_names::name_volatile;
 use common::error::EngineError;
-use common::names::{CATALOG, SYSTEM, TEMP};
+use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
 use sql::{self, Parsed, split_name, versioned_name};
 
 /// Names mean what they mean to a statement of SQL that runs now in the same session.

@@ -15,8 +15,7 @@ use futures::{Stream, StreamExt};
 
 use super::query::Query;
 use super::registry::Queries;
-use crate::catalog::INFORMATION_SCHEMA;
-use common::names::SYSTEM;
+use common::names::{INFORMATION_SCHEMA, SYSTEM};
 
 pub struct Placed {
     queries: Arc<Queries>,

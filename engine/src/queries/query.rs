@@ -11,9 +11,9 @@ use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
 
 use super::gate::Gate;
+use super::kind::StatementKind;
 use super::text::Text;
 use super::whose::Whose;
-use crate::output::{StatementKind, spilled_bytes};
 use common::memory::QueryPool;
 use common::report::{QueryReport, ReportCollector};
 
@@ -278,4 +278,10 @@ impl fmt::Debug for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Query").field("id", &self.id).field("session", &self.session).finish_non_exhaustive()
     }
+}
+
+/// Of all operators of a plan.
+pub fn spilled_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
+    let own = plan.metrics().and_then(|metrics| metrics.spilled_bytes()).unwrap_or(0) as u64;
+    own + plan.children().into_iter().map(spilled_bytes).sum::<u64>()
 }

@@ -1,4 +1,5 @@
-//! Places to run in, and who waits for one: users in turn, and the statements of one user in the order in which they came.
+//! Places to run in, and who waits for one: users in turn, and the statements of one user in the order in which they came. One user
+//! leaves a place to the others, unless there is one place alone; only the process itself may have all.
 //!
 //! A place belongs to a statement from its first rows to its end, with one exception: a result that nobody asks for more rows works on
 //! nothing, so that after a while its place goes to one that waits, and it asks for another when it is read on. Whoever holds a result
@@ -35,7 +36,7 @@ pub struct Queue {
     state: Mutex<State>,
 }
 
-/// **Invariant:** while a place is free nobody waits.
+/// **Invariant:** while a place is free only users wait who have all that one user may have.
 #[derive(Debug, Default)]
 struct State {
     placed: HashMap<u64, Arc<Query>>,
@@ -63,7 +64,7 @@ impl Queue {
             return Poll::Pending;
         }
         let waits = query.turn.waiting_since.lock().is_some();
-        if !waits && state.users.is_empty() && state.placed.len() < max {
+        if !waits && state.has_room(&query.whose, max) {
             state.place(query);
             return Poll::Ready(());
         }
@@ -148,8 +149,8 @@ impl Queue {
     /// Gives free places to those whose turn it is; they are woken outside of the lock.
     fn give(&self, state: &mut State) -> Vec<Waker> {
         let mut wakers = Vec::new();
-        while self.limits.queries_max.is_some_and(|max| state.placed.len() < max) {
-            let Some(query) = state.next() else { break };
+        let Some(max) = self.limits.queries_max else { return wakers };
+        while let Some(query) = state.next(max) {
             state.place(&query);
             wakers.extend(query.turn.waker.lock().take());
         }
@@ -179,9 +180,16 @@ impl State {
         }
     }
 
-    /// The one whose turn it is; its user's next turn is after all others'.
-    fn next(&mut self) -> Option<Arc<Query>> {
-        let (user, mut waiting) = self.users.pop_front()?;
+    /// Whether there is a place that this user may have.
+    fn has_room(&self, user: &Whose, max: usize) -> bool {
+        let share = if user.is_process() { max } else { max.saturating_sub(1).max(1) };
+        self.placed.len() < max && self.placed.values().filter(|query| query.whose == *user).count() < share
+    }
+
+    /// The one whose turn it is, if there is a place for it; its user's next turn is after all others'.
+    fn next(&mut self, max: usize) -> Option<Arc<Query>> {
+        let index = self.users.iter().position(|(user, _)| self.has_room(user, max))?;
+        let (user, mut waiting) = self.users.remove(index)?;
         let query = waiting.pop_front();
         if !waiting.is_empty() {
             self.users.push_back((user, waiting));

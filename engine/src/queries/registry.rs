@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::gate::{Stop, Stopped};
+use super::kind::StatementKind;
 use super::query::{Query, State};
 use super::queue::{LOOK_EVERY, Limits, Queue};
+use super::record::StatementRecord;
 use super::text::hides_something;
 use super::totals::{Outcome, StatementEnd};
 use super::watch::Alarm;
 use super::whose::Whose;
-use crate::audit::Audited;
-use crate::output::{QueryOutput, StatementKind};
 use common::error::EngineError;
 
 type Observer = Box<dyn Fn(&StatementEnd<'_>) + Send + Sync>;
@@ -86,7 +86,7 @@ impl Queries {
         whose: &Whose,
         sql: &str,
         timeout: Option<Duration>,
-        audited: Option<Audited>,
+        record: Option<Box<dyn StatementRecord>>,
     ) -> Entry {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let query = Arc::new(Query::new(id, session, whose.clone(), sql, timeout));
@@ -94,7 +94,7 @@ impl Queries {
         if let Some(deadline) = query.deadline() {
             self.alarm.set(self, deadline);
         }
-        Entry { queries: Arc::clone(self), query, is_over: false, audited }
+        Entry { queries: Arc::clone(self), query, is_over: false, record }
     }
 
     /// A statement that is looked at before it is run: on no list.
@@ -104,8 +104,8 @@ impl Queries {
     }
 
     /// One that was refused when it was looked at has ended as one that was run.
-    pub fn refused(self: &Arc<Queries>, query: Arc<Query>, audited: Option<Audited>, error: &EngineError) {
-        Entry { queries: Arc::clone(self), query, is_over: false, audited }.failed(error);
+    pub fn refused(self: &Arc<Queries>, query: Arc<Query>, record: Option<Box<dyn StatementRecord>>, error: &EngineError) {
+        Entry { queries: Arc::clone(self), query, is_over: false, record }.failed(error);
     }
 
     pub fn shown(&self) -> Vec<Shown> {
@@ -235,26 +235,12 @@ pub struct Entry {
     query: Arc<Query>,
     is_over: bool,
     /// Of a user's session.
-    audited: Option<Audited>,
+    record: Option<Box<dyn StatementRecord>>,
 }
 
 impl Entry {
     pub fn query(&self) -> &Arc<Query> {
         &self.query
-    }
-
-    /// What a statement gave: its output stays on the list until it has ended.
-    pub fn hand_over(self, done: Result<QueryOutput, EngineError>) -> Result<QueryOutput, EngineError> {
-        match done {
-            Ok(mut output) => {
-                output.enter(self);
-                Ok(output)
-            }
-            Err(error) => {
-                self.failed(&error);
-                Err(error)
-            }
-        }
     }
 
     /// The end of what gives no output.
@@ -273,15 +259,15 @@ impl Entry {
 
     /// How many rows a write has changed.
     pub fn changed(&mut self, rows: u64) {
-        if let Some(audited) = &mut self.audited {
-            audited.changed(rows);
+        if let Some(record) = &mut self.record {
+            record.changed(rows);
         }
     }
 
     /// What is wrong, before it ends so.
     pub fn note(&mut self, error: &EngineError) {
-        if let Some(audited) = &mut self.audited {
-            audited.failed(error);
+        if let Some(record) = &mut self.record {
+            record.failed(error);
         }
     }
 
@@ -300,8 +286,8 @@ impl Entry {
     pub fn end(&mut self, outcome: Outcome) {
         if !std::mem::replace(&mut self.is_over, true) {
             self.queries.leave(&self.query, outcome);
-            if let Some(audited) = self.audited.take() {
-                audited.end(&self.query, outcome);
+            if let Some(record) = self.record.take() {
+                record.end(&self.query, outcome);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What is told of a statement that has ended: to those who count, and to the log if it was slow.
 
+use super::kind::StatementKind;
 use super::text::Text;
-use crate::output::StatementKind;
 use common::error::EngineError;
 use common::error::kind::ErrorKind;
 

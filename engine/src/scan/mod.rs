@@ -19,6 +19,7 @@ mod selectivity;
 pub mod skip_rows;
 mod source;
 mod statistics;
+mod statistics_cache;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -26,4 +27,5 @@ mod tests;
 pub(crate) use part::Part;
 pub(crate) use projection::projected_columns;
 pub use source::StoreScan;
-pub(crate) use statistics::{TableStatistics, open_parts, statistics_of_some, table_statistics};
+pub(crate) use statistics::{TableStatistics, open_parts, statistics_of_some};
+pub(crate) use statistics_cache::{StatisticsCache, statistics_of};

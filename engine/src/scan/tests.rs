@@ -12,6 +12,7 @@ use futures::{StreamExt, TryStreamExt};
 use tokio::runtime::Runtime;
 
 use crate::catalog::{CatalogHandle, StoreCatalog};
+use crate::sql_planner::views::SqlViewPlanner;
 use crate::{Engine, EngineOptions};
 use common::names::CATALOG;
 
@@ -44,7 +45,13 @@ impl Scans {
             }
             start += rows;
         }
-        let catalog = StoreCatalog::new(Arc::clone(&engine.shared), engine.store().snapshot().unwrap(), Arc::default(), None);
+        let catalog = StoreCatalog::new(
+            Arc::clone(&engine.shared),
+            engine.store().snapshot().unwrap(),
+            Arc::default(),
+            None,
+            Arc::new(SqlViewPlanner),
+        );
         let config = SessionConfig::new()
             .with_default_catalog_and_schema(CATALOG, "main")
             .with_create_default_catalog_and_schema(false)

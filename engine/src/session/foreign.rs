@@ -11,12 +11,12 @@ use datafusion::logical_expr::{LogicalPlan, Prepare};
 use futures::FutureExt;
 use tracing::Instrument;
 
-use super::fitting::values_of;
-use super::function_parameters::Taken;
+use super::Session;
 use super::parameters::{Description, filled, parameter_fields};
-use super::{Running, Session};
 use crate::catalog;
+use crate::execution::Running;
 use crate::output::QueryOutput;
+use crate::parameters::{Taken, values_of};
 use crate::plans::{Binding, PlanContext, check_reads};
 use crate::queries::Query;
 use common::error::EngineError;
@@ -144,7 +144,7 @@ impl Session {
             done
         };
         let done = run.instrument(query.span.clone()).await;
-        entry.hand_over(done)
+        QueryOutput::of_entry(entry, done)
     }
 
     async fn planned_elsewhere<B, F>(

@@ -6,8 +6,7 @@ use tracing::Instrument;
 
 use super::Session;
 use crate::ingest::load::{ImportSummary, LoadOptions};
-use crate::output::StatementKind;
-use crate::queries::Query;
+use crate::queries::{Query, StatementKind};
 use common::error::EngineError;
 use common::type_names::quoted;
 use files::import::FileScan;

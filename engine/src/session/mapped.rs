@@ -11,11 +11,11 @@ use arrow::datatypes::SchemaRef;
 use pmem_store::{StoreError, TableSnapshot};
 
 use super::Session;
-use crate::output::StatementKind;
+use crate::queries::StatementKind;
 use crate::scan::Part;
-use crate::statements::definition::full_name;
 use common::error::EngineError;
 use common::privilege::Privilege;
+use common::type_names::full_name;
 
 /// A part whose rows lie in more pieces than this is quicker read than put together.
 const PIECES_MAX: usize = 10_000;

@@ -8,9 +8,9 @@ use datafusion::catalog::CatalogProvider;
 use datafusion::common::TableReference;
 
 use super::Session;
-use crate::catalog::{CatalogHandle, TableListing, VOLATILE};
+use crate::catalog::{CatalogHandle, TableListing, system_listing};
 use crate::sql_planner::explain_error::function_names;
-use crate::system::system_listing;
+use crate::volatile::VOLATILE;
 use common::error::EngineError;
 use common::names::TEMP;
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use datafusion::sql::parser::Statement;
 
-use super::{Running, Session};
+use super::Session;
 use crate::audit::Audited;
-use crate::engine::EngineShared;
-use crate::output::{QueryOutput, StatementKind};
-use crate::queries::{Entry, Query, Whose, killed_by};
+use crate::execution::Running;
+use crate::output::QueryOutput;
+use crate::queries::{Entry, Query, StatementKind, StatementRecord, Whose, killed_by};
+use crate::shared::EngineShared;
 use common::error::EngineError;
 use common::report::QueryReport;
 use common::switches::Switches;
@@ -33,7 +34,7 @@ impl Owner {
 impl Session {
     /// A statement of this session begins; it is listed as `text`.
     pub(crate) fn enter(&self, text: &str) -> Entry {
-        self.engine.queries.enter(self.owner.number, &self.owner.whose, text, self.statement_timeout(), self.audited())
+        self.engine.queries.enter(self.owner.number, &self.owner.whose, text, self.statement_timeout(), self.record())
     }
 
     /// The same of a statement that nobody has said: the audit has what users did, and nothing of it.
@@ -41,8 +42,8 @@ impl Session {
         self.engine.queries.enter(self.owner.number, &self.owner.whose, text, self.statement_timeout(), None)
     }
 
-    fn audited(&self) -> Option<Audited> {
-        self.catalog.user().map(|_| Audited::new(&self.engine.audit.0))
+    fn record(&self) -> Option<Box<dyn StatementRecord>> {
+        self.catalog.user().map(|_| Box::new(Audited::new(&self.engine.audit.0)) as Box<dyn StatementRecord>)
     }
 
     /// Of a statement that somebody is about to run and that is looked at before.
@@ -54,7 +55,7 @@ impl Session {
     /// counted. What is not refused leaves nothing before it is run.
     pub(super) fn looked_at<T>(&self, query: Arc<Query>, found: Result<T, EngineError>) -> Result<T, EngineError> {
         if let Err(error) = &found {
-            self.engine.queries.refused(query, self.audited(), error);
+            self.engine.queries.refused(query, self.record(), error);
         }
         found
     }

@@ -14,12 +14,12 @@ use datafusion::sql::sqlparser::ast::{self, Ident};
 use futures::FutureExt;
 use tracing::Instrument;
 
-use super::fitting::{fitted, values_of, wrong_count};
-use super::function_parameters::Taken;
-use super::{Running, Session};
+use super::Session;
 use crate::dml::{Retry, is_change};
-use crate::output::{QueryOutput, StatementKind};
-use crate::queries::{Query, is_kill};
+use crate::execution::Running;
+use crate::output::QueryOutput;
+use crate::parameters::{Taken, fitted, values_of, wrong_count};
+use crate::queries::{Query, StatementKind, is_kill};
 use crate::statements::describe::described_table;
 use crate::statements::versions::listed_versions;
 use crate::statements::{access, maintenance};
@@ -98,7 +98,7 @@ impl Session {
             self.execute_row(entry.query(), sql, parameters, row).await
         };
         let done = run.instrument(entry.query().span.clone()).await;
-        entry.hand_over(done)
+        QueryOutput::of_entry(entry, done)
     }
 
     /// As a part of the statement that `query` stands for, which has the session's turn.

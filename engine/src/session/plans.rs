@@ -11,10 +11,12 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use pmem_store::StoreError;
 
-use super::function_parameters::Taken;
+use super::Session;
 use super::parameters::{filled, parameter_fields};
-use super::{Running, Session, config};
-use crate::output::{QueryOutput, StatementKind};
+use crate::execution::Running;
+use crate::output::QueryOutput;
+use crate::parameters::Taken;
+use crate::queries::StatementKind;
 use crate::statements::ddl::run_ddl;
 use crate::statements::describe::described;
 use common::error::EngineError;
@@ -139,7 +141,7 @@ impl Session {
 
     /// The settings a session begins with.
     fn defaults(&self) -> Arc<ConfigOptions> {
-        Arc::clone(config(&self.engine).options())
+        Arc::clone(self.engine.session_config().options())
     }
 }
 

@@ -12,14 +12,13 @@ use datafusion::sql::sqlparser::ast::{self, SetExpr, TableObject};
 use tracing::Instrument;
 
 use super::Session;
-use super::fitting::{any_length, check_shape, has_any_shape, valid_values, wrong_count};
-use super::function_parameters::Taken;
 use super::parameters::{parameter_fields, takes_parameters};
+use crate::catalog::resolve;
 use crate::constraints::identifier;
+use crate::execution::Running;
 use crate::ingest::sent::{IfExists, IfMissing, IngestTarget};
-use crate::output::StatementKind;
-use crate::queries::Query;
-use crate::statements::ddl::resolve;
+use crate::parameters::{Taken, any_length, check_shape, has_any_shape, valid_values, wrong_count};
+use crate::queries::{Query, StatementKind};
 use common::error::EngineError;
 use common::stack::deep;
 use common::type_names::{column_type_name, in_sql_words};
@@ -93,7 +92,7 @@ impl Session {
 
     /// The rows of an INSERT that does no more than to name columns, which need not be planned one by one; None for other
     /// statements that change rows, and an error for all others.
-    async fn plain_insert(&self, running: &super::Running, parameters: &RecordBatch) -> Result<Option<Rows>, EngineError> {
+    async fn plain_insert(&self, running: &Running, parameters: &RecordBatch) -> Result<Option<Rows>, EngineError> {
         self.check_not_failed()?;
         let statement = match running.parsed().await? {
             Parsed::Statement(statement) if takes_parameters(&statement) && !is_plain_query(&statement) => statement,

@@ -7,12 +7,11 @@ use datafusion::catalog::MemoryCatalogProviderList;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionContext;
 
-use super::config::config;
 use super::planner::StatementPlanner;
-use crate::catalog::tables_of;
-use crate::engine::EngineShared;
+use super::tables::tables_of;
 use crate::scan::await_join_filters::AwaitJoinFilters;
 use crate::scan::skip_rows::SkipRows;
+use crate::shared::EngineShared;
 use common::cancellable_rules::{AnalyzerRules, OptimizerRules, PhysicalRules, asking_analyzer, asking_optimizer, asking_physical};
 use semantics::cancel;
 use semantics::functions;
@@ -29,7 +28,7 @@ pub fn state(engine: &EngineShared) -> SessionState {
 
 fn made(engine: &EngineShared) -> SessionState {
     let state = SessionStateBuilder::new()
-        .with_config(config(engine))
+        .with_config(engine.session_config())
         .with_runtime_env(Arc::clone(&engine.runtime))
         .with_expr_planners(vec![Arc::new(ListOperators)])
         .with_default_features()

@@ -6,9 +6,11 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, TransactionAccessMode, TransactionIsolationLevel, TransactionMode};
 use pmem_store::{GrantObject, TableId};
 
-use super::{Running, Session};
+use super::Session;
 use crate::access::SessionAccess;
-use crate::output::{QueryOutput, StatementKind};
+use crate::execution::Running;
+use crate::output::QueryOutput;
+use crate::queries::StatementKind;
 use common::error::EngineError;
 
 impl Session {

@@ -8,8 +8,7 @@ use datafusion::execution::SessionState;
 use pmem_store::DEFAULT_NAMESPACE;
 
 use super::wrong_part::wrong_part;
-use crate::catalog::StoreCatalog;
-use crate::system::system_listing;
+use crate::catalog::{StoreCatalog, system_listing};
 use common::error::elsewhere::{instead_of_file, instead_of_function, instead_of_table_function};
 use common::error::function::FunctionError;
 use common::error::text::bounded;

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     self, Ident, ObjectName, ObjectNamePart, Query, ShowCreateObject, TableFactor, TableObject, VisitMut, VisitorMut,
 };
 
-use crate::catalog::VolatileTables;
+use crate::volatile::VolatileTables;
 use common::error::EngineError;
 use common::names::TEMP;
 

@@ -3,9 +3,10 @@
 use datafusion::common::TableReference;
 use datafusion::sql::sqlparser::ast::{CopyLegacyOption, CopyOption, CopySource, CopyTarget, Statement};
 
-use super::ddl::resolve;
+use crate::blocking::blocking;
+use crate::catalog::resolve;
+use crate::execution::Running;
 use crate::ingest::load::{LoadMode, LoadOptions, load};
-use crate::session::Running;
 use common::error::EngineError;
 use files::import::{FileScan, ReadOptions};
 
@@ -28,7 +29,7 @@ pub async fn copy_from(running: &Running, statement: Statement) -> Result<u64, E
     running.catalog.check_stored(&reference, "COPY FROM a file into")?;
     let (namespace, table) = resolve(&reference)?;
     let paths = [filename];
-    let scan = crate::write::blocking(move || Ok(FileScan::open(&paths, options)?)).await?;
+    let scan = blocking(move || Ok(FileScan::open(&paths, options)?)).await?;
     let load_options = LoadOptions { namespace, table, order_by: Vec::new(), mode: LoadMode::AppendExisting };
     Ok(load(running, load_options, scan).await?.rows)
 }

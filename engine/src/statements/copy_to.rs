@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 
 use super::copy_options::{ExportOptions, export_options};
-use crate::session::Running;
+use crate::execution::Running;
 use common::count::{count_batch, count_schema};
 use common::error::EngineError;
 use files::export::open_export_with;

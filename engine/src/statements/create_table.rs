@@ -4,23 +4,22 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
-use datafusion::common::{Column, TableReference};
-use datafusion::logical_expr::{CreateMemoryTable, DdlStatement, LogicalPlan, LogicalPlanBuilder, SortExpr, col};
+use datafusion::logical_expr::{CreateMemoryTable, DdlStatement, LogicalPlan};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
-use pmem_store::{ColumnOrder, StoreError};
+use pmem_store::StoreError;
 
-use super::ddl::resolve;
 use super::draft::Draft;
 use super::table_options::set_options;
 use super::volatile_table::create_volatile;
+use crate::catalog::resolve;
 use crate::constraints::{ColumnClauses, Declared, column_clauses, default_value, table_constraint};
 use crate::dml::count;
-use crate::session::Running;
+use crate::execution::Running;
 use crate::sql_planner::plan::with_column_list;
-use crate::write::{Declarations, NewTable, RowWriter, Target, WriteTarget};
-use common::error::{EngineError, nearest};
+use crate::write::{Declarations, NewTable, RowWriter, Target, WriteTarget, key_of, sorted};
+use common::error::EngineError;
 use common::privilege::Privilege;
 use common::switches::switches;
 use common::types::declared_schema;
@@ -136,7 +135,7 @@ fn drafted(running: &Running, table: &str, input: &Schema, said: Said) -> Result
     for (column, clauses) in draft.columns.iter_mut().zip(said.clauses) {
         if let Some(sql) = clauses.default {
             // Refused here rather than with the first row.
-            default_value(&running.engine, &sql, &column.field).map_err(|error| running.located(error))?;
+            default_value(&running.engine.rules, &sql, &column.field).map_err(|error| running.located(error))?;
             column.info.default_sql = Some(sql);
         }
         declared.extend(clauses.constraints);
@@ -158,18 +157,6 @@ pub async fn column_field(running: &Running, name: ast::Ident, data_type: ast::D
     };
     let schema = table_schema(command.input.schema().as_arrow(), None)?;
     Ok(schema.field(0).clone())
-}
-
-/// The plan with its rows in the order of the key, if there is one.
-pub(crate) fn sorted(plan: LogicalPlan, key: &[ColumnOrder]) -> Result<LogicalPlan, EngineError> {
-    if key.is_empty() {
-        return Ok(plan);
-    }
-    let order = key.iter().map(|order| {
-        let column = col(Column::new(None::<TableReference>, &order.column));
-        SortExpr::new(column, !order.descending, order.nulls_first)
-    });
-    Ok(LogicalPlanBuilder::from(plan).sort(order.collect::<Vec<_>>())?.build()?)
 }
 
 /// Columns of a query may be NULL later, whatever this query yields, unless they are declared otherwise.
@@ -198,27 +185,6 @@ pub fn check_names(schema: &Schema) -> Result<(), EngineError> {
         }
     }
     Ok(())
-}
-
-/// The key's columns as the schema spells them.
-pub(crate) fn key_of(schema: &Schema, key: &[KeyColumn]) -> Result<Vec<ColumnOrder>, EngineError> {
-    key.iter()
-        .map(|column| {
-            let name = column.name.as_str();
-            let names = || schema.fields().iter().map(|field| field.name().as_str());
-            let exact = names().find(|field| *field == name).or_else(|| names().find(|field| field.eq_ignore_ascii_case(name)));
-            match exact {
-                Some(field) => {
-                    let nulls_first = column.nulls_first.unwrap_or(column.descending);
-                    Ok(ColumnOrder { column: field.to_string(), descending: column.descending, nulls_first })
-                }
-                None => {
-                    let hint = nearest(name, names()).map(|near| format!("did you mean \"{near}\"?"));
-                    Err(EngineError::Sql { message: format!("column \"{name}\" to order by does not exist"), position: None, hint })
-                }
-            }
-        })
-        .collect()
 }
 
 /// Clauses of other engines that DataFusion has no words for.

@@ -4,10 +4,11 @@ use datafusion::common::{SchemaReference, TableReference};
 use datafusion::logical_expr::{CreateView, DdlStatement};
 use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord, said_name};
 
-use crate::catalog::{EXTERNAL, VIEW};
-use crate::session::Running;
+use crate::catalog::resolve;
+use crate::definition::{EXTERNAL, VIEW};
+use crate::execution::Running;
 use common::error::{EngineError, nearest};
-use common::names::{CATALOG, SYSTEM, TEMP};
+use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
 use common::privilege::Privilege;
 use sql::tokens::tokenize;
 use sql::versions::spell_out;
@@ -148,28 +149,9 @@ pub fn commit(
     running.catalog.write_scope().change(operation, change)
 }
 
-/// Namespace and name of a table, which must be of this store.
-pub fn resolve(name: &TableReference) -> Result<(String, String), EngineError> {
-    if let Some(catalog) = name.catalog().filter(|catalog| *catalog != CATALOG) {
-        let message = format!("database \"{catalog}\" does not exist; the one of a store is \"{CATALOG}\"");
-        return Err(EngineError::Sql { message, position: None, hint: None });
-    }
-    let namespace = name.schema().unwrap_or(DEFAULT_NAMESPACE).to_string();
-    if namespace == "information_schema" {
-        return Err(EngineError::unsupported("changing information_schema", None));
-    }
-    if namespace == SYSTEM {
-        return Err(EngineError::unsupported(
-            "changing the schema system",
-            Some("its tables show the state of the store and can only be read"),
-        ));
-    }
-    Ok((namespace, name.table().to_string()))
-}
-
 fn namespace(name: &str) -> Result<String, EngineError> {
     let (catalog, name) = name.split_once('.').unwrap_or((CATALOG, name));
-    if catalog != CATALOG || name == "information_schema" || name == SYSTEM {
+    if catalog != CATALOG || name == INFORMATION_SCHEMA || name == SYSTEM {
         return Err(EngineError::unsupported(format!("a schema named \"{name}\" in \"{catalog}\""), None));
     }
     Ok(name.to_string())

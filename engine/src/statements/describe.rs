@@ -9,9 +9,9 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use pmem_store::TableSnapshot;
 
-use super::ddl::resolve;
+use crate::catalog::resolve;
 use crate::constraints::{Constraint, constraints_of};
-use crate::session::Running;
+use crate::execution::Running;
 use common::error::EngineError;
 use common::type_names::column_type_name;
 

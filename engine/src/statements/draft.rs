@@ -7,7 +7,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use pmem_store::{ColumnInfo, ColumnOrder, StoreError, TableAlteration, TableSnapshot};
 
 use crate::constraints::{Check, Constraint, Declared, DeclaredRule, Key, Rule, TableRules, constraints_of};
-use crate::session::Running;
+use crate::execution::Running;
 use common::error::{EngineError, nearest};
 use common::type_names::declared_name;
 
@@ -125,7 +125,7 @@ impl Draft {
                 Constraint { name, rule: Rule::Unique { columns: self.ids(&places) } }
             }
             DeclaredRule::Check(sql) => {
-                let check = Check::new(&running.engine, "", &sql, &self.schema()).map_err(|error| running.located(error))?;
+                let check = Check::new(&running.engine.rules, "", &sql, &self.schema()).map_err(|error| running.located(error))?;
                 let of = match check.columns.as_slice() {
                     [one] => format!("_{}", self.columns[*one].field.name()),
                     _ => String::new(),
@@ -180,11 +180,11 @@ impl Draft {
     /// they are now.
     pub fn unproven(&self, running: &Running) -> Result<(Arc<TableRules>, Vec<usize>), EngineError> {
         let (schema, infos) = (self.schema(), self.infos());
-        TableRules::new(&running.engine, &self.name, &schema, &infos, &self.constraints)?;
+        TableRules::new(&running.engine.rules, &self.name, &schema, &infos, &self.constraints)?;
         let new: Vec<Constraint> = self.constraints.iter().filter(|constraint| self.unproven.contains(&constraint.name)).cloned().collect();
         let not_null = self.columns.iter().enumerate().filter(|(_, column)| column.was_nullable && !column.field.is_nullable());
         let not_null = not_null.map(|(place, _)| place).collect();
-        Ok((TableRules::new(&running.engine, &self.name, &schema, &infos, &new)?, not_null))
+        Ok((TableRules::new(&running.engine.rules, &self.name, &schema, &infos, &new)?, not_null))
     }
 
     /// The difference to the table; None where there is none.

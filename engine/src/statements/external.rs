@@ -6,10 +6,10 @@ use datafusion::common::TableReference;
 use datafusion::sql::parser::CreateExternalTable;
 use pmem_store::ViewRecord;
 
-use super::ddl::{check_new_view, commit, resolve};
-use super::definition::external_definition;
-use crate::catalog::{EXTERNAL, external_provider, is_of_node, is_remote};
-use crate::session::Running;
+use super::ddl::{check_new_view, commit};
+use crate::catalog::{external_provider, is_of_node, is_remote, resolve};
+use crate::definition::{EXTERNAL, external_definition};
+use crate::execution::Running;
 use common::error::EngineError;
 
 pub async fn create_external(running: &Running, mut table: CreateExternalTable) -> Result<(), EngineError> {

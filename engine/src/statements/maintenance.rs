@@ -8,12 +8,13 @@ use arrow::error::ArrowError;
 use datafusion::common::TableReference;
 use pmem_store::{BackupReport, StoreError};
 
-use super::ddl::resolve;
 use crate::backup::{backed_up_row, backup_to};
-use crate::catalog::EXTERNAL;
-use crate::compaction::{Optimized, checkpoint, optimize_table};
-use crate::session::Running;
-use crate::write::{blocking, state_error};
+use crate::blocking::blocking;
+use crate::catalog::resolve;
+use crate::compaction::{Optimized, Resources, checkpoint, optimize_table};
+use crate::definition::EXTERNAL;
+use crate::execution::Running;
+use crate::transactions::state_error;
 use common::error::EngineError;
 use common::privilege::Privilege;
 use sql::MaintenanceStatement;
@@ -47,7 +48,7 @@ pub async fn run_maintenance(running: &Running, statement: MaintenanceStatement)
         MaintenanceStatement::Backup { to, .. } if to.as_os_str().is_empty() => {
             Err(state_error("BACKUP TO '' names no directory", "write the path of the backup between the quotes"))
         }
-        MaintenanceStatement::Backup { to, copies } => backup_to(running, to, copies).await.map(Some),
+        MaintenanceStatement::Backup { to, copies } => backup_to(&running.engine.store, to, copies).await.map(Some),
         MaintenanceStatement::Optimize { table, full } => optimized(running, &table, full).await.map(Some),
         MaintenanceStatement::Checkpoint => checkpoint(&running.engine.store).await.map(|()| None),
         MaintenanceStatement::Flush => {
@@ -71,7 +72,15 @@ async fn optimized(running: &Running, table: &TableReference, full: bool) -> Res
     };
     drop(snapshot);
     running.catalog.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
-    let done = optimize_table(running, table.record().id, full).await?;
+    let engine = &running.engine;
+    let resources = Resources {
+        store: &engine.store,
+        maintenance: &engine.maintenance,
+        runtime: running.runtime(),
+        memory_limit_bytes: engine.query_memory_limit_bytes,
+        partitions: engine.partitions,
+    };
+    let done = optimize_table(resources, table.record().id, full).await?;
     optimized_row(done).map_err(|error| EngineError::internal(error.to_string()))
 }
 

@@ -1,5 +1,5 @@
 //! What each statement does that is no query. What it says is parsed in the crate `sql`, in files of the same names; `draft` is a table while
-//! it is declared, `definition` the statement that would make it again.
+//! it is declared.
 
 pub mod access;
 pub mod alter;
@@ -8,11 +8,9 @@ pub mod copy_options;
 pub mod copy_to;
 pub mod create_table;
 pub mod ddl;
-pub mod definition;
 pub mod describe;
 pub mod draft;
 pub mod external;
-pub mod insert_defaults;
 pub mod maintenance;
 pub mod table_options;
 pub mod versions;

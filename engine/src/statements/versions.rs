@@ -6,12 +6,14 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use datafusion::common::TableReference;
 use pmem_store::{DEFAULT_RETENTION_MS, NamedSnapshot, Store, StoreError, VersionInfo};
 
-use super::ddl::{commit, resolve};
+use super::ddl::commit;
 use crate::audit::set_retention_ms;
+use crate::blocking::blocking;
 use crate::catalog::past_table::{no_snapshot, version_of};
-use crate::session::Running;
+use crate::catalog::resolve;
+use crate::execution::Running;
 use crate::system::instants;
-use crate::write::{blocking, state_error};
+use crate::transactions::state_error;
 use common::clock::now_ms;
 use common::error::EngineError;
 use common::privilege::Privilege;

@@ -11,10 +11,10 @@ use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 
 use super::create_table::{check_names, table_schema};
-use crate::catalog::Gathering;
 use crate::constraints::column_clauses;
-use crate::session::Running;
+use crate::execution::Running;
 use crate::sql_planner::plan::with_column_list;
+use crate::volatile::Gathering;
 use common::error::EngineError;
 use common::names::{CATALOG, TEMP};
 use common::report::ReportCollector;

@@ -6,7 +6,7 @@ use pmem_store::TableSnapshot;
 
 use super::build::{OPTIONAL, REQUIRED, batch, booleans, numbers, texts};
 use super::source::Source;
-use crate::catalog::VolatileRows;
+use crate::volatile::VolatileRows;
 use common::names::TEMP;
 use common::type_names::column_type_name;
 

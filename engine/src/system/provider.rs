@@ -15,10 +15,10 @@ use pmem_store::Snapshot;
 use super::source::Source;
 use super::{columns, compactions, grants, queries, segments, settings, snapshots, tables, transactions, users};
 use crate::access::Permit;
-use crate::catalog::{TableListing, VolatileTables, plan_in_zone, schema_in_zone};
-use crate::engine::EngineShared;
-use crate::write::TransactionSlot;
-use common::names::SYSTEM;
+use crate::shared::EngineShared;
+use crate::time_zone::{plan_in_zone, schema_in_zone};
+use crate::transactions::TransactionSlot;
+use crate::volatile::VolatileTables;
 
 /// Makes the rows; without a source none, to know the columns.
 type Rows = fn(Option<&Source<'_>>) -> Result<RecordBatch>;
@@ -37,16 +37,8 @@ const TABLES: [(&str, Rows); 11] = [
     ("users", users::users),
 ];
 
-/// The tables for a list that was asked for them.
-pub fn system_listing() -> Vec<TableListing> {
-    let listing = |(name, _): &(&str, Rows)| TableListing {
-        schema: SYSTEM.into(),
-        name: (*name).into(),
-        kind: "system".into(),
-        rows: None,
-        size_bytes: None,
-    };
-    TABLES.iter().map(listing).collect()
+pub fn table_names() -> impl Iterator<Item = &'static str> {
+    TABLES.iter().map(|(name, _)| *name)
 }
 
 #[derive(Debug)]
@@ -91,7 +83,7 @@ fn find(name: &str) -> Option<Rows> {
 impl SchemaProvider for SystemSchema {
     fn table_names(&self) -> Vec<String> {
         let own = self.older.as_ref().map(|older| older.table_names()).unwrap_or_default();
-        TABLES.iter().map(|(name, _)| (*name).to_string()).chain(own.into_iter().filter(|name| find(name).is_none())).collect()
+        table_names().map(str::to_string).chain(own.into_iter().filter(|name| find(name).is_none())).collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {

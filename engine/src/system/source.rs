@@ -7,10 +7,10 @@ use datafusion::common::config::ConfigOptions;
 use pmem_store::{Snapshot, StoreError, TableRecord, TableSnapshot, ViewRecord};
 
 use crate::access::Permit;
-use crate::catalog::VolatileTables;
-use crate::engine::EngineShared;
 use crate::queries::Query;
-use crate::write::TransactionSlot;
+use crate::shared::EngineShared;
+use crate::transactions::TransactionSlot;
+use crate::volatile::VolatileTables;
 use common::error::store_error;
 use common::privilege::Privilege;
 

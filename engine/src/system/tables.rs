@@ -6,10 +6,12 @@ use pmem_store::{TableRecord, TableSnapshot, ViewRecord};
 
 use super::build::{OPTIONAL, REQUIRED, batch, numbers, texts};
 use super::source::Source;
-use crate::catalog::{VIEW, VOLATILE, VolatileRows, names_unseen};
-use crate::statements::definition::{key_text, qualified, table_definition};
+use super::unseen::names_unseen;
+use crate::definition::{VIEW, key_text, table_definition};
+use crate::volatile::{VOLATILE, VolatileRows};
 use common::error::store_error;
 use common::names::TEMP;
+use common::type_names::qualified;
 
 #[derive(Default)]
 struct Row {

@@ -8,10 +8,10 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, SchemaRef};
 use futures::{Stream, StreamExt};
 use pmem_store::{ColumnInfo, ColumnOrder, NewTable, StoreError, TableId, Transaction};
-use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::scope::WriteScope;
 use super::written::{RowSink, Written};
+use crate::blocking::blocking;
 use crate::constraints::{Constraint, Enforcer, TableRules};
 use common::error::EngineError;
 
@@ -58,7 +58,7 @@ impl RowWriter {
             Target::Existing { id, .. } => (*id, scope.rules_of(&target.namespace, &target.table)?),
             Target::New { declared, .. } => {
                 let Declarations { columns, constraints, .. } = declared;
-                let rules = TableRules::new(scope.engine(), &target.table, &target.schema, columns, constraints)?;
+                let rules = TableRules::new(&scope.engine().rules, &target.table, &target.schema, columns, constraints)?;
                 (scope.store().new_table_id(), rules)
             }
         };
@@ -149,35 +149,6 @@ fn add(transaction: &mut Transaction, id: TableId, target: &WriteTarget, written
         }
     }
     written.add_to(transaction, !cluster_key.is_empty())
-}
-
-/// Runs what blocks where it holds up no other task.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, EngineError> + Send + 'static) -> Result<T, EngineError> {
-    let span = tracing::Span::current();
-    match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
-        Ok(result) => result,
-        Err(error) => Err(EngineError::internal(format!("a writer stopped: {error}"))),
-    }
-}
-
-/// As [`blocking`], for what takes about as long as handing it to another thread and back would: on this thread, where
-/// the runtime has others to go on with.
-pub(crate) async fn blocking_here<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
-) -> Result<T, EngineError> {
-    match has_other_threads() {
-        true => tokio::task::block_in_place(work),
-        false => blocking(work).await,
-    }
-}
-
-/// Runs what blocks on this thread; the runtime, if there is one with other threads, goes on with those.
-pub(crate) fn holding_up_nobody<T>(work: impl FnOnce() -> T) -> T {
-    if has_other_threads() { tokio::task::block_in_place(work) } else { work() }
-}
-
-fn has_other_threads() -> bool {
-    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 pub fn check_not_null(batch: &RecordBatch, target: &WriteTarget, rows_before: u64) -> Result<(), EngineError> {

@@ -1,256 +1,15 @@
 //! Where a statement's changes go: into the session's open transaction, or into one of their own.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
 
-use parking_lot::Mutex;
-use pmem_store::{Author, Durability, Savepoint, Snapshot, Store, StoreError, Transaction};
+use pmem_store::{Snapshot, Store, StoreError, Transaction};
 
-use super::open::OpenTransaction;
-use super::rows::holding_up_nobody;
+use crate::blocking::holding_up_nobody;
 use crate::constraints::TableRules;
-use crate::engine::EngineShared;
 use crate::queries::Gate;
-use common::clock::since_epoch_ms;
+use crate::shared::EngineShared;
+use crate::transactions::TransactionSlot;
 use common::error::EngineError;
-
-/// The transaction of a session, if one is open.
-#[derive(Debug, Default)]
-pub struct TransactionSlot {
-    open: Mutex<Option<Open>>,
-    /// Of the engine: ids of transactions.
-    next_id: Arc<AtomicU64>,
-    /// The user it is for.
-    author: Option<Arc<dyn Author>>,
-    durability: Mutex<Option<Durability>>,
-    /// Of the statement that is being planned.
-    gate: Mutex<Option<Arc<Gate>>>,
-}
-
-/// What is asked of a transaction while a statement works in it, which may take long.
-#[derive(Debug)]
-struct Open {
-    id: u64,
-    /// What now() says in all of its statements.
-    started_at: SystemTime,
-    /// What it began with.
-    base: Arc<Snapshot>,
-    /// **Invariant:** whoever waits for it does not hold the slot.
-    work: Arc<Mutex<Work>>,
-    changes: u64,
-    /// A statement failed: nothing but ROLLBACK makes sense now.
-    failed: bool,
-    read_only: bool,
-    /// Of savepoints, innermost last.
-    savepoints: Vec<String>,
-}
-
-#[derive(Debug)]
-struct Work {
-    /// None once it has ended.
-    transaction: Option<Transaction>,
-    /// As in `Open::savepoints`.
-    savepoints: Vec<Savepoint>,
-}
-
-impl TransactionSlot {
-    pub fn new(next_id: Arc<AtomicU64>, author: Option<Arc<dyn Author>>) -> TransactionSlot {
-        TransactionSlot { open: Mutex::default(), next_id, author, durability: Mutex::default(), gate: Mutex::default() }
-    }
-
-    /// What can be told of the open transaction.
-    pub fn open_transaction(&self) -> Option<OpenTransaction> {
-        self.open.lock().as_ref().map(|open| OpenTransaction {
-            id: open.id,
-            started_at_ms: since_epoch_ms(open.started_at),
-            base_version: open.base.version(),
-            changes: open.changes,
-            read_only: open.read_only,
-            failed: open.failed,
-        })
-    }
-
-    /// When BEGIN was run; None if no transaction is open.
-    pub fn started_at(&self) -> Option<SystemTime> {
-        self.open.lock().as_ref().map(|open| open.started_at)
-    }
-
-    /// Of the open transaction.
-    pub fn open_id(&self) -> Option<u64> {
-        self.open.lock().as_ref().map(|open| open.id)
-    }
-
-    /// How soon what the session commits is durable; None where the tables say.
-    pub fn durability(&self) -> Option<Durability> {
-        *self.durability.lock()
-    }
-
-    pub fn set_durability(&self, durability: Option<Durability>) {
-        *self.durability.lock() = durability;
-    }
-
-    pub fn set_gate(&self, gate: Option<&Arc<Gate>>) {
-        *self.gate.lock() = gate.cloned();
-    }
-
-    pub fn is_open(&self) -> bool {
-        self.open.lock().is_some()
-    }
-
-    pub fn has_failed(&self) -> bool {
-        self.open.lock().as_ref().is_some_and(|open| open.failed)
-    }
-
-    /// What statements of the open transaction see.
-    pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
-        let work = Arc::clone(&self.open.lock().as_ref()?.work);
-        let work = work.lock();
-        work.transaction.as_ref().map(Transaction::snapshot)
-    }
-
-    /// What the open transaction began with.
-    pub fn base(&self) -> Option<Arc<Snapshot>> {
-        self.open.lock().as_ref().map(|open| Arc::clone(&open.base))
-    }
-
-    fn sign(&self, transaction: &mut Transaction) {
-        if let Some(author) = &self.author {
-            transaction.set_author(author);
-        }
-    }
-
-    pub fn begin(&self, store: &Store, read_only: bool) -> Result<(), EngineError> {
-        let mut slot = self.open.lock();
-        if slot.is_some() {
-            return Err(state_error("a transaction is open already", "end it with COMMIT or ROLLBACK first"));
-        }
-        let mut transaction = if read_only { store.begin_read_only() } else { store.begin()? };
-        self.sign(&mut transaction);
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let base = Arc::clone(transaction.base());
-        let work = Arc::new(Mutex::new(Work { transaction: Some(transaction), savepoints: Vec::new() }));
-        let started_at = SystemTime::now();
-        *slot = Some(Open { id, started_at, base, work, changes: 0, failed: false, read_only, savepoints: Vec::new() });
-        Ok(())
-    }
-
-    pub fn commit(&self) -> Result<(), EngineError> {
-        let open = self.open.lock().take().ok_or_else(none_open)?;
-        if open.failed {
-            let message = "the transaction was rolled back, because a statement of it failed";
-            return Err(state_error(message, "nothing of it was kept: begin another one, and run all of it again"));
-        }
-        // A statement that still works in it comes before all of this.
-        let mut transaction = holding_up_nobody(|| open.work.lock().transaction.take()).ok_or_else(none_open)?;
-        if let Some(durability) = self.durability() {
-            transaction.set_durability(durability);
-        }
-        holding_up_nobody(|| transaction.commit("COMMIT"))?;
-        Ok(())
-    }
-
-    pub fn rollback(&self) -> Result<(), EngineError> {
-        self.open.lock().take().map(|_| ()).ok_or_else(none_open)
-    }
-
-    /// An error where a statement of the open transaction has failed: half of that one may be in it.
-    pub fn check_not_failed(&self) -> Result<(), EngineError> {
-        self.open.lock().as_ref().map_or(Ok(()), Open::check_not_failed)
-    }
-
-    /// **Invariant:** what can be gone back to is a state in which no statement had failed.
-    pub fn savepoint(&self, name: &str) -> Result<(), EngineError> {
-        self.with_open(|open, transaction, savepoints| {
-            open.check_not_failed()?;
-            savepoints.push(transaction.savepoint());
-            open.savepoints.push(name.to_string());
-            Ok(())
-        })
-    }
-
-    pub fn rollback_to(&self, name: &str) -> Result<(), EngineError> {
-        self.with_open(|open, transaction, savepoints| {
-            let at = open.savepoint(name)?;
-            open.savepoints.truncate(at + 1);
-            savepoints.truncate(at + 1);
-            transaction.rollback_to(&savepoints[at]);
-            open.failed = false;
-            Ok(())
-        })
-    }
-
-    pub fn release(&self, name: &str) -> Result<(), EngineError> {
-        self.with_open(|open, _, savepoints| {
-            open.check_not_failed()?;
-            let at = open.savepoint(name)?;
-            open.savepoints.truncate(at);
-            savepoints.truncate(at);
-            Ok(())
-        })
-    }
-
-    pub fn has_savepoint(&self, name: &str) -> bool {
-        self.open.lock().as_ref().is_some_and(|open| open.savepoint(name).is_ok())
-    }
-
-    /// A statement failed; its transaction, if it is still open, can only be rolled back now.
-    pub fn fail(&self, planned_in: Option<u64>) {
-        if let Some(open) = self.open.lock().as_mut().filter(|open| Some(open.id) == planned_in) {
-            open.failed = true;
-        }
-    }
-
-    fn with_open(
-        &self,
-        act: impl FnOnce(&mut Open, &mut Transaction, &mut Vec<Savepoint>) -> Result<(), EngineError>,
-    ) -> Result<(), EngineError> {
-        let work = Arc::clone(&self.open.lock().as_ref().ok_or_else(none_open)?.work);
-        let mut work = work.lock();
-        let Work { transaction, savepoints } = &mut *work;
-        let transaction = transaction.as_mut().ok_or_else(none_open)?;
-        let mut slot = self.open.lock();
-        let open = slot.as_mut().ok_or_else(none_open)?;
-        act(open, transaction, savepoints)?;
-        open.changes = transaction.change_count() as u64;
-        Ok(())
-    }
-}
-
-impl Open {
-    fn check_not_failed(&self) -> Result<(), EngineError> {
-        if !self.failed {
-            return Ok(());
-        }
-        let message = "a statement of this transaction failed, so nothing more can be done in it";
-        Err(match self.savepoints.is_empty() {
-            true => state_error(message, "end it with ROLLBACK"),
-            false => state_error(message, "end it with ROLLBACK, or go back to a savepoint with ROLLBACK TO"),
-        })
-    }
-
-    fn savepoint(&self, name: &str) -> Result<usize, EngineError> {
-        let found = self.savepoints.iter().rposition(|known| known == name);
-        found.ok_or_else(|| StoreError::DoesNotExist { kind: "savepoint", name: name.to_string() }.into())
-    }
-}
-
-fn none_open() -> EngineError {
-    state_error("no transaction is open", "begin one with BEGIN")
-}
-
-fn read_only() -> EngineError {
-    state_error("the transaction is read-only", "begin it without READ ONLY")
-}
-
-fn not_its_transaction() -> EngineError {
-    let message = "the transaction that this statement belongs to has ended, or another one has begun since";
-    state_error(message, "take the results of a statement before the next one is run")
-}
-
-pub fn state_error(message: &str, hint: &str) -> EngineError {
-    EngineError::Sql { message: message.into(), position: None, hint: Some(hint.into()) }
-}
 
 /// How the writes of one statement reach the store. Made when the statement is planned.
 #[derive(Debug, Clone)]
@@ -268,7 +27,7 @@ pub struct WriteScope {
 impl WriteScope {
     pub fn new(engine: &Arc<EngineShared>, slot: &Arc<TransactionSlot>, base: Arc<Snapshot>) -> WriteScope {
         let planned_in = slot.open_id();
-        let gate = slot.gate.lock().clone();
+        let gate = slot.gate();
         WriteScope { engine: Arc::clone(engine), slot: Arc::clone(slot), base, planned_in, gate }
     }
 
@@ -283,7 +42,7 @@ impl WriteScope {
     /// What a table holds its rows to, as the statement sees it.
     pub fn rules_of(&self, namespace: &str, name: &str) -> Result<Arc<TableRules>, EngineError> {
         match self.base.table(namespace, name)? {
-            Some(table) => TableRules::of(&self.engine, &table),
+            Some(table) => TableRules::of(&self.engine.rules, &table),
             None => Err(StoreError::DoesNotExist { kind: "table", name: name.to_string() }.into()),
         }
     }
@@ -298,50 +57,21 @@ impl WriteScope {
         if self.store().is_read_only() {
             return Err(StoreError::ReadOnly(self.store().path().to_path_buf()).into());
         }
-        match self.slot.open.lock().as_ref() {
-            Some(open) if open.read_only => Err(read_only()),
-            _ => Ok(()),
-        }
+        self.slot.check_writable()
     }
 
     /// Runs `change` in the open transaction, or in one of its own that commits at once as
     /// `operation`. Changes of one call come together or not at all.
     pub fn change<T>(&self, operation: &str, change: impl FnOnce(&mut Transaction) -> Result<T, StoreError>) -> Result<T, EngineError> {
-        let Some(work) = self.work()? else {
-            let mut transaction = self.store().begin_at(Arc::clone(&self.base))?;
-            self.slot.sign(&mut transaction);
-            if let Some(durability) = self.slot.durability() {
-                transaction.set_durability(durability);
+        match self.slot.work(self.planned_in)? {
+            Some(work) => self.slot.change(&work, self.planned_in, self.gate.as_deref(), change),
+            None => {
+                let mut transaction = self.slot.own(self.store(), Arc::clone(&self.base))?;
+                let done = change(&mut transaction)?;
+                self.commit(transaction, operation)?;
+                self.engine.maintenance.wake();
+                Ok(done)
             }
-            let done = change(&mut transaction)?;
-            self.commit(transaction, operation)?;
-            self.engine.maintenance.wake();
-            return Ok(done);
-        };
-        let mut work = work.lock();
-        let Some(transaction) = work.transaction.as_mut() else { return Err(not_its_transaction()) };
-        if let Some(stop) = self.gate.as_ref().and_then(|gate| gate.stopped()) {
-            return Err(stop.error());
-        }
-        let before = transaction.savepoint();
-        let changed = change(transaction);
-        if changed.is_err() {
-            transaction.rollback_to(&before);
-        }
-        let changes = transaction.change_count() as u64;
-        if let Some(open) = self.slot.open.lock().as_mut().filter(|open| Some(open.id) == self.planned_in) {
-            open.changes = changes;
-        }
-        Ok(changed?)
-    }
-
-    /// That of the open transaction, which is the one that the statement was planned in; None where none is open, as then.
-    fn work(&self) -> Result<Option<Arc<Mutex<Work>>>, EngineError> {
-        let slot = self.slot.open.lock();
-        match slot.as_ref() {
-            open if open.map(|open| open.id) != self.planned_in => Err(not_its_transaction()),
-            Some(open) if open.read_only => Err(read_only()),
-            open => Ok(open.map(|open| Arc::clone(&open.work))),
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::compute::SortOptions;
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::common::{Result, not_impl_err};
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
@@ -17,9 +17,8 @@ use pmem_store::TableSnapshot;
 
 use super::rows::{RowWriter, Target, WriteTarget};
 use super::scope::WriteScope;
+use crate::constraints::check_shapes;
 use common::error::EngineError;
-use common::tensor_shape::shape_of;
-use common::type_names::column_type_name;
 
 /// The plan that writes what `input` yields to `table`, sorted by its cluster key.
 pub fn insert_plan(
@@ -50,21 +49,6 @@ pub fn insert_plan(
     let order = LexRequirement::new(order.collect::<Vec<_>>());
     let sink = StoreSink { scope, schema: nullable(&target.schema), target };
     Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
-}
-
-pub fn check_shapes(table: &Schema, rows: &Schema) -> Result<(), EngineError> {
-    table.fields().iter().zip(rows.fields()).try_for_each(|(field, given)| check_shape(field, given))
-}
-
-/// Tensors of as many elements are stored as the same type, and yet mean something else.
-pub fn check_shape(field: &Field, given: &Field) -> Result<(), EngineError> {
-    if !shape_of(field).zip(shape_of(given)).is_some_and(|(wanted, given)| wanted != given) {
-        return Ok(());
-    }
-    let (name, wanted) = (field.name(), column_type_name(field));
-    let message = format!("a {} cannot go into column \"{name}\", which is a {wanted}", column_type_name(given));
-    let hint = Some(format!("CAST(… AS {wanted}) gives the same elements the other shape"));
-    Err(EngineError::Sql { message, position: None, hint })
 }
 
 /// Says that all columns may be NULL.

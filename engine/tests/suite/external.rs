@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Decimal128Array, RecordBatch};
+use arrow::array::{ArrayRef, Decimal128Array, Int32Array, RecordBatch};
 use engine::export::open_export;
 
+use super::foreign_forms::big_endian;
 use super::helpers::{Db, numbers};
 
 const FORMATS: [&str; 4] = ["PARQUET", "CSV", "JSON", "ARROW"];
@@ -147,4 +148,29 @@ fn a_file_that_is_one_array_is_refused_in_a_sentence_that_says_what_reads_it() {
     let error = db.error(&format!("CREATE EXTERNAL TABLE e STORED AS JSON LOCATION '{file}'"));
     assert_eq!(error.to_string(), "the file is no JSON of a table: it has to hold one object a line");
     assert!(error.hint().is_some_and(|hint| hint.contains("COPY t FROM")), "{:?}", error.hint());
+}
+
+/// DataFusion's reader of streams looked at neither, and had -129 for 2147483647.
+#[test]
+fn arrow_files_of_a_foreign_form_are_refused_also_when_they_come_later() {
+    let db = Db::new();
+    let batch = RecordBatch::try_from_iter([("n", Arc::new(Int32Array::from(vec![1, 2, 3])) as ArrayRef)]).unwrap();
+    let mut stream = arrow::ipc::writer::StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    stream.write(&batch).unwrap();
+    let stream = stream.into_inner().unwrap();
+    let length = u32::from_le_bytes(stream[4..8].try_into().unwrap()) as usize;
+    let mut message = big_endian(&stream[8..8 + length]);
+    message.resize(message.len().next_multiple_of(8), 0);
+    let foreign = [[0xff_u8; 4].as_slice(), &(message.len() as u32).to_le_bytes(), &message, &stream[8 + length..]].concat();
+    let file = db.file("n.arrow");
+    let create = format!("CREATE EXTERNAL TABLE n STORED AS ARROW LOCATION '{file}'");
+    std::fs::write(&file, &foreign).unwrap();
+    let error = db.error(&create).to_string();
+    assert!(error.contains("its numbers are big-endian"), "{error}");
+    std::fs::write(&file, &stream).unwrap();
+    db.run(&create);
+    assert_eq!(db.rows("SELECT sum(n) FROM n"), ["6"]);
+    std::fs::write(&file, &foreign).unwrap();
+    let error = db.error("SELECT sum(n) FROM n").to_string();
+    assert!(error.contains("its numbers are big-endian"), "{error}");
 }

@@ -100,7 +100,7 @@ fn of_store(error: &StoreError) -> ErrorKind {
         StoreError::AlreadyExists { .. } => ErrorKind::AlreadyExists,
         StoreError::Conflict { .. } | StoreError::TableGone => ErrorKind::Conflict,
         StoreError::ReadOnly(_) | StoreError::Permission { .. } => ErrorKind::ReadOnly,
-        StoreError::NoSpace(_) | StoreError::NoSpaceForCatalog(_) => ErrorKind::Exhausted,
+        StoreError::NoSpace(_) | StoreError::NoSpaceForCatalog(_) | StoreError::NoSpaceForCommit(_) => ErrorKind::Exhausted,
         StoreError::Damaged { .. }
         | StoreError::LogDamaged { .. }
         | StoreError::CatalogDamaged { .. }
@@ -122,6 +122,7 @@ fn of_store(error: &StoreError) -> ErrorKind {
         | StoreError::NewerVersion { .. }
         | StoreError::Io { .. }
         | StoreError::Catalog { .. }
+        // Not UNAVAILABLE: programs repeat that by themselves, and the commit may be one.
         | StoreError::UnknownCommit { .. }
         | StoreError::Mapping(_) => ErrorKind::Internal,
     }

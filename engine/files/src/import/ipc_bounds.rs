@@ -9,7 +9,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 
 use arrow_ipc::{Block, Endianness, Message, MessageHeader, MetadataVersion, RecordBatch, Schema, root_as_footer, root_as_message};
 
-const MAGIC: &[u8] = b"ARROW1";
+/// The first bytes of a file, and its last ones; a stream has none.
+pub(super) const ARROW_MAGIC: &[u8; 6] = b"ARROW1";
 /// Footer length and magic at the end of a file.
 const TAIL_BYTES: u64 = 10;
 /// What one compressed buffer may claim to unpack to.
@@ -37,7 +38,7 @@ pub(super) fn check_file(file: &mut File) -> Result<Option<String>, String> {
     let size = file.seek(SeekFrom::End(0)).map_err(text)?;
     let tail_at = size.checked_sub(TAIL_BYTES).filter(|at| *at >= 8);
     let tail = read_at(file, tail_at.ok_or("it is too short")?, TAIL_BYTES)?;
-    if !tail.ends_with(MAGIC) {
+    if !tail.ends_with(ARROW_MAGIC) {
         return Err("its end is missing; fetch or write it again".to_owned());
     }
     let footer_bytes = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));

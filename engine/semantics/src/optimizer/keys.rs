@@ -14,7 +14,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecu
 use datafusion::common::{FunctionalDependencies, Result, aggregate_functional_dependencies};
 use datafusion::logical_expr::logical_plan::{Aggregate, SubqueryAlias, Unnest};
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use datafusion::optimizer::eliminate_duplicated_expr::EliminateDuplicatedExpr;
 use datafusion::optimizer::eliminate_join::EliminateJoin;
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
@@ -51,6 +51,10 @@ impl OptimizerRule for WithKeys {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        // The rule looks up `first_value` in a registry of functions. A PREPARE is optimised without one, where it panicked; EXECUTE optimises again.
+        if matches!(plan, LogicalPlan::Distinct(Distinct::On(_))) && config.function_registry().is_none() {
+            return Ok(Transformed::no(plan));
+        }
         // A rule that is called with each operator asks for the keys below these two.
         let asks = self.apply_order().is_none() || matches!(plan, LogicalPlan::Sort(_) | LogicalPlan::Distinct(_));
         self.0.rewrite(if asks { with_keys(plan)? } else { plan }, config)

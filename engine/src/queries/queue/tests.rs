@@ -33,6 +33,27 @@ fn users_take_turns_and_each_of_them_first_come_first_served() {
 }
 
 #[test]
+fn one_user_leaves_a_place_to_the_others() {
+    let queue = queue(3);
+    let [one, two, three] = [1, 2, 3].map(|id| query(id, "ann"));
+    assert!(asks(&queue, &one) && asks(&queue, &two) && !asks(&queue, &three));
+    let other = query(4, "bob");
+    assert!(asks(&queue, &other));
+    // A free place is not for one who has its share, and one that comes to an end is.
+    queue.leave(&other);
+    assert!(!asks(&queue, &three) && queue.order() == [3]);
+    queue.leave(&one);
+    assert!(asks(&queue, &three));
+}
+
+#[test]
+fn the_process_itself_may_have_all_places() {
+    let queue = queue(2);
+    let [one, two, three] = [1, 2, 3].map(|id| Arc::new(Query::new(id, 1, Whose::process("ann"), "", None)));
+    assert!(asks(&queue, &one) && asks(&queue, &two) && !asks(&queue, &three));
+}
+
+#[test]
 fn only_one_that_was_given_a_place_holds_one() {
     let (limited, open) = (queue(1), Queue::new(Limits::default()));
     let [one, two] = [1, 2].map(|id| query(id, ""));
@@ -119,7 +140,7 @@ fn who_waited_for_too_long_is_found() {
 fn a_result_that_nobody_reads_gives_its_place_to_one_that_waits() {
     let queue = queue(1);
     let [one, two] = [1, 2].map(|id| query(id, ""));
-    one.hold(crate::output::StatementKind::Query, &Arc::default());
+    one.hold(crate::queries::StatementKind::Query, &Arc::default());
     assert!(asks(&queue, &one) && !asks(&queue, &two));
     assert!(queue.give_unread_places(Instant::now()).is_some());
     assert_eq!(queue.order(), [2]);

@@ -5,7 +5,7 @@ use arrow::array::RecordBatch;
 use super::Change;
 use super::object::{owned_object, words_of};
 use crate::access::{PUBLIC, all_roles, principal};
-use crate::session::Running;
+use crate::execution::Running;
 use crate::system::{GrantRow, grant_rows, grants_batch};
 use common::error::EngineError;
 use sql::access::statement::{On, Wanted};

@@ -12,10 +12,11 @@ use arrow::datatypes::SchemaRef;
 use pmem_store::Access;
 
 use self::now::Now;
+use crate::blocking::blocking;
+use crate::execution::Running;
 use crate::queries::{Gate, Stop};
-use crate::session::Running;
 use crate::system::grants_batch;
-use crate::write::{blocking, state_error};
+use crate::transactions::state_error;
 use common::error::EngineError;
 use sql::access::statement::{AccessStatement, On, UserChange};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use datafusion::common::TableReference;
 use pmem_store::{GrantObject, StoreError};
 
-use super::super::ddl::resolve;
 use super::now::Now;
+use crate::catalog::resolve;
 use common::error::EngineError;
 use common::names::SYSTEM;
 use common::privilege::Privilege;

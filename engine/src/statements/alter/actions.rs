@@ -5,12 +5,12 @@ use datafusion::sql::sqlparser::ast::{self, AlterTableOperation, RenameTableName
 use pmem_store::StoreError;
 
 use super::columns;
+use crate::catalog::resolve;
 use crate::constraints::{identifier, table_constraint};
-use crate::session::Running;
-use crate::statements::create_table::key_of;
-use crate::statements::ddl::resolve;
+use crate::execution::Running;
 use crate::statements::draft::Draft;
 use crate::statements::table_options::set_options;
+use crate::write::key_of;
 use common::error::{EngineError, nearest};
 use sql::order_clause::KeyColumn;
 

@@ -7,7 +7,7 @@ use pmem_store::{ColumnInfo, StoreError};
 
 use super::widen::{initial_text, is_wider, widened_initial};
 use crate::constraints::{Rule, column_clauses, default_value, identifier, renamed};
-use crate::session::Running;
+use crate::execution::Running;
 use crate::statements::create_table::column_field;
 use crate::statements::draft::Draft;
 use common::error::EngineError;
@@ -22,7 +22,7 @@ pub async fn add(running: &Running, draft: &mut Draft, column: ColumnDef, if_not
     let field = column_field(running, column.name, column.data_type).await?.with_nullable(!clauses.not_null);
     let mut info = ColumnInfo { default_sql: clauses.default, ..ColumnInfo::default() };
     if let Some(sql) = &info.default_sql {
-        let value = default_value(&running.engine, sql, &field).map_err(|error| running.located(error))?;
+        let value = default_value(&running.engine.rules, sql, &field).map_err(|error| running.located(error))?;
         let (value, is_same_for_all) = value;
         if !is_same_for_all {
             let hint = "add the column without it, then use ALTER COLUMN … SET DEFAULT for new rows and UPDATE for those that are there";
@@ -83,7 +83,7 @@ pub async fn alter(running: &Running, draft: &mut Draft, name: &str, operation: 
         AlterColumnOperation::DropNotNull => drop_not_null(draft, place)?,
         AlterColumnOperation::SetDefault { value } => {
             let sql = value.to_string();
-            default_value(&running.engine, &sql, &draft.columns[place].field).map_err(|error| running.located(error))?;
+            default_value(&running.engine.rules, &sql, &draft.columns[place].field).map_err(|error| running.located(error))?;
             draft.columns[place].info.default_sql = Some(sql);
         }
         AlterColumnOperation::DropDefault => draft.columns[place].info.default_sql = None,
@@ -118,7 +118,7 @@ async fn set_type(running: &Running, draft: &mut Draft, place: usize, data_type:
     if from == to {
         // Of a tensor another shape, or a list of fixed size that is one from now on.
         if let Some(sql) = &column.info.default_sql {
-            default_value(&running.engine, sql, &wanted).map_err(|error| running.located(error))?;
+            default_value(&running.engine.rules, sql, &wanted).map_err(|error| running.located(error))?;
         }
         draft.columns[place].field = wanted.with_nullable(draft.columns[place].field.is_nullable());
         return Ok(());
@@ -131,7 +131,7 @@ async fn set_type(running: &Running, draft: &mut Draft, place: usize, data_type:
     let mut info = column.info.clone();
     info.initial = widened_initial(info.initial, &from, &to)?;
     if let Some(sql) = &info.default_sql {
-        let _: (ScalarValue, bool) = default_value(&running.engine, sql, &wanted).map_err(|error| running.located(error))?;
+        let _: (ScalarValue, bool) = default_value(&running.engine.rules, sql, &wanted).map_err(|error| running.located(error))?;
     }
     let column = &mut draft.columns[place];
     column.field = Field::new(name, to, column.field.is_nullable());

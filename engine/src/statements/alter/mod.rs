@@ -9,11 +9,12 @@ use datafusion::sql::sqlparser::ast::{self, AlterTableOperation};
 use parking_lot::Mutex;
 use pmem_store::{Snapshot, StoreError, TableSnapshot, said_name};
 
-use super::ddl::resolve;
 use super::draft::Draft;
+use crate::blocking::blocking;
+use crate::catalog::resolve;
 use crate::constraints::{check_existing, others_have_written};
-use crate::session::Running;
-use crate::write::blocking;
+use crate::definition::VIEW;
+use crate::execution::Running;
 use common::error::{EngineError, nearest};
 use common::privilege::Privilege;
 use sql::order_clause::KeyColumn;
@@ -46,7 +47,7 @@ fn existing(running: &Running, namespace: &str, name: &str, if_exists: bool) -> 
         return Ok(Some(table));
     }
     if let Some(view) = snapshot.view(namespace, name)? {
-        let hint = format!("use CREATE OR REPLACE {}", if view.kind == crate::catalog::VIEW { "VIEW" } else { "EXTERNAL TABLE" });
+        let hint = format!("use CREATE OR REPLACE {}", if view.kind == VIEW { "VIEW" } else { "EXTERNAL TABLE" });
         return Err(EngineError::unsupported(format!("ALTER TABLE of the {} \"{name}\"", view.kind), Some(&hint)));
     }
     if if_exists {

@@ -1,6 +1,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use pmem_store::CommitCheck;
 use tokio::runtime::Builder;
 

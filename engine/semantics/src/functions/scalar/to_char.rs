@@ -31,6 +31,7 @@ impl ScalarUDFImpl for ToChar {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [value, pattern] = args.args.as_slice() else { return self.inner.invoke_with_args(args) };
         if matches!(value.data_type(), DataType::Duration(_)) {
+            refuse_patterns_of_durations(pattern)?;
             return self.inner.invoke_with_args(args);
         }
         let is_scalar = matches!((value, pattern), (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_)));
@@ -63,6 +64,20 @@ impl ScalarUDFImpl for ToChar {
         match is_scalar {
             true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&made, 0)?)),
             false => Ok(ColumnarValue::Array(made)),
+        }
+    }
+}
+
+/// DataFusion takes any text but one for the other.
+fn refuse_patterns_of_durations(pattern: &ColumnarValue) -> Result<()> {
+    let patterns = cast(&pattern.to_array(1)?, &DataType::Utf8View)?;
+    let is_known = |pattern: &str| ["iso8601", "pretty"].iter().any(|known| known.eq_ignore_ascii_case(pattern));
+    match patterns.as_string_view().iter().flatten().find(|pattern| !is_known(pattern)) {
+        None => Ok(()),
+        Some(pattern) => {
+            let message = format!("to_char of a time difference takes 'iso8601' or 'pretty', and was given '{pattern}'");
+            let hint = "cast it to INTERVAL, or compute with extract(epoch FROM …)".to_string();
+            Err(EngineError::data(message, Some(hint)).into_datafusion())
         }
     }
 }

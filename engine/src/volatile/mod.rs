@@ -19,7 +19,7 @@ mod sink;
 mod table;
 mod tables;
 
-pub use rows::Gathering;
-pub use schema::VolatileSchema;
-pub use table::VolatileTable;
-pub use tables::{VOLATILE, VolatileRows, VolatileTables};
+pub(crate) use rows::Gathering;
+pub(crate) use schema::VolatileSchema;
+pub(crate) use table::VolatileTable;
+pub(crate) use tables::{VOLATILE, VolatileRows, VolatileTables};

@@ -2,7 +2,6 @@
 
 use datafusion::prelude::SessionConfig;
 
-use crate::engine::EngineShared;
 use common::names::CATALOG;
 use common::switches::Switches;
 
@@ -14,7 +13,16 @@ const JOIN_SHARED_ROWS: usize = 4_000_000;
 /// Keys a join tells its scans as a list; with more it lets them look into its hash table.
 const JOIN_KEYS_LISTED: usize = 10_000;
 
-pub fn config(engine: &EngineShared) -> SessionConfig {
+/// What an engine says of the settings of its sessions.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionDefaults {
+    pub partitions: usize,
+    pub query_memory_limit_bytes: usize,
+    /// 0 without a limit.
+    pub statement_timeout_ms: u64,
+}
+
+pub fn config(engine: SessionDefaults) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, pmem_store::DEFAULT_NAMESPACE)
         .with_create_default_catalog_and_schema(false)

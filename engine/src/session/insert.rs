@@ -1,4 +1,4 @@
-//! Rows of a target into the store.
+//! INSERT of few literal rows, past the planner, and the rows of a target into the store.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,14 +6,15 @@ use std::time::Instant;
 use arrow::array::RecordBatch;
 use pmem_store::{Acknowledgement, DEFAULT_NAMESPACE, Durability, KnownTable, StoreError};
 
-use super::statement::{InsertValues, insert_values};
-use super::target::Target;
+use super::Session;
 use crate::audit::check_not_audit;
+use crate::blocking::{blocking, blocking_here};
 use crate::constraints::Enforcer;
-use crate::output::{Measures, QueryOutput, StatementKind};
-use crate::queries::Query;
-use crate::session::Session;
-use crate::write::{FEW_BYTES, FEW_ROWS, RowWriter, blocking, blocking_here, check_not_null, physical_rows};
+use crate::insert::{InsertValues, Target, insert_values};
+use crate::output::{Measures, QueryOutput};
+use crate::physical::physical_rows;
+use crate::queries::{Query, StatementKind};
+use crate::write::{FEW_BYTES, FEW_ROWS, RowWriter, check_not_null};
 use common::count::count_batch;
 use common::error::EngineError;
 use common::memory::QueryPool;

@@ -18,7 +18,7 @@ use semantics::functions::{deeper_scalar, flat_scalar, scalar_as};
 const ANY_SHAPE: &str = "arrow.variable_shape_tensor";
 
 /// The same rows, if all their values are of their types. `first` is the number of the first of them.
-pub(super) fn valid_values(parameters: &RecordBatch, first: usize) -> Result<RecordBatch, EngineError> {
+pub fn valid_values(parameters: &RecordBatch, first: usize) -> Result<RecordBatch, EngineError> {
     let refused = |message: String| EngineError::Sql { message, position: None, hint: None };
     let columns = parameters.columns().iter().zip(parameters.schema_ref().fields()).enumerate().map(|(index, (column, field))| {
         let parameter = index + 1;
@@ -33,7 +33,7 @@ pub(super) fn valid_values(parameters: &RecordBatch, first: usize) -> Result<Rec
 }
 
 /// One row of parameters.
-pub(super) fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<ScalarAndMetadata>, EngineError> {
+pub fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<ScalarAndMetadata>, EngineError> {
     if row >= parameters.num_rows() {
         let message = format!("there is no row {} of the values: they have {}", row + 1, parameters.num_rows());
         return Err(EngineError::Sql { message, position: None, hint: None });
@@ -51,7 +51,7 @@ pub(super) fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<Scal
 }
 
 /// Whether the values are tensors, of which each row has a shape of its own.
-pub(super) fn has_any_shape(field: &Field) -> bool {
+pub fn has_any_shape(field: &Field) -> bool {
     let of = |key: &str| field.metadata().get(key).map(String::as_str);
     // What may be said beside the name is that the elements lie in another order, which the shape does not tell.
     of(EXTENSION_NAME) == Some(ANY_SHAPE) && matches!(of(EXTENSION_METADATA), None | Some("" | "{}"))
@@ -81,7 +81,7 @@ fn of_any_shape(value: &ScalarValue) -> PlanResult<Option<ScalarAndMetadata>> {
 
 /// The value as the type that belongs there, if it is the same value then. Else it means what a literal of its type
 /// does: `id = $1` is true of no id where `$1` is 2.5. A tensor is one in a query; VALUES would have to agree on it.
-pub(super) fn fitted(given: ScalarAndMetadata, field: &Field, is_query: bool) -> Result<ScalarAndMetadata, EngineError> {
+pub fn fitted(given: ScalarAndMetadata, field: &Field, is_query: bool) -> Result<ScalarAndMetadata, EngineError> {
     let (value, shape) = given.into_inner();
     let given_type = value.data_type();
     let source = Field::new("", given_type.clone(), true).with_metadata(shape.as_ref().map(FieldMetadata::to_hashmap).unwrap_or_default());
@@ -100,7 +100,7 @@ fn of_tensor(field: &Field) -> Option<FieldMetadata> {
 }
 
 /// Tensors of as many elements are of the same type, and yet mean something else.
-pub(super) fn check_shape(given: &Field, wanted: &Field) -> Result<(), EngineError> {
+pub fn check_shape(given: &Field, wanted: &Field) -> Result<(), EngineError> {
     if shape_of(given).zip(shape_of(wanted)).is_none_or(|(given, wanted)| given == wanted) {
         return Ok(());
     }
@@ -110,7 +110,7 @@ pub(super) fn check_shape(given: &Field, wanted: &Field) -> Result<(), EngineErr
     Err(EngineError::Sql { message, position: None, hint: Some(hint.to_string()) })
 }
 
-pub(super) fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result<ScalarValue, EngineError> {
+pub fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result<ScalarValue, EngineError> {
     let value = flat_scalar(&value, field)?.unwrap_or(value);
     let wanted = field.data_type();
     let value = match any_length(&value.data_type(), wanted) {
@@ -131,19 +131,19 @@ pub(super) fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) ->
 }
 
 /// Lists of any length, where values of a fixed size are to be no lists: as such they can be text, and one element is no number.
-pub(super) fn any_length(given: &DataType, wanted: &DataType) -> Option<DataType> {
+pub fn any_length(given: &DataType, wanted: &DataType) -> Option<DataType> {
     match given {
         DataType::FixedSizeList(item, _) if !wanted.is_list() && *wanted != DataType::Null => Some(DataType::List(Arc::clone(item))),
         _ => None,
     }
 }
 
-pub(super) fn wrong_count(parameters: usize, values: usize) -> EngineError {
+pub fn wrong_count(parameters: usize, values: usize) -> EngineError {
     let message = format!("the statement has {parameters} parameters and was given {values} values");
     EngineError::Sql { message, position: None, hint: None }
 }
 
-pub(super) fn wrong_value(field: &Field, value: &ScalarValue) -> EngineError {
+pub fn wrong_value(field: &Field, value: &ScalarValue) -> EngineError {
     let (name, wanted) = (field.name(), column_type_name(field));
     // A decimal as people write it.
     let text = value.data_type().is_decimal().then(|| value.cast_to(&DataType::Utf8).ok()).flatten();

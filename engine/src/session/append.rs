@@ -1,25 +1,17 @@
 //! Batches that a program hands over, instead of SQL text.
 
-use std::sync::Arc;
-
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::compute::{CastOptions, SortColumn, SortOptions, lexsort_to_indices, take_record_batch};
-use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
+use arrow::array::RecordBatch;
 use datafusion::common::TableReference;
 use pmem_store::{DEFAULT_NAMESPACE, Durability, StoreError};
 use tracing::Instrument;
 
-use super::target::Target;
+use super::Session;
+use crate::catalog::resolve;
 use crate::dml::Retry;
-use crate::output::StatementKind;
-use crate::queries::Query;
-use crate::session::Session;
-use crate::statements::ddl::resolve;
-use crate::write::check_shapes;
+use crate::insert::rows_of_batch;
+use crate::queries::{Query, StatementKind};
 use common::error::EngineError;
 use common::type_names::quoted;
-use semantics::functions::{cast_nearest, own_values, with_one_nan};
 
 impl Session {
     /// Adds the rows of a batch to a table as one INSERT would: in the open transaction, or in one of their own. The
@@ -90,51 +82,7 @@ impl Session {
         if !self.is_in_transaction() && quoted(table) == table {
             self.targets.keep_plain(&target);
         }
-        let rows = sorted(&target, declared_rows(&target, rows)?).map_err(StoreError::from)?;
+        let rows = rows_of_batch(&target, rows)?;
         self.write_rows(&target, rows).await
     }
-}
-
-/// The batch as the table declares its columns.
-fn declared_rows(target: &Target, rows: &RecordBatch) -> Result<RecordBatch, EngineError> {
-    let declared = Arc::clone(&target.nullable);
-    if !names(rows.schema_ref()).eq(names(&declared)) {
-        let [found, expected] = [rows.schema_ref(), &declared].map(|schema| names(schema).collect::<Vec<_>>().join(", "));
-        let message = format!("the batch has the columns ({found}), the table \"{}\" ({expected})", target.write.table);
-        let hint = Some("give all columns of the table in their order".to_string());
-        return Err(EngineError::Sql { message, position: None, hint });
-    }
-    check_shapes(&declared, rows.schema_ref())?;
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let columns = rows.columns().iter().zip(rows.schema_ref().fields()).zip(declared.fields());
-    let columns = columns.map(|((column, source), field)| -> Result<ArrayRef, EngineError> {
-        if column.data_type() == field.data_type() {
-            return Ok(with_one_nan(column));
-        }
-        if let Some(made) = own_values(column, source, field) {
-            return Ok(with_one_nan(&made?));
-        }
-        Ok(with_one_nan(&cast_nearest(column, field.data_type(), &options).map_err(StoreError::from)?))
-    });
-    let columns = columns.collect::<Result<Vec<_>, EngineError>>()?;
-    Ok(RecordBatch::try_new(declared, columns).map_err(StoreError::from)?)
-}
-
-fn names(schema: &SchemaRef) -> impl Iterator<Item = &str> {
-    schema.fields().iter().map(|field| field.name().as_str())
-}
-
-/// In the order of the table's key: many rows make a segment, which is taken to be in it.
-fn sorted(target: &Target, rows: RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let key = &target.write.cluster_key;
-    if key.is_empty() || rows.num_rows() < 2 {
-        return Ok(rows);
-    }
-    let column = |order: &pmem_store::ColumnOrder| -> Result<SortColumn, ArrowError> {
-        let values = Arc::clone(rows.column(rows.schema().index_of(&order.column)?));
-        let options = SortOptions { descending: order.descending, nulls_first: order.nulls_first };
-        Ok(SortColumn { values, options: Some(options) })
-    };
-    let columns = key.iter().map(column).collect::<Result<Vec<_>, _>>()?;
-    take_record_batch(&rows, &lexsort_to_indices(&columns, None)?)
 }

@@ -15,7 +15,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::scan::VolatileScan;
 use super::sink::VolatileSink;
 use super::tables::{VolatileRows, VolatileTables};
-use crate::catalog::{plan_in_zone, schema_in_zone};
+use crate::time_zone::{plan_in_zone, schema_in_zone};
 use crate::write::WriteScope;
 
 #[derive(Debug)]

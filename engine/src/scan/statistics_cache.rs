@@ -6,8 +6,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pmem_store::{StoreError, TableData, TableId, TableSnapshot};
 
-use crate::scan::{TableStatistics, table_statistics};
-use crate::write::holding_up_nobody;
+use super::statistics::{TableStatistics, table_statistics};
+use crate::blocking::holding_up_nobody;
 
 #[derive(Debug, Default)]
 pub struct StatisticsCache {
@@ -27,7 +27,7 @@ struct Known {
 impl StatisticsCache {
     pub fn get(&self, table: &TableSnapshot) -> Result<Arc<TableStatistics>, StoreError> {
         let of_table = Arc::clone(self.known.lock().entry(table.record().id).or_default());
-        let mut known = of_table.lock();
+        let mut known = of_table.try_lock().unwrap_or_else(|| holding_up_nobody(|| of_table.lock()));
         if let Some(known) = &*known
             && Arc::ptr_eq(&known.state, table.data())
         {

@@ -11,9 +11,9 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{self, CastKind, Expr, Insert, ObjectName, SetExpr, TableObject, Values};
 
-use super::ddl::resolve;
+use crate::catalog::resolve;
 use crate::constraints::{default_expr, identifier};
-use crate::session::Running;
+use crate::execution::Running;
 use common::error::EngineError;
 use common::tensor_shape::shape_of;
 use common::type_names::column_type_name;

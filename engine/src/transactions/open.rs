@@ -7,24 +7,12 @@ use parking_lot::Mutex;
 
 use pmem_store::Author;
 
-use super::scope::TransactionSlot;
+use super::slot::TransactionSlot;
 
 #[derive(Debug, Default)]
 pub struct OpenTransactions {
     slots: Mutex<Vec<Weak<TransactionSlot>>>,
     next_id: Arc<AtomicU64>,
-}
-
-/// What can be told of a transaction begun with BEGIN.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenTransaction {
-    /// From 1, within this process.
-    pub id: u64,
-    pub started_at_ms: u64,
-    pub base_version: u64,
-    pub changes: u64,
-    pub read_only: bool,
-    pub failed: bool,
 }
 
 impl OpenTransactions {

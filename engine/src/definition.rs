@@ -2,10 +2,14 @@
 
 use arrow::datatypes::Field;
 use datafusion::sql::parser::CreateExternalTable;
-use pmem_store::{ColumnInfo, ColumnOrder, DEFAULT_NAMESPACE, TableSnapshot};
+use pmem_store::{ColumnInfo, ColumnOrder, TableSnapshot};
 
 use crate::constraints::{Constraint, Rule, constraints_of};
-use common::type_names::{column_type_name, quoted};
+use common::type_names::{column_type_name, qualified, quoted};
+
+/// What is kept as a statement is one of these two kinds.
+pub const VIEW: &str = "view";
+pub const EXTERNAL: &str = "external";
 
 /// The CREATE TABLE of a stored table.
 pub fn table_definition(table: &TableSnapshot) -> String {
@@ -59,21 +63,6 @@ fn ordered(column: &ColumnOrder) -> String {
         _ => "",
     };
     format!("{}{direction}{nulls}", quoted(&column.column))
-}
-
-/// With its schema, whichever that is. `main` is a keyword, and nowhere a name in quotes.
-pub fn full_name(namespace: &str, name: &str) -> String {
-    match namespace {
-        DEFAULT_NAMESPACE => format!("{DEFAULT_NAMESPACE}.{}", quoted(name)),
-        namespace => format!("{}.{}", quoted(namespace), quoted(name)),
-    }
-}
-
-pub fn qualified(namespace: &str, name: &str) -> String {
-    match namespace {
-        DEFAULT_NAMESPACE => quoted(name),
-        namespace => format!("{}.{}", quoted(namespace), quoted(name)),
-    }
 }
 
 /// The whole statement; that of DataFusion leaves columns and options out.

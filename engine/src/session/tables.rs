@@ -6,13 +6,12 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::TableReference;
 use pmem_store::Mode;
 
-use super::provider::StoreCatalog;
-use super::table::StoreTable;
+use crate::catalog::{StoreCatalog, StoreTable};
 use crate::sql_planner::explain_error::near_table;
 use kernels::table_argument::SessionTables;
 
 /// The tables of a session of the engine.
-pub(crate) fn tables_of(session: &dyn Session) -> Option<Arc<dyn SessionTables>> {
+pub fn tables_of(session: &dyn Session) -> Option<Arc<dyn SessionTables>> {
     Some(StoreCatalog::of(session)?)
 }
 

@@ -8,15 +8,12 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement;
 use futures::FutureExt;
 
-use super::Running;
+use super::running::Running;
 use crate::access::check_kind;
 use crate::catalog;
-use crate::dml;
 use crate::planning;
 use crate::sql_planner::explain_error::explained;
 use crate::sql_planner::plan::plan_statement;
-use crate::sql_planner::volatile_names::name_volatile;
-use crate::statements::insert_defaults::fill_defaults;
 use common::error::EngineError;
 use sql::{self, Parsed};
 
@@ -34,17 +31,6 @@ impl Running {
         Ok(parsed)
     }
 
-    /// The statement's logical plan; errors know their place in the text.
-    pub(crate) async fn plan(&self, mut statement: Statement) -> Result<LogicalPlan, EngineError> {
-        let lowers_names = self.state.config_options().sql_parser.enable_ident_normalization;
-        name_volatile(&self.catalog.volatile(), &mut statement, lowers_names)?;
-        fill_defaults(self, &mut statement)?;
-        match dml::planned(self, &mut statement).await? {
-            Some(plan) => Ok(plan),
-            None => self.plan_query(statement).await,
-        }
-    }
-
     /// The plan of any statement but those that change rows.
     pub(crate) async fn plan_query(&self, statement: Statement) -> Result<LogicalPlan, EngineError> {
         if !planning::is_long(&self.sql) && !planning::stands_for_many(&statement, &self.catalog.snapshot()) {
@@ -55,7 +41,7 @@ impl Running {
             let planned = catalog::planning(plan_statement(&state, statement)).await;
             planned.map_err(|error| explained(&text, &state, &catalog, error))
         };
-        self.catalog.aside(dml::with_the_same_tables(planned).boxed()).await
+        self.catalog.aside(catalog::with_the_same_tables(planned).boxed()).await
     }
 
     /// The plan with the types that it has when it runs.

@@ -4,7 +4,7 @@ use arrow::datatypes::{DataType, Field, IntervalUnit, SchemaRef, TimeUnit};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::Expr;
 
-use crate::session::fitting::{fitted_value, wrong_value};
+use crate::parameters::fitting::{fitted_value, wrong_value};
 use common::error::EngineError;
 use common::names::KMEANS;
 use kernels::{cluster, matrix};

@@ -1,0 +1,22 @@
+//! The shape of a tensor is a part of its column's type.
+
+use arrow::datatypes::{Field, Schema};
+
+use common::error::EngineError;
+use common::tensor_shape::shape_of;
+use common::type_names::column_type_name;
+
+pub fn check_shapes(table: &Schema, rows: &Schema) -> Result<(), EngineError> {
+    table.fields().iter().zip(rows.fields()).try_for_each(|(field, given)| check_shape(field, given))
+}
+
+/// Tensors of as many elements are stored as the same type, and yet mean something else.
+pub fn check_shape(field: &Field, given: &Field) -> Result<(), EngineError> {
+    if !shape_of(field).zip(shape_of(given)).is_some_and(|(wanted, given)| wanted != given) {
+        return Ok(());
+    }
+    let (name, wanted) = (field.name(), column_type_name(field));
+    let message = format!("a {} cannot go into column \"{name}\", which is a {wanted}", column_type_name(given));
+    let hint = Some(format!("CAST(… AS {wanted}) gives the same elements the other shape"));
+    Err(EngineError::Sql { message, position: None, hint })
+}

@@ -1,0 +1,73 @@
+//! Rows in the types in which a segment or log has them.
+
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::compute::{CastOptions, concat_batches};
+use arrow::datatypes::{Schema, SchemaRef};
+use pmem_store::StoreError;
+
+use common::error::EngineError;
+use files::import::valid;
+use semantics::functions::{cast_nearest, with_floats, with_one_nan};
+
+/// The types of decimals are relied on where these are made narrower. A file that is read where it lies may have others, and a
+/// computation may have left anything beneath a NULL.
+pub fn with_valid_decimals(batch: RecordBatch) -> Result<RecordBatch, EngineError> {
+    let schema = batch.schema();
+    if !schema.fields().iter().any(|field| field.data_type().is_decimal()) {
+        return Ok(batch);
+    }
+    let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| match field.data_type().is_decimal() {
+        true => valid(column).map_err(|misfit| EngineError::data(format!("column \"{}\": {}", field.name(), misfit.problem), None)),
+        false => Ok(Arc::clone(column)),
+    });
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    Ok(RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &rows).map_err(StoreError::from)?)
+}
+
+/// Decimals where the table has floats are the nearest ones, which they are not as the store casts. Files may have other NaNs
+/// than the one that compares as NaN does.
+pub fn with_floats_of(batch: RecordBatch, physical: &SchemaRef) -> Result<RecordBatch, EngineError> {
+    if !physical.fields().iter().any(|field| field.data_type().is_floating() || field.data_type().is_nested()) {
+        return Ok(batch);
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let schema = batch.schema();
+    let columns = batch.columns().iter().zip(schema.fields()).zip(physical.fields());
+    let columns = columns.map(|((column, found), wanted)| -> Result<_, StoreError> {
+        let made = match with_floats(column.data_type(), wanted.data_type()) {
+            Some(_) => cast_nearest(column, wanted.data_type(), &options)?,
+            None => Arc::clone(column),
+        };
+        let made = with_one_nan(&made);
+        let field = match made.data_type() == found.data_type() {
+            true => Arc::clone(found),
+            false => Arc::new(found.as_ref().clone().with_data_type(made.data_type().clone())),
+        };
+        Ok((field, made))
+    });
+    let (fields, columns): (Vec<_>, _) = columns.collect::<Result<Vec<_>, StoreError>>()?.into_iter().unzip();
+    let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(schema, columns, &rows).map_err(StoreError::from)?)
+}
+
+/// As they lie in a segment or log.
+pub fn physical_rows(batches: &[RecordBatch], physical: &SchemaRef) -> Result<RecordBatch, StoreError> {
+    if let [one] = batches
+        && one.columns().iter().zip(physical.fields()).all(|(column, field)| column.data_type() == field.data_type())
+    {
+        let rows = RecordBatchOptions::new().with_row_count(Some(one.num_rows()));
+        return Ok(RecordBatch::try_new_with_options(Arc::clone(physical), one.columns().to_vec(), &rows)?);
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let batches = batches.iter().map(|batch| -> Result<RecordBatch, StoreError> {
+        let columns = batch.columns().iter().zip(physical.fields());
+        let columns = columns.map(|(column, field)| cast_nearest(column, field.data_type(), &options));
+        let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(physical), columns.collect::<Result<_, _>>()?, &rows)?)
+    });
+    Ok(concat_batches(physical, &batches.collect::<Result<Vec<_>, _>>()?)?)
+}

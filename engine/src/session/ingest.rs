@@ -1,0 +1,54 @@
+//! Batches that a program sends, into a table.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use futures::Stream;
+use pmem_store::DEFAULT_NAMESPACE;
+use tracing::Instrument;
+
+use super::Session;
+use crate::ingest::sent::{IngestTarget, ingest};
+use crate::queries::{Query, StatementKind};
+use common::error::EngineError;
+use common::type_names::full_name;
+
+impl Session {
+    /// Adds all rows in one commit, or in the open transaction; none if the stream fails. The number of rows.
+    pub async fn ingest(
+        &self,
+        target: IngestTarget,
+        schema: SchemaRef,
+        batches: impl Stream<Item = Result<RecordBatch, EngineError>> + Send + 'static,
+    ) -> Result<u64, EngineError> {
+        // There may be a table of that name in another schema.
+        let name = full_name(target.schema.as_deref().unwrap_or(DEFAULT_NAMESPACE), &target.table);
+        let entry = self.enter(&format!("INGEST INTO {name}"));
+        let run = async {
+            let _turn = self.turn(entry.query()).await?;
+            self.ingest_in(entry.query(), target, schema, batches).await
+        };
+        let done = run.instrument(entry.query().span.clone()).await;
+        let rows = done.as_ref().copied().unwrap_or(0);
+        entry.close(StatementKind::Write, rows, done)
+    }
+
+    /// As a part of the statement that `query` stands for, which has the session's turn.
+    pub(crate) async fn ingest_in(
+        &self,
+        query: &Arc<Query>,
+        target: IngestTarget,
+        schema: SchemaRef,
+        batches: impl Stream<Item = Result<RecordBatch, EngineError>> + Send + 'static,
+    ) -> Result<u64, EngineError> {
+        self.check_not_failed()?;
+        let running = self.begin("", query)?;
+        let done = query.gate.until_stopped(ingest(&running, target, schema, Box::pin(batches))).await;
+        self.catalog.rest();
+        if done.is_err() {
+            self.fail_transaction();
+        }
+        done
+    }
+}

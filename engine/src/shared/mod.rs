@@ -1,0 +1,100 @@
+//! An open store with what its sessions share: memory, spill space, statistics, and the statements that run.
+//!
+//! - `runtime` — memory and spill space
+//! - `config` — the settings that each session begins with
+//! - `temporary` — the directory of a store that goes with its engine
+
+mod config;
+mod runtime;
+mod temporary;
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use datafusion::execution::SessionState;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::prelude::SessionConfig;
+use pmem_store::{RegionKind, Store, StoreOptions};
+
+use crate::audit::{Audit, OpenAudit};
+use crate::backup::Listener;
+use crate::compaction::Maintenance;
+use crate::constraints::RuleContext;
+use crate::options::EngineOptions;
+use crate::planning::Planning;
+use crate::queries::{Limits, Queries};
+use crate::remote_tables::RemoteTables;
+use crate::scan::StatisticsCache;
+use crate::transactions::OpenTransactions;
+use common::error::EngineError;
+use config::{SessionDefaults, config};
+pub use temporary::TemporaryDir;
+
+#[derive(Debug)]
+pub struct EngineShared {
+    // These before the store, which their threads must have let go of.
+    pub maintenance: Maintenance,
+    _listener: Option<Listener>,
+    pub audit: OpenAudit,
+    pub store: Arc<Store>,
+    pub runtime: Arc<RuntimeEnv>,
+    pub statistics: StatisticsCache,
+    /// What CHECK, DEFAULT and keys are planned and searched with.
+    pub rules: RuleContext,
+    /// What sessions begin with; made with the first.
+    pub session_template: OnceLock<SessionState>,
+    pub transactions: OpenTransactions,
+    pub queries: Arc<Queries>,
+    pub planning: Planning,
+    pub statement_timeout_ms: u64,
+    pub partitions: usize,
+    pub query_memory_limit_bytes: usize,
+    pub remote_tables: Option<Arc<dyn RemoteTables>>,
+    // After the store: its files are closed when the directory goes.
+    _temporary: Option<TemporaryDir>,
+}
+
+impl EngineShared {
+    pub fn open(path: &Path, options: EngineOptions, temporary: Option<TemporaryDir>) -> Result<EngineShared, EngineError> {
+        let (read_only, accept_loss) = (options.read_only, options.accept_loss);
+        let store_options =
+            StoreOptions { read_only, accept_loss, create: !accept_loss, region: RegionKind::Auto, ..StoreOptions::default() };
+        let store = Arc::new(Store::open(path, store_options)?);
+        let memory_limit_bytes = options.memory_limit();
+        let query_memory_limit_bytes = options
+            .query_memory_limit_bytes
+            .and_then(|limit| usize::try_from(limit).ok())
+            .unwrap_or(memory_limit_bytes)
+            .min(memory_limit_bytes);
+        let statement_timeout_ms = options.statement_timeout_ms.unwrap_or(0);
+        let partitions = options.partitions();
+        let runtime = runtime::runtime(path, &options, memory_limit_bytes)?;
+        let defaults = SessionDefaults { partitions, query_memory_limit_bytes, statement_timeout_ms };
+        let shared = EngineShared {
+            maintenance: Maintenance::new(options.maintenance.clone(), &store, &runtime),
+            _listener: Listener::start(&store),
+            audit: OpenAudit(Audit::new(&store)),
+            store,
+            rules: RuleContext::new(&runtime, config(defaults)),
+            session_template: OnceLock::new(),
+            runtime,
+            statistics: StatisticsCache::default(),
+            transactions: OpenTransactions::default(),
+            queries: Queries::new(Limits { queries_max: options.queries_max, queue_timeout_ms: options.queue_timeout_ms }),
+            planning: Planning::new(partitions),
+            statement_timeout_ms,
+            partitions,
+            query_memory_limit_bytes,
+            remote_tables: options.remote_tables,
+            _temporary: temporary,
+        };
+        shared.maintenance.start();
+        Ok(shared)
+    }
+
+    /// The settings that a session begins with.
+    pub fn session_config(&self) -> SessionConfig {
+        let (partitions, query_memory_limit_bytes) = (self.partitions, self.query_memory_limit_bytes);
+        config(SessionDefaults { partitions, query_memory_limit_bytes, statement_timeout_ms: self.statement_timeout_ms })
+    }
+}
