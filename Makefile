@@ -40,7 +40,7 @@ test-long: deps build $(PYTHON_READY) ## random, concurrent and killed for minut
 	@cd scripts/tests && MODEL_STEPS=$(or $(MODEL_STEPS),20000) KILL_SECONDS=$(or $(KILL_SECONDS),300) \
 		MEMORY_CALLS=$(or $(MEMORY_CALLS),30000) FAILED_CALLS=all \
 		$(PYTHON) -m unittest -v test_model_duckdb test_kill test_memory test_failed_calls
-	@cd scripts/tests && RANDOM_STATEMENTS=$(or $(RANDOM_STATEMENTS),200000) $(PYTHON) -m unittest -v test_random_queries
+	@cd scripts/tests && RANDOM_STATEMENTS=$(or $(RANDOM_STATEMENTS),200000) RANDOM_SEED=$(or $(RANDOM_SEED),20261126) $(PYTHON) -m unittest -v test_random_queries
 
 build: deps ## the binary, at bin/quiver, and the engine for Python, in python/quiver
 	@scripts/with_target.sh cargo build --release --locked --workspace --bins --lib

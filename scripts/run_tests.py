@@ -95,6 +95,11 @@ STEPS = [
         {"scripts/tests": reported(r"python: (\d+) passed, (\d+) failed")},
     ),
     (
+        "DuckDB's answers",
+        [sys.executable, "sqllogictests/make_expected.py"],
+        {"make_expected.py": reported(r"\d+ files, (\d+) records, .* (\d+) problems")},
+    ),
+    (
         "JDBC client",
         [sys.executable, "scripts/tests/jdbc"],
         {"scripts/tests/jdbc": reported(r"jdbc: (\d+) passed, (\d+) failed")},

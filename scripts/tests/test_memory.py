@@ -18,6 +18,7 @@ from pathlib import Path
 import adbc_driver_flightsql
 import adbc_driver_flightsql.dbapi as flight_sql
 import pyarrow as pa
+import pyarrow.parquet as parquet
 from adbc_driver_manager import Error
 from quiver_server import Server
 from quiver_shell import QUIVER
@@ -99,6 +100,15 @@ def statement(chance: random.Random, name: str, names: list[str]) -> str:
     )
 
 
+def anonymous_mib(process: int) -> int:
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"RssAnon:\s+(\d+)", status)
+    return int(found[1]) // 1024 if found else 0
+
+
 class Watched:
     """The server, and how much memory of its own it has come to."""
 
@@ -108,17 +118,9 @@ class Watched:
         self.thread = threading.Thread(target=self.watch, daemon=True)
         self.thread.start()
 
-    def memory(self) -> int:
-        try:
-            status = Path(f"/proc/{self.server.process.pid}/status").read_text()
-        except OSError:
-            return 0
-        found = re.search(r"RssAnon:\s+(\d+)", status)
-        return int(found[1]) // 1024 if found else 0
-
     def watch(self) -> None:
         while not self.is_over:
-            self.peak = max(self.peak, self.memory())
+            self.peak = max(self.peak, anonymous_mib(self.server.process.pid))
             if self.peak > KILLED_ABOVE:
                 self.server.process.kill()
             time.sleep(0.01)
@@ -158,6 +160,29 @@ class Watched:
         self.is_over = True
         self.thread.join()
         self.server.end()
+
+
+class Import(unittest.TestCase):
+    def test_a_text_that_a_dictionary_repeats_takes_no_more_memory_than_the_limit(self):
+        with tempfile.TemporaryDirectory() as directory:
+            file, store = Path(directory) / "dictionary.parquet", Path(directory) / "store"
+            texts = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), pa.array(["z" * 50_000_000]))
+            parquet.write_table(pa.table({"s": texts}), file)
+            del texts
+            command = [QUIVER, "import", "--store", store, "--table", "t", "--memory-limit", "256M", file]
+            with (Path(directory) / "error").open("w+") as said:
+                process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+                peak, deadline = 0, time.monotonic() + 120
+                while process.poll() is None:
+                    peak = max(peak, anonymous_mib(process.pid))
+                    if peak > KILLED_ABOVE or time.monotonic() > deadline:
+                        process.kill()
+                    time.sleep(0.01)
+                said.seek(0)
+                error = said.read()
+            self.assertLess(peak, 400, error)
+            self.assertEqual(process.returncode, 1)
+            self.assertNotRegex(error, "internal error|panic")
 
 
 class Memory(unittest.TestCase):
