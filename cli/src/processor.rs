@@ -19,7 +19,8 @@ static BEFORE_MAIN: extern "C" fn() = end_without_avx2;
 
 extern "C" fn end_without_avx2() {
     if __cpuid(1).ecx & LEAF_1 != LEAF_1 || __cpuid_count(7, 0).ebx & LEAF_7 != LEAF_7 {
-        // SAFETY: the bytes are those of a constant, and `_exit` runs no handlers of a program that has not begun.
+        // SAFETY: the bytes are those of a constant, and `_exit` runs no handlers of a program that has not begun
+        // (`test_a_processor_without_avx2_gets_a_sentence`).
         unsafe {
             libc::write(libc::STDERR_FILENO, SENTENCE.as_ptr().cast(), SENTENCE.len());
             libc::_exit(1);
