@@ -5,6 +5,7 @@
 pub mod access;
 pub mod alias_meant;
 pub mod at_time_zone;
+pub mod balance;
 pub mod chains;
 pub mod column_list;
 pub mod copy_to;

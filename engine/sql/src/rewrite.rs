@@ -6,6 +6,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Expr, OrderBy, Query, Select, SetExpr, TableFactor, VisitMut, VisitorMut};
 
 use super::at_time_zone::move_to_zone;
+use super::balance::balance;
 use super::distinct_on::find_places;
 use super::fetch::limit_by_fetch;
 use super::grouping::spread_columns;
@@ -71,6 +72,7 @@ impl VisitorMut for Rewriting {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<EngineError> {
         sign_first(expr);
+        balance(expr);
         ControlFlow::Continue(())
     }
 
