@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StoreError};
 use crate::files;
-use crate::log::{LogEnd, LogInfo};
+use crate::log::LogEnd;
 use crate::names::TableId;
 use crate::region::PoisonFlag;
 
@@ -58,19 +58,10 @@ impl Closed {
         self.logs.get(at)
     }
 
-    /// What an open store is without, a sentence each.
-    pub fn missing(&self, version: u64, logs: &[LogInfo]) -> Vec<String> {
-        let shorter = |log: &LogInfo| {
-            let noted = self.of_log(log.table, log.id).filter(|noted| log.size_bytes < noted.end)?;
-            let (rows, bytes) = (noted.rows.saturating_sub(log.row_count), noted.end - log.size_bytes);
-            Some(format!(
-                "log {} of table {} is without {rows} rows ({bytes} bytes) that it had when the store was closed",
-                log.id, log.table
-            ))
-        };
-        let older = (version < self.version)
-            .then(|| format!("the catalog is of version {version}, and was of {} when the store was closed", self.version));
-        older.into_iter().chain(logs.iter().filter_map(shorter)).collect()
+    /// What a catalog of this version is without, in a sentence for who goes on with it.
+    pub fn missing_versions(&self, version: u64) -> Option<String> {
+        let sentence = || format!("the catalog is of version {version}, and was of {} when the store was closed", self.version);
+        (version < self.version).then(sentence)
     }
 
     /// An error if the catalog has lost versions.

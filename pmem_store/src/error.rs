@@ -88,12 +88,12 @@ pub enum StoreError {
         path.display()
     )]
     UnknownCommit { path: PathBuf, what: String },
+    /// Without `rows` it is not known how many are lost.
     #[error(
-        "log \"{}\" is damaged at byte {offset}: {rows} of its rows ({bytes} bytes) are lost; restore the store from a backup, or run `quiver check \
-         --accept-loss` to go on without them",
-        path.display()
+        "log \"{}\" is damaged at byte {offset}: {}; restore the store from a backup, or run `quiver check --accept-loss` to go on without them",
+        path.display(), lost_rows(.what.as_deref(), *.rows, *.bytes)
     )]
-    LogDamaged { path: PathBuf, offset: u64, rows: u64, bytes: u64 },
+    LogDamaged { path: PathBuf, offset: u64, what: Option<String>, rows: u64, bytes: u64 },
     #[error("\"{}\", which says how the store was closed, {what}; it is written anew when the store is closed", path.display())]
     ClosedDamaged { path: PathBuf, what: String },
     #[error("the catalog \"{}\" is damaged: {what}; restore the store from a backup", path.display())]
@@ -161,6 +161,15 @@ impl StoreError {
 /// For a write: no room on the disk, or none for this user or file.
 pub(crate) fn is_full(source: &std::io::Error) -> bool {
     matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+}
+
+fn lost_rows(what: Option<&str>, rows: u64, bytes: u64) -> String {
+    let noted = format!("{rows} of its rows ({bytes} bytes) are lost");
+    match (what, rows) {
+        (None, _) => noted,
+        (Some(what), 0) => format!("{what}; the rows that it had from there on are lost, and how many there were cannot be known"),
+        (Some(what), _) => format!("{what}; {noted}, and those that came after the store was closed, if there were any"),
+    }
 }
 
 /// More names than this are not shown.

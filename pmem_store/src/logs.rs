@@ -107,6 +107,12 @@ impl OpenLogs {
         self.open.lock().values().filter_map(|open| open.log.end_to_note()).collect()
     }
 
+    /// Those of which something is missing.
+    pub fn damages(&self) -> Vec<Arc<TailLog>> {
+        let open = self.open.lock();
+        open.values().filter(|open| open.log.check_whole().is_err()).map(|open| Arc::clone(&open.log)).collect()
+    }
+
     pub fn put(&self, table: TableId, log: OpenLog) {
         self.open.lock().insert((table, log.record.id), log);
     }

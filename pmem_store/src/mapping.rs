@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow::buffer::Buffer;
-use memmap2::{Mmap, MmapOptions};
+use memmap2::{Mmap, MmapMut, MmapOptions};
 
 use crate::fault::{Access, FaultGuard};
 
@@ -78,9 +78,20 @@ impl Mapping {
         // caught by the guard below. Held by
         // `a_truncated_file_reads_as_zeros_and_is_marked_damaged`.
         let map = unsafe { MmapOptions::new().len(len).map(&file) }.map_err(map_error)?;
-        // SAFETY: `map` starts on a page, has `len` bytes, is ours alone and outlives the guard by
+        Mapping::with_guard(map, path).map_err(map_error)
+    }
+
+    /// Zeros in the place of a file of which nothing can be read.
+    pub(crate) fn zeros(path: &Path) -> Result<Arc<Mapping>, MappingError> {
+        let map = MmapOptions::new().len(1).map_anon().and_then(MmapMut::make_read_only);
+        let mapping = map.and_then(|map| Mapping::with_guard(map, path));
+        mapping.map_err(|source| MappingError::Map { path: path.to_owned(), len: 1, source })
+    }
+
+    fn with_guard(map: Mmap, path: &Path) -> io::Result<Arc<Mapping>> {
+        // SAFETY: `map` starts on a page, has this length, is ours alone and outlives the guard by
         // field order. Held by `slots_of_dropped_mappings_are_used_again`.
-        let guard = unsafe { FaultGuard::register(map.as_ptr(), len, Access::Read) }.map_err(map_error)?;
+        let guard = unsafe { FaultGuard::register(map.as_ptr(), map.len(), Access::Read) }?;
         Ok(Arc::new(Mapping { guard, map, path: path.to_owned() }))
     }
 

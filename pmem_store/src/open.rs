@@ -19,9 +19,11 @@ use crate::closed::Closed;
 use crate::error::{Result, StoreError};
 use crate::files::{self, CATALOG_FILE, CATALOG_FILE_NEW, SEGMENTS_DIR};
 use crate::lock::{LOCK_FILE, LockKind, StoreLock};
+use crate::log::LogIdentity;
+use crate::logs::OpenLogs;
 use crate::publisher::Publisher;
 use crate::recovery::DirtyMark;
-use crate::region;
+use crate::region::{self, RegionKind};
 use crate::requests;
 use crate::shared::Shared;
 use crate::state::CatalogState;
@@ -56,7 +58,8 @@ impl Store {
                 Closed::default()
             }
         };
-        let expected = if options.accept_loss { Closed::default() } else { closed.clone() };
+        let accepts_loss = options.accept_loss && !options.read_only;
+        let expected = if accepts_loss { Closed::default() } else { closed.clone() };
         // Before anything is removed because the catalog does not name it.
         expected.check_version(&catalog, record.version)?;
         let dirty = DirtyMark::new(path);
@@ -72,13 +75,13 @@ impl Store {
             }
         }
         let poison = Arc::clone(database.poison());
+        let given_up = if accepts_loss { accept_losses(path, &database, &closed, &dirty)? } else { Vec::new() };
         let shared = Arc::new(Shared::new(path.to_path_buf(), lock, &poison));
         let reader = CatalogReader::begin(&database)?;
         let version = shared.logs.open_all(path, &reader, options.region, &poison, options.read_only, &expected)?;
         let users = access::Access::load(&reader)?;
         drop(reader);
         let (state, _) = CatalogState::load(&database, &shared)?;
-        let given_up = if options.accept_loss { closed.missing(record.version, &shared.logs.infos()) } else { Vec::new() };
         let core = StoreCore {
             path: path.to_path_buf(),
             mode: region::detect_mode(path, options.region)?,
@@ -131,6 +134,29 @@ fn is_there(catalog: &Path) -> Result<bool> {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Err(StoreError::io("open", catalog, error)),
         there => Ok(there.unwrap_or(false)),
     }
+}
+
+/// Goes on without what damage has taken of the logs, and of the catalog's versions; a sentence each. A log of which nothing
+/// can be read is named no more, so that its file goes when the store is closed.
+fn accept_losses(path: &Path, database: &Arc<Database>, closed: &Closed, dirty: &DirtyMark) -> Result<Vec<String>> {
+    let (logs, reader) = (OpenLogs::default(), CatalogReader::begin(database)?);
+    logs.open_all(path, &reader, RegionKind::Auto, database.poison(), true, closed)?;
+    let damages = logs.damages();
+    if !damages.is_empty() {
+        dirty.set(database.poison())?;
+        let writer = CatalogWriter::begin(database)?;
+        for log in &damages {
+            let LogIdentity { table, log: id, .. } = log.identity();
+            if !log.rebuild()? {
+                writer.remove_log(table, id)?;
+                // What was deleted of it.
+                writer.remove_segment(table, id)?;
+            }
+        }
+        writer.commit_unversioned("the loss of logs")?;
+    }
+    let older = closed.missing_versions(reader.store()?.version);
+    Ok(older.into_iter().chain(damages.iter().filter_map(|log| log.loss())).collect())
 }
 
 /// A store of before ids gets one.

@@ -88,6 +88,27 @@ fn a_damaged_log_is_an_error_until_its_loss_is_accepted() {
 }
 
 #[test]
+fn a_missing_log_is_the_loss_of_its_table_alone() {
+    let place = Place::new();
+    let mut logs = Vec::new();
+    for table in ["t", "u"] {
+        place.quiver(&["-c", &format!("CREATE TABLE {table} (a INT)")]).ok();
+        place.quiver(&["-c", &format!("INSERT INTO {table} VALUES (1), (2)")]).ok();
+        find_files(&place.path("store"), "log", &mut logs);
+    }
+    fs::remove_file(&logs[0]).expect("the log of t");
+    place.quiver(&["-c", "INSERT INTO u VALUES (3)"]).ok();
+    assert!(place.quiver(&["-c", "SELECT count(*) FROM u"]).ok().contains(" 3 "));
+    let said = place.quiver(&["-c", "SELECT count(*) FROM t"]);
+    assert!(said.status == 1 && said.err.contains("the file is missing; 2 of its rows"), "{}", said.err);
+    let said = place.quiver(&["check"]);
+    assert!(said.status == 1 && said.out.starts_with("table main.t: log "), "{}", said.out);
+    let said = place.quiver(&["check", "--accept-loss"]).ok();
+    assert!(said.starts_with("accepted: log ") && said.contains("2 rows") && said.contains("no problems"), "{said}");
+    assert!(place.quiver(&["-c", "SELECT count(*) FROM t"]).ok().contains(" 0 "));
+}
+
+#[test]
 fn losses_are_accepted_only_of_a_store_that_there_is() {
     let place = Place::new();
     assert_eq!(place.quiver(&["check", "--accept-loss"]).status, 1);

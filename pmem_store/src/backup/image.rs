@@ -42,12 +42,14 @@ impl Image {
         for (table, record) in reader.logs()? {
             let open = core.shared.logs.of_table(table).into_iter().find(|open| open.record.id == record.id);
             let open = open.ok_or_else(|| reader_error(store, format!("it has log {} of table {table}, which is not open", record.id)))?;
+            // A damaged one says so, also where its file is gone.
+            let view = open.log.view(version)?;
             if store.is_read_only() {
                 // Its last writer may have been killed before it flushed.
                 let synced = File::open(open.log.path()).and_then(|log| log.sync_data());
                 synced.map_err(|error| StoreError::io("flush", open.log.path(), error))?;
             }
-            logs.push(open.log.view(version)?);
+            logs.push(view);
         }
         drop((one_at_a_time, snapshot));
         refuse_newer(store.path(), &reader.store()?)?;

@@ -1,14 +1,16 @@
 //! A log in a backup: its header and its records as they are, without the room behind them; and a log
-//! made of that again.
+//! made of that again, or of what damage has left of one.
 
+use std::fs;
 use std::path::Path;
 
 use super::decode::cut_short;
 use super::format::{LogIdentity, PAGE_BYTES, capacity_of, parse_begin};
 use super::recover::recover;
-use super::tail_log::TailLog;
+use super::tail_log::{TailLog, read};
 use super::view::LogView;
 use crate::error::{Result, StoreError};
+use crate::files;
 use crate::region::{LogRegion, PoisonFlag, RegionKind};
 
 impl LogView {
@@ -42,15 +44,31 @@ pub(crate) fn place_log(path: &Path, bytes: &[u8], identity: LogIdentity) -> Res
     if bytes.len() < PAGE_BYTES {
         return Err(cut_short(path, bytes.len() as u64));
     }
-    let poison = PoisonFlag::new();
-    let mut region = LogRegion::create(path, capacity_of(bytes), RegionKind::Auto, std::sync::Arc::clone(&poison))?;
+    let mut region = LogRegion::create(path, capacity_of(bytes), RegionKind::Auto, PoisonFlag::new())?;
     region.write(0, bytes)?;
     region.flush()?;
     region.keep()?;
     drop(region);
-    let log = TailLog::open_stored(path, identity, RegionKind::Auto, &poison, true, None, &|_| true)?;
-    match log.size_bytes() == bytes.len() as u64 {
+    let end = read(path, identity, &|_| true)?.recovered.index.end();
+    match end == bytes.len() as u64 {
         true => Ok(()),
-        false => Err(StoreError::damaged(path, log.size_bytes(), "a record is not whole")),
+        false => Err(StoreError::damaged(path, end, "a record is not whole")),
+    }
+}
+
+impl TailLog {
+    /// Puts a file with what is left of a damaged log in the place of its file. False, and nothing is done, where nothing can be
+    /// read of it.
+    pub(crate) fn rebuild(&self) -> Result<bool> {
+        let (path, remainder) = (self.path(), self.remainder());
+        if remainder.size_bytes() == 0 {
+            return Ok(false);
+        }
+        let new = path.with_extension("log.new");
+        files::remove(&new);
+        place_log(&new, &remainder.verified_bytes()?, self.identity())?;
+        fs::rename(&new, path).map_err(|error| StoreError::io("rename", &new, error))?;
+        files::sync_dir(path.parent().unwrap_or(path))?;
+        Ok(true)
     }
 }

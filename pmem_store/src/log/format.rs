@@ -79,18 +79,6 @@ pub(super) fn capacity_of(bytes: &[u8]) -> u64 {
     u64_at(bytes, 32)
 }
 
-/// Reads the header of a log of which `bytes` is the whole file.
-pub(super) fn parse_header(path: &Path, bytes: &[u8]) -> Result<FileHeader> {
-    let header = parse_begin(path, bytes)?;
-    match header.capacity_bytes == bytes.len() as u64 {
-        true => Ok(header),
-        false => {
-            let what = format!("it has {} bytes and was made with {}", bytes.len(), header.capacity_bytes);
-            Err(StoreError::damaged(path, 32, what))
-        }
-    }
-}
-
 /// Reads the header of a log of which `bytes` are the first.
 pub(super) fn parse_begin(path: &Path, bytes: &[u8]) -> Result<FileHeader> {
     let damaged = |offset: u64, what: &str| StoreError::damaged(path, offset, what);
@@ -108,8 +96,9 @@ pub(super) fn parse_begin(path: &Path, bytes: &[u8]) -> Result<FileHeader> {
     let mut header = header.ok_or_else(|| damaged(48, "its header has impossible lengths"))?.to_vec();
     let checksum = u64_at(&header, CHECKSUM_AT);
     put(&mut header, CHECKSUM_AT, &[0; 8]);
-    if xxh3(&header) != checksum {
-        return Err(damaged(0, "the checksum of its header is wrong"));
+    let found = xxh3(&header);
+    if found != checksum {
+        return Err(damaged(0, &format!("its header has checksum {found:016x}, expected {checksum:016x}")));
     }
     let capacity_bytes = u64_at(bytes, 32);
     let schema = read_schema(&header[FIXED_BYTES..schema_end]);

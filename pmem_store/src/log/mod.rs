@@ -6,7 +6,7 @@
 //! - `format`: the bytes; `encode` and `decode`: rows to a record and back; `recover`: where it ends
 //! - `staged` and `columns`: rows that are no record yet; `commits`: whose the rows of a record are
 //! - `copy`: the bytes of its records for a backup, and back
-//! - `summary`: how far a log goes
+//! - `summary`: how far a log goes; `loss`: what damage has taken of it
 //! - `index`: where each record lies; `data`: what a log shares with its views; `view` and `chunks`: its rows as batches
 //!
 //! **Invariant:** bytes before the end of the log never change, so readers need no lock once they
@@ -24,6 +24,7 @@ mod error;
 mod format;
 mod group_commit;
 mod index;
+mod loss;
 mod recover;
 mod staged;
 mod stored;

@@ -4,19 +4,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
-
-use super::decode::cut_short;
-use super::format::{LogIdentity, parse_header};
+use super::format::LogIdentity;
+use super::loss::LogLoss;
 use super::summary::LogEnd;
-use super::tail_log::{LogLoss, TailLog, read};
+use super::tail_log::{TailLog, read};
 use crate::error::Result;
-use crate::mapping::Mapping;
 use crate::region::{PoisonFlag, RegionKind};
 
 impl TailLog {
     /// As [`TailLog::open`], or [`TailLog::open_read_only`]. A log that does not reach the end that it had when the
-    /// store was closed is opened as it is: nothing is written to it, and asking for its rows is an error.
+    /// store was closed, that has another length than it was made with, or that cannot be read, is opened as it is:
+    /// nothing is written to it, and asking for its rows is an error.
     pub(crate) fn open_stored(
         path: &Path,
         identity: LogIdentity,
@@ -26,21 +24,15 @@ impl TailLog {
         noted: Option<&LogEnd>,
         is_committed: &dyn Fn(u64) -> bool,
     ) -> Result<TailLog> {
-        let schema = stored_schema(path)?;
-        let found = read(path, identity, &schema, is_committed)?;
-        let loss = noted.and_then(|noted| LogLoss::between(&found.recovered.index, noted));
+        let found = match read(path, identity, is_committed) {
+            Ok(found) => found,
+            Err(error) => return TailLog::of_loss(path, identity, LogLoss::of_all(error, noted)?),
+        };
+        let schema = Arc::clone(&found.header.schema);
+        let loss = LogLoss::between(&found, noted);
         match read_only || loss.is_some() {
             true => Ok(TailLog::to_read(path, identity, schema, found, loss)),
             false => TailLog::to_write(path, identity, schema, found, noted.map_or(0, |noted| noted.end), kind, poison),
         }
     }
-}
-
-fn stored_schema(path: &Path) -> Result<SchemaRef> {
-    let mapping = Mapping::open(path, None)?;
-    let header = parse_header(path, mapping.slice(0, mapping.len())?);
-    if mapping.damaged() {
-        return Err(cut_short(path, 0));
-    }
-    Ok(header?.schema)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Schema, SchemaRef};
 use parking_lot::RwLockReadGuard;
 
 use super::append::{Appended, Writer};
@@ -12,8 +12,9 @@ use super::data::LogData;
 use super::decode::cut_short;
 use super::encode::{Encoders, PreparedRecord};
 use super::error::AppendError;
-use super::format::{self, FileHeader, LogIdentity, PAGE_BYTES, RECORD_HEADER_BYTES, encode_header, parse_header, random};
+use super::format::{self, FileHeader, LogIdentity, PAGE_BYTES, RECORD_HEADER_BYTES, encode_header, parse_begin, random};
 use super::index::{Index, LogCommit};
+use super::loss::LogLoss;
 use super::recover::{Recovered, recover};
 use super::summary::LogEnd;
 use super::view::LogView;
@@ -32,26 +33,19 @@ pub struct TailLog {
     loss: Option<LogLoss>,
 }
 
-/// What of a log is missing that it had when the store was closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LogLoss {
-    offset: u64,
-    rows: u64,
-    bytes: u64,
-}
-
-impl LogLoss {
-    pub fn between(found: &Index, noted: &LogEnd) -> Option<LogLoss> {
-        let (offset, rows) = (found.end(), found.until(u64::MAX).rows);
-        (offset < noted.end).then(|| LogLoss { offset, rows: noted.rows.saturating_sub(rows), bytes: noted.end - offset })
-    }
-}
-
 /// A log as it lies there.
 pub(super) struct Found {
     mapping: Arc<Mapping>,
-    header: FileHeader,
+    pub header: FileHeader,
     pub recovered: Recovered,
+}
+
+impl Found {
+    /// What is wrong with the length of the file, if something is.
+    pub fn wrong_length(&self) -> Option<String> {
+        let (len, made) = (self.mapping.len() as u64, self.header.capacity_bytes);
+        (len != made).then(|| format!("it has {len} bytes and was made with {made}"))
+    }
 }
 
 impl TailLog {
@@ -96,7 +90,7 @@ impl TailLog {
         poison: &Arc<PoisonFlag>,
         is_committed: &dyn Fn(u64) -> bool,
     ) -> Result<TailLog> {
-        let found = read(path, identity, &physical_schema, is_committed)?;
+        let found = read_whole(path, identity, &physical_schema, is_committed)?;
         TailLog::to_write(path, identity, physical_schema, found, 0, kind, poison)
     }
 
@@ -137,7 +131,7 @@ impl TailLog {
         physical_schema: SchemaRef,
         is_committed: &dyn Fn(u64) -> bool,
     ) -> Result<TailLog> {
-        let found = read(path, identity, &physical_schema, is_committed)?;
+        let found = read_whole(path, identity, &physical_schema, is_committed)?;
         Ok(TailLog::to_read(path, identity, physical_schema, found, None))
     }
 
@@ -146,19 +140,32 @@ impl TailLog {
         TailLog { data: LogData::new(path, identity, schema, mapping, recovered.index), writer: None, loss }
     }
 
-    /// An error if rows are missing that the log had when the store was closed.
+    /// One of which nothing can be read.
+    pub(super) fn of_loss(path: &Path, identity: LogIdentity, loss: LogLoss) -> Result<TailLog> {
+        let data = LogData::new(path, identity, Arc::new(Schema::empty()), Mapping::zeros(path)?, Index::new(0));
+        Ok(TailLog { data, writer: None, loss: Some(loss) })
+    }
+
+    /// An error if rows are missing that the log had when the store was closed, or may have had.
     pub(crate) fn check_whole(&self) -> Result<()> {
-        match self.loss {
-            None => Ok(()),
-            Some(LogLoss { offset, rows, bytes }) => Err(StoreError::LogDamaged { path: self.data.path.clone(), offset, rows, bytes }),
-        }
+        self.loss.as_ref().map_or(Ok(()), |loss| Err(loss.error(&self.data.path)))
+    }
+
+    /// What is missing, in a sentence for who goes on without it.
+    pub(crate) fn loss(&self) -> Option<String> {
+        self.loss.as_ref().map(|loss| loss.sentence(self.data.identity))
+    }
+
+    /// What is left of it, also of a damaged one.
+    pub(super) fn remainder(&self) -> LogView {
+        LogView::new(Arc::clone(&self.data), self.data.index.read().until(u64::MAX))
     }
 
     /// What it has, or had before it was damaged; None for an empty one.
     pub(crate) fn end_to_note(&self) -> Option<LogEnd> {
         let LogIdentity { table, log: id, .. } = self.data.identity;
         let (mut end, mut rows) = (self.size_bytes(), self.rows_at(u64::MAX));
-        if let Some(loss) = self.loss {
+        if let Some(loss) = &self.loss {
             (end, rows) = (end + loss.bytes, rows + loss.rows);
         }
         (rows > 0).then_some(LogEnd { table, id, end, rows })
@@ -316,21 +323,33 @@ impl TailLog {
     }
 }
 
-/// Maps the file and finds its records.
-pub(super) fn read(path: &Path, identity: LogIdentity, schema: &SchemaRef, is_committed: &dyn Fn(u64) -> bool) -> Result<Found> {
+/// Maps the file and finds its records, as far as they go.
+pub(super) fn read(path: &Path, identity: LogIdentity, is_committed: &dyn Fn(u64) -> bool) -> Result<Found> {
     let mapping = Mapping::open(path, None)?;
     let bytes = mapping.slice(0, mapping.len())?;
-    let header = parse_header(path, bytes)?;
-    if header.identity != identity {
-        let what = format!("it says it is {:?} where the catalog says {identity:?}", header.identity);
-        return Err(StoreError::damaged(path, 0, what));
-    }
-    if header.schema.fields() != schema.fields() {
-        return Err(StoreError::damaged(path, 0, "it has other columns than the table"));
-    }
-    let recovered = recover(path, bytes, &header, is_committed)?;
+    let found = parse_begin(path, bytes).and_then(|header| {
+        if header.identity != identity {
+            let what = format!("it says it is {:?} where the catalog says {identity:?}", header.identity);
+            return Err(StoreError::damaged(path, 0, what));
+        }
+        let recovered = recover(path, bytes, &header, is_committed)?;
+        Ok((header, recovered))
+    });
     if mapping.damaged() {
         return Err(cut_short(path, 0));
     }
+    let (header, recovered) = found?;
     Ok(Found { mapping, header, recovered })
+}
+
+/// As [`read`], of a log of these columns whose file is as long as it was made.
+fn read_whole(path: &Path, identity: LogIdentity, schema: &SchemaRef, is_committed: &dyn Fn(u64) -> bool) -> Result<Found> {
+    let found = read(path, identity, is_committed)?;
+    if let Some(what) = found.wrong_length() {
+        return Err(StoreError::damaged(path, 32, what));
+    }
+    if found.header.schema.fields() != schema.fields() {
+        return Err(StoreError::damaged(path, 0, "it has other columns than the table"));
+    }
+    Ok(found)
 }

@@ -10,7 +10,7 @@ pub struct StoreOptions {
     pub create: bool,
     pub region: RegionKind,
     /// Goes on without what damage has taken from logs, or from the catalog's last versions; without this they are
-    /// errors for who reads, and nothing is written over them.
+    /// errors for who reads, and nothing is written over them. Who only reads gives nothing up.
     pub accept_loss: bool,
     /// Tests only: runs although `PMEM_IS_PMEM_FORCE` is set, which loses acknowledged data.
     pub allow_forced_pmem: bool,

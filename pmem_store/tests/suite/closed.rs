@@ -1,6 +1,7 @@
 //! What is known of a store that was closed properly: where its logs ended. Less than that is damage.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use pmem_store::{Store, StoreError, StoreOptions};
@@ -146,6 +147,129 @@ fn is_reported_or_whole(at: usize, found: Result<u64, StoreError>) {
         Ok(rows) => assert_eq!(rows, 200, "byte {at}"),
         Err(error) => assert!(matches!(error, StoreError::LogDamaged { .. }), "byte {at}: {error}"),
     }
+}
+
+/// Flips a bit of a byte of a file.
+fn flip(path: &Path, at: usize) {
+    let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at as u64).unwrap();
+    file.write_all_at(&[byte[0] ^ 0x10], at as u64).unwrap();
+}
+
+#[test]
+fn any_byte_that_changes_in_the_header_of_a_log_loses_the_rows_of_its_table_alone() {
+    let dir = sample();
+    let path = log_of(dir.path(), 1);
+    // What follows the schema is padding; a sample of it is enough.
+    for at in (0..4096).filter(|at| *at < 1024 || at % 61 == 0) {
+        flip(&path, at);
+        let store = open_read_only(dir.path()).unwrap();
+        let error = rows(&store, "t").unwrap_err();
+        assert!(matches!(error, StoreError::LogDamaged { rows: 200, .. }), "byte {at}: {error}");
+        assert!(error.to_string().contains("200 of its rows ("), "byte {at}: {error}");
+        assert_eq!(rows(&store, "u").unwrap(), 200, "byte {at}");
+        flip(&path, at);
+    }
+    assert_eq!(rows(&open_read_only(dir.path()).unwrap(), "t").unwrap(), 200);
+}
+
+/// `damage` is done to the log of `t` in a copy of the store. Then `u` goes on, the file stays as it is, and who accepts the loss
+/// has `left` rows in `t`, for good.
+fn loses_its_table_alone(sound: &Path, name: &str, left: u64, damage: impl Fn(&Path)) {
+    let dir = copy_of(sound);
+    let path = log_of(dir.path(), 1);
+    damage(&path);
+    let damaged = fs::read(&path).ok();
+    let reports = |store: &Store| {
+        let problems = store.check(|_| {}).unwrap().problems;
+        assert!(matches!(&problems[..], [problem] if problem.starts_with("table main.t: log ")), "{name}: {problems:?}");
+        let error = rows(store, "t").unwrap_err();
+        assert!(matches!(error, StoreError::LogDamaged { .. }) && error.to_string().contains(" are lost"), "{name}: {error}");
+    };
+    reports(&open_read_only(dir.path()).unwrap());
+    for round in 1..=2 {
+        let store = open(dir.path());
+        reports(&store);
+        let mut transaction = store.begin().unwrap();
+        let error = transaction.append_rows(1, ints(0..1)).and_then(|()| transaction.commit("INSERT")).unwrap_err();
+        assert!(matches!(error, StoreError::LogDamaged { .. }), "{name}: {error}");
+        append_rows(&store, "u", 0..5);
+        assert_eq!(rows(&store, "u").unwrap(), 200 + 5 * round, "{name}");
+        drop(store);
+        assert!(fs::read(&path).ok() == damaged, "{name}: nothing is written to it");
+    }
+    let store = Store::open(dir.path(), accepting()).unwrap();
+    let [given_up] = store.given_up() else { panic!("{name}: {:?}", store.given_up()) };
+    assert!(given_up.contains(" of table 1 is without "), "{name}: {given_up}");
+    assert_eq!(rows(&store, "t").unwrap(), left, "{name}");
+    append_rows(&store, "t", 0..10);
+    drop(store);
+    let store = open(dir.path());
+    assert_eq!((rows(&store, "t").unwrap(), rows(&store, "u").unwrap()), (left + 10, 210), "{name}");
+    assert_eq!((store.given_up().len(), store.check(|_| {}).unwrap().problems), (0, Vec::new()), "{name}");
+}
+
+#[test]
+fn a_log_with_a_damaged_header_is_lost_when_the_loss_is_accepted_and_not_before() {
+    let dir = sample();
+    // Each field of it, a reserved byte, the schema and the padding.
+    for at in [0, 8, 12, 16, 24, 32, 40, 48, 56, 100, 120, 140, 4000] {
+        loses_its_table_alone(dir.path(), &format!("byte {at}"), 0, |path| flip(path, at));
+    }
+}
+
+/// Where each record of a log ends.
+fn record_ends(log: &[u8]) -> Vec<usize> {
+    let word = |at: usize| u64::from_le_bytes(log[at..at + 8].try_into().unwrap()) as usize;
+    let next = |at: &usize| Some(at + word(*at)).filter(|next| next > at);
+    std::iter::successors(next(&word(48)), next).collect()
+}
+
+#[test]
+fn a_log_of_another_length_keeps_the_records_that_are_whole_when_the_loss_is_accepted() {
+    let dir = sample();
+    let log = fs::read(log_of(dir.path(), 1)).unwrap();
+    let ends = record_ends(&log);
+    assert_eq!(ends.len(), 20);
+    let (first, last) = (ends[0], ends[19]);
+    let lengths = [0, 1, 100, 4095, 4096, first - 1, first, ends[9] + 100, last - 1, last, last + 1000, log.len() - 1, log.len() + 4096];
+    for length in lengths {
+        let left = 10 * ends.iter().filter(|end| **end <= length).count() as u64;
+        let cut = |path: &Path| fs::OpenOptions::new().write(true).open(path).unwrap().set_len(length as u64).unwrap();
+        loses_its_table_alone(dir.path(), &format!("{length} bytes"), left, cut);
+    }
+}
+
+#[test]
+fn a_log_that_is_missing_is_lost_when_the_loss_is_accepted_and_not_before() {
+    let dir = sample();
+    loses_its_table_alone(dir.path(), "no file", 0, |path| fs::remove_file(path).unwrap());
+}
+
+#[test]
+fn a_lost_log_of_a_store_that_was_never_closed_had_nobody_knows_how_many_rows() {
+    let (dir, store) = fresh();
+    create_table(&store, "t", &ints(0..1).schema());
+    append_rows(&store, "t", 0..10);
+    let crashed = copy_of(dir.path());
+    fs::remove_file(log_of(crashed.path(), 1)).unwrap();
+    let error = rows(&open(crashed.path()), "t").unwrap_err().to_string();
+    assert!(error.contains("the file is missing; the rows that it had from there on are lost, and how many there were cannot"), "{error}");
+    assert_eq!(rows(&Store::open(crashed.path(), accepting()).unwrap(), "t").unwrap(), 0);
+    assert_eq!(rows(&open(crashed.path()), "t").unwrap(), 0);
+}
+
+#[test]
+fn a_version_of_before_a_lost_log_can_be_read() {
+    let (dir, store) = store_with(&[ints(0..10)]);
+    let version = store.snapshot().unwrap().version();
+    append_rows(&store, "t", 10..20);
+    drop(store);
+    fs::remove_file(log_of(dir.path(), 1)).unwrap();
+    let store = open_read_only(dir.path()).unwrap();
+    assert!(matches!(rows(&store, "t"), Err(StoreError::LogDamaged { rows: 10, .. })));
+    assert_eq!(store.table_at("main", "t", version).unwrap().unwrap().row_count(), 10);
 }
 
 #[test]

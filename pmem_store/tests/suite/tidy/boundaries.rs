@@ -102,10 +102,7 @@ fn only_the_lowest_files_call_the_system() {
     // Before main, std may not be used: it is compiled for the processor that is being checked.
     let lowest = ["pmem_store/src/region/", "pmem_store/src/fault.rs", "pmem_store/src/lock.rs", "cli/src/processor.rs"];
     let problems = uses("libc", &lowest);
-    settle(
-        problems,
-        "libc is for regions, the fault guard, the lock and the check of the processor. Elsewhere use std.",
-    );
+    settle(problems, "libc is for regions, the fault guard, the lock and the check of the processor. Elsewhere use std.");
 }
 
 #[test]
