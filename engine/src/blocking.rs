@@ -6,8 +6,10 @@ use common::error::EngineError;
 
 /// Runs what blocks where it holds up no other task.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, EngineError> + Send + 'static) -> Result<T, EngineError> {
+    // Without a runtime there is no other task to hold up.
+    let Ok(runtime) = Handle::try_current() else { return work() };
     let span = tracing::Span::current();
-    match tokio::task::spawn_blocking(move || span.in_scope(work)).await {
+    match runtime.spawn_blocking(move || span.in_scope(work)).await {
         Ok(result) => result,
         Err(error) => Err(EngineError::internal(format!("a writer stopped: {error}"))),
     }

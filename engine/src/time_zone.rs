@@ -38,21 +38,22 @@ fn type_in_zone(data_type: &DataType, zone: &str) -> Option<DataType> {
 }
 
 /// Statistics of columns of other zones than those of `schema`.
-pub fn statistics_in_zone(statistics: &Statistics, schema: &Schema) -> Statistics {
-    let bound = |bound: &Precision<ScalarValue>, seen: &DataType| match bound.get_value() {
+fn statistics_in_zone(statistics: &Statistics, schema: &Schema) -> Statistics {
+    let columns = statistics.column_statistics.iter().zip(schema.fields());
+    let column_statistics = columns.map(|(known, field)| column_in_zone(known, field.data_type())).collect();
+    Statistics { column_statistics, ..statistics.clone() }
+}
+
+/// The same of one column, which is seen as of the type `seen`.
+pub fn column_in_zone(known: &ColumnStatistics, seen: &DataType) -> ColumnStatistics {
+    let bound = |bound: &Precision<ScalarValue>| match bound.get_value() {
         Some(value) if value.data_type() != *seen => match value.cast_to(seen) {
             Ok(value) => bound.clone().map(|_| value.clone()),
             Err(_) => Precision::Absent,
         },
         _ => bound.clone(),
     };
-    let column = |(known, field): (&ColumnStatistics, &Arc<Field>)| ColumnStatistics {
-        min_value: bound(&known.min_value, field.data_type()),
-        max_value: bound(&known.max_value, field.data_type()),
-        ..known.clone()
-    };
-    let column_statistics = statistics.column_statistics.iter().zip(schema.fields()).map(column).collect();
-    Statistics { column_statistics, ..statistics.clone() }
+    ColumnStatistics { min_value: bound(&known.min_value), max_value: bound(&known.max_value), ..known.clone() }
 }
 
 /// The rows of a plan with the types that a session sees.

@@ -24,7 +24,7 @@ use crate::scan::row_id::{ROW_ID, with_row_id};
 use crate::scan::{StoreScan, TableStatistics, statistics_of, statistics_of_some};
 use crate::shared::EngineShared;
 use crate::system::SystemTable;
-use crate::time_zone::{schema_in_zone, statistics_in_zone};
+use crate::time_zone::schema_in_zone;
 use crate::volatile::VolatileTable;
 use crate::write::{self, WriteScope};
 use common::error::{EngineError, store_error};
@@ -100,10 +100,7 @@ impl StoreTable {
         };
         let known = match Arc::ptr_eq(&self.columns, self.snapshot.schema()) {
             true => known,
-            false => {
-                let statistics = statistics_in_zone(&known.statistics, &self.columns);
-                Arc::new(TableStatistics { parts: known.parts.clone(), statistics })
-            }
+            false => Arc::new(known.seen_as(&self.columns)),
         };
         Ok(Arc::clone(self.known.get_or_init(|| known)))
     }
@@ -233,7 +230,7 @@ impl TableProvider for StoreTable {
     }
 
     fn statistics(&self) -> Option<Statistics> {
-        self.known().ok().map(|known| known.statistics.clone())
+        self.known().ok().map(|known| known.of_columns(0..self.columns.fields().len()))
     }
 
     async fn insert_into(

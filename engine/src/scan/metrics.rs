@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder};
+use pmem_store::Segment;
 
 use common::report::ReportCollector;
 
@@ -35,6 +36,11 @@ impl ScanMetrics {
         self.zones_total.add(zones);
         ReportCollector::add(&self.report.rows_total, rows);
         ReportCollector::add(&self.report.zones_total, zones);
+    }
+
+    /// Before rows of it are read.
+    pub fn reads(&self, segment: Option<&Arc<Segment>>) {
+        self.report.reads(segment.into_iter());
     }
 
     pub fn segments(&self, total: usize, pruned: usize) {

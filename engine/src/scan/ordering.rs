@@ -10,6 +10,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::scalar::ScalarValue;
 use pmem_store::TableSnapshot;
+use pmem_store::segment::Extreme;
 
 use super::part::Part;
 
@@ -92,19 +93,11 @@ fn next_to(before: &Part, next: &Part, column: usize, descending: bool) -> Next 
 
 fn range(part: &Part, column: usize) -> Option<(ScalarValue, ScalarValue)> {
     let zones = part.zones(column)?;
-    if zones.min.null_count() > 0 || zones.max.null_count() > 0 || zones.min.is_empty() {
+    if zones.min.null_count() > 0 || zones.max.null_count() > 0 {
         return None;
     }
-    let mut range: Option<(ScalarValue, ScalarValue)> = None;
-    for zone in 0..zones.min.len() {
-        let min = ScalarValue::try_from_array(&zones.min, zone).ok()?;
-        let max = ScalarValue::try_from_array(&zones.max, zone).ok()?;
-        range = Some(match range {
-            None => (min, max),
-            Some((least, greatest)) => (if min < least { min } else { least }, if max > greatest { max } else { greatest }),
-        });
-    }
-    range
+    let [Extreme::Zone { zone: least, .. }, Extreme::Zone { zone: greatest, .. }] = part.extremes(column)? else { return None };
+    Some((ScalarValue::try_from_array(&zones.min, least).ok()?, ScalarValue::try_from_array(&zones.max, greatest).ok()?))
 }
 
 /// The longest prefix of `ordering` that `projection` (declared columns put out) keeps.

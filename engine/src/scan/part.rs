@@ -8,7 +8,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::{Result, ScalarValue};
 use parking_lot::Mutex;
-use pmem_store::segment::{ColumnSummary, ZoneColumn};
+use pmem_store::segment::{ColumnSummary, Extreme, ZoneColumn};
 use pmem_store::{Deletions, Segment, StoreError, TableSegment, TableSnapshot, Tail, ZONE_ROWS};
 
 use super::row_id;
@@ -159,6 +159,12 @@ impl Part {
         self.same(column).map(|column| segment.statistics().column(column))
     }
 
+    /// The zones with the least and the greatest bound of a column, where they are known in its type of today.
+    pub fn extremes(&self, column: usize) -> Option<[Extreme; 2]> {
+        let segment = self.segment()?;
+        self.same(column).map(|column| segment.statistics().extremes(column))
+    }
+
     pub fn summary(&self, column: usize) -> Option<&ColumnSummary> {
         Some(self.segment()?.statistics().summary(self.place(column)?))
     }
@@ -307,8 +313,8 @@ fn sources(
     written: &SchemaRef,
     places: Option<&[Option<usize>]>,
 ) -> Result<Option<Vec<Source>>, StoreError> {
-    let types = |schema: &SchemaRef| schema.fields().iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
-    if places.is_none() && types(written) == types(physical) {
+    let is_same = || written.fields().iter().map(|field| field.data_type()).eq(physical.fields().iter().map(|field| field.data_type()));
+    if places.is_none() && is_same() {
         return Ok(None);
     }
     let source = |column: usize| {

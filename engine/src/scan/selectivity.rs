@@ -4,7 +4,7 @@
 //! values and its range, and conjuncts are independent. Used to order joins, never to answer.
 
 use datafusion::common::stats::Precision;
-use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
+use datafusion::common::{ColumnStatistics, ScalarValue};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{
@@ -12,6 +12,7 @@ use datafusion::physical_expr::expressions::{
 };
 use std::sync::Arc;
 
+use super::statistics::TableStatistics;
 use semantics::functions::cast_operand;
 
 const UNKNOWN: f64 = 0.2;
@@ -19,11 +20,11 @@ const LIKE_PREFIX: f64 = 0.05;
 const LIKE_INSIDE: f64 = 0.1;
 
 /// The share of rows that pass `filter`, between 0 and 1.
-pub fn selectivity(filter: &Arc<dyn PhysicalExpr>, statistics: &Statistics) -> f64 {
+pub fn selectivity(filter: &Arc<dyn PhysicalExpr>, statistics: &TableStatistics) -> f64 {
     estimate(filter, statistics).clamp(0.0, 1.0)
 }
 
-fn estimate(filter: &Arc<dyn PhysicalExpr>, statistics: &Statistics) -> f64 {
+fn estimate(filter: &Arc<dyn PhysicalExpr>, statistics: &TableStatistics) -> f64 {
     if filter.is::<DynamicFilterPhysicalExpr>() {
         // Counted where it comes from: the join.
         return 1.0;
@@ -35,7 +36,7 @@ fn estimate(filter: &Arc<dyn PhysicalExpr>, statistics: &Statistics) -> f64 {
         return 1.0 - estimate(not.arg(), statistics);
     }
     if let Some(list) = filter.downcast_ref::<InListExpr>() {
-        let one = column_of(list.expr(), statistics).map_or(UNKNOWN / 4.0, |column| equal(column, statistics));
+        let one = column_of(list.expr(), statistics).map_or(UNKNOWN / 4.0, |column| equal(&column, statistics));
         let any = (one * list.list().len() as f64).min(1.0);
         return if list.negated() { 1.0 - any } else { any };
     }
@@ -56,7 +57,7 @@ fn estimate(filter: &Arc<dyn PhysicalExpr>, statistics: &Statistics) -> f64 {
     }
 }
 
-fn binary_estimate(binary: &BinaryExpr, statistics: &Statistics) -> f64 {
+fn binary_estimate(binary: &BinaryExpr, statistics: &TableStatistics) -> f64 {
     let (left, right) = (binary.left(), binary.right());
     match binary.op() {
         Operator::And => {
@@ -77,21 +78,21 @@ fn binary_estimate(binary: &BinaryExpr, statistics: &Statistics) -> f64 {
         };
     };
     match operator {
-        Operator::Eq => equal(column, statistics),
-        Operator::NotEq => 1.0 - equal(column, statistics),
-        Operator::Lt | Operator::LtEq => below(column, &value).unwrap_or(1.0 / 3.0),
-        Operator::Gt | Operator::GtEq => below(column, &value).map_or(1.0 / 3.0, |share| 1.0 - share),
+        Operator::Eq => equal(&column, statistics),
+        Operator::NotEq => 1.0 - equal(&column, statistics),
+        Operator::Lt | Operator::LtEq => below(&column, &value).unwrap_or(1.0 / 3.0),
+        Operator::Gt | Operator::GtEq => below(&column, &value).map_or(1.0 / 3.0, |share| 1.0 - share),
         _ => UNKNOWN,
     }
 }
 
 /// `a <= x AND x < b` is a piece of the range, not two independent filters.
-fn range_pair(left: &Arc<dyn PhysicalExpr>, right: &Arc<dyn PhysicalExpr>, statistics: &Statistics) -> Option<f64> {
+fn range_pair(left: &Arc<dyn PhysicalExpr>, right: &Arc<dyn PhysicalExpr>, statistics: &TableStatistics) -> Option<f64> {
     let side = |expr: &Arc<dyn PhysicalExpr>| -> Option<(usize, bool, f64)> {
         let binary = expr.downcast_ref::<BinaryExpr>()?;
         let index = column_index(binary.left()).or_else(|| column_index(binary.right()))?;
         let (column, operator, value) = comparison(binary, statistics)?;
-        let share = below(column, &value)?;
+        let share = below(&column, &value)?;
         match operator {
             Operator::Lt | Operator::LtEq => Some((index, true, share)),
             Operator::Gt | Operator::GtEq => Some((index, false, share)),
@@ -107,13 +108,15 @@ fn range_pair(left: &Arc<dyn PhysicalExpr>, right: &Arc<dyn PhysicalExpr>, stati
 }
 
 /// A column compared with a literal, the column on the left.
-fn comparison<'a>(binary: &BinaryExpr, statistics: &'a Statistics) -> Option<(&'a ColumnStatistics, Operator, ScalarValue)> {
+fn comparison(binary: &BinaryExpr, statistics: &TableStatistics) -> Option<(ColumnStatistics, Operator, ScalarValue)> {
     let literal = |expr: &Arc<dyn PhysicalExpr>| expr.downcast_ref::<Literal>().map(|literal| literal.value().clone());
-    if let (Some(column), Some(value)) = (column_of(binary.left(), statistics), literal(binary.right())) {
+    if let Some(value) = literal(binary.right())
+        && let Some(column) = column_of(binary.left(), statistics)
+    {
         return Some((column, *binary.op(), value));
     }
-    let (column, value) = (column_of(binary.right(), statistics)?, literal(binary.left())?);
-    Some((column, binary.op().swap()?, value))
+    let value = literal(binary.left())?;
+    Some((column_of(binary.right(), statistics)?, binary.op().swap()?, value))
 }
 
 fn column_index(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
@@ -123,11 +126,11 @@ fn column_index(expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
     expr.downcast_ref::<Column>().map(Column::index)
 }
 
-fn column_of<'a>(expr: &Arc<dyn PhysicalExpr>, statistics: &'a Statistics) -> Option<&'a ColumnStatistics> {
-    statistics.column_statistics.get(column_index(expr)?)
+fn column_of(expr: &Arc<dyn PhysicalExpr>, statistics: &TableStatistics) -> Option<ColumnStatistics> {
+    column_index(expr).map(|column| statistics.column(column))
 }
 
-fn equal(column: &ColumnStatistics, statistics: &Statistics) -> f64 {
+fn equal(column: &ColumnStatistics, statistics: &TableStatistics) -> f64 {
     let rows = statistics.num_rows.get_value().copied().unwrap_or(1).max(1) as f64;
     match column.distinct_count.get_value() {
         Some(distinct) => (1.0 / (*distinct).max(1) as f64).max(1.0 / rows),
@@ -161,7 +164,7 @@ fn number(value: &ScalarValue) -> Option<f64> {
     }
 }
 
-fn null_share(expr: &Arc<dyn PhysicalExpr>, statistics: &Statistics) -> f64 {
+fn null_share(expr: &Arc<dyn PhysicalExpr>, statistics: &TableStatistics) -> f64 {
     let rows = statistics.num_rows.get_value().copied().unwrap_or(0).max(1) as f64;
     let nulls = column_of(expr, statistics).and_then(|column| column.null_count.get_value().copied());
     nulls.map_or(UNKNOWN / 2.0, |nulls| nulls as f64 / rows)

@@ -10,7 +10,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{ColumnStatistics, Result, Statistics, internal_err};
+use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::datasource::source::DataSource;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::{Column, DynamicFilterPhysicalExpr};
@@ -101,8 +101,8 @@ impl StoreScan {
     pub fn of_parts(table: TableSnapshot, parts: Vec<Arc<Part>>, partitions: Option<usize>) -> Result<StoreScan> {
         let declared = with_row_id(table.schema());
         let divided = partitions.map_or_else(|| each_alone(&parts), |partitions| divide(&parts, partitions));
-        let known = TableStatistics { parts, statistics: Statistics::new_unknown(table.schema()) };
-        let scan = StoreScan::new(table, declared, Arc::new(known), None, Vec::new(), None, 1)?;
+        let known = Arc::new(TableStatistics::unknown(parts));
+        let scan = StoreScan::new(table, declared, known, None, Vec::new(), None, 1)?;
         Ok(StoreScan { partitions: divided.into(), ordering: Vec::new().into(), ..scan })
     }
 
@@ -181,23 +181,12 @@ impl StoreScan {
         }
     }
 
-    /// Statistics of the columns that are put out. Of 10,000 a query needs few, and asks many times.
-    fn shown_statistics(&self) -> Statistics {
-        let known = &self.known.statistics;
-        let of_column = |column: &usize| known.column_statistics.get(*column).cloned().unwrap_or_else(ColumnStatistics::new_unknown);
-        Statistics {
-            num_rows: known.num_rows,
-            total_byte_size: known.total_byte_size,
-            column_statistics: self.projection.iter().map(of_column).collect(),
-        }
-    }
-
     /// Statistics of what the filters leave. Bounds and counts of the whole table still bound it.
     fn filtered_statistics(&self, statistics: Statistics) -> Statistics {
         let Some(rows) = statistics.num_rows.get_value().copied().filter(|_| !self.filters.is_empty()) else {
             return statistics;
         };
-        let share = conjunction_opt(self.filters.clone()).map_or(1.0, |filter| selectivity(&filter, &self.known.statistics));
+        let share = conjunction_opt(self.filters.clone()).map_or(1.0, |filter| selectivity(&filter, &self.known));
         let left = ((rows as f64 * share).ceil() as usize).max(1);
         let mut statistics = statistics.to_inexact();
         statistics.num_rows = Precision::Inexact(left);
@@ -217,7 +206,6 @@ impl DataSource for StoreScan {
             return internal_err!("scan of {} has no partition {partition}", self.table.record().name);
         };
         let report = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
-        report.reads(self.known.parts.iter().filter_map(|part| part.segment()));
         let metrics = ScanMetrics::new(&self.metrics, partition, report);
         metrics.expect(units.iter().map(Unit::rows).sum(), units.iter().map(Unit::zones).sum());
         let switches = switches(context.session_config().options());
@@ -242,6 +230,7 @@ impl DataSource for StoreScan {
             remaining: self.limit.unwrap_or(usize::MAX),
             next_unit: 0,
             current: None,
+            read_part: None,
             kept: None,
             waiting: self.wait(),
             finished: false,
@@ -283,7 +272,7 @@ impl DataSource for StoreScan {
     }
 
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
-        let mut statistics = self.shown_statistics();
+        let mut statistics = self.known.of_columns(self.projection.iter().copied());
         if partition.is_some() || self.offset.is_some() {
             statistics = statistics.to_inexact();
             let rows = self.unfiltered_rows(partition, usize::MAX);

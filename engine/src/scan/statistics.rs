@@ -1,24 +1,45 @@
 //! What the planner knows of a table: exact row, NULL and bound statistics, estimated distinct counts.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use arrow::array::Array;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::stats::Precision;
-use datafusion::common::{ColumnStatistics, Result, ScalarValue, Statistics};
-use pmem_store::segment::DistinctSketch;
+use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
+use pmem_store::segment::{DistinctSketch, Extreme};
 use pmem_store::{StoreError, TableSegment, TableSnapshot, Tail};
 
 use super::ordering::in_key_order;
 use super::part::Part;
+use crate::blocking::holding_up_nobody;
+use crate::time_zone::column_in_zone;
 use common::types::physical_schema;
 
-/// The statistics of a table's segments, with those mapped.
-#[derive(Debug)]
+/// The parts of a table, their segments mapped, and what is known of its columns.
+#[derive(Debug, Clone)]
 pub struct TableStatistics {
     pub parts: Vec<Arc<Part>>,
-    /// Of the declared columns.
-    pub statistics: Statistics,
+    pub num_rows: Precision<usize>,
+    total_byte_size: Precision<usize>,
+    columns: Arc<Columns>,
+    /// There are rows in no segment: of their values nothing is known.
+    has_tails: bool,
+    /// The columns as a session sees them, where that is another zone than they are declared in.
+    seen: Option<SchemaRef>,
+}
+
+/// The columns as declared, over all segments; each is looked at when a plan first asks, as of 10,000 a query needs few.
+#[derive(Debug)]
+struct Columns {
+    parts: Vec<Arc<Part>>,
+    declared: SchemaRef,
+    known: Vec<OnceLock<ColumnStatistics>>,
+}
+
+impl Columns {
+    fn get(&self, column: usize) -> Option<&ColumnStatistics> {
+        let find = || holding_up_nobody(|| column_statistics(&self.parts, column, self.declared.field(column).data_type()));
+        Some(self.known.get(column)?.get_or_init(find))
+    }
 }
 
 pub fn table_statistics(table: &TableSnapshot) -> Result<TableStatistics, StoreError> {
@@ -42,19 +63,26 @@ fn of_segments(table: &TableSnapshot, segments: &[&TableSegment]) -> Result<Tabl
     let parts = segments.iter().map(|segment| Part::open(table, segment, &physical).map(Arc::new));
     let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
     in_key_order(table, &mut parts);
-    let fields = table.schema().fields();
+    let declared = Arc::clone(table.schema());
+    let known = declared.fields().iter().map(|_| OnceLock::new()).collect();
     let rows = segments.iter().map(|segment| segment.row_count() as usize).sum();
     let bytes = parts.iter().map(|part| part.size_bytes() as usize).sum();
-    let column_statistics = (0..fields.len()).map(|column| column_statistics(&parts, column, fields[column].data_type()));
-    let statistics = Statistics {
+    Ok(TableStatistics {
+        columns: Arc::new(Columns { parts: parts.clone(), declared, known }),
         num_rows: Precision::Exact(rows),
         total_byte_size: Precision::Inexact(bytes),
-        column_statistics: column_statistics.collect(),
-    };
-    Ok(TableStatistics { parts, statistics })
+        ..TableStatistics::unknown(parts)
+    })
 }
 
 impl TableStatistics {
+    /// Of parts that nobody plans with.
+    pub fn unknown(parts: Vec<Arc<Part>>) -> TableStatistics {
+        let columns = Columns { parts: Vec::new(), declared: Arc::new(Schema::empty()), known: Vec::new() };
+        let (num_rows, total_byte_size) = (Precision::Absent, Precision::Absent);
+        TableStatistics { parts, num_rows, total_byte_size, columns: Arc::new(columns), has_tails: false, seen: None }
+    }
+
     /// The same with the rows that are in no segment yet. Of those nothing is known but how many they
     /// are.
     pub fn with_tails(&self, table: &TableSnapshot) -> Result<TableStatistics, StoreError> {
@@ -64,15 +92,36 @@ impl TableStatistics {
     /// `rows` are those of all parts together.
     fn with(&self, table: &TableSnapshot, tails: &[&Tail], rows: u64) -> Result<TableStatistics, StoreError> {
         let physical = physical_schema(table.schema());
-        let mut parts = self.parts.clone();
+        let mut statistics = self.clone();
         for tail in tails {
-            parts.push(Arc::new(Part::of_tail(table, tail, &physical)?));
+            statistics.parts.push(Arc::new(Part::of_tail(table, tail, &physical)?));
         }
-        let mut statistics = self.statistics.clone().to_inexact();
-        statistics.num_rows = Precision::Exact(rows as usize);
         let bytes: u64 = tails.iter().map(|tail| tail.size_bytes()).sum();
-        statistics.total_byte_size = statistics.total_byte_size.add(&Precision::Inexact(bytes as usize));
-        Ok(TableStatistics { parts, statistics })
+        statistics.num_rows = Precision::Exact(rows as usize);
+        statistics.total_byte_size = self.total_byte_size.add(&Precision::Inexact(bytes as usize));
+        statistics.has_tails = true;
+        Ok(statistics)
+    }
+
+    /// The same of columns that a session sees as `seen` has them.
+    pub fn seen_as(&self, seen: &SchemaRef) -> TableStatistics {
+        TableStatistics { seen: Some(Arc::clone(seen)), ..self.clone() }
+    }
+
+    /// Of one that is made and not read nothing is known.
+    pub fn column(&self, column: usize) -> ColumnStatistics {
+        let Some(known) = self.columns.get(column) else { return ColumnStatistics::new_unknown() };
+        let known = match &self.seen {
+            Some(seen) => column_in_zone(known, seen.field(column).data_type()),
+            None => known.clone(),
+        };
+        if self.has_tails { known.to_inexact() } else { known }
+    }
+
+    /// As a plan has them that puts out these columns.
+    pub fn of_columns(&self, columns: impl IntoIterator<Item = usize>) -> Statistics {
+        let column_statistics = columns.into_iter().map(|column| self.column(column)).collect();
+        Statistics { num_rows: self.num_rows, total_byte_size: self.total_byte_size, column_statistics }
     }
 }
 
@@ -124,7 +173,7 @@ fn null_count(part: &Part, column: usize, whole: bool) -> Precision<usize> {
     if whole || count == 0 { Precision::Exact(count) } else { Precision::Inexact(count) }
 }
 
-/// One end of a column's range, gathered over zones.
+/// One end of a column's range, gathered over parts.
 struct Bound {
     least: bool,
     value: Option<ScalarValue>,
@@ -138,22 +187,18 @@ impl Bound {
     }
 
     fn add(&mut self, part: &Part, column: usize, whole: bool) {
-        let Some(zones) = part.zones(column) else {
+        let Some((zones, [least, greatest])) = part.zones(column).zip(part.extremes(column)) else {
             self.unknown = true;
             return;
         };
-        let rows = part.zone_rows();
-        let (values, exact) = if self.least { (&zones.min, &zones.min_exact) } else { (&zones.max, &zones.max_exact) };
-        for zone in 0..values.len() {
-            if values.is_null(zone) || values.data_type() == &DataType::Null {
-                // A zone of NULLs alone has no bound and needs none; any other makes the column's unknown.
-                self.unknown |= zones.null_count.value(zone) < rows.value(zone);
-                continue;
-            }
-            match ScalarValue::try_from_array(values, zone) {
-                Ok(value) => self.take(value, exact.value(zone) && whole),
+        let (values, extreme) = if self.least { (&zones.min, least) } else { (&zones.max, greatest) };
+        match extreme {
+            Extreme::Absent => {}
+            Extreme::Unknown => self.unknown = true,
+            Extreme::Zone { zone, is_exact } => match ScalarValue::try_from_array(values, zone) {
+                Ok(value) => self.take(value, is_exact && whole),
                 Err(_) => self.unknown = true,
-            }
+            },
         }
     }
 

@@ -54,6 +54,8 @@ pub struct ScanStream {
     pub(super) remaining: usize,
     pub(super) next_unit: usize,
     pub(super) current: Option<OpenUnit>,
+    /// The part that was read last.
+    pub(super) read_part: Option<usize>,
     /// For the part of this index: which zones its statistics leave.
     pub(super) kept: Option<(usize, Option<Vec<bool>>)>,
     /// For a join above to have its keys; nothing is read before.
@@ -139,6 +141,10 @@ impl ScanStream {
             if self.filter.current().never || !zones.into_iter().any(|zone| self.keeps(zone) && !part.is_zone_empty(zone)) {
                 self.metrics.pruned(unit.rows(), unit.zones());
                 continue;
+            }
+            // A segment that is left out is not looked at by who asks what the query reads: it may not be mapped.
+            if self.read_part.replace(unit.part) != Some(unit.part) {
+                self.metrics.reads(part.segment());
             }
             let filter_columns = part.batch(unit.batch, &self.filter.current().columns)?;
             let next_row = unit.start;

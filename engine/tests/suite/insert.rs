@@ -182,3 +182,12 @@ fn a_number_with_an_exponent_can_be_written() {
     db.script("CREATE TABLE t (f double, d decimal(9,2)); INSERT INTO t VALUES (-1e300, 1e3), (1.5e-300, 12.5e-1)");
     assert_eq!(db.rows("SELECT * FROM t WHERE f < 1e-200"), ["-1e300|1000.00", "1.5e-300|1.25"]);
 }
+
+#[test]
+fn rows_are_inserted_also_where_there_is_no_runtime() {
+    let db = Db::new();
+    db.run("CREATE TABLE t (id bigint)");
+    let insert = async { db.session.execute("INSERT INTO t VALUES (1), (2)").await?.collect().await };
+    futures::executor::block_on(insert).unwrap();
+    assert_eq!(db.value("SELECT sum(id) FROM t"), "3");
+}

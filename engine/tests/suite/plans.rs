@@ -102,6 +102,16 @@ fn windows_and_groups_over_the_key_are_right() {
 }
 
 #[test]
+fn a_key_without_bounds_promises_no_order_from_one_segment_to_the_next() {
+    let db = Db::new();
+    db.run("CREATE TABLE t (l bigint[]) ORDER BY (l)");
+    db.run("INSERT INTO t SELECT [value] FROM generate_series(10, 20000) AS g(value)");
+    db.run("INSERT INTO t SELECT [value] FROM generate_series(1, 20000) AS g(value)");
+    assert_eq!(db.segments("t").len(), 2);
+    assert_eq!(db.rows("SELECT l FROM t ORDER BY l LIMIT 3"), ["[1]", "[2]", "[3]"]);
+}
+
+#[test]
 fn explain_shows_the_scan_and_its_filter() {
     let db = ordered();
     let text = db.run("EXPLAIN SELECT s FROM t WHERE id = 5").text();

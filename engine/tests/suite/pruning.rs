@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Date32Array, Decimal128Array, Float64Array, Int64Array, StringViewArray};
 use engine::QueryReport;
-use pmem_store::ZONE_ROWS;
+use pmem_store::{Segment, ZONE_ROWS};
 
 use super::helpers::{Db, nullable, numbers};
 
@@ -241,4 +241,20 @@ fn a_limit_over_a_filter_stops_when_it_has_its_rows() {
     let (rows, report) = pruned(&db, "SELECT s FROM t WHERE k = 7 LIMIT 5");
     assert_eq!(rows.len(), 5);
     assert!(report.rows_scanned < report.rows_total / 4, "{report:?}");
+}
+
+/// What holds its result asks where the buffers of all segments lie that it reads.
+#[test]
+fn a_segment_that_is_left_out_is_not_mapped_for_the_query() {
+    let db = Db::new();
+    db.load("t", &[], &numbers(0, 20_000));
+    db.load("t", &[], &numbers(20_000, 40_000));
+    db.run("SELECT count(*) FROM t");
+    let segments = db.segments("t");
+    assert!(segments.iter().all(|segment| segment.release_mapping()));
+    db.run("CREATE TEMP TABLE few AS SELECT id, s FROM t WHERE id = 30000");
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let is_mapped = |segment: &Arc<Segment>| maps.contains(segment.path().canonicalize().unwrap().to_str().unwrap());
+    assert_eq!(segments.iter().map(is_mapped).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(db.rows("SELECT * FROM few"), ["30000|this is the text of row number 00030000"]);
 }

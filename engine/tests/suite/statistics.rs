@@ -177,3 +177,22 @@ fn statistics_follow_every_change_of_a_table() {
     db.run("CREATE TABLE t (v bigint)");
     assert_eq!(db.rows("SELECT count(*), max(v) FROM t"), ["0|NULL"]);
 }
+
+#[test]
+fn after_a_commit_only_segments_that_are_new_are_opened() {
+    let db = Db::new();
+    db.load("t", &[], &numbers(0, 20_000));
+    db.load("t", &[], &numbers(20_000, 40_000));
+    assert_eq!(untouched(&db, "SELECT count(*), min(id), max(id) FROM t"), ["40000|0|39999"]);
+    // They are read when the segment is opened.
+    for segment in db.table("t").segments() {
+        for beside in ["sums.arrow", "zones.arrow", "columns.arrow"] {
+            std::fs::remove_file(segment.path().with_extension(beside)).unwrap();
+        }
+    }
+    db.load("t", &[], &numbers(-10, 0));
+    assert_eq!(untouched(&db, "SELECT count(*), min(id), max(id) FROM t"), ["40010|-10|39999"]);
+    db.run("DELETE FROM t WHERE id = 39999");
+    assert_eq!(db.rows("SELECT count(*), min(id), max(id) FROM t"), ["40009|-10|39998"]);
+    assert_eq!(db.value("SELECT count(*) FROM t WHERE id > 30000"), "9998");
+}

@@ -46,7 +46,10 @@ pub fn sum_bytes<K: Key + 'static>(records: Records<'_, K>, key: &K::SelfType<'_
 
 /// The record without its checksum.
 pub fn verified_bytes<'a, K: Key + 'static>(records: Records<'_, K>, key: &K::SelfType<'_>, bytes: &'a [u8]) -> Result<&'a [u8], String> {
-    let Some(at) = bytes.len().checked_sub(TRAILER_BYTES).filter(|at| bytes[*at..].starts_with(MARK)) else { return Ok(bytes) };
+    let Some(at) = bytes.len().checked_sub(TRAILER_BYTES).filter(|at| bytes[*at..].starts_with(MARK)) else {
+        // A mark elsewhere is that of another record, of which a part lies here.
+        return if bytes.windows(MARK.len()).any(|part| part == MARK) { Err(wrong(records)) } else { Ok(bytes) };
+    };
     let (record, sum) = (&bytes[..at], &bytes[at + MARK.len()..]);
     match sum == sum_of(records, key, record).to_le_bytes() {
         true => Ok(record),
@@ -101,6 +104,15 @@ mod tests {
         let bytes = sum_bytes(DELETIONS, &(1, 2, 3), b"rows");
         assert_eq!(verified_bytes(DELETIONS, &(1, 2, 3), &bytes).unwrap(), b"rows");
         assert!(verified_bytes(DELETIONS, &(1, 2, 4), &bytes).is_err());
+    }
+
+    #[test]
+    fn a_record_that_ends_as_a_longer_or_shorter_one_is_wrong() {
+        let bytes = sum_bytes(DELETIONS, &(1, 2, 3), b"rows");
+        let longer = [bytes.as_slice(), b"xy"].concat();
+        for other in [longer.as_slice(), &bytes[..bytes.len() - 2]] {
+            assert!(verified_bytes(DELETIONS, &(1, 2, 3), other).is_err());
+        }
     }
 
     #[test]

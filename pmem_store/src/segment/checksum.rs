@@ -77,9 +77,7 @@ impl BufferChecksums {
 
     /// Verifies the entry that begins at `offset`, once; bytes no entry covers are padding.
     pub(super) fn verify_at(&self, path: &Path, bytes: &[u8], offset: u64) -> Result<()> {
-        let Ok(index) = self.entries.binary_search_by_key(&offset, |entry| entry.offset) else {
-            return Err(StoreError::damaged(path, offset, "a buffer begins where none was written"));
-        };
+        let index = self.index_at(path, offset)?;
         let (word, bit) = (&self.verified[index / 64], 1u64 << (index % 64));
         if word.load(Ordering::Relaxed) & bit != 0 {
             return Ok(());
@@ -87,6 +85,16 @@ impl BufferChecksums {
         self.verify_entry(path, bytes, &self.entries[index])?;
         word.fetch_or(bit, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The same, however often it was verified before.
+    pub(super) fn verify_again(&self, path: &Path, bytes: &[u8], offset: u64) -> Result<()> {
+        self.verify_entry(path, bytes, &self.entries[self.index_at(path, offset)?])
+    }
+
+    fn index_at(&self, path: &Path, offset: u64) -> Result<usize> {
+        let index = self.entries.binary_search_by_key(&offset, |entry| entry.offset);
+        index.map_err(|_| StoreError::damaged(path, offset, "a buffer begins where none was written"))
     }
 
     pub(super) fn verify_metadata(&self, path: &Path, bytes: &[u8]) -> Result<()> {

@@ -3,12 +3,13 @@
 
 mod appender;
 mod bounds;
+mod cache_budget;
 mod checksum;
 mod compact;
+mod decoded;
 mod exact;
 mod footer;
 mod in_place;
-mod mapping_budget;
 mod reader;
 mod seal;
 mod side_table;
@@ -26,7 +27,7 @@ pub use reader::{BatchPlace, Segment};
 pub use seal::SealedSegment;
 pub(crate) use seal::{SidePaths, link_segment_files, remove_segment_files, segment_pairs};
 pub use sketch::DistinctSketch;
-pub use statistics::{ColumnSummary, ZoneColumn, ZoneStatistics};
+pub use statistics::{ColumnSummary, Extreme, ZoneColumn, ZoneStatistics};
 pub use writer::SegmentWriter;
 
 /// Zones of a full record batch: 16 × 8,192 rows, about 16 MiB of TPC-H lineitem.

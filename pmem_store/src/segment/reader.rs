@@ -1,6 +1,5 @@
 //! A sealed segment, mapped: record batches whose buffers lie in the mapping.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,10 +10,11 @@ use arrow::datatypes::SchemaRef;
 use arrow_ipc::reader::FileDecoder;
 use parking_lot::Mutex;
 
+use super::cache_budget::{MAPPINGS, ReadMark, Releasable};
 use super::checksum::BufferChecksums;
+use super::decoded::DecodedBatches;
 use super::exact::exact;
 use super::footer::{Layout, block_ranges};
-use super::mapping_budget::{MappingBudget, ReadMark, Releasable};
 use super::seal::{SealedSegment, SidePaths};
 use super::side_table::read_table;
 use super::statistics::ZoneStatistics;
@@ -48,8 +48,7 @@ struct SegmentData {
 struct Mapped {
     mapping: Arc<Mapping>,
     bytes: Buffer,
-    /// By batch, shared: of 10,000 columns a copy takes longer than adding up one of them.
-    decoded: Arc<Mutex<HashMap<usize, Arc<RecordBatch>>>>,
+    decoded: Arc<DecodedBatches>,
 }
 
 impl Mapped {
@@ -69,7 +68,7 @@ impl Releasable for SegmentData {
         let Some(mut mapped) = self.mapped.try_lock() else { return false };
         let Some(Mapped { mapping, bytes, decoded }) = mapped.take() else { return true };
         drop(bytes);
-        decoded.lock().clear();
+        decoded.clear();
         // A mark of damage stays for who asks about it.
         let idle = Arc::strong_count(&mapping) == 1 && !mapping.damaged();
         if !idle {
@@ -113,7 +112,7 @@ impl Segment {
 
     fn count_mapping(&self) {
         let data: Arc<dyn Releasable> = Arc::clone(&self.data) as _;
-        MappingBudget::of_process().add(Arc::downgrade(&data));
+        MAPPINGS.add(Arc::downgrade(&data), 1);
     }
 
     /// The bytes, mapped again where the mapping was given back.
@@ -197,9 +196,7 @@ impl Segment {
 
     /// The bytes that `rows` rows of a column lie in, of all its buffers; an even share of the batch.
     pub fn touched_bytes(&self, batch: usize, column: usize, rows: usize) -> usize {
-        let mapped = self.data.mapped.lock().clone();
-        let decoded = mapped.and_then(|mapped| mapped.decoded.lock().get(&batch).cloned());
-        let Some(decoded) = decoded else { return 0 };
+        let Ok(decoded) = self.mapped().and_then(|mapped| self.decode(&mapped, batch)) else { return 0 };
         let total = buffer_bytes(&decoded.column(column).to_data());
         (total as u128 * rows as u128 / decoded.num_rows().max(1) as u128) as usize
     }
@@ -235,26 +232,21 @@ impl Segment {
     }
 
     fn decode(&self, mapped: &Mapped, index: usize) -> Result<Arc<RecordBatch>> {
-        if let Some(batch) = mapped.decoded.lock().get(&index) {
-            return Ok(Arc::clone(batch));
-        }
-        let block = &self.layout.blocks[index];
-        let (message, body) = block_ranges(block);
-        // Verified on open, but that may be long ago, and wrong lengths here mean reads out of bounds.
-        self.checksums.verify_at(&self.path, &mapped.bytes, message.start as u64)?;
-        let decoder = self.decoder();
-        // SAFETY: the bytes of a sealed segment were written by this program from valid arrays; the
-        // message is verified above and each buffer by `batch` before anybody reads it. Held by
-        // `a_flipped_byte_in_a_buffer_is_an_error_for_the_query_that_touches_it` and
-        // `a_segment_cut_short_anywhere_while_it_is_read_is_an_error_that_says_so`.
-        let decoder = unsafe { decoder.with_skip_validation(true) };
-        let bytes = mapped.bytes.slice_with_length(message.start, body.end - message.start);
-        let batch = decoder
-            .read_record_batch(block, &bytes)?
-            .ok_or_else(|| StoreError::damaged(&self.path, message.start as u64, "a block is not a record batch"))?;
-        let batch = Arc::new(batch);
-        mapped.decoded.lock().insert(index, Arc::clone(&batch));
-        Ok(batch)
+        mapped.decoded.get(index, || {
+            let block = &self.layout.blocks[index];
+            let (message, body) = block_ranges(block);
+            // Verified on open, but that may be long ago, and wrong lengths here mean reads out of bounds.
+            self.checksums.verify_again(&self.path, &mapped.bytes, message.start as u64)?;
+            let decoder = self.decoder();
+            // SAFETY: the bytes of a sealed segment were written by this program from valid arrays; the
+            // message is verified above and each buffer by `batch` before anybody reads it. Held by
+            // `a_flipped_byte_in_a_buffer_is_an_error_for_the_query_that_touches_it` and
+            // `a_segment_cut_short_anywhere_while_it_is_read_is_an_error_that_says_so`.
+            let decoder = unsafe { decoder.with_skip_validation(true) };
+            let bytes = mapped.bytes.slice_with_length(message.start, body.end - message.start);
+            let batch = decoder.read_record_batch(block, &bytes)?;
+            batch.ok_or_else(|| StoreError::damaged(&self.path, message.start as u64, "a block is not a record batch"))
+        })
     }
 
     fn decoder(&self) -> FileDecoder {

@@ -3,13 +3,15 @@
 //! Beside the segment as two Arrow tables: one row per zone, one struct column per segment column;
 //! and one row per column with its sketch. A missing statistic means "cannot prune", never "prune".
 
+use std::cmp::Ordering;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, RecordBatch, StringArray, StructArray, UInt64Array, new_null_array,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, RecordBatch, StringArray, StructArray, UInt64Array, make_comparator,
+    new_null_array,
 };
-use arrow::compute::concat;
+use arrow::compute::{SortOptions, concat};
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, UInt64Type};
 
 use super::bounds;
@@ -38,14 +40,33 @@ pub struct ColumnSummary {
     pub distinct: Option<DistinctSketch>,
 }
 
+/// What the zones of a column say of its least, or its greatest, value in the segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extreme {
+    /// There is no value.
+    Absent,
+    /// A zone that has values has no bound.
+    Unknown,
+    /// The bound of this zone, and whether some row has just that value.
+    Zone { zone: usize, is_exact: bool },
+}
+
 #[derive(Debug)]
 pub struct ZoneStatistics {
     row_counts: UInt64Array,
     columns: Vec<ZoneColumn>,
     summaries: Vec<ColumnSummary>,
+    /// Of each column the least and the greatest value, found when somebody first asks: a segment never changes, and a table
+    /// of many is planned again after each commit.
+    extremes: Vec<OnceLock<[Extreme; 2]>>,
 }
 
 impl ZoneStatistics {
+    fn new(row_counts: UInt64Array, columns: Vec<ZoneColumn>, summaries: Vec<ColumnSummary>) -> Self {
+        let extremes = columns.iter().map(|_| OnceLock::new()).collect();
+        ZoneStatistics { row_counts, columns, summaries, extremes }
+    }
+
     pub fn zone_count(&self) -> usize {
         self.row_counts.len()
     }
@@ -60,6 +81,11 @@ impl ZoneStatistics {
 
     pub fn summary(&self, index: usize) -> &ColumnSummary {
         &self.summaries[index]
+    }
+
+    /// The least and the greatest value of a column.
+    pub fn extremes(&self, index: usize) -> [Extreme; 2] {
+        *self.extremes[index].get_or_init(|| self.columns[index].extremes(&self.row_counts))
     }
 
     pub(super) fn zones_batch(&self, schema: &Schema) -> Result<RecordBatch> {
@@ -113,7 +139,7 @@ impl ZoneStatistics {
                 distinct: sketches.is_valid(row).then(|| DistinctSketch::from_bytes(sketches.value(row))).flatten(),
             })
             .collect();
-        Ok(ZoneStatistics { row_counts, columns: zone_columns, summaries })
+        Ok(ZoneStatistics::new(row_counts, zone_columns, summaries))
     }
 }
 
@@ -139,6 +165,37 @@ impl ZoneColumn {
             has_nan: array.column(5).as_boolean().clone(),
         }
     }
+
+    fn extremes(&self, row_counts: &UInt64Array) -> [Extreme; 2] {
+        let has_values = |zone: usize| self.null_count.value(zone) < row_counts.value(zone);
+        let ends = [(&self.min, &self.min_exact, Ordering::Less), (&self.max, &self.max_exact, Ordering::Greater)];
+        ends.map(|(bounds, exact, wanted)| extreme(bounds, exact, wanted, has_values))
+    }
+}
+
+/// The zone whose bound is less, or greater, as `wanted` says, than those of all others.
+fn extreme(bounds: &ArrayRef, exact: &BooleanArray, wanted: Ordering, has_values: impl Fn(usize) -> bool) -> Extreme {
+    let Ok(compare) = make_comparator(bounds, bounds, SortOptions::default()) else { return Extreme::Unknown };
+    let has_bounds = bounds.data_type() != &DataType::Null;
+    let mut found = Extreme::Absent;
+    for zone in 0..bounds.len() {
+        if !has_bounds || bounds.is_null(zone) {
+            if has_values(zone) {
+                return Extreme::Unknown;
+            }
+            continue;
+        }
+        found = match found {
+            Extreme::Zone { zone: known, is_exact } => match compare(zone, known) {
+                // Either of them may have the value.
+                Ordering::Equal => Extreme::Zone { zone: known, is_exact: is_exact || exact.value(zone) },
+                order if order == wanted => Extreme::Zone { zone, is_exact: exact.value(zone) },
+                _ => found,
+            },
+            _ => Extreme::Zone { zone, is_exact: exact.value(zone) },
+        };
+    }
+    found
 }
 
 /// The type bounds are kept in; a column without an order has bounds of type Null.
@@ -217,7 +274,7 @@ impl StatisticsBuilder {
             summaries.push(ColumnSummary { null_count: column.null_counts.iter().sum(), distinct: column.sketch.clone() });
             columns.push(column.finish(&bound)?);
         }
-        Ok(ZoneStatistics { row_counts: self.row_counts.into(), columns, summaries })
+        Ok(ZoneStatistics::new(self.row_counts.into(), columns, summaries))
     }
 }
 

@@ -1,7 +1,8 @@
-//! Bits that change in the catalog: they have no effect on what is read, or they are an error in one sentence.
+//! Bits and blocks that change in the catalog: they have no effect on what is read, or they are an error in one sentence.
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use pmem_store::{Store, StoreError, ViewRecord};
@@ -90,6 +91,74 @@ fn a_bit_that_changes_anywhere_in_the_catalog_is_an_error_or_changes_nothing() {
     assert!(found > 100, "{found}");
 }
 
+const BLOCK_BYTES: usize = 4096;
+
+/// A catalog that is larger than those that are verified when they are opened, most of it the text of a view.
+fn large_sample() -> TempDir {
+    let dir = sample();
+    let store = open(dir.path());
+    let schema = ints(0..1).schema();
+    let mut transaction = store.begin().unwrap();
+    for number in 0..300 {
+        transaction.create_table(store.new_table_id(), new_table(&format!("many_{number}"), &schema), false).unwrap();
+    }
+    let sql = format!("SELECT '{}'", "x".repeat(10 << 20));
+    let (namespace, name, kind) = ("main".into(), "long".into(), "view".into());
+    transaction.create_view(ViewRecord { namespace, name, created_version: 0, kind, sql }, false).unwrap();
+    transaction.commit("CREATE VIEW").unwrap();
+    drop(store);
+    assert!(dir.path().join("catalog.redb").metadata().unwrap().len() > 16 << 20);
+    dir
+}
+
+/// What a check says, or why there can be none.
+fn problems(dir: &Path) -> Vec<String> {
+    let report = open_read_only(dir).and_then(|store| store.check(|_| {}));
+    report.map_or_else(|error| vec![error.to_string()], |report| report.problems)
+}
+
+/// One block after the other holds random bytes, zeros or what another one holds: a check says so, or it has no effect on what is read.
+/// From a catalog that `is_verified` when it is opened, nothing else is ever read.
+fn overwrite_blocks(dir: &Path, rounds: usize, is_verified: bool) {
+    let path = dir.join("catalog.redb");
+    let (sound, expected) = (fs::read(&path).unwrap(), read(dir).unwrap());
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let block = |at: usize| &sound[at * BLOCK_BYTES..(at + 1) * BLOCK_BYTES];
+    // Neither what is free nor the long text.
+    let is_used = |at: &usize| block(*at).iter().any(|byte| *byte != block(*at)[0]);
+    let used: Vec<usize> = (0..sound.len() / BLOCK_BYTES).filter(is_used).collect();
+    let (mut random, mut found) = (Random(13), 0);
+    for round in 0..rounds {
+        let (at, other) = (used[random.below(used.len())], used[random.below(used.len())]);
+        let bytes: Vec<u8> = match round % 3 {
+            0 => (0..BLOCK_BYTES).map(|_| random.next() as u8).collect(),
+            1 => vec![0; BLOCK_BYTES],
+            _ => block(other).to_vec(),
+        };
+        file.write_all_at(&bytes, (at * BLOCK_BYTES) as u64).unwrap();
+        let problems = problems(dir);
+        let is_found = problems.iter().any(|problem| problem.contains(dir.to_str().unwrap()));
+        assert!(is_found || problems.is_empty(), "round {round}, block {at}: {problems:?}");
+        match read(dir) {
+            Ok(contents) => assert!(contents == expected || is_found && !is_verified, "round {round}, block {at} changes what is read"),
+            Err(error) => assert!(is_found, "round {round}, block {at}: a check says nothing of: {error}"),
+        }
+        found += usize::from(is_found);
+        file.write_all_at(block(at), (at * BLOCK_BYTES) as u64).unwrap();
+    }
+    assert!(found > rounds / 10, "{found}");
+}
+
+#[test]
+fn a_block_of_a_small_catalog_that_holds_something_else_is_an_error_or_changes_nothing() {
+    overwrite_blocks(sample().path(), 200, true);
+}
+
+#[test]
+fn a_block_of_a_large_catalog_that_holds_something_else_is_found_by_a_check_or_changes_nothing() {
+    overwrite_blocks(large_sample().path(), 45, false);
+}
+
 #[test]
 fn a_writer_does_not_open_a_damaged_catalog_and_leaves_it_as_it_is() {
     let dir = sample();
@@ -117,7 +186,7 @@ fn a_check_looks_at_the_catalog_as_it_is_on_the_disk() {
     let sound = fs::read(&path).unwrap();
     let damaged: Vec<usize> = sound.windows(8).enumerate().filter(|(_, bytes)| *bytes == b"SELECT 1").map(|(at, _)| at + 7).collect();
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-    damaged.iter().for_each(|at| std::os::unix::fs::FileExt::write_all_at(&file, b"2", *at as u64).unwrap());
+    damaged.iter().for_each(|at| file.write_all_at(b"2", *at as u64).unwrap());
     let problems = writer.check(|_| {}).unwrap().problems;
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(problems[0].contains("catalog.redb\" is damaged"), "{problems:?}");

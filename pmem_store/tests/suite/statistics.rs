@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::compute::{SortOptions, cast, sort};
 use arrow::datatypes::{DataType, i256};
-use pmem_store::segment::ZoneColumn;
+use pmem_store::segment::{Extreme, ZoneColumn};
 use pmem_store::{Segment, ZONE_ROWS};
 
 use crate::helpers::*;
@@ -90,6 +90,34 @@ fn bounds_and_null_counts_of_every_ordered_type_are_those_of_the_zone() {
         }
         assert_eq!(statistics.summary(index).null_count, column.null_count() as u64);
     }
+}
+
+#[test]
+fn the_extremes_of_a_segment_are_those_of_all_its_values() {
+    let columns = ordered_columns();
+    let segment = segment_of(columns.clone());
+    let statistics = segment.statistics();
+    for (index, column) in columns.iter().enumerate() {
+        let (zones, data_type) = (statistics.column(index), column.data_type());
+        let [least, greatest] = statistics.extremes(index);
+        for (extreme, bounds, descending) in [(least, &zones.min, false), (greatest, &zones.max, true)] {
+            let Extreme::Zone { zone, is_exact: true } = extreme else { panic!("{data_type}: {extreme:?}") };
+            let expected = sort(column, Some(SortOptions { descending, nulls_first: false })).unwrap().slice(0, 1);
+            assert_eq!(&bounds.slice(zone, 1), &expected, "{data_type}");
+        }
+    }
+}
+
+#[test]
+fn a_segment_whose_zones_do_not_tell_all_bounds_has_no_extremes() {
+    // Of a zone with NaN, and of a type without an order, nothing is known.
+    let with_nan = Float64Array::from_iter_values((0..ROWS).map(|row| if row == 5 { f64::NAN } else { row as f64 }));
+    let months = IntervalYearMonthArray::from(vec![1; ROWS]);
+    let segment = segment_of(vec![new_null_array(&DataType::Int64, ROWS), Arc::new(with_nan), Arc::new(months)]);
+    let statistics = segment.statistics();
+    assert_eq!(statistics.extremes(0), [Extreme::Absent; 2]);
+    assert_eq!(statistics.extremes(1), [Extreme::Unknown; 2]);
+    assert_eq!(statistics.extremes(2), [Extreme::Unknown; 2]);
 }
 
 #[test]

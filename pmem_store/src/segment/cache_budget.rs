@@ -1,0 +1,162 @@
+//! How much is kept of segments that are open: their mappings, and batches that were decoded.
+//!
+//! The kernel gives a process `vm.max_map_count` mappings (65,530 unless it is told otherwise), and fails whatever asks for one
+//! more: a store of more segments could not be read at all. Half of them are the budget of mappings. Decoded batches take
+//! memory that no query counts, as later ones read them too, so they have a budget of bytes.
+//!
+//! Beyond a budget, what nobody reads is given back, first what was not read for longest (the clock algorithm), and made again
+//! when it is read.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, Weak};
+
+use parking_lot::Mutex;
+
+const MAP_COUNT_PATH: &str = "/proc/sys/vm/max_map_count";
+const MAP_COUNT_DEFAULT: usize = 65_530;
+/// A batch of 20 columns takes some 4 KiB, one of 10,000 columns 2 MiB.
+const DECODED_MAX_BYTES: usize = 64 << 20;
+
+/// Of the process; each mapping counts as one.
+pub(super) static MAPPINGS: LazyLock<CacheBudget> = LazyLock::new(|| {
+    let allowed = std::fs::read_to_string(MAP_COUNT_PATH).ok().and_then(|text| text.trim().parse().ok());
+    CacheBudget::new(allowed.unwrap_or(MAP_COUNT_DEFAULT) / 2)
+});
+
+/// Of the process; each batch counts as its bytes without those of the mapping.
+pub(super) static DECODED_BATCHES: LazyLock<CacheBudget> = LazyLock::new(|| CacheBudget::new(DECODED_MAX_BYTES));
+
+/// Something that can be had again.
+pub(super) trait Releasable: Send + Sync {
+    /// Whether it was read since this was last called.
+    fn was_read(&self) -> bool;
+
+    /// Gives it back unless somebody reads it; whether it did.
+    fn release(&self) -> bool;
+}
+
+/// What is kept, each once, with its size. What was dropped counts until its turn comes.
+pub(super) struct CacheBudget {
+    size_max: usize,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    size: usize,
+    items: VecDeque<(usize, Weak<dyn Releasable>)>,
+}
+
+impl CacheBudget {
+    pub fn new(size_max: usize) -> Self {
+        CacheBudget { size_max, kept: Mutex::default() }
+    }
+
+    /// Counts what was just made, and gives others back where there is too much. The caller holds no lock that
+    /// [`Releasable::release`] takes.
+    pub fn add(&self, item: Weak<dyn Releasable>, size: usize) {
+        let mut kept = self.kept.lock();
+        // Once around to forget what was read, and once more: then all that is left is being read.
+        for _ in 0..2 * kept.items.len() {
+            if kept.size.saturating_add(size) <= self.size_max {
+                break;
+            }
+            let Some((oldest_size, oldest)) = kept.items.pop_front() else { break };
+            let stays = oldest.upgrade().is_some_and(|oldest| oldest.was_read() || !oldest.release());
+            match stays {
+                true => kept.items.push_back((oldest_size, oldest)),
+                false => kept.size -= oldest_size,
+            }
+        }
+        kept.size += size;
+        kept.items.push_back((size, item));
+    }
+}
+
+/// Set by who reads, taken by who looks for what to give back.
+#[derive(Debug, Default)]
+pub(super) struct ReadMark(AtomicBool);
+
+impl ReadMark {
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Fake {
+        read: ReadMark,
+        busy: bool,
+        released: AtomicBool,
+    }
+
+    impl Releasable for Fake {
+        fn was_read(&self) -> bool {
+            self.read.take()
+        }
+
+        fn release(&self) -> bool {
+            self.released.store(!self.busy, Ordering::Relaxed);
+            !self.busy
+        }
+    }
+
+    fn fakes(budget: &CacheBudget, sizes: &[usize], busy: bool) -> Vec<Arc<Fake>> {
+        let fake = |size: &usize| {
+            let fake = Arc::new(Fake { busy, ..Fake::default() });
+            let releasable: Arc<dyn Releasable> = Arc::clone(&fake) as _;
+            budget.add(Arc::downgrade(&releasable), *size);
+            fake
+        };
+        sizes.iter().map(fake).collect()
+    }
+
+    fn released(fakes: &[Arc<Fake>]) -> Vec<bool> {
+        fakes.iter().map(|fake| fake.released.load(Ordering::Relaxed)).collect()
+    }
+
+    #[test]
+    fn beyond_the_budget_the_oldest_that_was_not_read_is_given_back() {
+        let budget = CacheBudget::new(3);
+        let first = fakes(&budget, &[1; 3], false);
+        first[0].read.set();
+        let _others = fakes(&budget, &[1], false);
+        assert_eq!(released(&first), [false, true, false]);
+    }
+
+    #[test]
+    fn as_much_is_given_back_as_what_is_new_needs() {
+        let budget = CacheBudget::new(10);
+        let first = fakes(&budget, &[2, 3, 4], false);
+        let _others = fakes(&budget, &[5], false);
+        assert_eq!(released(&first), [true, true, false]);
+        assert_eq!(budget.kept.lock().size, 9);
+    }
+
+    #[test]
+    fn what_somebody_reads_stays_and_nobody_waits_for_it() {
+        let budget = CacheBudget::new(2);
+        let busy = fakes(&budget, &[1; 5], true);
+        assert_eq!(released(&busy), [false; 5]);
+        assert_eq!(budget.kept.lock().items.len(), 5);
+    }
+
+    #[test]
+    fn what_is_gone_makes_room() {
+        let budget = CacheBudget::new(2);
+        drop(fakes(&budget, &[1; 2], false));
+        let kept = fakes(&budget, &[1; 2], false);
+        assert_eq!(released(&kept), [false; 2]);
+    }
+}
