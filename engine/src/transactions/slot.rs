@@ -273,12 +273,13 @@ impl TransactionSlot {
         &self,
         act: impl FnOnce(&mut Open, &mut Transaction, &mut Vec<Savepoint>) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
-        let work = Arc::clone(&self.open.lock().as_ref().ok_or_else(none_open)?.work);
-        let mut work = work.lock();
+        let shared_work = Arc::clone(&self.open.lock().as_ref().ok_or_else(none_open)?.work);
+        let mut work = shared_work.lock();
         let Work { transaction, savepoints } = &mut *work;
         let transaction = transaction.as_mut().ok_or_else(none_open)?;
         let mut slot = self.open.lock();
-        let open = slot.as_mut().ok_or_else(none_open)?;
+        // Another one may have begun meanwhile.
+        let open = slot.as_mut().filter(|open| Arc::ptr_eq(&open.work, &shared_work)).ok_or_else(none_open)?;
         act(open, transaction, savepoints)?;
         open.changes = transaction.change_count() as u64;
         Ok(())
