@@ -1,15 +1,18 @@
 //! An engine: opening a store, its sessions, and what is asked of it as a whole.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::execution::memory_pool::MemoryLimit;
 use pmem_store::Store;
+use tempfile::TempDir;
 
 use crate::options::EngineOptions;
 use crate::queries::{StatementCounts, StatementEnd};
 use crate::session::Session;
-use crate::shared::{EngineShared, TemporaryDir};
+use crate::shared::EngineShared;
 use common::error::EngineError;
 use common::trace::trace_tasks;
 
@@ -28,12 +31,14 @@ impl Engine {
 
     /// A store in a temporary directory that goes when the engine does.
     pub fn open_temporary(options: EngineOptions) -> Result<Engine, EngineError> {
-        let temporary = TemporaryDir::create()?;
-        let path = temporary.path.join("store");
+        let owner_only = Permissions::from_mode(0o700);
+        let temporary = tempfile::Builder::new().prefix("quiver-").permissions(owner_only).tempdir();
+        let temporary = temporary.map_err(|source| EngineError::SpillDir { path: std::env::temp_dir(), source })?;
+        let path = temporary.path().join("store");
         Engine::open_in(&path, options, Some(temporary))
     }
 
-    fn open_in(path: &Path, options: EngineOptions, temporary: Option<TemporaryDir>) -> Result<Engine, EngineError> {
+    fn open_in(path: &Path, options: EngineOptions, temporary: Option<TempDir>) -> Result<Engine, EngineError> {
         trace_tasks();
         Ok(Engine { shared: Arc::new(EngineShared::open(path, options, temporary)?) })
     }

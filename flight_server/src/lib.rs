@@ -2,7 +2,7 @@
 //!
 //! - [`server`] — answering, and leaving in good order; [`drain`] says that it leaves, [`server_error`] why it does not start
 //! - [`options`] — what the server allows; [`config`] how it is set up; [`log`] log lines
-//! - [`transport`] — connections, TLS and HTTP/2; [`auth`] who calls, and [`base64`] for it
+//! - [`transport`] — connections, TLS and HTTP/2; [`auth`] who calls
 //! - [`service`] — the calls of the protocol, each handed on to one of the modules below
 //! - [`sql`] — Flight SQL: statements, prepared statements, transactions, metadata; [`flight`] tables by path, without SQL
 //! - [`sessions`] — what a session keeps, and its turns
@@ -17,7 +17,6 @@
 #![recursion_limit = "256"]
 
 mod auth;
-mod base64;
 mod budget;
 pub mod config;
 mod drain;

@@ -20,6 +20,8 @@ impl Default for LogOptions {
 pub fn log_to_stderr(options: &LogOptions) -> bool {
     let Ok(filter) = EnvFilter::try_new(&options.level) else { return false };
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false);
+    // Of a line that cannot be written it says so on standard error, and panics where that is on a full disk.
+    let subscriber = subscriber.log_internal_errors(false);
     // Somebody else in the process may log already: then theirs stays.
     let _ = match options.format.as_str() {
         "json" => subscriber.json().try_init(),

@@ -185,6 +185,10 @@ fn of_kind(error: DataFusionError) -> EngineError {
             "a window function outside of SELECT and ORDER BY",
             Some("compute it in a subquery, and filter its rows"),
         ),
+        DataFusionError::NotImplemented(message) if is_expression(&message, &["AggregateFunction"]) => EngineError::unsupported(
+            "an aggregate outside of SELECT, HAVING and ORDER BY",
+            Some("compute it in a subquery; behind a query it is |> AGGREGATE"),
+        ),
         DataFusionError::NotImplemented(message) if is_expression(&message, &["OuterReferenceColumn"]) => EngineError::unsupported(
             "a subquery that looks at the row outside of it in this way",
             Some("write it as a join with the query, or with GROUP BY and a join"),
@@ -308,22 +312,44 @@ fn is_expression(message: &str, nodes: &[&str]) -> bool {
 }
 
 fn schema_error(error: SchemaError) -> EngineError {
-    if let SchemaError::FieldNotFound { field, valid_fields } = &error {
-        let near = nearest(&field.name, valid_fields.iter().map(|column| column.name.as_str()));
-        let hint = match near {
-            Some(name) => Some(format!("did you mean \"{}\"?", with_table(field, name, valid_fields))),
-            None if valid_fields.is_empty() => None,
-            None => {
-                let names = valid_fields.iter().map(|column| column.name.as_str());
-                let names: Vec<&str> = names.filter(|name| !name.starts_with("__quiver_")).collect();
-                let shown = names.iter().take(20).copied().collect::<Vec<_>>().join(", ");
-                Some(format!("columns there are: {}{}", bounded(&shown), if names.len() > 20 { ", …" } else { "" }))
-            }
-        };
-        let message = format!("column \"{}\" does not exist", field.flat_name());
-        return EngineError::Sql { message, position: None, hint };
+    let twice = |name: String| {
+        let hint = Some("name it once, or give one of the two another name with AS".to_string());
+        EngineError::Sql { message: format!("two columns are called \"{name}\""), position: None, hint }
+    };
+    match error {
+        SchemaError::FieldNotFound { valid_fields, .. } if valid_fields.iter().any(is_of_subquery) => EngineError::unsupported(
+            "a subquery that looks at a row further outside than that of the query around it",
+            Some("join the tables of both queries in one subquery"),
+        ),
+        SchemaError::FieldNotFound { field, valid_fields } => no_column(&field, &valid_fields),
+        SchemaError::DuplicateQualifiedField { qualifier, name } => twice(format!("{}.{name}", qualifier.table())),
+        SchemaError::DuplicateUnqualifiedField { name } => twice(name),
+        error @ SchemaError::AmbiguousReference { .. } => {
+            EngineError::Sql { message: clean(&error.to_string()), position: None, hint: None }
+        }
     }
-    EngineError::Sql { message: clean(&error.to_string()), position: None, hint: None }
+}
+
+/// Of the table that DataFusion makes of a subquery.
+fn is_of_subquery(column: &Column) -> bool {
+    let is_one = |table: &str| table.starts_with("__correlated_sq_") || table.starts_with("__scalar_sq_");
+    column.relation.as_ref().is_some_and(|table| is_one(table.table()))
+}
+
+fn no_column(field: &Column, valid_fields: &[Column]) -> EngineError {
+    let near = nearest(&field.name, valid_fields.iter().map(|column| column.name.as_str()));
+    let hint = match near {
+        Some(name) => Some(format!("did you mean \"{}\"?", with_table(field, name, valid_fields))),
+        None if valid_fields.is_empty() => None,
+        None => {
+            let names = valid_fields.iter().map(|column| column.name.as_str());
+            let names: Vec<&str> = names.filter(|name| !name.starts_with("__quiver_")).collect();
+            let shown = names.iter().take(20).copied().collect::<Vec<_>>().join(", ");
+            Some(format!("columns there are: {}{}", bounded(&shown), if names.len() > 20 { ", …" } else { "" }))
+        }
+    };
+    let message = format!("column \"{}\" does not exist", field.flat_name());
+    EngineError::Sql { message, position: None, hint }
 }
 
 /// With the table that has it, where another was named.

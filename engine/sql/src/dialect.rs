@@ -46,16 +46,22 @@ impl Dialect for QuiverDialect {
         }
     }
 
-    /// `IN ((SELECT …), 7)`: sqlparser takes what begins with a query for one query.
+    /// `IN ((SELECT …), 7)`: sqlparser takes what begins with a query for one query. `a IS DISTINCT FROM b AND c`: it takes `b AND c`
+    /// for what `a` is compared with.
     fn parse_infix(&self, parser: &mut Parser<'_>, expr: &Expr, _precedence: u8) -> Option<Result<Expr, ParserError>> {
-        begins_list_with_query(parser).then(|| {
-            let negated = parser.parse_keyword(Keyword::NOT);
-            parser.expect_keyword(Keyword::IN)?;
-            parser.expect_token(&Token::LParen)?;
-            let list = parser.parse_comma_separated(Parser::parse_expr)?;
-            parser.expect_token(&Token::RParen)?;
-            Ok(Expr::InList { expr: Box::new(expr.clone()), list, negated })
-        })
+        if begins_list_with_query(parser) {
+            return Some(list_with_query(parser, expr));
+        }
+        let negated = parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]);
+        if !negated && !parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
+            return None;
+        }
+        // All but AND and OR binds closer than NOT.
+        let operand = parser.parse_subexpr(self.prec_value(Precedence::UnaryNot));
+        Some(operand.map(|operand| match (Box::new(expr.clone()), Box::new(operand)) {
+            (expr, operand) if negated => Expr::IsNotDistinctFrom(expr, operand),
+            (expr, operand) => Expr::IsDistinctFrom(expr, operand),
+        }))
     }
 
     /// `1_000`
@@ -84,6 +90,15 @@ impl Dialect for QuiverDialect {
     }
 }
 
+fn list_with_query(parser: &mut Parser<'_>, expr: &Expr) -> Result<Expr, ParserError> {
+    let negated = parser.parse_keyword(Keyword::NOT);
+    parser.expect_keyword(Keyword::IN)?;
+    parser.expect_token(&Token::LParen)?;
+    let list = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::InList { expr: Box::new(expr.clone()), list, negated })
+}
+
 /// Whether `[NOT] IN ((…),` comes next, with a query inside.
 fn begins_list_with_query(parser: &Parser<'_>) -> bool {
     let is = |at: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(at).token, Token::Word(word) if word.keyword == keyword);
@@ -107,4 +122,55 @@ fn begins_list_with_query(parser: &Parser<'_>) -> bool {
         }
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use datafusion::sql::sqlparser::ast::{VisitMut, VisitorMut};
+
+    use super::super::fragments::expr_of;
+    use super::*;
+
+    struct WithoutParentheses;
+
+    impl VisitorMut for WithoutParentheses {
+        type Break = ();
+
+        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            if let Expr::Nested(inner) = expr {
+                *expr = inner.as_ref().clone();
+            }
+            ControlFlow::Continue(())
+        }
+    }
+
+    /// How the expression is put together.
+    fn parsed(sql: &str) -> Expr {
+        let mut expr = expr_of(sql).unwrap();
+        let _ = expr.visit(&mut WithoutParentheses);
+        expr
+    }
+
+    #[test]
+    fn and_and_or_end_what_is_compared() {
+        for (sql, same) in [
+            ("a IS DISTINCT FROM b AND c", "(a IS DISTINCT FROM b) AND c"),
+            ("a IS NOT DISTINCT FROM b + 1 OR c", "(a IS NOT DISTINCT FROM (b + 1)) OR c"),
+            ("a is distinct from (b AND d) AND c", "(a IS DISTINCT FROM (b AND d)) AND c"),
+            ("a IS DISTINCT FROM b AND c IS NOT DISTINCT FROM d OR e", "((a IS DISTINCT FROM b) AND (c IS NOT DISTINCT FROM d)) OR e"),
+            ("a IS DISTINCT FROM CASE WHEN b AND c THEN d END AND e", "(a IS DISTINCT FROM (CASE WHEN b AND c THEN d END)) AND e"),
+            ("a IS DISTINCT FROM left(s, 1) AND c", "(a IS DISTINCT FROM (left(s, 1))) AND c"),
+            ("a IS DISTINCT FROM NOT b AND c", "(a IS DISTINCT FROM (NOT b)) AND c"),
+            ("s LIKE 'a%' IS DISTINCT FROM b AND c", "((s LIKE 'a%') IS DISTINCT FROM b) AND c"),
+            ("NOT s NOT LIKE 'a%' IS DISTINCT FROM b AND c", "(NOT ((s NOT LIKE 'a%') IS DISTINCT FROM b)) AND c"),
+            ("a IS DISTINCT FROM b = d AND c", "(a IS DISTINCT FROM (b = d)) AND c"),
+            ("a IS DISTINCT FROM b BETWEEN c AND d", "a IS DISTINCT FROM (b BETWEEN c AND d)"),
+            ("a IS DISTINCT FROM b IS NOT DISTINCT FROM c AND d", "(a IS DISTINCT FROM (b IS NOT DISTINCT FROM c)) AND d"),
+            ("a IS DISTINCT FROM b IS NULL OR d", "(a IS DISTINCT FROM (b IS NULL)) OR d"),
+        ] {
+            assert_eq!(parsed(sql), parsed(same), "{sql}");
+        }
+    }
 }

@@ -1,14 +1,13 @@
 //! What is said in a call and a function of its kind has no use for: DataFusion drops FILTER, OVER, DISTINCT and ORDER BY of a scalar
-//! function, DISTINCT and FILTER of a window function, and ORDER BY of an aggregate that does not look at it.
+//! function, and DISTINCT and FILTER of a window function. ORDER BY of an aggregate that does not look at it changes nothing.
 
 use std::ops::ControlFlow;
 
 use datafusion::execution::SessionState;
-use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Ident, NullTreatment,
-    ObjectName, Value, VisitMut, VisitorMut,
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments,
+    Ident, NullTreatment, ObjectName, OrderByExpr, Value, VisitMut, VisitorMut,
 };
 
 use super::fragments::expr_of;
@@ -35,7 +34,7 @@ const OF_NUMBERS: [&str; 13] = [
     "var_population",
 ];
 
-/// Refuses such clauses. `any_value(a ORDER BY b)` becomes the first of the values.
+/// Refuses such clauses, or leaves them out. `any_value(a ORDER BY b)` becomes the first of the values.
 pub fn check_clauses(state: &SessionState, statement: &mut Statement) -> Result<(), EngineError> {
     let mut calls = Calls { state };
     let done = match statement {
@@ -78,6 +77,9 @@ impl Calls<'_> {
         if is_scalar {
             return Err(refused(said.first(), &name, "it is computed of each row by itself"));
         }
+        if name == "grouping" {
+            return Err(refused(said.first(), &name, "it says which keys each group has"));
+        }
         let aggregate = self.state.aggregate_functions().get(&name);
         // These are functions of windows where they stand OVER one.
         let is_both = matches!(name.as_str(), "first_value" | "last_value" | "nth_value");
@@ -89,26 +91,50 @@ impl Calls<'_> {
                 "filter or make the rows distinct in a subquery",
             ));
         }
+        if said.over && said.order_by {
+            return in_window(function, aggregate.map_or(name.as_str(), |aggregate| aggregate.name()));
+        }
         let Some(aggregate) = aggregate.filter(|_| said.order_by) else { return Ok(()) };
+        if aggregate.supports_within_group_clause() {
+            return check_order_of_values(function);
+        }
         if aggregate.name() == "any_value" {
             function.name = ObjectName::from(vec![Ident::new("first_value")]);
             function.null_treatment.get_or_insert(NullTreatment::IgnoreNulls);
-            drop_constant_keys(function);
-            return Ok(());
         }
-        if IN_ANY_ORDER.contains(&aggregate.name()) {
-            // DataFusion would keep what it is ordered by beside each part of the result, and then not find it there.
-            if let FunctionArguments::List(list) = &mut function.args {
-                list.clauses.retain(|clause| !matches!(clause, FunctionArgumentClause::OrderBy(_)));
-            }
-            return Ok(());
-        }
-        match aggregate.order_sensitivity() == AggregateOrderSensitivity::Insensitive {
-            true => Err(refused("ORDER BY", &name, "leave it out: the order of rows changes no more than the last digits")),
-            false => {
-                drop_constant_keys(function);
-                Ok(())
-            }
+        drop_constant_keys(function);
+        Ok(())
+    }
+}
+
+/// DataFusion knows no ORDER BY here. Where it changes nothing it is left out.
+fn in_window(function: &mut Function, name: &str) -> Result<(), EngineError> {
+    if !IN_ANY_ORDER.contains(&name) && !OF_NUMBERS.contains(&name) {
+        let feature = format!("ORDER BY in the arguments of {name}() OVER a window");
+        return Err(EngineError::unsupported(feature, Some("order the rows of the window: OVER (ORDER BY …)")));
+    }
+    if let FunctionArguments::List(list) = &mut function.args {
+        list.clauses.retain(|clause| !matches!(clause, FunctionArgumentClause::OrderBy(_)));
+    }
+    Ok(())
+}
+
+/// `quantile_cont(x, 0.9 ORDER BY x)` is `quantile_cont(0.9) WITHIN GROUP (ORDER BY x)`. DataFusion takes what stands behind ORDER BY for
+/// the values, whatever the first argument is.
+fn check_order_of_values(function: &Function) -> Result<(), EngineError> {
+    let FunctionArguments::List(list) = &function.args else { return Ok(()) };
+    let FunctionArgumentList { args, clauses, .. } = list;
+    let is_value =
+        |key: &OrderByExpr| matches!(args.first(), Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(value))) if *value == key.expr);
+    let is_of_values = |clause: &FunctionArgumentClause| match clause {
+        FunctionArgumentClause::OrderBy(keys) => matches!(keys.as_slice(), [key] if is_value(key)),
+        _ => true,
+    };
+    match args.len() < 2 || clauses.iter().all(is_of_values) {
+        true => Ok(()),
+        false => {
+            let feature = format!("ORDER BY in the arguments of {}() by something else than its first argument", function.name);
+            Err(EngineError::unsupported(feature, Some("the values are in their own order: leave ORDER BY out")))
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, DataType, ExactNumberInfo, Expr, Query, SelectItem, SetExpr, SetQuantifier, Value, VisitMut, VisitorMut,
+    self, DataType, ExactNumberInfo, Expr, Query, SelectItem, SetExpr, SetQuantifier, Value, VisitMut, VisitorMut,
 };
 
 /// The names that the columns of a result have to get.
@@ -116,8 +116,7 @@ pub fn text(mut expr: &Expr) -> String {
     expr.to_string()
 }
 
-/// Undoes what was written in other words before it was parsed: `1e3` has become a cast, see `double_literals`, and
-/// `IS DISTINCT FROM` a `<=>`, see `bound_distinct_from`.
+/// Undoes what was written in other words before it was parsed: `1e3` has become a cast, see `double_literals`.
 struct AsWritten;
 
 impl VisitorMut for AsWritten {
@@ -132,28 +131,7 @@ impl VisitorMut for AsWritten {
         {
             *expr = Expr::Value(Value::Number(digits.clone(), false).into());
         }
-        match expr {
-            Expr::IsFalse(compared) => {
-                if let Expr::IsNotDistinctFrom(left, right) = compared.as_ref() {
-                    *expr = Expr::IsDistinctFrom(left.clone(), right.clone());
-                }
-            }
-            Expr::BinaryOp { left, op: BinaryOperator::Spaceship, right } => {
-                if let Expr::Nested(right) = right.as_ref() {
-                    *expr = Expr::IsNotDistinctFrom(without_parentheses_of_a_pattern(left), right.clone());
-                }
-            }
-            _ => {}
-        }
         ControlFlow::Continue(())
-    }
-}
-
-fn without_parentheses_of_a_pattern(expr: &Expr) -> Box<Expr> {
-    let is_pattern = |expr: &Expr| matches!(expr, Expr::Like { .. } | Expr::ILike { .. } | Expr::RLike { .. } | Expr::SimilarTo { .. });
-    match expr {
-        Expr::Nested(inner) if is_pattern(inner) => inner.clone(),
-        other => Box::new(other.clone()),
     }
 }
 
@@ -172,9 +150,6 @@ mod tests {
     #[test]
     fn expressions_without_a_name_are_called_as_they_are_written() {
         assert_eq!(names("SELECT 1+a, a, (t.a), a AS b, Count( * ), (-CAST('1e3' AS DOUBLE))", 6), "1 + a|-|-|-|Count(*)|-1e3");
-        let distinct = "SELECT a <=> (b) IS FALSE AND c, a <=> (b) OR c, (s LIKE 'x') <=> (b) OR c, a <=> b";
-        let written = "a IS DISTINCT FROM b AND c|a IS NOT DISTINCT FROM b OR c|s LIKE 'x' IS NOT DISTINCT FROM b OR c|a <=> b";
-        assert_eq!(names(distinct, 4), written);
         assert_eq!(names("CREATE TABLE t AS (SELECT 1 UNION ALL SELECT 2)", 1), "1");
         assert_eq!(names("PREPARE p AS SELECT $1", 1), "$1");
     }

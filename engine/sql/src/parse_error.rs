@@ -41,7 +41,9 @@ fn refused(message: String) -> EngineError {
     EngineError::Sql { message, position: None, hint: None }
 }
 
+/// A word in capitals stays one.
 fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+    let Some(first) = chars.next() else { return String::new() };
+    if chars.as_str().starts_with(char::is_uppercase) { text.to_string() } else { first.to_lowercase().chain(chars).collect() }
 }

@@ -5,7 +5,6 @@ use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use super::distinct_from::bound_distinct_from;
 use super::intervals::name_units;
 use super::locate::offset_of;
 use super::numbers::plain_numbers;
@@ -16,7 +15,6 @@ use common::error::EngineError;
 pub fn tokenize(sql: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, ParserError> {
     let mut tokens = Tokenizer::new(dialect, sql).tokenize_with_location()?;
     plain_numbers(&mut tokens)?;
-    bound_distinct_from(&mut tokens);
     name_soft_words(&mut tokens);
     name_units(&mut tokens);
     Ok(tokens)

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Query, Select, SelectItem, SetExpr, SetQuantifier, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{self, Expr, Ident, Query, Select, SelectItem, SetExpr, SetQuantifier, VisitMut, VisitorMut};
 
 use super::headers::{is_unnest, text};
 use super::merged_names::normalized;
@@ -18,16 +18,23 @@ pub fn alias_as_written(name: &str) -> Option<&str> {
     name.split_once(NUMBER_MARK).map(|(alias, _)| alias)
 }
 
+/// An alias that nothing else in a statement is called, for one that was written.
+pub fn hidden_alias(alias: &Ident) -> Ident {
+    Ident::with_quote('"', format!("{}{NUMBER_MARK}", normalized(alias)))
+}
+
 /// Names the columns that have no alias: expressions as they are written, and a second `a` as `a_1`. With
 /// `beside_wildcards` the columns beside a `*` too, which may be among those it stands for. An alias there gets a number until the result
-/// is shown, but for one that ORDER BY is about.
+/// is shown, but for one that ORDER BY is about. A second alias `a` is `a_1`, too; a table or a view has no two columns of one name, as in
+/// PostgreSQL.
 pub fn name_columns(statement: &mut Statement, beside_wildcards: bool) {
     let statement = match statement {
         Statement::Statement(statement) => statement.as_mut(),
         Statement::Explain(explain) => return name_columns(&mut explain.statement, beside_wildcards),
         _ => return,
     };
-    let _ = statement.visit(&mut Naming { beside_wildcards });
+    let renames_aliases = !matches!(statement, ast::Statement::CreateTable(_) | ast::Statement::CreateView(_));
+    let _ = statement.visit(&mut Naming { beside_wildcards, renames_aliases });
 }
 
 /// Names the columns of the SELECTs of a UNION and its like, where two have one name: DataFusion forgets the table of a column that is to
@@ -42,7 +49,9 @@ pub fn name_branches(query: &mut Query) {
 
 fn in_branches(body: &mut SetExpr, mentioned: &HashSet<String>) {
     match body {
-        SetExpr::Select(select) if has_column_twice(select) => Naming { beside_wildcards: false }.name(&mut select.projection, mentioned),
+        SetExpr::Select(select) if has_column_twice(select) => {
+            Naming { beside_wildcards: false, renames_aliases: false }.name(&mut select.projection, mentioned)
+        }
         // BY NAME is about the names as they are.
         SetExpr::SetOperation { set_quantifier, left, right, .. } if !is_by_name(*set_quantifier) => {
             in_branches(left, mentioned);
@@ -95,6 +104,7 @@ impl VisitorMut for Mentioned {
 
 struct Naming {
     beside_wildcards: bool,
+    renames_aliases: bool,
 }
 
 impl VisitorMut for Naming {
@@ -104,6 +114,11 @@ impl VisitorMut for Naming {
         let mut mentioned = Mentioned::default();
         let _ = query.visit(&mut mentioned);
         // Before the others get one.
+        if self.renames_aliases
+            && let SetExpr::Select(select) = query.body.as_mut()
+        {
+            number_repeated(&mut select.projection, &mentioned.0);
+        }
         if self.beside_wildcards
             && let SetExpr::Select(select) = query.body.as_mut()
         {
@@ -154,6 +169,22 @@ impl Naming {
     }
 }
 
+/// `SELECT a AS x, b AS x`.
+fn number_repeated(projection: &mut [SelectItem], mentioned: &HashSet<String>) {
+    let (mut before, mut last_numbers) = (HashSet::new(), HashMap::new());
+    let mut seen: HashSet<String> = projection.iter().filter_map(alias).map(normalized).collect();
+    for item in projection {
+        let SelectItem::ExprWithAlias { alias, .. } = item else { continue };
+        let name = normalized(alias);
+        if !before.insert(name.clone()) {
+            let last = last_numbers.entry(name.clone()).or_default();
+            let numbered = numbered(&name, last, |name| seen.contains(name) || mentioned.contains(&name.to_lowercase()));
+            seen.insert(numbered.clone());
+            *alias = Ident::with_quote('"', numbered);
+        }
+    }
+}
+
 fn number_aliases(projection: &mut [SelectItem], ordered: &HashSet<String>) {
     if !projection.iter().any(is_wildcard) {
         return;
@@ -182,11 +213,12 @@ fn numbered(name: &str, last: &mut usize, is_taken: impl Fn(&str) -> bool) -> St
     }
 }
 
-fn alias(item: &SelectItem) -> Option<&Ident> {
+pub fn alias(item: &SelectItem) -> Option<&Ident> {
     if let SelectItem::ExprWithAlias { alias, .. } = item { Some(alias) } else { None }
 }
 
-fn column(expr: &Expr) -> Option<&Ident> {
+/// The name of a column that stands by itself.
+pub fn column(expr: &Expr) -> Option<&Ident> {
     match expr {
         Expr::Identifier(name) => Some(name),
         Expr::CompoundIdentifier(parts) => parts.last(),
@@ -218,6 +250,8 @@ mod tests {
         let outer = named("SELECT a_1 FROM (SELECT a, a FROM t)", false);
         assert_eq!(outer, r#"SELECT a_1 FROM (SELECT a, a AS "a_1" FROM t)"#);
         assert_eq!(named("SELECT a, 2 AS a FROM t", false), r#"SELECT a AS "a_1", 2 AS a FROM t"#);
+        assert_eq!(named("SELECT a AS x, b AS X, c AS x FROM t", false), r#"SELECT a AS x, b AS "x_1", c AS "x_2" FROM t"#);
+        assert_eq!(named("CREATE TABLE u AS SELECT 1 AS x, 2 AS x", false), "CREATE TABLE u AS SELECT 1 AS x, 2 AS x");
     }
 
     #[test]

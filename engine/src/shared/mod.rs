@@ -2,11 +2,9 @@
 //!
 //! - `runtime` — memory and spill space
 //! - `config` — the settings that each session begins with
-//! - `temporary` — the directory of a store that goes with its engine
 
 mod config;
 mod runtime;
-mod temporary;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -15,6 +13,7 @@ use datafusion::execution::SessionState;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 use pmem_store::{RegionKind, Store, StoreOptions};
+use tempfile::TempDir;
 
 use crate::audit::{Audit, OpenAudit};
 use crate::backup::Listener;
@@ -28,7 +27,6 @@ use crate::scan::StatisticsCache;
 use crate::transactions::OpenTransactions;
 use common::error::EngineError;
 use config::{SessionDefaults, config};
-pub use temporary::TemporaryDir;
 
 #[derive(Debug)]
 pub struct EngineShared {
@@ -51,11 +49,11 @@ pub struct EngineShared {
     pub query_memory_limit_bytes: usize,
     pub remote_tables: Option<Arc<dyn RemoteTables>>,
     // After the store: its files are closed when the directory goes.
-    _temporary: Option<TemporaryDir>,
+    _temporary: Option<TempDir>,
 }
 
 impl EngineShared {
-    pub fn open(path: &Path, options: EngineOptions, temporary: Option<TemporaryDir>) -> Result<EngineShared, EngineError> {
+    pub fn open(path: &Path, options: EngineOptions, temporary: Option<TempDir>) -> Result<EngineShared, EngineError> {
         let (read_only, accept_loss) = (options.read_only, options.accept_loss);
         let store_options =
             StoreOptions { read_only, accept_loss, create: !accept_loss, region: RegionKind::Auto, ..StoreOptions::default() };

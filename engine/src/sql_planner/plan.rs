@@ -25,6 +25,7 @@ use sql::function_clauses::check_clauses;
 use sql::headers::Headers;
 use sql::insert_source::{put_placeholder, take_source, with_source};
 use sql::insert_width::{is_wrong_width, wrong_width};
+use sql::order_names::order_by_input;
 use sql::parse::kept_statement;
 use sql::rewrite::rewrite;
 use sql::same_tables::tell_tables_apart;
@@ -116,7 +117,7 @@ pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<L
     rewrite(&mut statement)?;
     check_clauses(state, &mut statement)?;
     let untouched = if may_be_about_groups(&statement) { Some(statement.clone()) } else { None };
-    let plan = |statement| catalog::by_names(statement, |statement| with_unique_names(state, statement));
+    let plan = |statement| catalog::by_names(statement, |statement| with_input_names(state, statement));
     let planned = match (plan(statement).await, untouched) {
         (Err(error), Some(mut statement)) if is_about_groups(&error) => {
             let planned = if add_keys(state, &mut statement).await? { plan(statement.clone()).await } else { Err(error) };
@@ -137,6 +138,31 @@ pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<L
 async fn rewritten(state: SessionState, mut statement: Statement) -> Result<LogicalPlan> {
     rewrite(&mut statement)?;
     with_unique_names(&state, Arc::new(statement)).await
+}
+
+/// In expressions of ORDER BY names are those of columns of FROM; what is in no FROM is one of the result.
+async fn with_input_names(state: &SessionState, statement: Arc<Statement>) -> Result<LogicalPlan> {
+    if is_insert_of_values(&statement) {
+        return with_unique_names(state, statement).await;
+    }
+    let (mut results, mut failed) = (HashSet::new(), None);
+    while let Some((renamed, names)) = order_by_input(&statement, &results) {
+        match with_unique_names(state, Arc::new(renamed)).await {
+            Ok(plan) => return Ok(plan),
+            Err(error) => match missing_column(&error).filter(|name| names.contains(name)) {
+                Some(name) => results.insert(name),
+                None => {
+                    failed = Some(error);
+                    break;
+                }
+            },
+        };
+    }
+    match (with_unique_names(state, statement).await, failed) {
+        // There is more to do about these, see `key_groups`.
+        (Err(_), Some(error)) if is_about_groups(&error) => Err(error),
+        (planned, _) => planned,
+    }
 }
 
 async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> Result<LogicalPlan> {
@@ -201,6 +227,17 @@ fn is_about_names(error: &DataFusionError) -> bool {
     }
 }
 
+/// The name of a column that is not there.
+fn missing_column(error: &DataFusionError) -> Option<String> {
+    match error.find_root() {
+        DataFusionError::SchemaError(error, _) => match error.as_ref() {
+            SchemaError::FieldNotFound { field, .. } => Some(field.name.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// These can be long and have no names.
 fn is_insert_of_values(statement: &Statement) -> bool {
     let Statement::Statement(statement) = statement else { return false };
@@ -216,7 +253,7 @@ fn view_definition(statement: &Statement) -> Option<String> {
 }
 
 /// The plan as it is where a name would be there twice.
-fn with_headers(plan: Arc<LogicalPlan>, headers: &Headers) -> Arc<LogicalPlan> {
+pub(super) fn with_headers(plan: Arc<LogicalPlan>, headers: &Headers) -> Arc<LogicalPlan> {
     let mut names = headers.names(plan.schema().fields().len());
     for (name, field) in names.iter_mut().zip(plan.schema().fields()) {
         if let Some(alias) = alias_as_written(field.name()) {

@@ -1,5 +1,7 @@
 //! The text of a view is planned as a statement is.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::SessionState;
@@ -7,9 +9,10 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
 
 use super::explain_error::explained;
-use super::plan::planned;
+use super::plan::{planned, with_headers};
 use crate::catalog::{StoreCatalog, ViewPlanner};
 use common::error::EngineError;
+use sql::headers::Headers;
 
 #[derive(Debug)]
 pub struct SqlViewPlanner;
@@ -17,7 +20,8 @@ pub struct SqlViewPlanner;
 #[async_trait]
 impl ViewPlanner for SqlViewPlanner {
     async fn plan(&self, state: &SessionState, statement: Statement) -> Result<LogicalPlan> {
-        planned(state, statement).await
+        let plan = Arc::new(planned(state, statement).await?);
+        Ok(Arc::unwrap_or_clone(with_headers(plan, &Headers::default())))
     }
 
     fn explained(&self, state: &SessionState, catalog: &StoreCatalog, error: DataFusionError) -> EngineError {

@@ -77,6 +77,23 @@ fn an_empty_text_and_a_null_stay_apart() {
 }
 
 #[test]
+fn digits_that_a_timestamp_has_no_room_for_are_rounded_as_by_a_cast() {
+    let db = Db::new();
+    db.script(
+        "CREATE TABLE t (id bigint, at timestamp(9)); INSERT INTO t VALUES (1, '2024-01-01 00:00:00.1235'), \
+        (2, '1969-12-31 23:59:59.9996'), (3, '2024-12-31 23:59:59.9995'), (4, '1999-12-31 23:59:59.1235')",
+    );
+    let expected = db.rows("SELECT id, CAST(at AS timestamp(3)) FROM t ORDER BY id");
+    for suffix in SUFFIXES {
+        let file = db.file(&format!("t.{suffix}"));
+        db.run(&format!("COPY t TO '{file}'"));
+        db.run("CREATE OR REPLACE TABLE back (id bigint, at timestamp(3))");
+        db.run(&format!("COPY back FROM '{file}'"));
+        assert_eq!(db.rows("SELECT * FROM back ORDER BY id"), expected, "{suffix}");
+    }
+}
+
+#[test]
 fn a_float_without_a_number_is_kept_or_refused() {
     let db = Db::new();
     db.script("CREATE TABLE t (id bigint, f double); INSERT INTO t VALUES (1, 'NaN'), (2, 'inf'), (3, '-inf')");

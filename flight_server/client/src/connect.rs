@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use arrow_flight::HandshakeRequest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use flight_wire::COOKIE;
 use flight_wire::session_messages::SetSessionOptionsRequest;
 use futures::TryStreamExt;
 use prost::Message;
-use tonic::metadata::{Ascii, Binary, MetadataMap, MetadataValue};
+use tonic::metadata::{Ascii, MetadataMap, MetadataValue};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
 use crate::error::{RemoteError, own_certificate, root};
@@ -94,7 +96,7 @@ fn pem(path: &Path, what: &str) -> Result<String, RemoteError> {
 async fn log_in(link: &mut Link, user: &str, password: &str, options: &ConnectOptions) -> Result<bool, RemoteError> {
     let hello = HandshakeRequest { protocol_version: 0, payload: bytes::Bytes::new() };
     let mut request = link.request(futures::stream::iter([hello]));
-    request.metadata_mut().insert("authorization", header(&format!("Basic {}", base64(&format!("{user}:{password}"))), options)?);
+    request.metadata_mut().insert("authorization", header(&format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))), options)?);
     let refused = |status| RemoteError::of_login(&status, options);
     let (headers, answers, _) = link.flight.handshake(request).await.map_err(refused)?.into_parts();
     answers.try_collect::<Vec<_>>().await.map_err(refused)?;
@@ -136,24 +138,4 @@ fn header(text: &str, options: &ConnectOptions) -> Result<MetadataValue<Ascii>, 
 
 fn unlike_quiver(what: &str, options: &ConnectOptions) -> RemoteError {
     RemoteError::Protocol { address: options.address.to_string(), what: what.to_string() }
-}
-
-/// As tonic writes binary headers, with the padding that those leave out.
-fn base64(text: &str) -> String {
-    let value = MetadataValue::<Binary>::from_bytes(text.as_bytes());
-    let encoded = String::from_utf8_lossy(value.as_encoded_bytes()).into_owned();
-    let padding = (4 - encoded.len() % 4) % 4;
-    encoded + &"=".repeat(padding)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_is_padded() {
-        assert_eq!(base64("u:p"), "dTpw");
-        assert_eq!(base64("ann:secret"), "YW5uOnNlY3JldA==");
-        assert_eq!(base64("ann:ü"), "YW5uOsO8");
-    }
 }

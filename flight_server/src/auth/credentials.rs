@@ -2,13 +2,19 @@
 
 use std::net::SocketAddr;
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Status};
 
 use super::certificate::common_name;
-use crate::base64;
 use crate::transport::Peer;
+
+/// Some clients leave out the padding.
+const BASIC: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent));
 
 pub enum Secret {
     Nothing,
@@ -58,7 +64,7 @@ fn unknown() -> Status {
 }
 
 fn basic(text: &str) -> Option<Secret> {
-    let pair = String::from_utf8(base64::decode(text)?).ok()?;
+    let pair = String::from_utf8(BASIC.decode(text).ok()?).ok()?;
     let (user, password) = pair.split_once(':')?;
     Some(Secret::Basic { user: user.to_string(), password: password.to_string() })
 }

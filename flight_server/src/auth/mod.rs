@@ -1,6 +1,6 @@
 //! Who calls: a name and password, a token of ours, or a client certificate.
 //!
-//! - [`credentials`] — what a call shows of itself; `certificate` the name in a certificate, `base64` the words of `Basic`
+//! - [`credentials`] — what a call shows of itself; `certificate` the name in a certificate
 //! - [`logins`] — whether that is true; `attempts` how often it may be wrong; `remembered` what was right a moment ago
 //! - [`token`] — signed words that stand for a user for a while
 //! - [`owner`] — whose a handle is

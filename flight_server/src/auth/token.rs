@@ -3,11 +3,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use engine::{Engine, EngineError, Identity};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-
-use crate::base64;
 
 /// What a token begins with, so that people and scanners for secrets know one.
 const PREFIX: &str = "quiver1_";
@@ -56,13 +56,13 @@ impl Token {
         bytes.extend_from_slice(self.user.as_bytes());
         let mac = mac(key, &bytes).finalize().into_bytes();
         bytes.extend_from_slice(&mac);
-        format!("{PREFIX}{}", base64::encode(&bytes))
+        format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(&bytes))
     }
 
     /// None where it was not signed with this key; the signatures are compared in constant time.
     pub fn verified(text: &str, key: &[u8; 32]) -> Option<Token> {
         let text = text.strip_prefix(PREFIX).filter(|text| text.len() <= TEXT_BYTES_MAX)?;
-        let bytes = base64::decode(text)?;
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (bytes, signature) = bytes.split_at_checked(bytes.len().checked_sub(MAC_BYTES)?)?;
         mac(key, bytes).verify_slice(signature).ok()?;
         let (numbers, user) = bytes.split_at_checked(NUMBERS_BYTES)?;
@@ -112,9 +112,7 @@ mod tests {
             let mut changed = text.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).unwrap();
-            // Of the last letter the bits beyond the last byte say nothing.
-            let is_same = base64::decode(changed.trim_start_matches(PREFIX)) == base64::decode(text.trim_start_matches(PREFIX));
-            assert!(is_same || Token::verified(&changed, &KEY).is_none(), "{at}");
+            assert!(Token::verified(&changed, &KEY).is_none(), "{at}");
         }
     }
 

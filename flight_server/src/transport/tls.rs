@@ -7,12 +7,12 @@ use std::time::SystemTime;
 
 use parking_lot::RwLock;
 use tokio_rustls::rustls::crypto::ring::default_provider;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs1KeyDer, PrivatePkcs8KeyDer, PrivateSec1KeyDer};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
 use x509_cert::der::Decode;
 
-use crate::base64;
 use crate::options::{CLIENT_CERT_REQUIRED, TlsOptions};
 
 #[derive(Debug, thiserror::Error)]
@@ -102,53 +102,27 @@ fn config(options: &TlsOptions) -> Result<ServerConfig, TlsError> {
 
 /// Of a file with certificates, each of which can be read.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let blocks = blocks(&read(path)?, "CERTIFICATE");
-    if blocks.is_empty() {
+    let bad = |reason: String| TlsError::BadCertificate { path: path.to_path_buf(), reason };
+    let found: Result<Vec<CertificateDer<'static>>, _> = CertificateDer::pem_slice_iter(read(path)?.as_bytes()).collect();
+    let found = found.map_err(|error| bad(error.to_string()))?;
+    if found.is_empty() {
         return Err(TlsError::NoCertificate { path: path.to_path_buf() });
     }
-    let read = |block: &String| {
-        let bad = |reason: String| TlsError::BadCertificate { path: path.to_path_buf(), reason };
-        let der = base64::decode(block).ok_or_else(|| bad("it is no base64".to_string()))?;
-        let certificate = x509_cert::Certificate::from_der(&der).map_err(|error| bad(error.to_string()))?;
+    for der in &found {
+        let certificate = x509_cert::Certificate::from_der(der).map_err(|error| bad(error.to_string()))?;
         let until = certificate.tbs_certificate.validity.not_after;
         if until.to_system_time() < SystemTime::now() {
             tracing::warn!(path = %path.display(), %until, "a certificate has expired: clients that verify it will refuse it");
         }
-        Ok(CertificateDer::from(der))
-    };
-    blocks.iter().map(read).collect()
+    }
+    Ok(found)
 }
 
 /// The first one of the file.
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let text = read(path)?;
-    let der = |kind: &str| base64::decode(blocks(&text, kind).first()?);
-    let pkcs8 = || der("PRIVATE KEY").map(|der| PrivateKeyDer::from(PrivatePkcs8KeyDer::from(der)));
-    let pkcs1 = || der("RSA PRIVATE KEY").map(|der| PrivateKeyDer::from(PrivatePkcs1KeyDer::from(der)));
-    let sec1 = || der("EC PRIVATE KEY").map(|der| PrivateKeyDer::from(PrivateSec1KeyDer::from(der)));
-    pkcs8().or_else(pkcs1).or_else(sec1).ok_or_else(|| TlsError::NoKey { path: path.to_path_buf() })
+    PrivateKeyDer::from_pem_slice(read(path)?.as_bytes()).map_err(|_| TlsError::NoKey { path: path.to_path_buf() })
 }
 
 fn read(path: &Path) -> Result<String, TlsError> {
     std::fs::read_to_string(path).map_err(|source| TlsError::Read { path: path.to_path_buf(), source })
-}
-
-/// What stands between BEGIN and END of a kind, without line ends.
-fn blocks(pem: &str, kind: &str) -> Vec<String> {
-    let (begin, end) = (format!("-----BEGIN {kind}-----"), format!("-----END {kind}-----"));
-    let parts = pem.split(begin.as_str()).skip(1).filter_map(|rest| rest.split_once(end.as_str()));
-    parts.map(|(block, _)| block.split_whitespace().collect()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_are_found_among_other_text() {
-        let pem = "subject: x\n-----BEGIN CERTIFICATE-----\nAB\nCD\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\nEF\n-----END PRIVATE KEY-----\n";
-        assert_eq!(blocks(pem, "CERTIFICATE"), ["ABCD"]);
-        assert_eq!(blocks(pem, "PRIVATE KEY"), ["EF"]);
-        assert!(blocks(pem, "EC PRIVATE KEY").is_empty());
-    }
 }

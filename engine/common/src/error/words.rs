@@ -31,7 +31,7 @@ pub fn worded(error: EngineError) -> EngineError {
 }
 
 fn words_for(message: String) -> (String, Option<String>) {
-    let ways = [condition, operation, argument, unnest, untyped, clause, correlated, frame, count, value, unit, file];
+    let ways = [condition, operation, argument, unnest, untyped, clause, correlated, frame, count, range, value, unit, file];
     ways.iter().find_map(|way| way(&message)).map_or((message, None), |(message, hint)| (message, hint.map(str::to_string)))
 }
 
@@ -244,14 +244,28 @@ fn limit(feature: &str) -> Words {
     Some((message, Some("write the number, or give a value for the parameter")))
 }
 
-/// Values that a type or an operator has no place for.
+/// A value that a type has no place for.
+fn range(message: &str) -> Words {
+    let cast = || message.strip_prefix("Can't cast value ")?.split_once(" to type ");
+    let large = || message.strip_prefix("value of ")?.split_once(" is out of range ").filter(|(_, rest)| !rest.starts_with("for "));
+    let overflowing = || {
+        let (data_type, value) = message.strip_prefix("Cannot cast to ")?.split_once(". Overflowing on ")?;
+        Some((value, data_type))
+    };
+    let (value, data_type) = match cast().or_else(large).or_else(overflowing) {
+        Some((value, data_type)) => (value, data_type.to_string()),
+        None => {
+            let words = [" is too large to store in a Decimal", " is too small to store in a Decimal"];
+            let (value, rest) = words.iter().find_map(|words| message.split_once(*words))?;
+            let (digits, end) = rest.split_once(" of precision ")?.1.split_once(". ")?;
+            (value, format!("a DECIMAL of {digits} digits, which ends at {}", end.split_once(" is ")?.1))
+        }
+    };
+    Some((format!("{value} is out of range for {data_type}"), Some("take a wider type; TRY_CAST gives NULL for what does not fit")))
+}
+
+/// Values that an operator or a function has no place for.
 fn value(message: &str) -> Words {
-    if let Some((value, data_type)) = message.strip_prefix("Can't cast value ").and_then(|rest| rest.split_once(" to type ")) {
-        return Some((
-            format!("{value} is out of range for {data_type}"),
-            Some("take a wider type; TRY_CAST gives NULL for what does not fit"),
-        ));
-    }
     if message == "Divide by zero error" {
         return Some((message.to_string(), Some("x / NULLIF(y, 0) is NULL where y is 0")));
     }
@@ -297,6 +311,13 @@ fn unsupported(feature: String) -> EngineError {
         let hint = Some("join what it selects from, or select it in a subquery of FROM".to_string());
         return EngineError::Unsupported { feature: "a subquery in this place".to_string(), hint };
     }
+    if feature.starts_with("Unnest should be rewritten to ") {
+        let hint = "write it in FROM, or select it in a subquery";
+        return EngineError::unsupported("unnest() outside of SELECT and FROM", Some(hint));
+    }
+    if feature.starts_with("Physical plan does not support logical expression ") {
+        return EngineError::unsupported("an expression of this kind in this place", Some("compute it in a subquery, and use its column"));
+    }
     if feature.starts_with("There is only support Literal types for field at idx") {
         let hint = "write a constant; CASE around the function chooses another value";
         return EngineError::unsupported(
@@ -341,6 +362,12 @@ mod tests {
             ("LIMIT must be >= 0, '-1' was provided", "LIMIT -1: a number of rows is 0 or more"),
             ("OFFSET must be >=0, '-7' was provided", "OFFSET -7: a number of rows is 0 or more"),
             ("Can't cast value 300 to type TINYINT", "300 is out of range for TINYINT"),
+            ("value of 12345678901 is out of range INTEGER", "12345678901 is out of range for INTEGER"),
+            ("Cannot cast to DECIMAL(10,2). Overflowing on 1e300", "1e300 is out of range for DECIMAL(10,2)"),
+            (
+                "99999.5 is too large to store in a Decimal128 of precision 4. Max is 999.9",
+                "99999.5 is out of range for a DECIMAL of 4 digits, which ends at 999.9",
+            ),
             (
                 "Unsupported date_trunc granularity: 'mnth'. Supported values are: day, week",
                 "'mnth' is no unit of date_trunc: there are day, week",

@@ -12,13 +12,14 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, new_null_array};
 use arrow::compute::{CastOptions, can_cast_types, cast};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use common::error::import::shown;
 pub use nested::find_field;
 pub use plain::{is_list, plain_schema, settled_type};
 use semantics::functions::cast_nearest;
+use semantics::functions::casts::cast_shown;
 pub use valid::{check_type, valid};
 
 /// A value that is not of the wanted type.
@@ -93,8 +94,16 @@ fn shared(value: &DataType) -> DataType {
 }
 
 fn conform_leaf(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
-    let options = CastOptions { safe: true, format_options: FormatOptions::default() };
-    let converted = cast_nearest(array, to, &options).map_err(whole)?;
+    let converted = match loses_digits(array.data_type(), to) {
+        true => {
+            let [from, to] = [array.data_type(), to].map(|data_type| Field::new("", data_type.clone(), true));
+            cast_shown(array, &from, &to, true).map_err(|error| Misfit { row: 0, problem: error.to_string() })?
+        }
+        false => {
+            let options = CastOptions { safe: true, format_options: FormatOptions::default() };
+            cast_nearest(array, to, &options).map_err(whole)?
+        }
+    };
     if converted.null_count() > array.null_count() {
         let lost = |row: &usize| converted.is_null(*row) && array.is_valid(*row);
         if let Some(row) = (0..array.len()).find(lost) {
@@ -105,6 +114,14 @@ fn conform_leaf(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Misfit> {
         refuse_fractions(array, to)?;
     }
     Ok(converted)
+}
+
+/// Of timestamps, which are rounded then.
+fn loses_digits(from: &DataType, to: &DataType) -> bool {
+    match (from, to) {
+        (DataType::Timestamp(from, zone), DataType::Timestamp(to, wanted)) => to < from && zone.is_some() == wanted.is_some(),
+        _ => false,
+    }
 }
 
 fn refuse_fractions(array: &ArrayRef, to: &DataType) -> Result<(), Misfit> {

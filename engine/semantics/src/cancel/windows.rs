@@ -39,7 +39,7 @@ use parking_lot::Mutex;
 use super::expression::Watch;
 use super::paced::PacedExec;
 use super::pieces::Pieces;
-use crate::functions::{described_by_inner, scalar_bytes, sliding_accumulator};
+use crate::functions::{accumulates_as, described_by_inner, scalar_bytes, sliding_accumulator};
 
 /// Results of so many bytes are made without being counted.
 const UNCOUNTED_BYTES: usize = 1 << 20;
@@ -171,9 +171,7 @@ impl Results {
 }
 
 impl Accumulator for WatchedAccumulator {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.inner.update_batch(values)
-    }
+    accumulates_as!(inner: update_batch, size, state, merge_batch, retract_batch);
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let Some(Watching { watch, pieces }) = &self.watching else { return self.inner.evaluate() };
@@ -185,26 +183,6 @@ impl Accumulator for WatchedAccumulator {
             None => self.results.add(bytes, watch)?,
         }
         Ok(result)
-    }
-
-    fn size(&self) -> usize {
-        self.inner.size()
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.inner.state()
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.inner.merge_batch(states)
-    }
-
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.inner.retract_batch(values)
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        self.inner.supports_retract_batch()
     }
 }
 

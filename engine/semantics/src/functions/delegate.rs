@@ -1,4 +1,4 @@
-//! Aggregates that differ from another one only in how they compute.
+//! Aggregates and accumulators that differ from another one in a few methods.
 
 /// In an `impl AggregateUDFImpl`: all that describes the aggregate is that of `self.inner`.
 macro_rules! described_by_inner {
@@ -79,4 +79,96 @@ macro_rules! described_by_inner {
     };
 }
 
-pub(crate) use described_by_inner;
+/// In an `impl Accumulator`: these methods are those of the field.
+macro_rules! accumulates_as {
+    (@update_batch $inner:tt) => {
+        fn update_batch(&mut self, values: &[arrow::array::ArrayRef]) -> datafusion::common::Result<()> {
+            self.$inner.update_batch(values)
+        }
+    };
+    (@evaluate $inner:tt) => {
+        fn evaluate(&mut self) -> datafusion::common::Result<datafusion::common::ScalarValue> {
+            self.$inner.evaluate()
+        }
+    };
+    (@size $inner:tt) => {
+        fn size(&self) -> usize {
+            self.$inner.size()
+        }
+    };
+    (@state $inner:tt) => {
+        fn state(&mut self) -> datafusion::common::Result<Vec<datafusion::common::ScalarValue>> {
+            self.$inner.state()
+        }
+    };
+    (@merge_batch $inner:tt) => {
+        fn merge_batch(&mut self, states: &[arrow::array::ArrayRef]) -> datafusion::common::Result<()> {
+            self.$inner.merge_batch(states)
+        }
+    };
+    (@retract_batch $inner:tt) => {
+        fn retract_batch(&mut self, values: &[arrow::array::ArrayRef]) -> datafusion::common::Result<()> {
+            self.$inner.retract_batch(values)
+        }
+
+        fn supports_retract_batch(&self) -> bool {
+            self.$inner.supports_retract_batch()
+        }
+    };
+    ($inner:tt: $($method:ident),+) => {
+        $(crate::functions::accumulates_as!(@$method $inner);)+
+    };
+}
+
+/// The same in an `impl GroupsAccumulator`.
+macro_rules! accumulates_groups_as {
+    (@update_batch $inner:tt) => {
+        fn update_batch(
+            &mut self,
+            values: &[arrow::array::ArrayRef],
+            group_indices: &[usize],
+            filter: Option<&arrow::array::BooleanArray>,
+            groups: usize,
+        ) -> datafusion::common::Result<()> {
+            self.$inner.update_batch(values, group_indices, filter, groups)
+        }
+    };
+    (@evaluate $inner:tt) => {
+        fn evaluate(&mut self, emit_to: datafusion::logical_expr::EmitTo) -> datafusion::common::Result<arrow::array::ArrayRef> {
+            self.$inner.evaluate(emit_to)
+        }
+    };
+    (@state $inner:tt) => {
+        fn state(&mut self, emit_to: datafusion::logical_expr::EmitTo) -> datafusion::common::Result<Vec<arrow::array::ArrayRef>> {
+            self.$inner.state(emit_to)
+        }
+
+        fn convert_to_state(
+            &self,
+            values: &[arrow::array::ArrayRef],
+            filter: Option<&arrow::array::BooleanArray>,
+        ) -> datafusion::common::Result<Vec<arrow::array::ArrayRef>> {
+            self.$inner.convert_to_state(values, filter)
+        }
+    };
+    (@merge_batch $inner:tt) => {
+        fn merge_batch(
+            &mut self,
+            values: &[arrow::array::ArrayRef],
+            group_indices: &[usize],
+            groups: usize,
+        ) -> datafusion::common::Result<()> {
+            self.$inner.merge_batch(values, group_indices, groups)
+        }
+    };
+    (@size $inner:tt) => {
+        fn size(&self) -> usize {
+            self.$inner.size()
+        }
+    };
+    ($inner:tt: $($method:ident),+) => {
+        $(crate::functions::accumulates_groups_as!(@$method $inner);)+
+    };
+}
+
+pub(crate) use {accumulates_as, accumulates_groups_as, described_by_inner};

@@ -1,4 +1,5 @@
-//! Grouped `min` and `max` of floats. DataFusion's take whatever follows a NaN, and know no infinity.
+//! `min` and `max` of floats, of intervals, and of lists, structs and maps. Of groups of floats DataFusion's take whatever follows a NaN,
+//! and know no infinity. They compare the months of intervals before their days, and take no notice of nested values with a NULL inside.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,12 +11,14 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Grou
 use datafusion_functions_aggregate_common::aggregate::groups_accumulator::prim_op::PrimitiveGroupsAccumulator;
 
 use super::described_by_inner;
+use super::nested_order::extreme::Best;
+use super::nested_order::group_extreme::GroupsBest;
 
-static MAX: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(FloatExtreme { inner: max_udaf(), is_max: true })));
-static MIN: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(FloatExtreme { inner: min_udaf(), is_max: false })));
+static MAX: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(Extreme { inner: max_udaf(), is_max: true })));
+static MIN: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(Extreme { inner: min_udaf(), is_max: false })));
 
-/// What takes the place of DataFusion's `min` or `max` where the argument is a float.
-pub fn float_extreme(function: &AggregateUDF) -> Option<&'static Arc<AggregateUDF>> {
+/// What takes the place of DataFusion's `min` or `max` where the argument is such a value.
+pub fn own_extreme(function: &AggregateUDF) -> Option<&'static Arc<AggregateUDF>> {
     let inner = function.inner();
     if inner.downcast_ref::<Max>().is_some() {
         return Some(&MAX);
@@ -23,9 +26,13 @@ pub fn float_extreme(function: &AggregateUDF) -> Option<&'static Arc<AggregateUD
     inner.downcast_ref::<Min>().map(|_| &*MIN)
 }
 
-/// All but the accumulator of groups is DataFusion's.
+pub fn own_min() -> Arc<AggregateUDF> {
+    Arc::clone(&MIN)
+}
+
+/// All but the accumulators is DataFusion's, and of floats all but that of groups.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct FloatExtreme {
+struct Extreme {
     inner: Arc<AggregateUDF>,
     is_max: bool,
 }
@@ -48,15 +55,25 @@ macro_rules! groups {
     }};
 }
 
-impl AggregateUDFImpl for FloatExtreme {
-    described_by_inner!();
+impl AggregateUDFImpl for Extreme {
+    described_by_inner!(without groups);
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
+        true
+    }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        self.inner.accumulator(args)
+        if args.return_field.data_type().is_floating() {
+            return self.inner.accumulator(args);
+        }
+        Ok(Box::new(Best::new(args.return_field.data_type(), self.is_max)?))
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        self.inner.inner().create_sliding_accumulator(args)
+        if args.return_field.data_type().is_floating() {
+            return self.inner.inner().create_sliding_accumulator(args);
+        }
+        self.accumulator(args)
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
@@ -65,7 +82,7 @@ impl AggregateUDFImpl for FloatExtreme {
             DataType::Float16 => groups!(self, data_type, Float16Type),
             DataType::Float32 => groups!(self, data_type, Float32Type),
             DataType::Float64 => groups!(self, data_type, Float64Type),
-            _ => self.inner.create_groups_accumulator(args),
+            _ => Ok(Box::new(GroupsBest::new(data_type, self.is_max))),
         }
     }
 

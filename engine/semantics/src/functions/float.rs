@@ -3,10 +3,10 @@
 //! Processors make NaNs with the sign bit set (0/0, inf - inf), and negation sets it; Arrow compares floats by their bits, so
 //! that such a NaN would be less than every number. [`one_nan`] stands around the operators, functions and casts that can
 //! make them, and [`float_result`] in the place of the aggregates. DataFusion's grouped `min` and `max` take whatever follows
-//! a NaN; [`float_extreme`] stands in for them.
+//! a NaN; [`own_extreme`] stands in for them.
 //!
 //! [`float_result`]: super::float_results::float_result
-//! [`float_extreme`]: super::extreme::float_extreme
+//! [`own_extreme`]: super::extreme::own_extreme
 
 use std::sync::{Arc, LazyLock};
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray};
+use arrow::array::ArrayRef;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF};
 
-use super::described_by_inner;
 use super::float::{scalar_with_one_nan, with_one_nan};
+use super::{accumulates_as, accumulates_groups_as, described_by_inner};
 
 /// None of them has use for the order of its rows, which [`FloatResult`] could not be told.
 const COMPUTED: [&str; 18] = [
@@ -74,65 +74,19 @@ impl AggregateUDFImpl for FloatResult {
 struct OneResult(Box<dyn Accumulator>);
 
 impl Accumulator for OneResult {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.0.update_batch(values)
-    }
+    accumulates_as!(0: update_batch, size, state, merge_batch, retract_batch);
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         self.0.evaluate().map(scalar_with_one_nan)
-    }
-
-    fn size(&self) -> usize {
-        self.0.size()
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.0.state()
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.0.merge_batch(states)
-    }
-
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.0.retract_batch(values)
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        self.0.supports_retract_batch()
     }
 }
 
 struct GroupResults(Box<dyn GroupsAccumulator>);
 
 impl GroupsAccumulator for GroupResults {
-    fn update_batch(
-        &mut self,
-        values: &[ArrayRef],
-        group_indices: &[usize],
-        filter: Option<&BooleanArray>,
-        total_num_groups: usize,
-    ) -> Result<()> {
-        self.0.update_batch(values, group_indices, filter, total_num_groups)
-    }
+    accumulates_groups_as!(0: update_batch, state, merge_batch, size);
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
         self.0.evaluate(emit_to).map(|results| with_one_nan(&results))
-    }
-
-    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        self.0.state(emit_to)
-    }
-
-    fn merge_batch(&mut self, values: &[ArrayRef], group_indices: &[usize], total_num_groups: usize) -> Result<()> {
-        self.0.merge_batch(values, group_indices, total_num_groups)
-    }
-
-    fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        self.0.convert_to_state(values, filter)
-    }
-
-    fn size(&self) -> usize {
-        self.0.size()
     }
 }

@@ -38,7 +38,7 @@ use bounded::bounded_functions;
 pub use bounded::{is_bounded, scalar_bytes, values_bytes, with_computed_values};
 pub use casts::{cast_function, own_values, scalar_as};
 pub use current_user::current_user;
-pub(crate) use delegate::described_by_inner;
+pub(crate) use delegate::{accumulates_as, accumulates_groups_as, described_by_inner};
 pub use fixed_list::{FixedLists, deeper_scalar, flat_scalar};
 pub use float::{with_one_nan, without_one_nan};
 pub use intervals::lengths as interval_lengths;

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::regr::regr_r2_udaf;
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF};
 
-use super::described_by_inner;
+use super::{accumulates_as, described_by_inner};
 
 pub fn regr_r2() -> AggregateUDF {
     AggregateUDF::from(RegrR2 { inner: regr_r2_udaf() })
@@ -44,9 +43,7 @@ impl AggregateUDFImpl for RegrR2 {
 struct OneIfFlat(Box<dyn Accumulator>);
 
 impl Accumulator for OneIfFlat {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.0.update_batch(values)
-    }
+    accumulates_as!(0: update_batch, size, state, merge_batch, retract_batch);
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let is_flat = match self.0.state()?.as_slice() {
@@ -54,25 +51,5 @@ impl Accumulator for OneIfFlat {
             _ => false,
         };
         if is_flat { Ok(ScalarValue::Float64(Some(1.0))) } else { self.0.evaluate() }
-    }
-
-    fn size(&self) -> usize {
-        self.0.size()
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.0.state()
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.0.merge_batch(states)
-    }
-
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.0.retract_batch(values)
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        self.0.supports_retract_batch()
     }
 }

@@ -12,6 +12,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 
 use super::overflow::out_of_range;
+use super::{accumulates_as, accumulates_groups_as};
 
 /// The sum of some values; None when it left the range of its type.
 fn add_all<T: ArrowPrimitiveType>(mut sum: T::Native, values: &PrimitiveArray<T>) -> Option<T::Native> {
@@ -141,25 +142,7 @@ impl<T: ArrowPrimitiveType> CheckedDistinctSum<T> {
 }
 
 impl<T: ArrowPrimitiveType> Accumulator for CheckedDistinctSum<T> {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.values.update_batch(values)
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.values.merge_batch(states)
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.values.state()
-    }
-
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.values.retract_batch(values)
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        self.values.supports_retract_batch()
-    }
+    accumulates_as!(values: update_batch, state, merge_batch, retract_batch);
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let state = self.values.state()?;
@@ -195,6 +178,8 @@ impl CheckedGroups {
 }
 
 impl GroupsAccumulator for CheckedGroups {
+    accumulates_groups_as!(sums: state, size);
+
     fn update_batch(
         &mut self,
         values: &[ArrayRef],
@@ -220,17 +205,5 @@ impl GroupsAccumulator for CheckedGroups {
         };
         fit.map_err(|_| overflow(&self.data_type))?;
         Ok(sums)
-    }
-
-    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        self.sums.state(emit_to)
-    }
-
-    fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        self.sums.convert_to_state(values, filter)
-    }
-
-    fn size(&self) -> usize {
-        self.sums.size()
     }
 }

@@ -7,16 +7,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
-use datafusion::common::{Result, ScalarValue};
+use arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::common::Result;
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
-use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF};
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF};
 
 use super::bounded::values_bytes;
-use super::described_by_inner;
+use super::{accumulates_as, accumulates_groups_as, described_by_inner};
 
 /// What it holds, the value that is made of it, and the column of that value.
 const COPIES: usize = 3;
@@ -129,34 +129,20 @@ impl Counted {
 }
 
 impl Accumulator for Counted {
+    accumulates_as!(inner: evaluate, state, retract_batch);
+
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         self.give(values);
         self.inner.update_batch(values)
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
-        self.inner.evaluate()
     }
 
     fn size(&self) -> usize {
         self.inner.size().min(size_of_val(self).saturating_add(self.given_bytes)).saturating_mul(self.copies)
     }
 
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.inner.state()
-    }
-
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
         self.give_states(states);
         self.inner.merge_batch(states)
-    }
-
-    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.inner.retract_batch(values)
-    }
-
-    fn supports_retract_batch(&self) -> bool {
-        self.inner.supports_retract_batch()
     }
 }
 
@@ -166,31 +152,7 @@ struct CountedGroups {
 }
 
 impl GroupsAccumulator for CountedGroups {
-    fn update_batch(
-        &mut self,
-        values: &[ArrayRef],
-        group_indices: &[usize],
-        filter: Option<&BooleanArray>,
-        total_num_groups: usize,
-    ) -> Result<()> {
-        self.inner.update_batch(values, group_indices, filter, total_num_groups)
-    }
-
-    fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        self.inner.evaluate(emit_to)
-    }
-
-    fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        self.inner.state(emit_to)
-    }
-
-    fn merge_batch(&mut self, values: &[ArrayRef], group_indices: &[usize], total_num_groups: usize) -> Result<()> {
-        self.inner.merge_batch(values, group_indices, total_num_groups)
-    }
-
-    fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        self.inner.convert_to_state(values, filter)
-    }
+    accumulates_groups_as!(inner: update_batch, evaluate, state, merge_batch);
 
     fn size(&self) -> usize {
         self.inner.size().saturating_mul(self.copies)

@@ -20,7 +20,7 @@ use crate::functions::arithmetic::{checked_negation, checked_operator, is_checke
 use crate::functions::bounded::{concatenated, with_bounded};
 use crate::functions::casts::{cast_by_name, own_cast};
 use crate::functions::date_text::date_of_text;
-use crate::functions::extreme::float_extreme;
+use crate::functions::extreme::own_extreme;
 use crate::functions::float::{is_one_nan, one_nan};
 use crate::functions::float_results::{computes, float_result};
 use crate::functions::in_lists::compared_one_by_one;
@@ -96,7 +96,7 @@ fn checked(expr: Expr, schema: &DFSchema, zone: Option<&str>) -> Result<Transfor
         }
         Expr::AggregateFunction(mut aggregate) => {
             let is_float = |expr: &Expr| is_float(expr, schema);
-            match float_extreme(&aggregate.func).filter(|_| aggregate.params.args.first().is_some_and(is_float)) {
+            match own_extreme(&aggregate.func).filter(|_| aggregate.params.args.first().is_some_and(is_float)) {
                 Some(function) => {
                     aggregate.func = Arc::clone(function);
                     Ok(Transformed::yes(Expr::AggregateFunction(aggregate)))

@@ -6,29 +6,14 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, FieldRef};
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Case, Cast, Expr, ExprSchemable, LogicalPlan, Union};
-use datafusion::optimizer::AnalyzerRule;
 
 use super::recursive_shapes::reconciled;
 use common::tensor_shape::{EXTENSION_METADATA, EXTENSION_NAME, shape_of};
-
-#[derive(Debug)]
-pub struct ChoiceShapes;
-
-impl AnalyzerRule for ChoiceShapes {
-    fn name(&self) -> &str {
-        "choice_shapes"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        with_choice_shapes(plan)
-    }
-}
 
 /// The plan whose columns say the shapes of what CASE and coalesce() choose. Of a plan whose types are not made one yet too, so that who
 /// asks for the columns of a view knows them.

@@ -7,37 +7,26 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, JoinType, Result};
 use datafusion::logical_expr::logical_plan::{Filter, Projection};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::optimizer::AnalyzerRule;
 
 use super::correlated_checks::is_correlated;
 
-#[derive(Debug)]
-pub struct CorrelatedColumns;
-
-impl AnalyzerRule for CorrelatedColumns {
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut copies = 0;
-        plan.transform_up_with_subqueries(|part| match part {
-            LogicalPlan::Subquery(subquery) if is_correlated(&subquery) => {
-                let mut columns: HashSet<Column> = subquery.subquery.schema().columns().into_iter().collect();
-                add_compared(&subquery.subquery, &mut columns);
-                let plan = with_copies(subquery.subquery.as_ref().clone(), &columns, &mut copies)?;
-                Ok(plan.update_data(|plan| LogicalPlan::Subquery(subquery.with_plan(Arc::new(plan)))))
-            }
-            part => Ok(Transformed::no(part)),
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "correlated_columns"
-    }
+pub fn correlated_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let mut copies = 0;
+    plan.transform_up_with_subqueries(|part| match part {
+        LogicalPlan::Subquery(subquery) if is_correlated(&subquery) => {
+            let mut columns: HashSet<Column> = subquery.subquery.schema().columns().into_iter().collect();
+            add_compared(&subquery.subquery, &mut columns);
+            let plan = with_copies(subquery.subquery.as_ref().clone(), &columns, &mut copies)?;
+            Ok(plan.update_data(|plan| LogicalPlan::Subquery(subquery.with_plan(Arc::new(plan)))))
+        }
+        part => Ok(Transformed::no(part)),
+    })
+    .data()
 }
 
 /// Conditions of the other side of a semi or anti join, and of a part of a UNION, come out of nothing.

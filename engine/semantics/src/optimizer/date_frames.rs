@@ -4,32 +4,21 @@
 //! here, as in PostgreSQL.
 
 use arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::WindowFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, WindowFrameBound, WindowFrameUnits, cast};
-use datafusion::optimizer::AnalyzerRule;
 
 use crate::functions::map_under_names;
 
 /// Once the types are known.
-#[derive(Debug)]
-pub struct DateFrames;
-
-impl AnalyzerRule for DateFrames {
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|part| {
-            let LogicalPlan::Window(window) = &part else { return Ok(Transformed::no(part)) };
-            let schema = window.input.schema().clone();
-            map_under_names(part, |expr| expr.transform_up(|part| of_moments(part, &schema)))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "date_frames"
-    }
+pub fn date_frames(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|part| {
+        let LogicalPlan::Window(window) = &part else { return Ok(Transformed::no(part)) };
+        let schema = window.input.schema().clone();
+        map_under_names(part, |expr| expr.transform_up(|part| of_moments(part, &schema)))
+    })
+    .data()
 }
 
 fn of_moments(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {

@@ -2,40 +2,29 @@
 //! datafusion-physical-plan), so none are made.
 
 use arrow::datatypes::DataType;
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan};
-use datafusion::optimizer::AnalyzerRule;
 
 use crate::functions::nested_types::fields_of;
 use common::error::EngineError;
 
 /// Once the types are known.
-#[derive(Debug)]
-pub struct EmptyStructs;
-
-impl AnalyzerRule for EmptyStructs {
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.apply_with_subqueries(|plan| {
-            match plan {
-                LogicalPlan::Aggregate(aggregate) => {
-                    check_exprs(&aggregate.group_expr, aggregate.input.schema())?;
-                    check_arguments(&aggregate.aggr_expr, aggregate.input.schema())?;
-                }
-                LogicalPlan::Distinct(Distinct::All(input)) => check_columns(input.schema())?,
-                LogicalPlan::Distinct(Distinct::On(distinct)) => check_exprs(&distinct.on_expr, distinct.input.schema())?,
-                LogicalPlan::RecursiveQuery(query) if query.is_distinct => check_columns(&query.schema)?,
-                _ => {}
+pub fn empty_structs(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.apply_with_subqueries(|plan| {
+        match plan {
+            LogicalPlan::Aggregate(aggregate) => {
+                check_exprs(&aggregate.group_expr, aggregate.input.schema())?;
+                check_arguments(&aggregate.aggr_expr, aggregate.input.schema())?;
             }
-            Ok(TreeNodeRecursion::Continue)
-        })?;
-        Ok(plan)
-    }
-
-    fn name(&self) -> &str {
-        "empty_structs"
-    }
+            LogicalPlan::Distinct(Distinct::All(input)) => check_columns(input.schema())?,
+            LogicalPlan::Distinct(Distinct::On(distinct)) => check_exprs(&distinct.on_expr, distinct.input.schema())?,
+            LogicalPlan::RecursiveQuery(query) if query.is_distinct => check_columns(&query.schema)?,
+            _ => {}
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(plan)
 }
 
 fn check_columns(schema: &DFSchema) -> Result<()> {

@@ -15,60 +15,42 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::logical_plan::{Aggregate, Filter};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, GroupingSet, LogicalPlan};
-use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::push_down_filter::PushDownFilter;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use super::rule::{Rule, around};
 use crate::functions::without_one_nan;
 
 /// Ours, if the rule is DataFusion's that moves filters.
-pub fn in_place_of_filters(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
-    let theirs = PushDownFilter::new();
-    if rule.name() == theirs.name() { Arc::new(FiltersAbove(theirs)) } else { rule }
+pub fn in_place_of_filters(rule: Rule) -> Rule {
+    around(rule, &[&PushDownFilter::new()], keep_above)
 }
 
-#[derive(Debug)]
-struct FiltersAbove(PushDownFilter);
-
-impl OptimizerRule for FiltersAbove {
-    fn name(&self) -> &str {
-        self.0.name()
+fn keep_above(theirs: &dyn OptimizerRule, mut plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    if let LogicalPlan::Filter(filter) = &mut plan {
+        // It stands around the keys of what was unnested, and zone maps are not asked about a function.
+        filter.predicate = without_one_nan(std::mem::take(&mut filter.predicate), filter.input.schema())?;
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
+    if !has_terms_that_stay(&plan) {
+        return theirs.rewrite(plan, config);
     }
-
-    fn supports_rewrite(&self) -> bool {
-        true
+    let mut terms = Vec::new();
+    let mut input = Arc::new(plan);
+    while let LogicalPlan::Filter(filter) = input.as_ref() {
+        // Those below are asked first.
+        let inner = split_conjunction(&filter.predicate).into_iter().cloned();
+        terms = inner.chain(terms).collect();
+        input = Arc::clone(&filter.input);
     }
-
-    fn rewrite(&self, mut plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        if let LogicalPlan::Filter(filter) = &mut plan {
-            // It stands around the keys of what was unnested, and zone maps are not asked about a function.
-            filter.predicate = without_one_nan(std::mem::take(&mut filter.predicate), filter.input.schema())?;
-        }
-        if !has_terms_that_stay(&plan) {
-            return self.0.rewrite(plan, config);
-        }
-        let mut terms = Vec::new();
-        let mut input = Arc::new(plan);
-        while let LogicalPlan::Filter(filter) = input.as_ref() {
-            // Those below are asked first.
-            let inner = split_conjunction(&filter.predicate).into_iter().cloned();
-            terms = inner.chain(terms).collect();
-            input = Arc::clone(&filter.input);
-        }
-        let (above, others): (Vec<Expr>, Vec<Expr>) = terms.into_iter().partition(|term| stays_above(term, &input));
-        let (input, of_pairs) = without_terms_of_pairs(Arc::unwrap_or_clone(input));
-        let moved = match conjunction(others) {
-            Some(predicate) => self.0.rewrite(LogicalPlan::Filter(Filter::new(predicate, Arc::new(input))), config)?,
-            None if above.is_empty() => self.0.rewrite(input, config)?,
-            // It is looked at by itself.
-            None => Transformed::no(input),
-        };
-        moved.map_data(|plan| Ok(with_terms_above(with_terms_of_pairs(plan, of_pairs), above)))
-    }
+    let (above, others): (Vec<Expr>, Vec<Expr>) = terms.into_iter().partition(|term| stays_above(term, &input));
+    let (input, of_pairs) = without_terms_of_pairs(Arc::unwrap_or_clone(input));
+    let moved = match conjunction(others) {
+        Some(predicate) => theirs.rewrite(LogicalPlan::Filter(Filter::new(predicate, Arc::new(input))), config)?,
+        None if above.is_empty() => theirs.rewrite(input, config)?,
+        // It is looked at by itself.
+        None => Transformed::no(input),
+    };
+    moved.map_data(|plan| Ok(with_terms_above(with_terms_of_pairs(plan, of_pairs), above)))
 }
 
 fn has_terms_that_stay(plan: &LogicalPlan) -> bool {

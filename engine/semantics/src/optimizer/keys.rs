@@ -18,47 +18,27 @@ use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use datafusion::optimizer::eliminate_duplicated_expr::EliminateDuplicatedExpr;
 use datafusion::optimizer::eliminate_join::EliminateJoin;
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
-use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggregate;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::sql::sqlparser::ast::TableFactor;
 
+use super::rule::{Rule, around};
+
 /// Ours around a rule, if it is one of DataFusion's that asks for keys.
-pub fn around_rules_of_keys(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
-    let asking = [
-        EliminateDuplicatedExpr::new().name().to_string(),
-        EliminateJoin::new().name().to_string(),
-        OptimizeProjections::new().name().to_string(),
-        ReplaceDistinctWithAggregate::new().name().to_string(),
-    ];
-    if asking.iter().any(|name| name == rule.name()) { Arc::new(WithKeys(rule)) } else { rule }
+pub fn around_rules_of_keys(rule: Rule) -> Rule {
+    let asking: [&dyn OptimizerRule; 4] =
+        [&EliminateDuplicatedExpr::new(), &EliminateJoin::new(), &OptimizeProjections::new(), &ReplaceDistinctWithAggregate::new()];
+    around(rule, &asking, keys_then_theirs)
 }
 
-#[derive(Debug)]
-struct WithKeys(Arc<dyn OptimizerRule + Send + Sync>);
-
-impl OptimizerRule for WithKeys {
-    fn name(&self) -> &str {
-        self.0.name()
+fn keys_then_theirs(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    // The rule looks up `first_value` in a registry of functions. A PREPARE is optimised without one, where it panicked; EXECUTE optimises again.
+    if matches!(plan, LogicalPlan::Distinct(Distinct::On(_))) && config.function_registry().is_none() {
+        return Ok(Transformed::no(plan));
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        // The rule looks up `first_value` in a registry of functions. A PREPARE is optimised without one, where it panicked; EXECUTE optimises again.
-        if matches!(plan, LogicalPlan::Distinct(Distinct::On(_))) && config.function_registry().is_none() {
-            return Ok(Transformed::no(plan));
-        }
-        // A rule that is called with each operator asks for the keys below these two.
-        let asks = self.apply_order().is_none() || matches!(plan, LogicalPlan::Sort(_) | LogicalPlan::Distinct(_));
-        self.0.rewrite(if asks { with_keys(plan)? } else { plan }, config)
-    }
+    // A rule that is called with each operator asks for the keys below these two.
+    let asks = theirs.apply_order().is_none() || matches!(plan, LogicalPlan::Sort(_) | LogicalPlan::Distinct(_));
+    theirs.rewrite(if asks { with_keys(plan)? } else { plan }, config)
 }
 
 fn with_keys(plan: LogicalPlan) -> Result<LogicalPlan> {

@@ -30,6 +30,7 @@ mod order_once;
 mod outer_joins;
 mod range_frames;
 mod recursive_shapes;
+mod rule;
 mod same_projections;
 mod set_comparisons;
 mod single_rows;
@@ -59,22 +60,24 @@ use std::sync::Arc;
 use datafusion::optimizer::optimizer::Optimizer;
 use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 
+use rule::analyzer_rule;
+
 /// DataFusion's analyzer rules, and ours.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = float_decimals::analyzer_rules();
-    rules.push(Arc::new(date_frames::DateFrames));
-    rules.push(Arc::new(window_arguments::WindowArguments));
-    rules.push(Arc::new(order_once::OrderOnce));
+    rules.push(analyzer_rule("date_frames", date_frames::date_frames));
+    rules.push(analyzer_rule("window_arguments", window_arguments::window_arguments));
+    rules.push(analyzer_rule("order_once", order_once::order_once));
     // Before the rule about UNIONs, which asks what their inputs say.
-    rules.push(Arc::new(choice_shapes::ChoiceShapes));
-    rules.push(Arc::new(union_shapes::UnionShapes));
-    rules.push(Arc::new(values_subqueries::ValuesSubqueries));
+    rules.push(analyzer_rule("choice_shapes", with_choice_shapes));
+    rules.push(analyzer_rule("union_shapes", union_shapes::union_shapes));
+    rules.push(analyzer_rule("values_subqueries", values_subqueries::values_subqueries));
     rules.push(Arc::new(nested_order::NestedOrder));
-    rules.push(Arc::new(single_rows::SingleRows));
-    rules.push(Arc::new(nullable_subqueries::NullableSubqueries));
-    rules.push(Arc::new(correlated_columns::CorrelatedColumns));
-    rules.push(Arc::new(empty_structs::EmptyStructs));
-    rules.push(Arc::new(unnested::Unnested));
+    rules.push(analyzer_rule("single_rows", single_rows::single_rows));
+    rules.push(analyzer_rule("nullable_subqueries", nullable_subqueries::nullable_subqueries));
+    rules.push(analyzer_rule("correlated_columns", correlated_columns::correlated_columns));
+    rules.push(analyzer_rule("empty_structs", empty_structs::empty_structs));
+    rules.push(analyzer_rule("unnested", unnested::unnested));
     rules
 }
 

@@ -5,46 +5,26 @@
 //! joins apart and puts them together again with the kind of one for all. Both were seen to give wrong rows. Here the comparison stays a
 //! filter while the plan is optimised, and becomes a key when nothing moves any more.
 
-use std::sync::Arc;
-
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::common::{NullEquality, Result};
 use datafusion::logical_expr::utils::{find_valid_equijoin_key_pair, split_conjunction};
 use datafusion::logical_expr::{BinaryExpr, Expr, Join, LogicalPlan, Operator};
 use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
-use datafusion::optimizer::optimizer::{ApplyOrder, OptimizerContext};
+use datafusion::optimizer::optimizer::OptimizerContext;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use super::rule::{Rule, around};
+
 /// Ours, if the rule is DataFusion's that makes keys.
-pub fn in_place_of_keys(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
-    let theirs = ExtractEquijoinPredicate::new();
-    if rule.name() == theirs.name() { Arc::new(PlainKeys(theirs)) } else { rule }
+pub fn in_place_of_keys(rule: Rule) -> Rule {
+    around(rule, &[&ExtractEquijoinPredicate::new()], plain_keys)
 }
 
 /// Makes keys of `=` alone.
-#[derive(Debug)]
-struct PlainKeys(ExtractEquijoinPredicate);
-
-impl OptimizerRule for PlainKeys {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        match &plan {
-            LogicalPlan::Join(join) if join.null_equality == NullEquality::NullEqualsNull || !has_plain_key(join)? => {
-                Ok(Transformed::no(plan))
-            }
-            _ => self.0.rewrite(plan, config),
-        }
+fn plain_keys(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    match &plan {
+        LogicalPlan::Join(join) if join.null_equality == NullEquality::NullEqualsNull || !has_plain_key(join)? => Ok(Transformed::no(plan)),
+        _ => theirs.rewrite(plan, config),
     }
 }
 

@@ -7,36 +7,25 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::DataType;
 use datafusion::common::Result;
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::logical_expr::logical_plan::{EmptyRelation, Projection, SubqueryAlias};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
-use datafusion::optimizer::AnalyzerRule;
 
 use crate::functions::map_under_names;
 
 static NULLABLE: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(Nullable { signature: Signature::any(1, Volatility::Immutable) })));
 
-#[derive(Debug)]
-pub struct NullableSubqueries;
-
-impl AnalyzerRule for NullableSubqueries {
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut found = false;
-        plan.transform_up_with_subqueries(|part| {
-            let part = map_under_names(part, |expr| expr.transform_up(in_expr))?;
-            found |= part.transformed;
-            // What may be NULL above may be so now.
-            if found { Ok(Transformed::yes(part.data.recompute_schema()?)) } else { Ok(part) }
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "nullable_subqueries"
-    }
+pub fn nullable_subqueries(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let mut found = false;
+    plan.transform_up_with_subqueries(|part| {
+        let part = map_under_names(part, |expr| expr.transform_up(in_expr))?;
+        found |= part.transformed;
+        // What may be NULL above may be so now.
+        if found { Ok(Transformed::yes(part.data.recompute_schema()?)) } else { Ok(part) }
+    })
+    .data()
 }
 
 fn in_expr(expr: Expr) -> Result<Transformed<Expr>> {

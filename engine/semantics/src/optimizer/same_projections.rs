@@ -11,34 +11,17 @@ use datafusion::logical_expr::expr::Alias;
 use datafusion::logical_expr::logical_plan::Projection;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
-use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use super::rule::{Rule, around};
+
 /// Ours, if the rule is DataFusion's that merges projections.
-pub fn in_place_of_projections(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
-    let theirs = OptimizeProjections::new();
-    if rule.name() == theirs.name() { Arc::new(SameProjections(theirs)) } else { rule }
+pub fn in_place_of_projections(rule: Rule) -> Rule {
+    around(rule, &[&OptimizeProjections::new()], merged)
 }
 
-#[derive(Debug)]
-struct SameProjections(OptimizeProjections);
-
-impl OptimizerRule for SameProjections {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        plan.transform_down_with_subqueries(apart)?.transform_data(|plan| self.0.rewrite(plan, config))
-    }
+fn merged(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    plan.transform_down_with_subqueries(apart)?.transform_data(|plan| theirs.rewrite(plan, config))
 }
 
 /// The lower one is changed: an upper one loses its aliases when it is merged with one above it.

@@ -12,7 +12,6 @@ use std::sync::{Arc, LazyLock};
 use arrow::array::{Array, AsArray, BooleanArray};
 use arrow::compute::nullif;
 use arrow::datatypes::{DataType, Int64Type};
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, internal_err};
 use datafusion::functions::core::named_struct;
@@ -23,7 +22,6 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Subquery, Volatility,
     lit, when,
 };
-use datafusion::optimizer::AnalyzerRule;
 
 use super::correlated_checks::{check_lateral, check_scalar, is_correlated};
 use super::values_subqueries::has_subquery;
@@ -34,27 +32,18 @@ static ONLY_ROW: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(OnlyRow { signature: Signature::any(2, Volatility::Immutable) })));
 
 /// Once the types are known.
-#[derive(Debug)]
-pub struct SingleRows;
-
-impl AnalyzerRule for SingleRows {
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| {
-            if let LogicalPlan::Join(join) = &plan {
-                check_lateral(&join.right)?;
-            }
-            if !matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::Aggregate(_)) {
-                return Ok(Transformed::no(plan));
-            }
-            let schema = merge_schema(&plan.inputs());
-            map_under_names(plan, |expr| expr.transform_up(|part| in_expr(part, &schema)))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "single_rows"
-    }
+pub fn single_rows(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|plan| {
+        if let LogicalPlan::Join(join) = &plan {
+            check_lateral(&join.right)?;
+        }
+        if !matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::Aggregate(_)) {
+            return Ok(Transformed::no(plan));
+        }
+        let schema = merge_schema(&plan.inputs());
+        map_under_names(plan, |expr| expr.transform_up(|part| in_expr(part, &schema)))
+    })
+    .data()
 }
 
 fn in_expr(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {

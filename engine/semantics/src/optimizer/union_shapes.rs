@@ -7,26 +7,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Projection, Union};
-use datafusion::optimizer::AnalyzerRule;
 
 use common::tensor_shape::{EXTENSION_METADATA, EXTENSION_NAME};
 use common::types::is_tensor;
 
-#[derive(Debug)]
-pub struct UnionShapes;
-
-impl AnalyzerRule for UnionShapes {
-    fn name(&self) -> &str {
-        "union_shapes"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(in_plan).map(|plan| plan.data)
-    }
+pub fn union_shapes(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(in_plan).map(|plan| plan.data)
 }
 
 fn in_plan(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {

@@ -3,35 +3,24 @@
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{Column, Result, internal_err};
 use datafusion::functions::core::expr_fn::get_field;
 use datafusion::logical_expr::logical_plan::{Projection, Unnest};
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::optimizer::AnalyzerRule;
 
-#[derive(Debug)]
-pub struct Unnested;
-
-impl AnalyzerRule for Unnested {
-    fn name(&self) -> &str {
-        "unnested"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut found = false;
-        plan.transform_up_with_subqueries(|part| match part {
-            LogicalPlan::Unnest(unnest) if !unnest.struct_type_columns.is_empty() => {
-                found = true;
-                Ok(Transformed::yes(with_fields(unnest)?))
-            }
-            // What may be NULL above may be so now.
-            part if found => Ok(Transformed::yes(part.recompute_schema()?)),
-            part => Ok(Transformed::no(part)),
-        })
-        .data()
-    }
+pub fn unnested(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let mut found = false;
+    plan.transform_up_with_subqueries(|part| match part {
+        LogicalPlan::Unnest(unnest) if !unnest.struct_type_columns.is_empty() => {
+            found = true;
+            Ok(Transformed::yes(with_fields(unnest)?))
+        }
+        // What may be NULL above may be so now.
+        part if found => Ok(Transformed::yes(part.recompute_schema()?)),
+        part => Ok(Transformed::no(part)),
+    })
+    .data()
 }
 
 fn with_fields(unnest: Unnest) -> Result<LogicalPlan> {

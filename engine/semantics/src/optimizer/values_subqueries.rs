@@ -6,37 +6,26 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::logical_plan::{Projection, Values};
 use datafusion::logical_expr::{Case, Expr, ExprSchemable, LogicalPlan, lit};
-use datafusion::optimizer::AnalyzerRule;
 
 const NUMBER: &str = "__row";
 
 /// Once the rows have one type.
-#[derive(Debug)]
-pub struct ValuesSubqueries;
-
-impl AnalyzerRule for ValuesSubqueries {
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut found = false;
-        let plan = plan.transform_up_with_subqueries(|plan| match plan {
-            LogicalPlan::Values(values) if values.values.iter().flatten().any(has_subquery) => {
-                found = true;
-                Ok(Transformed::yes(computed_above(values)?))
-            }
-            // What may be NULL above may be so now.
-            plan if found => Ok(Transformed::yes(plan.recompute_schema()?)),
-            plan => Ok(Transformed::no(plan)),
-        });
-        plan.data()
-    }
-
-    fn name(&self) -> &str {
-        "values_subqueries"
-    }
+pub fn values_subqueries(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let mut found = false;
+    let plan = plan.transform_up_with_subqueries(|plan| match plan {
+        LogicalPlan::Values(values) if values.values.iter().flatten().any(has_subquery) => {
+            found = true;
+            Ok(Transformed::yes(computed_above(values)?))
+        }
+        // What may be NULL above may be so now.
+        plan if found => Ok(Transformed::yes(plan.recompute_schema()?)),
+        plan => Ok(Transformed::no(plan)),
+    });
+    plan.data()
 }
 
 /// Of any kind.

@@ -22,6 +22,7 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr_common::datum::apply_cmp;
 
 use super::exact_comparisons::kept;
+use crate::functions::float::is_one_nan;
 use crate::functions::map_under_names;
 
 static BETWEEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Once::Between.into()));
@@ -53,10 +54,14 @@ fn made_once(expr: Expr) -> Transformed<Expr> {
             let between = BETWEEN.call(vec![*expr, *low, *high]);
             Transformed::yes(if negated { !between } else { between })
         }
-        Expr::ScalarFunction(ScalarFunction { func, args })
+        Expr::ScalarFunction(ScalarFunction { func, mut args })
             if matches!(func.name(), "coalesce" | "nvl")
                 && args.split_last().is_some_and(|(_, others)| others.iter().any(Expr::is_volatile)) =>
         {
+            // The function is given all its arguments, and one behind a value may fail.
+            if let Some(last) = args.iter().position(is_never_null) {
+                args.truncate(last + 1);
+            }
             Transformed::yes(COALESCE.call(args))
         }
         // These say what they give for which range of their argument.
@@ -64,6 +69,18 @@ fn made_once(expr: Expr) -> Transformed<Expr> {
             Transformed::yes(kept(Expr::ScalarFunction(call)))
         }
         expr => Transformed::no(expr),
+    }
+}
+
+/// DataFusion takes `random()` for one that may be NULL.
+fn is_never_null(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => !value.is_null(),
+        Expr::Cast(cast) => is_never_null(&cast.expr),
+        Expr::BinaryExpr(binary) => binary.op.is_numerical_operators() && is_never_null(&binary.left) && is_never_null(&binary.right),
+        Expr::ScalarFunction(call) if is_one_nan(&call.func) => call.args.iter().all(is_never_null),
+        Expr::ScalarFunction(call) => matches!(call.func.name(), "random" | "uuid"),
+        _ => false,
     }
 }
 
@@ -113,5 +130,21 @@ impl ScalarUDFImpl for Once {
                 Ok(ColumnarValue::Array(found))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::functions::core::coalesce;
+    use datafusion::functions::math::random;
+    use datafusion::logical_expr::lit;
+
+    use super::*;
+
+    #[test]
+    fn what_is_behind_a_random_number_is_not_made() {
+        let number = random().call(Vec::new());
+        let made = made_once(coalesce().call(vec![number.clone(), lit(1.0)]));
+        assert_eq!(made.data, COALESCE.call(vec![number]));
     }
 }

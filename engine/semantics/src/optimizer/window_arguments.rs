@@ -10,31 +10,20 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::logical_plan::{Projection, Window};
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::optimizer::AnalyzerRule;
 
 use crate::cancel::may_be_dear_in_plan;
 
-#[derive(Debug, Default)]
-pub struct WindowArguments;
-
-impl AnalyzerRule for WindowArguments {
-    fn analyze(&self, plan: LogicalPlan, _options: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.transform_up_with_subqueries(|plan| match plan {
-            LogicalPlan::Window(window) => with_arguments_below(window),
-            plan => Ok(Transformed::no(plan)),
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "window_arguments"
-    }
+pub fn window_arguments(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|plan| match plan {
+        LogicalPlan::Window(window) => with_arguments_below(window),
+        plan => Ok(Transformed::no(plan)),
+    })
+    .data()
 }
 
 fn with_arguments_below(window: Window) -> Result<Transformed<LogicalPlan>> {

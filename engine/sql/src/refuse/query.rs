@@ -80,14 +80,16 @@ fn check_order_by(order_by: &OrderBy) -> Refusal {
     let OrderBy { kind, interpolate } = order_by;
     unless(interpolate.is_none(), "INTERPOLATE of ORDER BY", "join a series of all values, as of generate_series()")?;
     match kind {
-        OrderByKind::Expressions(keys) => keys.iter().try_for_each(|key| {
-            check_key(key)?;
-            check_constant(&key.expr)
-        }),
+        OrderByKind::Expressions(keys) => keys.iter().try_for_each(check_key_of_query),
         OrderByKind::All(OrderByOptions { asc: _, nulls_first: _ }) => {
             no("ORDER BY ALL", "name the columns, or count them as in ORDER BY 1, 2")
         }
     }
+}
+
+fn check_key_of_query(key: &OrderByExpr) -> Refusal {
+    check_key(key)?;
+    check_constant(&key.expr)
 }
 
 /// Of an ORDER BY, wherever it is.
@@ -109,7 +111,7 @@ fn check_limit(limit: &LimitClause) -> Refusal {
 fn check_pipe(pipe: &PipeOperator) -> Refusal {
     match pipe {
         PipeOperator::Limit { expr: _, offset: _ } | PipeOperator::Where { expr: _ } | PipeOperator::As { alias: _ } => YES,
-        PipeOperator::OrderBy { exprs } => exprs.iter().try_for_each(check_key),
+        PipeOperator::OrderBy { exprs } => exprs.iter().try_for_each(check_key_of_query),
         PipeOperator::Select { exprs } | PipeOperator::Extend { exprs } => check_items(exprs),
         PipeOperator::Aggregate { full_table_exprs, group_by_expr } => full_table_exprs.iter().chain(group_by_expr).try_for_each(|item| {
             let ExprWithAliasAndOrderBy { expr: ExprWithAlias { expr: _, alias: _ }, order_by: OrderByOptions { asc, nulls_first } } = item;

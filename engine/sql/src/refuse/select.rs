@@ -41,7 +41,10 @@ pub fn check(select: &Select) -> Refusal {
         flavor: _,
     } = select;
     match distinct {
-        Some(Distinct::On(keys)) => keys.iter().try_for_each(check_constant)?,
+        Some(Distinct::On(keys)) => {
+            unless(!keys.is_empty(), "DISTINCT ON ()", "name the columns that are to be distinct")?;
+            keys.iter().try_for_each(check_constant)?;
+        }
         Some(Distinct::All | Distinct::Distinct) | None => {}
     }
     unless(select_modifiers.is_none(), "words such as STRAIGHT_JOIN behind SELECT", "leave them out")?;

@@ -11,6 +11,7 @@ use arrow::datatypes::*;
 
 use super::Leaf;
 use crate::import::infer::parse_instant;
+use semantics::functions::casts::Moment;
 
 pub(super) fn leaf_for(data_type: &DataType) -> Option<Box<dyn Leaf>> {
     macro_rules! parsed {
@@ -70,16 +71,9 @@ fn timestamp(data_type: &DataType, unit: TimeUnit, zone: Option<&str>) -> Option
     // Texts without an offset are in the column's zone; in a column without one, an offset is
     // converted to UTC.
     let zone: Tz = zone.unwrap_or("+00:00").parse().ok()?;
-    let (per_second, nanos_each) = match unit {
-        TimeUnit::Second => (1, 1_000_000_000),
-        TimeUnit::Millisecond => (1_000, 1_000_000),
-        TimeUnit::Microsecond => (1_000_000, 1_000),
-        TimeUnit::Nanosecond => (1_000_000_000, 1),
-    };
     let parse = move |text: &str| {
         let (seconds, nanos) = parse_instant(&zone, text)?;
-        let whole: i64 = seconds.checked_mul(per_second)?;
-        whole.checked_add(i64::from(nanos / nanos_each))
+        Moment { seconds, nanoseconds: i64::from(nanos) }.in_unit(unit)
     };
     match unit {
         TimeUnit::Second => number::<TimestampSecondType>(data_type, parse),

@@ -12,6 +12,6 @@ mod payload;
 mod values;
 
 pub use concatenation::concatenated;
-pub use function::{bounded_functions, counted, is_bounded, with_bounded};
+pub use function::{bounded_functions, counted, inner_of, is_bounded, with_bounded};
 pub use payload::{scalar_bytes, values_bytes};
 pub use values::with_computed_values;

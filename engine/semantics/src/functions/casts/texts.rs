@@ -46,7 +46,7 @@ pub fn read(array: &ArrayRef, to: &DataType, safe: bool) -> Result<ArrayRef> {
 pub fn narrow(array: &ArrayRef, safe: bool) -> Result<ArrayRef> {
     let doubles = array.as_primitive::<Float64Type>();
     let made = cast(array, &DataType::Float32)?;
-    finite(&made, safe, |row| doubles.value(row).is_infinite(), |row| doubles.value(row).to_string())
+    finite(&made, safe, |row| doubles.value(row).is_infinite(), |row| format!("{:?}", doubles.value(row)))
 }
 
 /// The same floats, if what is infinite says so itself.

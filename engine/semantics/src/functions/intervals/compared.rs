@@ -6,9 +6,9 @@ use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{InSubquery, SetComparison, Sort, WindowFunctionDefinition};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlanBuilder, lit, when};
 
-use super::extreme::interval_extreme;
 use super::length::length;
 use super::{has_intervals, is_interval};
+use crate::functions::extreme::own_extreme;
 use common::error::EngineError;
 
 /// Whether something of the expression was changed.
@@ -45,10 +45,10 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
         Expr::AggregateFunction(call) => {
             let mut changed = sorted_by_length(&mut call.params.order_by, is);
             if let Some(argument) = call.params.args.first_mut().filter(|argument| is(argument)) {
-                if let Some(function) = interval_extreme(&call.func).filter(|_| is_plain(argument)) {
+                if let Some(function) = own_extreme(&call.func).filter(|_| is_plain(argument)) {
                     call.func = Arc::clone(function);
                     changed = true;
-                } else if call.params.distinct || call.func.name() == "approx_distinct" {
+                } else if call.func.name() == "approx_distinct" || call.params.distinct && call.func.name() != "array_agg" {
                     changed |= distinct_by_length(call.func.name(), argument)?;
                 }
             }
@@ -62,7 +62,7 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
             }
             if call.params.args.first().is_some_and(is_plain)
                 && let WindowFunctionDefinition::AggregateUDF(function) = &call.fun
-                && let Some(function) = interval_extreme(function)
+                && let Some(function) = own_extreme(function)
             {
                 call.fun = WindowFunctionDefinition::AggregateUDF(Arc::clone(function));
                 changed = true;
@@ -83,7 +83,8 @@ pub fn compared_by_length(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
     }
 }
 
-/// The argument of an aggregate of distinct values. One that gives them compares them by months, days and the rest.
+/// The argument of an aggregate of distinct values. One that gives them compares them by months, days and the rest; of `array_agg` in
+/// groups [`super::grouped`] makes another.
 fn distinct_by_length(function: &str, argument: &mut Expr) -> Result<bool> {
     match function {
         "count" | "approx_distinct" => Ok(by_length([argument])),

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, JoinConstraint, Result};
+use datafusion::functions_nested::expr_fn::array_distinct;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::logical_plan::Distinct;
 use datafusion::logical_expr::utils::grouping_set_to_exprlist;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, GroupingSet, LogicalPlan, Projection, when};
 
 use super::compared::sorted_by_length;
-use super::extreme::shortest;
+use super::has_intervals;
 use super::length::length;
-use super::{has_intervals, is_interval};
-use crate::functions::nested_order::extreme::nested_min;
+use super::lists::of_intervals;
+use crate::functions::bounded::with_bounded;
+use crate::functions::extreme::own_min;
 use common::error::EngineError;
 
 /// One node.
@@ -65,12 +67,22 @@ pub fn in_groups_of_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>
     }
 }
 
-/// By lengths, with the shortest of each group beside them, which stands for its intervals above.
+/// By lengths, with the shortest of each group beside them, which stands for its intervals above. Lists of distinct intervals are made of
+/// lists of all.
 fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     let keys: Vec<Expr> = grouping_set_to_exprlist(&aggregate.group_expr)?.into_iter().cloned().collect();
     let fields = aggregate.schema.fields();
     let places: Vec<usize> = (0..keys.len()).filter(|place| has_intervals(fields[*place].data_type())).collect();
-    if places.is_empty() {
+    let first_call = fields.len() - aggregate.aggr_expr.len();
+    let mut aggr_expr = aggregate.aggr_expr.clone();
+    let mut lists = Vec::new();
+    for (call, place) in aggr_expr.iter_mut().zip(first_call..).filter(|(_, place)| has_intervals(fields[*place].data_type())) {
+        if let Some(list) = list_of_all(call) {
+            *call = list.alias(format!("__interval_list_{place}"));
+            lists.push(place);
+        }
+    }
+    if places.is_empty() && lists.is_empty() {
         return Ok(Transformed::no(LogicalPlan::Aggregate(aggregate)));
     }
     let by_length = |key: Expr| if places.iter().any(|place| keys[*place] == key) { length(key) } else { key };
@@ -84,10 +96,8 @@ fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
         key => key,
     });
     let group_expr = group_expr.collect();
-    let mut aggr_expr = aggregate.aggr_expr;
     for place in &places {
-        let function = if is_interval(fields[*place].data_type()) { shortest() } else { nested_min() };
-        let shown = AggregateFunction::new_udf(function, vec![keys[*place].clone()], false, None, Vec::new(), None);
+        let shown = AggregateFunction::new_udf(own_min(), vec![keys[*place].clone()], false, None, Vec::new(), None);
         aggr_expr.push(Expr::AggregateFunction(shown).alias(format!("__interval_{place}")));
     }
     let width = aggregate.schema.fields().len();
@@ -95,6 +105,11 @@ fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     let columns: Vec<Expr> = made.schema().iter().map(Expr::from).collect();
     let shown = aggregate.schema.iter().enumerate().map(|(index, (qualifier, field))| -> Result<Expr> {
         let column = columns[index].clone();
+        if lists.contains(&index) {
+            let distinct = with_bounded(array_distinct(column)).data;
+            let distinct = of_intervals(&distinct, made.schema()).unwrap_or(distinct);
+            return Ok(distinct.alias_qualified(qualifier.cloned(), field.name()));
+        }
         let Some(nth) = places.iter().position(|place| *place == index) else {
             return Ok(column.alias_qualified(qualifier.cloned(), field.name()));
         };
@@ -104,4 +119,17 @@ fn grouped(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {
     });
     let shown = shown.collect::<Result<Vec<_>>>()?;
     Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(shown, Arc::new(made))?)))
+}
+
+/// The call without DISTINCT, if it is an `array_agg` with it.
+fn list_of_all(call: &Expr) -> Option<Expr> {
+    match call {
+        Expr::Alias(named) => list_of_all(&named.expr),
+        Expr::AggregateFunction(call) if call.params.distinct && call.func.name() == "array_agg" => {
+            let mut call = call.clone();
+            call.params.distinct = false;
+            Some(Expr::AggregateFunction(call))
+        }
+        _ => None,
+    }
 }

@@ -11,6 +11,7 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 use super::{has_intervals, is_interval};
+use crate::functions::nested_types::with_field;
 use common::interval_text::DAY_NANOSECONDS;
 
 const LENGTH: DataType = DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
@@ -32,7 +33,7 @@ struct Length {
     signature: Signature,
 }
 
-/// Of lists and structs: with the lengths in the places of the intervals inside.
+/// Of lists, structs and maps: with the lengths in the places of the intervals inside.
 pub fn lengths(values: &ArrayRef) -> Result<ArrayRef> {
     if is_interval(values.data_type()) {
         let lengths: PrimitiveArray<Decimal128Type> = values.as_primitive::<IntervalMonthDayNanoType>().unary(length_of);
@@ -47,12 +48,24 @@ pub fn lengths(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(make_array(data.into_builder().data_type(type_of_lengths(values.data_type())).child_data(inner).build()?))
 }
 
+/// A map with the lengths of its keys alone.
+pub fn with_lengths_of_keys(array: &ArrayRef) -> Result<ArrayRef> {
+    let Some(map) = array.as_map_opt() else { return lengths(array) };
+    let keys = lengths(map.keys())?;
+    let entries_type = with_field(map.entries().data_type(), 0, keys.data_type().clone());
+    let map_type = with_field(array.data_type(), 0, entries_type.clone());
+    let columns = vec![keys.to_data(), map.values().to_data()];
+    let entries = map.entries().to_data().into_builder().data_type(entries_type).child_data(columns).build()?;
+    Ok(make_array(array.to_data().into_builder().data_type(map_type).child_data(vec![entries]).build()?))
+}
+
 fn type_of_lengths(data_type: &DataType) -> DataType {
     let field = |field: &FieldRef| Arc::new(field.as_ref().clone().with_data_type(type_of_lengths(field.data_type())));
     match data_type {
         DataType::List(item) => DataType::List(field(item)),
         DataType::LargeList(item) => DataType::LargeList(field(item)),
         DataType::FixedSizeList(item, width) => DataType::FixedSizeList(field(item), *width),
+        DataType::Map(entry, is_sorted) => DataType::Map(field(entry), *is_sorted),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
         interval if is_interval(interval) => LENGTH,
         other => other.clone(),

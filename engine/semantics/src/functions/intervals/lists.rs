@@ -1,43 +1,46 @@
-//! Functions of lists of intervals, which compare these by their length: they are called of other values, that compare so.
+//! Functions of lists of intervals, or of values with intervals inside, which compare them by length: they are called of other values, that
+//! compare so.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, PrimitiveArray};
-use arrow::datatypes::{
-    DECIMAL256_MAX_PRECISION, DataType, Decimal256Type, Field, FieldRef, IntervalMonthDayNano, IntervalMonthDayNanoType, i256,
-};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray, UInt64Array};
+use arrow::buffer::OffsetBuffer;
+use arrow::compute::{cast, concat, take};
+use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{DFSchema, Result, exec_err};
 use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
-use super::length::{length_of, lengths};
-use super::{has_intervals, is_interval};
-use common::interval_text::DAY_NANOSECONDS;
+use super::has_intervals;
+use super::length::{lengths, with_lengths_of_keys};
+use crate::functions::bounded::{counted, inner_of};
+use crate::functions::nested_order::{comparator, exact_comparator};
+use crate::functions::nested_types::with_field;
 use common::names::ANY_EQUALS;
-
-type Intervals = PrimitiveArray<IntervalMonthDayNanoType>;
-
-const RANK: DataType = DataType::Decimal256(DECIMAL256_MAX_PRECISION, 0);
 
 /// What a function is called of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Instead {
     /// Lengths: it says where an interval is.
     Lengths,
-    /// Lengths, and with them what the intervals were: it gives some of them by their order.
-    Ranks,
-    /// The first of those that are as long, in each row.
+    /// The lengths of a map's keys: it gives a value.
+    Keys,
+    /// Numbers in the order of the elements: it gives some of them by their order.
+    Numbers,
+    /// The number of the first of those that are equal, in each row.
     First,
-    /// That one of the second argument.
+    /// That of the second argument, if it is equal.
     Second,
 }
 
 fn instead(function: &str) -> Option<Instead> {
     Some(match function {
         "array_has" | ANY_EQUALS | "array_has_all" | "array_has_any" | "array_position" | "array_positions" => Instead::Lengths,
-        "array_sort" | "array_max" | "array_min" => Instead::Ranks,
+        "map_extract" => Instead::Keys,
+        "array_sort" | "array_max" | "array_min" => Instead::Numbers,
         "array_distinct" | "array_union" | "array_intersect" | "array_except" => Instead::First,
         "array_remove" | "array_remove_n" | "array_remove_all" | "array_replace" | "array_replace_n" | "array_replace_all" => {
             Instead::Second
@@ -46,41 +49,30 @@ fn instead(function: &str) -> Option<Instead> {
     })
 }
 
-/// The call of the function that compares by length, where its lists are of intervals.
+/// The call of the function that compares by length, where its lists have intervals.
 pub fn of_intervals(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::ScalarFunction(call) = expr else { return None };
-    let instead = instead(call.func.name()).filter(|_| call.func.inner().downcast_ref::<OfIntervals>().is_none())?;
+    let inner = inner_of(&call.func).unwrap_or(&call.func);
+    let instead = instead(call.func.name()).filter(|_| inner.inner().downcast_ref::<OfIntervals>().is_none())?;
     let is_such = |arg: &Expr| {
-        arg.get_type(schema).is_ok_and(|data_type| match instead {
-            Instead::Lengths => data_type.is_list() && has_intervals(&data_type),
-            _ => is_list(&data_type),
+        arg.get_type(schema).is_ok_and(|data_type| match (&data_type, instead) {
+            (_, Instead::Lengths) => data_type.is_list() && has_intervals(&data_type),
+            (DataType::Map(..), Instead::Keys) => has_intervals(&data_type),
+            (DataType::List(item), _) => has_intervals(item.data_type()),
+            _ => false,
         })
     };
     call.args.iter().any(is_such).then(|| {
-        let function = ScalarUDF::from(OfIntervals { inner: Arc::clone(&call.func), instead });
+        // What is counted is what the call makes, and not what it makes of numbers.
+        let function = counted(ScalarUDF::from(OfIntervals { inner: Arc::clone(inner), instead }));
         function.call(call.args.clone())
     })
-}
-
-fn is_list(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::List(field) if is_interval(field.data_type()))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OfIntervals {
     inner: Arc<ScalarUDF>,
     instead: Instead,
-}
-
-impl OfIntervals {
-    fn arguments(&self, arrays: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
-        match self.instead {
-            Instead::Lengths => arrays.iter().map(lengths).collect(),
-            Instead::Ranks => arrays.iter().map(|array| with_values(array, |intervals| Ok(ranks(intervals)))).collect(),
-            Instead::First => one_for_all(arrays, None),
-            Instead::Second => one_for_all(arrays, Some(1)),
-        }
-    }
 }
 
 impl ScalarUDFImpl for OfIntervals {
@@ -105,23 +97,29 @@ impl ScalarUDFImpl for OfIntervals {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let wanted = Arc::clone(&args.return_field);
-        let rows = args.number_rows;
+        let (rows, wanted) = (args.number_rows, Arc::clone(&args.return_field));
         let arrays = args.args.iter().map(|arg| arg.to_array(rows)).collect::<Result<Vec<_>>>()?;
-        let arrays = self.arguments(&arrays)?;
+        let (arrays, elements) = match self.instead {
+            Instead::Lengths => (arrays.iter().map(lengths).collect::<Result<Vec<_>>>()?, None),
+            Instead::Keys => (arrays.iter().map(with_lengths_of_keys).collect::<Result<Vec<_>>>()?, None),
+            Instead::Numbers | Instead::First | Instead::Second => {
+                let (arrays, elements) = with_numbers(&arrays, self.instead)?;
+                (arrays, Some(elements))
+            }
+        };
         let retyped = |field: &Field, data_type: &DataType| Arc::new(field.clone().with_data_type(data_type.clone()));
         let arg_fields: Vec<FieldRef> =
             args.arg_fields.iter().zip(&arrays).map(|(field, array)| retyped(field, array.data_type())).collect();
-        let found = match (wanted.data_type(), self.instead) {
-            (data_type, Instead::Ranks) if is_interval(data_type) => retyped(&wanted, &RANK),
-            (DataType::List(item), Instead::Ranks) => retyped(&wanted, &DataType::List(retyped(item, &RANK))),
-            _ => Arc::clone(&wanted),
+        let found = match (&elements, wanted.data_type()) {
+            (None, _) => Arc::clone(&wanted),
+            (Some(elements), data_type) if elements.data_type() == data_type => retyped(&wanted, &DataType::Int64),
+            (Some(_), data_type) => retyped(&wanted, &with_field(data_type, 0, DataType::Int64)),
         };
         let values = arrays.into_iter().map(ColumnarValue::Array).collect();
         let made = self.inner.invoke_with_args(ScalarFunctionArgs { args: values, arg_fields, return_field: found, ..args })?;
-        match self.instead {
-            Instead::Ranks => Ok(ColumnarValue::Array(unranked(&made.into_array(rows)?)?)),
-            _ => Ok(made),
+        match elements {
+            Some(elements) => Ok(ColumnarValue::Array(elements_of(&made.into_array(rows)?, &elements)?)),
+            None => Ok(made),
         }
     }
 
@@ -130,86 +128,115 @@ impl ScalarUDFImpl for OfIntervals {
     }
 }
 
-/// The array with other values for its intervals, or those in its lists.
-fn with_values(array: &ArrayRef, made: impl Fn(&ArrayRef) -> Result<ArrayRef>) -> Result<ArrayRef> {
-    match array.data_type() {
-        data_type if is_interval(data_type) => made(array),
-        DataType::List(item) if is_interval(item.data_type()) => {
-            let lists = array.as_list::<i32>();
-            let values = made(lists.values())?;
-            let item = Arc::new(item.as_ref().clone().with_data_type(values.data_type().clone()));
-            Ok(Arc::new(ListArray::try_new(item, lists.offsets().clone(), values, lists.nulls().cloned())?))
+/// The elements of an argument, among those of all.
+struct Elements {
+    start: usize,
+    /// Of lists; None: elements beside lists.
+    offsets: Option<OffsetBuffer<i32>>,
+    values: ArrayRef,
+}
+
+impl Elements {
+    fn of(array: &ArrayRef, is_list: bool, start: usize) -> Option<Elements> {
+        if !has_intervals(array.data_type()) {
+            return None;
         }
-        _ => Ok(Arc::clone(array)),
+        if !is_list {
+            return Some(Elements { start, offsets: None, values: Arc::clone(array) });
+        }
+        let lists = array.as_list_opt::<i32>()?;
+        Some(Elements { start, offsets: Some(lists.offsets().clone()), values: Arc::clone(lists.values()) })
+    }
+
+    fn range(&self, row: usize) -> Range<usize> {
+        let (from, to) = self.offsets.as_ref().map_or((row, row + 1), |offsets| (offsets[row] as usize, offsets[row + 1] as usize));
+        self.start + from..self.start + to
     }
 }
 
-fn ranks(intervals: &ArrayRef) -> ArrayRef {
-    let rank = |interval: IntervalMonthDayNano| {
-        let parts = (u128::from(interval.months.cast_unsigned()) << 32) | u128::from(interval.days.cast_unsigned());
-        (i256::from_i128(length_of(interval)) << 64_u8) | i256::from_parts(parts, 0)
-    };
-    let ranks: PrimitiveArray<Decimal256Type> = intervals.as_primitive::<IntervalMonthDayNanoType>().unary(rank);
-    Arc::new(ranks.with_data_type(RANK))
-}
-
-/// The intervals of [`ranks`].
-fn unranked(array: &ArrayRef) -> Result<ArrayRef> {
-    match array.data_type() {
-        DataType::Decimal256(..) => {
-            let intervals: Intervals = array.as_primitive::<Decimal256Type>().unary(interval_of_rank);
-            Ok(Arc::new(intervals))
-        }
-        DataType::List(item) => {
-            let lists = array.as_list::<i32>();
-            let values = unranked(lists.values())?;
-            let item = Arc::new(item.as_ref().clone().with_data_type(values.data_type().clone()));
-            Ok(Arc::new(ListArray::try_new(item, lists.offsets().clone(), values, lists.nulls().cloned())?))
-        }
-        other => exec_err!("{other} is no rank of an interval"),
+/// The arguments with numbers in the places of elements, and the elements by their numbers, which are in their order.
+fn with_numbers(arrays: &[ArrayRef], instead: Instead) -> Result<(Vec<ArrayRef>, ArrayRef)> {
+    let mut count = 0;
+    let mut arguments = Vec::with_capacity(arrays.len());
+    for (place, array) in arrays.iter().enumerate() {
+        let found = Elements::of(array, place == 0 || instead == Instead::First, count);
+        count += found.as_ref().map_or(0, |found| found.values.len());
+        arguments.push(found);
     }
-}
-
-fn interval_of_rank(rank: i256) -> IntervalMonthDayNano {
-    let (parts, _) = rank.to_parts();
-    let (months, days) = (((parts >> 32) as u32).cast_signed(), (parts as u32).cast_signed());
-    let length: i256 = rank >> 64_u8;
-    let length = length.to_i128().unwrap_or_default();
-    let rest = length - (i128::from(months) * 30 + i128::from(days)) * DAY_NANOSECONDS;
-    IntervalMonthDayNano::new(months, days, rest as i64)
-}
-
-/// In each row, intervals that are as long become one of them: that of the argument at `place`, or else the first.
-fn one_for_all(arrays: &[ArrayRef], place: Option<usize>) -> Result<Vec<ArrayRef>> {
-    let of = |array: &ArrayRef| match array.data_type() {
-        data_type if is_interval(data_type) => Some((None, array.as_primitive::<IntervalMonthDayNanoType>().clone())),
-        data_type if is_list(data_type) => {
-            let lists = array.as_list::<i32>();
-            Some((Some(lists.offsets().clone()), lists.values().as_primitive::<IntervalMonthDayNanoType>().clone()))
-        }
-        _ => None,
-    };
-    let all: Vec<_> = arrays.iter().map(of).collect();
-    let mut made: Vec<Vec<Option<IntervalMonthDayNano>>> =
-        all.iter().map(|found| found.iter().flat_map(|(_, intervals)| intervals.iter()).collect()).collect();
+    let Some(first) = arguments.iter().flatten().next() else { return exec_err!("a call has no list of intervals") };
+    let values = arguments.iter().flatten().map(|found| Ok(cast(&found.values, first.values.data_type())?));
+    let values = values.collect::<Result<Vec<ArrayRef>>>()?;
+    let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
+    let Numbers { elements, mut numbers, equals } = Numbers::of(&concat(&values)?)?;
     for row in 0..arrays.first().map_or(0, |array| array.len()) {
-        let mut chosen: HashMap<i128, IntervalMonthDayNano> = HashMap::new();
-        if let Some(Some(interval)) = place.map(|place| made[place].get(row).copied().flatten()) {
-            chosen.insert(length_of(interval), interval);
+        let mut chosen: HashMap<usize, usize> = HashMap::new();
+        if instead == Instead::Second
+            && let [_, Some(second), ..] = arguments.as_slice()
+            && let Some(number) = numbers[second.range(row).start]
+        {
+            chosen.insert(equals[number], number);
         }
-        for (found, values) in all.iter().zip(&mut made) {
-            let Some((offsets, _)) = found else { continue };
-            let range = offsets.as_ref().map_or(row..row + 1, |offsets| offsets[row] as usize..offsets[row + 1] as usize);
-            for interval in values[range].iter_mut().flatten() {
-                match place {
-                    Some(_) => *interval = chosen.get(&length_of(*interval)).copied().unwrap_or(*interval),
-                    None => *interval = *chosen.entry(length_of(*interval)).or_insert(*interval),
+        for lists in arguments.iter().flatten().filter(|found| found.offsets.is_some()) {
+            for number in numbers[lists.range(row)].iter_mut().flatten() {
+                match instead {
+                    Instead::First => *number = *chosen.entry(equals[*number]).or_insert(*number),
+                    _ => *number = chosen.get(&equals[*number]).copied().unwrap_or(*number),
                 }
             }
         }
     }
-    let of_row = |(array, values): (&ArrayRef, Vec<Option<IntervalMonthDayNano>>)| {
-        with_values(array, |_| Ok(Arc::new(values.iter().copied().collect::<Intervals>())))
+    let of_argument = |(array, found): (&ArrayRef, Option<Elements>)| {
+        let Some(Elements { start, offsets, values }) = found else { return Ok(Arc::clone(array)) };
+        let numbers = numbers[start..start + values.len()].iter().map(|number| number.map(|number| number as i64));
+        let numbers: ArrayRef = Arc::new(numbers.collect::<Int64Array>());
+        if offsets.is_some() { with_elements(array.as_list(), numbers) } else { Ok(numbers) }
     };
-    arrays.iter().zip(made).map(of_row).collect()
+    let arrays = arrays.iter().zip(arguments).map(of_argument).collect::<Result<Vec<_>>>()?;
+    Ok((arrays, elements))
+}
+
+/// The results of a function of numbers, with the elements.
+fn elements_of(made: &ArrayRef, elements: &ArrayRef) -> Result<ArrayRef> {
+    match made.as_list_opt::<i32>() {
+        Some(lists) => with_elements(lists, take(elements, lists.values(), None)?),
+        // Of a NULL in the place of a list.
+        None if made.data_type().is_null() => Ok(Arc::clone(made)),
+        None => Ok(take(elements, made, None)?),
+    }
+}
+
+fn with_elements(lists: &ListArray, elements: ArrayRef) -> Result<ArrayRef> {
+    match with_field(lists.data_type(), 0, elements.data_type().clone()) {
+        DataType::List(item) => Ok(Arc::new(ListArray::try_new(item, lists.offsets().clone(), elements, lists.nulls().cloned())?)),
+        other => exec_err!("{other} is no type of lists"),
+    }
+}
+
+/// Of elements, in their order.
+struct Numbers {
+    /// By their numbers. NULL has none.
+    elements: ArrayRef,
+    numbers: Vec<Option<usize>>,
+    /// By number: the least one of those that are equal.
+    equals: Vec<usize>,
+}
+
+impl Numbers {
+    fn of(elements: &ArrayRef) -> Result<Numbers> {
+        let (order, by_length) = (exact_comparator(elements, elements)?, comparator(elements, elements)?);
+        let nulls = elements.logical_nulls();
+        let is_valid = |place: &usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*place));
+        let mut places: Vec<usize> = (0..elements.len()).filter(is_valid).collect();
+        places.sort_unstable_by(|left, right| order(*left, *right));
+        let mut numbers = vec![None; elements.len()];
+        let mut equals: Vec<usize> = Vec::with_capacity(places.len());
+        for (number, place) in places.iter().enumerate() {
+            numbers[*place] = Some(number);
+            let is_new = number == 0 || by_length(places[number - 1], *place).is_ne();
+            let least = if is_new { number } else { equals[number - 1] };
+            equals.push(least);
+        }
+        let places: UInt64Array = places.into_iter().map(|place| place as u64).collect::<Vec<_>>().into();
+        Ok(Numbers { elements: take(elements, &places, None)?, numbers, equals })
+    }
 }

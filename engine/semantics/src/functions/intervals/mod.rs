@@ -2,12 +2,10 @@
 //! 24 hours. Arrow compares months, then days, then the rest.
 //!
 //! - [`length`] — the number by which they are compared, sorted, grouped and joined; [`compared`] and [`grouped`] put it there
-//! - [`extreme`] — `min` and `max`
-//! - [`lists`] — functions of lists of intervals
+//! - [`lists`] — functions of lists that have intervals inside
 //! - [`parts`] — `extract` and `date_part`
 
 mod compared;
-mod extreme;
 mod grouped;
 mod length;
 mod lists;
@@ -17,7 +15,7 @@ use arrow::datatypes::{DataType, IntervalUnit};
 
 pub use compared::compared_by_length;
 pub use grouped::in_groups_of_length;
-pub use length::lengths;
+pub use length::{lengths, with_lengths_of_keys};
 pub use lists::of_intervals;
 pub use parts::part_of_interval;
 
@@ -25,10 +23,12 @@ pub fn is_interval(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Interval(IntervalUnit::MonthDayNano))
 }
 
-/// Whether values have intervals, themselves or inside of lists and structs.
+/// Whether values have intervals, themselves or inside of lists, structs and maps.
 pub fn has_intervals(data_type: &DataType) -> bool {
     match data_type {
-        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => has_intervals(item.data_type()),
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) | DataType::Map(item, _) => {
+            has_intervals(item.data_type())
+        }
         DataType::Struct(fields) => fields.iter().any(|field| has_intervals(field.data_type())),
         other => is_interval(other),
     }

@@ -1,67 +1,16 @@
-//! `min` and `max` of nested values.
-
-use std::sync::{Arc, LazyLock};
+//! `min` and `max` of nested values and intervals.
 
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute::take;
+use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
-use datafusion::functions_aggregate::min_max::{Max, Min, max_udaf, min_udaf};
-use datafusion::logical_expr::function::AccumulatorArgs;
-use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF};
+use datafusion::logical_expr::Accumulator;
 use pmem_store::compact;
 
-use super::comparator;
-use super::group_extreme::GroupsBest;
-
-static MAX: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(Extreme { inner: max_udaf(), is_max: true })));
-static MIN: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(AggregateUDF::from(Extreme { inner: min_udaf(), is_max: false })));
-
-/// What takes the place of DataFusion's `min` or `max`.
-pub fn of(function: &AggregateUDF) -> Option<&'static Arc<AggregateUDF>> {
-    let inner = function.inner();
-    if inner.downcast_ref::<Max>().is_some() {
-        return Some(&MAX);
-    }
-    inner.downcast_ref::<Min>().map(|_| &*MIN)
-}
-
-pub fn nested_min() -> Arc<AggregateUDF> {
-    Arc::clone(&MIN)
-}
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Extreme {
-    inner: Arc<AggregateUDF>,
-    is_max: bool,
-}
-
-impl AggregateUDFImpl for Extreme {
-    crate::functions::described_by_inner!(without groups);
-
-    fn groups_accumulator_supported(&self, _: AccumulatorArgs<'_>) -> bool {
-        true
-    }
-
-    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        let nothing = ScalarValue::try_new_null(args.return_field.data_type())?;
-        Ok(Box::new(Best { found: None, nothing, is_max: self.is_max }))
-    }
-
-    fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(GroupsBest::new(args.return_field.data_type(), self.is_max)))
-    }
-
-    fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        self.accumulator(args)
-    }
-
-    fn reverse_expr(&self) -> ReversedUDAF {
-        ReversedUDAF::Identical
-    }
-}
+use super::exact_comparator;
 
 #[derive(Debug)]
-struct Best {
+pub struct Best {
     /// One row.
     found: Option<ArrayRef>,
     nothing: ScalarValue,
@@ -69,8 +18,12 @@ struct Best {
 }
 
 impl Best {
+    pub fn new(data_type: &DataType, is_max: bool) -> Result<Best> {
+        Ok(Best { found: None, nothing: ScalarValue::try_new_null(data_type)?, is_max })
+    }
+
     fn best_of(&self, values: &ArrayRef) -> Result<Option<usize>> {
-        let order = comparator(values, values)?;
+        let order = exact_comparator(values, values)?;
         let nulls = values.logical_nulls();
         let valid = (0..values.len()).filter(|row| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row)));
         Ok(valid.reduce(|best, row| {
@@ -86,7 +39,7 @@ impl Accumulator for Best {
         let Some(row) = self.best_of(values)? else { return Ok(()) };
         let takes_over = match &self.found {
             Some(found) => {
-                let order = comparator(values, found)?(row, 0);
+                let order = exact_comparator(values, found)?(row, 0);
                 if self.is_max { order.is_gt() } else { order.is_lt() }
             }
             None => true,

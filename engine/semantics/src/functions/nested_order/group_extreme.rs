@@ -1,4 +1,4 @@
-//! `min` and `max` of nested values, of many groups at once.
+//! `min` and `max` of nested values and intervals, of many groups at once.
 //!
 //! DataFusion's adapter has an accumulator for each group: 100,000 lists of two texts took 6 GB. Here the best values lie beside each
 //! other. A batch adds a chunk of its rows that are the best of their groups by then; rows that later ones have taken the place of
@@ -13,7 +13,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 use pmem_store::compact;
 
-use super::comparator;
+use super::exact_comparator;
 
 /// Beside twice what was left the last time.
 const SPARE_BYTES: usize = 4 << 20;
@@ -74,7 +74,7 @@ impl GroupsAccumulator for GroupsBest {
                 Some((chunk, best)) => {
                     let order = match &mut orders[chunk as usize] {
                         Some(order) => order,
-                        none => none.insert(comparator(values, self.chunks.get(chunk as usize).unwrap_or(values))?),
+                        none => none.insert(exact_comparator(values, self.chunks.get(chunk as usize).unwrap_or(values))?),
                     };
                     order(row, best as usize) == self.wanted
                 }

@@ -1,16 +1,18 @@
 //! `get_field`, the field of a struct or the value of a key in a map, which is NULL where the struct or map is. DataFusion's takes what lies
-//! beneath such a NULL, and `CASE` and `nullif` leave there what they hide.
+//! beneath such a NULL, and `CASE` and `nullif` leave there what they hide. It compares keys that are intervals by months, days and the rest.
 
 use std::sync::{Arc, LazyLock};
 
+use arrow::array::AsArray;
 use arrow::datatypes::DataType;
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::core::get_field as datafusion_get_field;
 use datafusion::functions::core::getfield::GetFieldFunc;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{ColumnarValue, Expr, ExpressionPlacement, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 
 use super::described_by_function;
+use crate::functions::intervals::{has_intervals, lengths, with_lengths_of_keys};
 use common::beneath_nulls::hidden_beneath;
 
 static GET_FIELD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(GetField { inner: datafusion_get_field() })));
@@ -82,6 +84,13 @@ impl ScalarUDFImpl for GetField {
                 ColumnarValue::Scalar(constant) => constant.to_array()?,
             };
             let parents = base.nulls().cloned();
+            let (base, key) = match &key {
+                ColumnarValue::Scalar(constant) if base.as_map_opt().is_some() && has_intervals(&constant.data_type()) => {
+                    let length = ScalarValue::try_from_array(&lengths(&constant.to_array()?)?, 0)?;
+                    (with_lengths_of_keys(&base)?, ColumnarValue::Scalar(length))
+                }
+                _ => (base, key),
+            };
             let step = ScalarFunctionArgs { args: vec![ColumnarValue::Array(base), key], ..args.clone() };
             value = match (self.inner.invoke_with_args(step)?, parents) {
                 (ColumnarValue::Array(field), Some(parents)) => ColumnarValue::Array(hidden_beneath(&field, &parents)?),

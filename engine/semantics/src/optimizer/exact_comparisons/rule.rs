@@ -2,42 +2,25 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
-use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use super::super::rule::{Rule, around};
 use super::logical::{may_have_casts, with_exact_comparisons};
+use crate::functions::map_under_names;
 
 /// Ours, if the rule is DataFusion's that simplifies.
-pub fn in_place_of_simplifying(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
-    let theirs = SimplifyExpressions::new();
-    if rule.name() == theirs.name() { Arc::new(ExactComparisons(theirs)) } else { rule }
+pub fn in_place_of_simplifying(rule: Rule) -> Rule {
+    around(rule, &[&SimplifyExpressions::new()], exact_then_theirs)
 }
 
-#[derive(Debug)]
-struct ExactComparisons(SimplifyExpressions);
-
-impl OptimizerRule for ExactComparisons {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        exact(plan, config)?.transform_data(|plan| self.0.rewrite(plan, config))
-    }
+fn exact_then_theirs(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    exact(plan, config)?.transform_data(|plan| theirs.rewrite(plan, config))
 }
 
 /// One node.
@@ -60,15 +43,5 @@ fn exact(plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<
         .with_config_options(config.options())
         .with_query_execution_start_time(config.query_execution_start_time())
         .build();
-    let names = NamePreserver::new(&plan);
-    let mut under_its_name = |expr: Expr| {
-        let name = names.save(&expr);
-        let made = with_exact_comparisons(expr, &context)?;
-        Ok(if made.transformed { made.update_data(|expr| name.restore(expr)) } else { made })
-    };
-    plan.map_expressions(|expr| match expr {
-        // Columns are made of the parts: a set that is given a name is none any more.
-        Expr::GroupingSet(_) => expr.map_children(&mut under_its_name),
-        _ => under_its_name(expr),
-    })
+    map_under_names(plan, |expr| with_exact_comparisons(expr, &context))
 }

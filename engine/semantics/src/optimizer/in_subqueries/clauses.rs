@@ -59,19 +59,33 @@ pub fn below(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
     let schema = Arc::clone(plan.schema());
     let input = Arc::new(plan.inputs()[0].clone());
-    let mut computed: Vec<Expr> = Vec::new();
+    // One key may be in several sets of groups.
+    let (mut found, mut computed): (Vec<(Expr, String)>, Vec<Expr>) = (Vec::new(), Vec::new());
     let names = NamePreserver::new(&plan);
-    let plan = plan.map_expressions(|expr| {
+    let mut above = |expr: Expr| -> Result<Transformed<Expr>> {
         let name = names.save(&expr);
-        let above = expr.transform_down(|part| match needs_join(&part) {
-            true => {
-                let column = free_name(input.schema(), computed.len());
-                computed.push(exact::value(part, input.schema())?.alias(&column));
-                Ok(Transformed::new(Expr::Column(Column::new_unqualified(column)), true, TreeNodeRecursion::Jump))
+        let above = expr.transform_down(|part| {
+            if !needs_join(&part) {
+                return Ok(Transformed::no(part));
             }
-            false => Ok(Transformed::no(part)),
+            let known = found.iter().find(|(known, _)| *known == part).map(|(_, column)| column.clone());
+            let column = match known {
+                Some(column) => column,
+                None => {
+                    let column = free_name(input.schema(), found.len());
+                    computed.push(exact::value(part.clone(), input.schema())?.alias(&column));
+                    found.push((part, column.clone()));
+                    column
+                }
+            };
+            Ok(Transformed::new(Expr::Column(Column::new_unqualified(column)), true, TreeNodeRecursion::Jump))
         })?;
         Ok(if above.transformed { above.update_data(|expr| name.restore(expr)) } else { above })
+    };
+    let plan = plan.map_expressions(|expr| match expr {
+        // It has no name: its keys are columns.
+        Expr::GroupingSet(_) => expr.map_children(&mut above),
+        _ => above(expr),
     })?;
     let known = input.schema().columns().into_iter().map(Expr::Column);
     let input = Projection::try_new(known.chain(computed).collect(), Arc::clone(&input))?;

@@ -11,58 +11,39 @@ mod single_rows;
 
 pub use single_rows::of_single_rows;
 
-use std::sync::Arc;
-
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
-use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use super::rule::{Rule, around};
+
 /// Ours, if the rule is DataFusion's that makes joins of subqueries.
-pub fn in_place_of_predicates(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
-    let theirs = DecorrelatePredicateSubquery::new();
-    if rule.name() == theirs.name() { Arc::new(InSubqueries(theirs)) } else { rule }
+pub fn in_place_of_predicates(rule: Rule) -> Rule {
+    around(rule, &[&DecorrelatePredicateSubquery::new()], joins)
 }
 
-#[derive(Debug)]
-struct InSubqueries(DecorrelatePredicateSubquery);
-
-impl OptimizerRule for InSubqueries {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let inner = plan.map_subqueries(|subquery| subquery.transform_down(|part| self.rewrite(part, config)))?;
-        inner.transform_data(|plan| match plan {
-            LogicalPlan::Filter(filter) if has_subquery(&filter.predicate) => {
-                let mut exact = filter.clone();
-                exact.predicate = exact::condition(exact.predicate, filter.input.schema())?;
-                let plan = self.0.rewrite(LogicalPlan::Filter(exact), config)?.data;
-                // One that cannot be a join yet stays as it is: what was made of it would be found again, and made of that, without an end.
-                Ok(if leaves_subquery(&plan) { Transformed::no(LogicalPlan::Filter(filter)) } else { Transformed::yes(plan) })
-            }
-            LogicalPlan::Projection(projection) if projection.expr.iter().any(has_subquery) => {
-                clauses::in_projection(projection, |filter| self.0.rewrite(filter, config))
-            }
-            LogicalPlan::Join(join) if join.filter.as_ref().is_some_and(has_subquery) => {
-                // What was ON may be a WHERE now.
-                clauses::in_join(join)?.transform_data(|plan| self.rewrite(plan, config))
-            }
-            LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) | LogicalPlan::Sort(_) => clauses::below(plan),
-            plan => Ok(Transformed::no(plan)),
-        })
-    }
+fn joins(theirs: &dyn OptimizerRule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    let inner = plan.map_subqueries(|subquery| subquery.transform_down(|part| joins(theirs, part, config)))?;
+    inner.transform_data(|plan| match plan {
+        LogicalPlan::Filter(filter) if has_subquery(&filter.predicate) => {
+            let mut exact = filter.clone();
+            exact.predicate = exact::condition(exact.predicate, filter.input.schema())?;
+            let plan = theirs.rewrite(LogicalPlan::Filter(exact), config)?.data;
+            // One that cannot be a join yet stays as it is: what was made of it would be found again, and made of that, without an end.
+            Ok(if leaves_subquery(&plan) { Transformed::no(LogicalPlan::Filter(filter)) } else { Transformed::yes(plan) })
+        }
+        LogicalPlan::Projection(projection) if projection.expr.iter().any(has_subquery) => {
+            clauses::in_projection(projection, |filter| theirs.rewrite(filter, config))
+        }
+        LogicalPlan::Join(join) if join.filter.as_ref().is_some_and(has_subquery) => {
+            // What was ON may be a WHERE now.
+            clauses::in_join(join)?.transform_data(|plan| joins(theirs, plan, config))
+        }
+        LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) | LogicalPlan::Sort(_) => clauses::below(plan),
+        plan => Ok(Transformed::no(plan)),
+    })
 }
 
 fn leaves_subquery(plan: &LogicalPlan) -> bool {

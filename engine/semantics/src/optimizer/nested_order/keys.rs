@@ -11,6 +11,7 @@ use datafusion::functions::core::named_struct;
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, SortExpr, lit};
 
 use super::is_nested;
+use crate::functions::nested_order::sort_key;
 
 /// One node.
 pub fn in_plan(plan: LogicalPlan) -> Transformed<LogicalPlan> {
@@ -23,12 +24,10 @@ pub fn in_plan(plan: LogicalPlan) -> Transformed<LogicalPlan> {
         LogicalPlan::Distinct(Distinct::On(mut distinct)) => {
             let schema = Arc::clone(distinct.input.schema());
             let Some(keys) = &mut distinct.sort_expr else { return Transformed::no(LogicalPlan::Distinct(Distinct::On(distinct))) };
-            // They are the first keys of the order.
-            let own = distinct.on_expr.len();
-            let width = own + keys.iter().take(own).filter(|key| is_apart(key, &schema)).count();
-            let changed = apart_in_aggregate(keys, &schema);
+            let changed = as_bytes(keys, &schema);
             if changed {
-                distinct.on_expr = keys.iter().take(width).map(|key| key.expr.clone()).collect();
+                // They are the first keys of the order.
+                distinct.on_expr = keys.iter().take(distinct.on_expr.len()).map(|key| key.expr.clone()).collect();
             }
             Transformed::new_transformed(LogicalPlan::Distinct(Distinct::On(distinct)), changed)
         }
@@ -47,15 +46,14 @@ pub fn apart(keys: &mut [SortExpr], schema: &DFSchema) -> bool {
     changed
 }
 
-/// An aggregate compares values of its keys one by one, and knows no order of structs with lists: there the key becomes two.
-pub fn apart_in_aggregate(keys: &mut Vec<SortExpr>, schema: &DFSchema) -> bool {
-    let before = keys.len();
-    let apart = |key: SortExpr| match is_apart(&key, schema) {
-        true => [key.expr.clone().is_not_null(), key.expr].map(|expr| SortExpr::new(expr, key.asc, !key.asc)).to_vec(),
-        false => vec![key],
-    };
-    *keys = std::mem::take(keys).into_iter().flat_map(apart).collect();
-    keys.len() > before
+/// An aggregate compares values of its keys one by one, and knows no order of nested ones. Whether a key was changed.
+pub fn as_bytes(keys: &mut [SortExpr], schema: &DFSchema) -> bool {
+    let mut changed = false;
+    for key in keys.iter_mut().filter(|key| is_nested(&key.expr, schema)) {
+        key.expr = sort_key::of(std::mem::take(&mut key.expr));
+        changed = true;
+    }
+    changed
 }
 
 fn is_apart(key: &SortExpr, schema: &DFSchema) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! DataFusion's `<` has NULL inside first, its `min` and `max` take no notice of values with one, and fail of lists of structs. So
 //! `[1] < [NULL]` was false where ORDER BY puts `[1]` before `[NULL]`. Here [`compared`] stands in the place of the operators, and
-//! [`extreme`] in that of the aggregates; [`keys`] has NULL apart from NULL inside where ORDER BY wants it on the other side.
+//! [`own_extreme`] in that of the aggregates; [`keys`] has NULL apart from NULL inside where ORDER BY wants it on the other side.
 
 mod keys;
 
@@ -15,8 +15,9 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, WindowFunctionDefinition};
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::functions::extreme::own_extreme;
 use crate::functions::map_under_names;
-use crate::functions::nested_order::{compared, extreme};
+use crate::functions::nested_order::compared;
 
 /// Once the types are known.
 #[derive(Debug)]
@@ -40,7 +41,19 @@ impl AnalyzerRule for NestedOrder {
     }
 }
 
-fn ordered(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+/// Of the subqueries that DataFusion makes of `x > ALL (SELECT …)` when the types have long been known.
+pub fn in_filters(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    plan.map_subqueries(|subquery| {
+        subquery.map_children(|child| {
+            let LogicalPlan::Filter(filter) = &child else { return Ok(Transformed::no(child)) };
+            let schema = Arc::clone(filter.input.schema());
+            child.map_expressions(|expr| expr.transform_up(|part| Ok(comparison(part, &schema))))
+        })
+    })
+}
+
+/// One comparison, if it asks for an order of nested values.
+pub fn comparison(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match compared::function(op) {
             Some(function) if is_nested(&left, schema) => Transformed::yes(function.call(vec![*left, *right])),
@@ -50,9 +63,15 @@ fn ordered(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             let within = compared::between(*between.expr, *between.low, *between.high);
             Transformed::yes(if between.negated { !within } else { within })
         }
+        expr => Transformed::no(expr),
+    }
+}
+
+fn ordered(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    match expr {
         Expr::AggregateFunction(ref mut call) => {
             // With DISTINCT the keys are the arguments.
-            let mut changed = !call.params.distinct && keys::apart_in_aggregate(&mut call.params.order_by, schema);
+            let mut changed = !call.params.distinct && keys::as_bytes(&mut call.params.order_by, schema);
             if let Some(extreme) = extreme_of(&call.func, &call.params.args, schema) {
                 call.func = extreme;
                 changed = true;
@@ -69,12 +88,12 @@ fn ordered(mut expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
             }
             Transformed::new_transformed(expr, changed)
         }
-        expr => Transformed::no(expr),
+        expr => comparison(expr, schema),
     }
 }
 
 fn extreme_of(function: &AggregateUDF, args: &[Expr], schema: &DFSchema) -> Option<Arc<AggregateUDF>> {
-    let extreme = extreme::of(function).filter(|_| args.first().is_some_and(|value| is_nested(value, schema)));
+    let extreme = own_extreme(function).filter(|_| args.first().is_some_and(|value| is_nested(value, schema)));
     extreme.map(Arc::clone)
 }
 

@@ -1,0 +1,248 @@
+//! In an expression of ORDER BY a name is a column of FROM, where there is one, as in PostgreSQL: `SELECT -v AS v FROM t ORDER BY v + 0`. By
+//! itself it is a column of the result. DataFusion looks among those first, and has no column of FROM beside one of the result with its name:
+//! `SELECT k, sum(v) AS v FROM t GROUP BY k ORDER BY sum(v)`. So such a column of the result has another name until the rows are in order.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    self, Distinct, Expr, Ident, OrderBy, OrderByKind, Query, SelectItem, SetExpr, TableFactor, Visit, VisitMut, Visitor, VisitorMut,
+};
+
+use super::fragments::query_of;
+use super::headers::{is_unnest, text};
+use super::merged_names::normalized;
+use super::unique_names::{alias, column, hidden_alias};
+
+/// The statement with other names, and the names that were there; None where there are none. Those in `results` are in no FROM.
+pub fn order_by_input(statement: &Statement, results: &HashSet<String>) -> Option<(Statement, HashSet<String>)> {
+    if Visit::visit(inner(statement)?, &mut Finding { results }).is_continue() {
+        return None;
+    }
+    let mut renamed = statement.clone();
+    let sql = inner_mut(&mut renamed)?;
+    let mut renaming = Renaming { results, depth: usize::from(!is_named_later(sql)), names: HashSet::new() };
+    let _ = VisitMut::visit(sql, &mut renaming);
+    let names = renaming.names;
+    (!names.is_empty()).then_some((renamed, names))
+}
+
+fn inner(statement: &Statement) -> Option<&ast::Statement> {
+    match statement {
+        Statement::Statement(statement) => Some(statement.as_ref()),
+        Statement::Explain(explain) => inner(&explain.statement),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => None,
+    }
+}
+
+fn inner_mut(statement: &mut Statement) -> Option<&mut ast::Statement> {
+    match statement {
+        Statement::Statement(statement) => Some(statement.as_mut()),
+        Statement::Explain(explain) => inner_mut(&mut explain.statement),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => None,
+    }
+}
+
+/// Whether the columns of its query get their names once it is planned, as those with an alias that was changed do.
+fn is_named_later(statement: &ast::Statement) -> bool {
+    match statement {
+        ast::Statement::Query(_) | ast::Statement::CreateTable(_) | ast::Statement::Insert(_) => true,
+        ast::Statement::Prepare { statement, .. } => is_named_later(statement),
+        _ => false,
+    }
+}
+
+struct Finding<'a> {
+    results: &'a HashSet<String>,
+}
+
+impl Visitor for Finding<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        if names_twice(query, self.results).is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+}
+
+struct Renaming<'a> {
+    results: &'a HashSet<String>,
+    /// 0 outside of the query whose columns get their names later.
+    depth: usize,
+    names: HashSet<String>,
+}
+
+impl VisitorMut for Renaming<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        let names = names_twice(query, self.results);
+        let is_renamed = match self.depth {
+            _ if names.is_empty() => false,
+            0 => rename(query, &names),
+            _ => rename_inside(query, &names),
+        };
+        if is_renamed {
+            self.names.extend(names);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Of columns of the result that are named in expressions of its ORDER BY, too.
+fn names_twice(query: &Query, results: &HashSet<String>) -> HashSet<String> {
+    let (SetExpr::Select(select), Some(OrderBy { kind: OrderByKind::Expressions(keys), .. })) = (query.body.as_ref(), &query.order_by)
+    else {
+        return HashSet::new();
+    };
+    let mut named = Named::default();
+    for key in keys.iter().filter(|key| bare(&key.expr).is_none()) {
+        let _ = Visit::visit(&key.expr, &mut named);
+    }
+    // `v AS v` is the column itself.
+    let is_other = |item: &&SelectItem| match item {
+        SelectItem::ExprWithAlias { expr: Expr::Identifier(name), alias } => normalized(name) != normalized(alias),
+        _ => true,
+    };
+    let aliases = select.projection.iter().filter(is_other).filter_map(alias).map(normalized);
+    aliases.filter(|name| named.0.contains(name) && !results.contains(name)).collect()
+}
+
+/// All names in an expression.
+#[derive(Default)]
+struct Named(HashSet<String>);
+
+impl Visitor for Named {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(name) => {
+                self.0.insert(normalized(name));
+            }
+            Expr::CompoundIdentifier(parts) => self.0.extend(parts.iter().map(normalized)),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A name by itself.
+fn bare(expr: &Expr) -> Option<&Ident> {
+    match expr {
+        Expr::Identifier(name) => Some(name),
+        Expr::Nested(inner) => bare(inner),
+        _ => None,
+    }
+}
+
+fn rename(query: &mut Query, names: &HashSet<String>) -> bool {
+    let SetExpr::Select(select) = query.body.as_mut() else { return false };
+    let mut results: Vec<(Expr, Ident)> = Vec::new();
+    for item in &mut select.projection {
+        if let SelectItem::ExprWithAlias { expr, alias } = item
+            && names.contains(&normalized(alias))
+        {
+            *alias = hidden_alias(alias);
+            results.push((expr.clone(), alias.clone()));
+        }
+    }
+    let mut keys: Vec<&mut Expr> = Vec::new();
+    if let Some(Distinct::On(on)) = &mut select.distinct {
+        keys.extend(on);
+    }
+    if let Some(OrderBy { kind: OrderByKind::Expressions(by), .. }) = &mut query.order_by {
+        keys.extend(by.iter_mut().map(|key| &mut key.expr));
+    }
+    for key in keys {
+        let result = match bare(key) {
+            Some(name) => names.contains(&normalized(name)).then(|| hidden_alias(name)),
+            // What is in the list as it is: behind DISTINCT there is nothing else.
+            None => results.iter().find(|(expr, _)| expr == &*key).map(|(_, alias)| alias.clone()),
+        };
+        if let Some(alias) = result {
+            *key = Expr::Identifier(alias);
+        }
+    }
+    true
+}
+
+/// Of a query in another one, which gives the columns their names again.
+fn rename_inside(query: &mut Query, names: &HashSet<String>) -> bool {
+    let Ok(mut outer) = query_of("SELECT 1 FROM (SELECT 1) AS __ordered") else { return false };
+    let (SetExpr::Select(select), SetExpr::Select(around)) = (query.body.as_mut(), outer.body.as_mut()) else { return false };
+    let is_column = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) => !is_unnest(expr),
+        SelectItem::ExprWithAlias { .. } => true,
+        _ => false,
+    };
+    let Some(TableFactor::Derived { subquery, .. }) = around.from.first_mut().map(|table| &mut table.relation) else { return false };
+    if !select.projection.iter().all(is_column) {
+        return false;
+    }
+    around.projection = select.projection.iter_mut().map(|item| outside(item, names)).collect();
+    rename(query, names);
+    std::mem::swap(subquery.as_mut(), query);
+    *query = outer;
+    true
+}
+
+/// The column in a query around it. An expression without a name gets one.
+fn outside(item: &mut SelectItem, names: &HashSet<String>) -> SelectItem {
+    if let SelectItem::UnnamedExpr(expr) = item
+        && column(expr).is_none()
+    {
+        let alias = Ident::with_quote('"', text(expr));
+        *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+    }
+    match &*item {
+        SelectItem::ExprWithAlias { alias, .. } if names.contains(&normalized(alias)) => {
+            SelectItem::ExprWithAlias { expr: Expr::Identifier(hidden_alias(alias)), alias: alias.clone() }
+        }
+        SelectItem::ExprWithAlias { alias, .. } => SelectItem::UnnamedExpr(Expr::Identifier(alias.clone())),
+        SelectItem::UnnamedExpr(expr) => {
+            SelectItem::UnnamedExpr(column(expr).map_or_else(|| expr.clone(), |name| Expr::Identifier(name.clone())))
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::parser::DFParser;
+
+    use super::*;
+
+    /// With `'` where a name is another one.
+    fn renamed(sql: &str, results: &[&str]) -> Option<String> {
+        let statement = DFParser::parse_sql(sql).ok().and_then(|mut statements| statements.pop_front()).unwrap();
+        let results = results.iter().map(ToString::to_string).collect();
+        order_by_input(&statement, &results).map(|(statement, _)| inner(&statement).unwrap().to_string().replace('\u{1f}', "'"))
+    }
+
+    #[test]
+    fn a_column_of_the_result_has_another_name_where_an_expression_of_order_by_has_its_name() {
+        assert_eq!(renamed("SELECT -v AS v FROM t ORDER BY v + 0, v", &[]).unwrap(), r#"SELECT -v AS "v'" FROM t ORDER BY v + 0, "v'""#);
+        assert_eq!(renamed("SELECT k AS v FROM t ORDER BY (v), t.v", &[]).unwrap(), r#"SELECT k AS "v'" FROM t ORDER BY "v'", t.v"#);
+        let listed = renamed("SELECT DISTINCT -v AS v FROM t ORDER BY -v DESC", &[]).unwrap();
+        assert_eq!(listed, r#"SELECT DISTINCT -v AS "v'" FROM t ORDER BY "v'" DESC"#);
+        for sql in ["SELECT -v AS v FROM t ORDER BY v", "SELECT v AS v FROM t ORDER BY v + 0", "SELECT -v AS w FROM t ORDER BY v + 0"] {
+            assert_eq!(renamed(sql, &[]), None, "{sql}");
+        }
+        assert_eq!(renamed("SELECT -v AS v FROM t ORDER BY v + 0", &["v"]), None);
+    }
+
+    #[test]
+    fn a_query_in_another_one_shows_the_name_that_was_written() {
+        let inner = renamed("SELECT v FROM (SELECT -v AS v, t.k, 1 FROM t ORDER BY v + 0 LIMIT 1) AS x", &[]).unwrap();
+        let shown = r#"SELECT "v'" AS v, k, "1" FROM (SELECT -v AS "v'", t.k, 1 AS "1" FROM t ORDER BY v + 0 LIMIT 1) AS __ordered"#;
+        assert_eq!(inner, format!("SELECT v FROM ({shown}) AS x"));
+        assert_eq!(renamed("SELECT v FROM (SELECT *, -v AS v FROM t ORDER BY v + 0 LIMIT 1) AS x", &[]), None);
+    }
+}
