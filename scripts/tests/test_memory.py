@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import adbc_driver_flightsql
@@ -127,7 +128,6 @@ class Watched:
 
     def run(self, sql: str) -> str:
         """What went wrong, empty for rows."""
-        self.peak = 0
         limits = {MESSAGE_MAX: str(64 * MIB)}
         # Without autocommit, a driver that is closed leaves its transaction open, and the server keeps 1,000 of them.
         with flight_sql.connect(self.server.uri, db_kwargs=limits, autocommit=True) as connection, connection.cursor() as cursor:
@@ -141,9 +141,11 @@ class Watched:
             except (Error, OSError, pa.ArrowException) as error:
                 return str(error)
 
-    def check(self, sql: str) -> str:
-        start = time.monotonic()
-        error = self.run(sql)
+    def check(self, sql: str, at_once: int = 1) -> str:
+        """What went wrong with one of as many as run at once."""
+        self.peak, start = 0, time.monotonic()
+        with ThreadPoolExecutor(at_once) as pool:
+            error = "; ".join(dict.fromkeys(pool.map(self.run, [sql] * at_once)))
         took = time.monotonic() - start
         short = sql if len(sql) < 300 else f"{sql[:150]} … {sql[-100:]}"
         report = f"{short}: {self.peak} MiB, {took:.1f} s, {error[:300]}"
@@ -204,6 +206,11 @@ class Memory(unittest.TestCase):
         for sql in GREEDY:
             with self.subTest(sql[:200]):
                 self.watched.check(sql)
+
+    def test_two_at_once_that_ask_for_much_stay_within_the_limit(self):
+        for sql in GREEDY:
+            with self.subTest(sql[:200]):
+                self.watched.check(sql, at_once=2)
 
     def test_lists_of_millions_of_constants_are_refused_with_what_to_do_instead(self):
         for sql in [
