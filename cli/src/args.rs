@@ -311,7 +311,7 @@ pub fn parse() -> (Cli, Vec<Source>) {
     let matches = connect::without_server(settings::with_flags(Cli::command())).get_matches();
     let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if let Some(Command::Serve(serve)) = &mut cli.command {
-        serve.flags = settings::given(&matches);
+        serve.flags = settings::settings_of_matches(&matches);
     }
     if let Some(conflict) = cli.connect.conflict(&cli) {
         Cli::command().error(ErrorKind::ArgumentConflict, conflict).exit();

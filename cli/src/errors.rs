@@ -7,14 +7,14 @@ use engine::EngineError;
 use flight_client::RemoteError;
 use nu_ansi_term::{Color, Style};
 
-use crate::interrupt::Stop;
-use crate::marked;
+use crate::error_mark;
+use crate::interrupt::StopRequest;
 
 pub type Result<T> = std::result::Result<T, CliError>;
 
 pub enum CliError {
     /// A statement failed. `place` says where the statement stood.
-    Sql { error: StatementError, sql: String, place: Place },
+    Sql { error: StatementError, sql: String, place: ScriptPosition },
     /// Anything else: one sentence, and what to do about it if there is something to do.
     Message { text: String, hint: Option<String> },
     /// The command line asks for what there is not; said as any other message.
@@ -22,7 +22,7 @@ pub enum CliError {
     /// Whoever read the output has left, as `head` does. Not worth a word.
     OutputClosed,
     /// Ctrl-C or a signal to end.
-    Stopped(Stop),
+    Stopped(StopRequest),
 }
 
 /// What went wrong with a statement, here or on a server.
@@ -60,7 +60,7 @@ impl From<StatementError> for CliError {
 
 /// Where a statement stood: the file, if it came from one, and the line it starts on.
 #[derive(Clone, Default)]
-pub struct Place {
+pub struct ScriptPosition {
     pub file: Option<String>,
     pub line: usize,
 }
@@ -124,7 +124,7 @@ impl From<io::Error> for CliError {
 }
 
 /// The file and the marked line.
-fn context(error: &StatementError, sql: &str, place: &Place) -> String {
+fn context(error: &StatementError, sql: &str, place: &ScriptPosition) -> String {
     let mut lines = String::new();
     let position = error.position.map(|position| position.min(sql.len()));
     if let Some(file) = &place.file {
@@ -134,7 +134,7 @@ fn context(error: &StatementError, sql: &str, place: &Place) -> String {
     }
     // The engine may have drawn the line itself.
     if let Some(position) = position.filter(|_| !error.text.contains('\n')) {
-        lines.push_str(&marked::mark(sql, position, place.line.max(1)));
+        lines.push_str(&error_mark::mark(sql, position, place.line.max(1)));
         lines.push('\n');
     }
     lines

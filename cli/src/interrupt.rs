@@ -18,29 +18,29 @@ use tokio::sync::watch;
 const GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopRequest {
     Interrupt,
     Terminate,
     HangUp,
 }
 
-impl Stop {
+impl StopRequest {
     /// 128 + the number of the signal, as shells report it.
     pub fn exit_status(self) -> u8 {
         match self {
-            Stop::HangUp => 129,
-            Stop::Interrupt => 130,
-            Stop::Terminate => 143,
+            StopRequest::HangUp => 129,
+            StopRequest::Interrupt => 130,
+            StopRequest::Terminate => 143,
         }
     }
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for StopRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Stop::Interrupt => "cancelled",
-            Stop::Terminate => "terminated by a signal",
-            Stop::HangUp => "the terminal was closed",
+            StopRequest::Interrupt => "cancelled",
+            StopRequest::Terminate => "terminated by a signal",
+            StopRequest::HangUp => "the terminal was closed",
         })
     }
 }
@@ -54,9 +54,9 @@ pub enum Kind {
 }
 
 pub struct Interrupts {
-    receiver: watch::Receiver<Option<Stop>>,
+    receiver: watch::Receiver<Option<StopRequest>>,
     /// The process was told to end.
-    leave: Arc<OnceLock<Stop>>,
+    leave: Arc<OnceLock<StopRequest>>,
     editor_break: Arc<AtomicBool>,
 }
 
@@ -75,11 +75,11 @@ impl Interrupts {
         let listening = async move {
             loop {
                 let stop = tokio::select! {
-                    _ = interrupt.recv() => Stop::Interrupt,
-                    _ = terminate.recv() => Stop::Terminate,
-                    _ = hang_up.recv() => Stop::HangUp,
+                    _ = interrupt.recv() => StopRequest::Interrupt,
+                    _ = terminate.recv() => StopRequest::Terminate,
+                    _ = hang_up.recv() => StopRequest::HangUp,
                 };
-                if kind == Kind::Batch || stop != Stop::Interrupt {
+                if kind == Kind::Batch || stop != StopRequest::Interrupt {
                     end_soon(stop, leaving.set(stop).is_err());
                     breaking.store(true, Ordering::SeqCst);
                 }
@@ -92,7 +92,7 @@ impl Interrupts {
     }
 
     /// Waits for the next signal that was not seen yet.
-    pub async fn next(&mut self) -> Stop {
+    pub async fn next(&mut self) -> StopRequest {
         loop {
             if self.receiver.changed().await.is_err() {
                 // The thread is gone; nothing will come any more.
@@ -111,7 +111,7 @@ impl Interrupts {
         }
     }
 
-    pub fn must_leave(&self) -> Option<Stop> {
+    pub fn must_leave(&self) -> Option<StopRequest> {
         self.leave.get().copied()
     }
 
@@ -122,7 +122,7 @@ impl Interrupts {
 }
 
 /// Ends the process if it has not ended by itself in time, or was asked twice.
-fn end_soon(stop: Stop, again: bool) {
+fn end_soon(stop: StopRequest, again: bool) {
     let status = i32::from(stop.exit_status());
     if again {
         std::process::exit(status);

@@ -9,17 +9,17 @@
 //! - [`meta_command`], [`lexer`], [`sql_help`] — the backslash commands, SQL cut into pieces, and a line of syntax per statement
 //! - [`output`] — one writer per result format
 //! - [`processor`] — ends before `main` where instructions are missing
-//! - [`script`], [`marked`], [`table_name`], [`units`] — small things without an engine, tested alone
+//! - [`script`], [`error_mark`], [`table_name`], [`units`] — small things without an engine, tested alone
 
 mod allocator;
 mod args;
 mod commands;
 mod console;
+mod error_mark;
 mod errors;
 mod history;
 mod interrupt;
 mod lexer;
-mod marked;
 mod meta_command;
 mod output;
 #[cfg(all(target_arch = "x86_64", target_feature = "avx2"))]

@@ -8,14 +8,14 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead};
 
 /// One statement in a text: where it starts, where it ends, and whether a `;` ended it.
-pub struct Part {
+pub struct StatementText {
     pub start: usize,
     pub end: usize,
     pub complete: bool,
 }
 
 /// Finds the statements of a text.
-pub type Split = fn(&str) -> Vec<Part>;
+pub type Split = fn(&str) -> Vec<StatementText>;
 
 /// Says whether a text holds nothing but blanks and comments.
 pub type IsBlank = fn(&str) -> bool;
@@ -125,7 +125,7 @@ impl<R: BufRead> Script<R> {
     }
 }
 
-fn statement(text: &str, line_first: usize, part: &Part) -> Item {
+fn statement(text: &str, line_first: usize, part: &StatementText) -> Item {
     Item::Statement { sql: text[part.start..part.end].to_string(), line: line_first + text[..part.start].matches('\n').count() }
 }
 
@@ -134,13 +134,13 @@ mod tests {
     use super::*;
 
     /// Stands in for the engine: knows `'` and `;`.
-    fn split(text: &str) -> Vec<Part> {
+    fn split(text: &str) -> Vec<StatementText> {
         let mut parts = Vec::new();
         let (mut start, mut quoted) = (0, false);
         let mut add = |from: usize, end: usize, complete| {
             let start = end - text[from..end].trim_start().len();
             if start < end {
-                parts.push(Part { start, end, complete });
+                parts.push(StatementText { start, end, complete });
             }
         };
         for (at, sign) in text.char_indices() {

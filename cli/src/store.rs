@@ -25,7 +25,7 @@ pub fn open_with(path: &Path, options: EngineOptions) -> Result<Engine> {
 
 /// The store for a subcommand that only looks at it. It must exist.
 pub fn open_to_read(args: &StoreArgs, command: &str) -> Result<Engine> {
-    let path = named(args, command)?;
+    let path = named_store(args, command)?;
     Engine::open(&absolute(&path)?, options(args, true)).map_err(CliError::engine)
 }
 
@@ -34,14 +34,14 @@ pub fn open_to_accept_loss(args: &StoreArgs, command: &str) -> Result<Engine> {
     if args.read_only {
         return Err(CliError::usage(format!("quiver {command} --accept-loss changes the store"), "leave --read-only out".to_string()));
     }
-    let path = absolute(&named(args, command)?)?;
+    let path = absolute(&named_store(args, command)?)?;
     let maintenance = MaintenanceOptions { enabled: false, ..MaintenanceOptions::default() };
     let options = EngineOptions { accept_loss: true, maintenance, ..options(args, false) };
     Engine::open(&path, options).map_err(CliError::engine)
 }
 
 /// The directory a subcommand works on, which has no use for a temporary store.
-pub fn named(args: &StoreArgs, command: &str) -> Result<PathBuf> {
+pub fn named_store(args: &StoreArgs, command: &str) -> Result<PathBuf> {
     args.store.clone().ok_or_else(|| CliError::usage(format!("quiver {command} needs a store"), format!("quiver {command} --store DIR …")))
 }
 

@@ -29,21 +29,21 @@ mod shared;
 mod sql_planner;
 mod statements;
 mod system;
+mod temporary;
 mod time_zone;
 mod transactions;
 mod usage;
-mod volatile;
 mod write;
 
 pub use access::Identity;
 pub use arrow::array::RecordBatch;
 pub use arrow::datatypes::SchemaRef;
 pub use catalog::TableListing;
+pub use common::engine_settings::Pushdown;
 pub use common::error::kind::ErrorKind;
 pub use common::error::{EngineError, nearest};
 pub use common::report::{Bytes, QueryReport};
 pub use common::stack::{WORKER_STACK_BYTES, check_address_space};
-pub use common::switches::Pushdown;
 pub use common::tensor_shape::shape_of as tensor_shape;
 pub use common::tensors::tensor_field;
 pub use common::type_names::{column_type_name, declared_name};
@@ -56,7 +56,7 @@ pub use queries::{Outcome, StatementCounts, StatementEnd, StatementKind};
 pub use remote_tables::RemoteTables;
 pub use semantics::functions::{chain_as_operators, function_as_cast};
 pub use session::{Description, MappedBatch, MappedFile, MappedPart, MappedTable, Session};
-pub use sql::redact::redacted;
+pub use sql::redact::redact_statement;
 pub use sql::{SELECT_COLUMNS_MAX, StatementText};
 pub use usage::Usage;
 
@@ -64,8 +64,8 @@ pub use usage::Usage;
 pub mod import {
     pub use common::type_names::plain::sql_type_name;
     pub use files::import::{
-        BadRow, Batches, CsvOptions, FileFormat, FileScan, ImportError, ImportProgress, OnError, Place, ReadOptions, foreign_form, guarded,
-        silence_guarded_panics,
+        BadRow, Batches, CsvOptions, FileFormat, FileScan, ImportError, ImportProgress, OnError, ReadOptions, RowPosition, foreign_form,
+        guarded, silence_guarded_panics,
     };
 
     pub use crate::ingest::load::{ImportSummary, LoadMode, LoadOptions};

@@ -14,8 +14,8 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 
-use crate::access::Reads;
-use crate::queries::{Entry, Held, Outcome, StatementKind, spilled_bytes};
+use crate::access::ReadRecheck;
+use crate::queries::{Outcome, ResultStream, StatementEntry, StatementKind, spilled_bytes};
 use crate::sql_planner::explain_error::run_error;
 use crate::transactions::TransactionSlot;
 use common::error::EngineError;
@@ -24,7 +24,7 @@ use common::report::{QueryReport, ReportCollector};
 
 /// Where the report's numbers come from while a statement runs.
 #[derive(Debug, Clone)]
-pub(crate) struct Measures {
+pub(crate) struct ReportSources {
     pub started: Instant,
     pub planning_ms: f64,
     pub collector: Arc<ReportCollector>,
@@ -34,47 +34,47 @@ pub(crate) struct Measures {
     pub transaction: Arc<TransactionSlot>,
     /// The transaction that the statement is a part of: it can only be rolled back when that fails. Another one may have begun since.
     pub planned_in: Option<u64>,
-    /// Of a user's statement.
-    pub reads: Option<Reads>,
+    /// `None` for a statement of the process itself.
+    pub read_recheck: Option<ReadRecheck>,
 }
 
 /// Yields batches as they are made; dropping it cancels the query.
 pub struct QueryOutput {
     schema: SchemaRef,
     kind: StatementKind,
-    stream: Arc<Held>,
-    measures: Measures,
+    stream: Arc<ResultStream>,
+    report_sources: ReportSources,
     rows: u64,
     bytes: u64,
     finished_ms: Option<f64>,
     /// What it did is done, and only its answer is read here.
     is_done: bool,
     /// On the list of those that run.
-    entry: Option<Entry>,
+    entry: Option<StatementEntry>,
 }
 
 impl QueryOutput {
-    pub(crate) fn new(kind: StatementKind, stream: SendableRecordBatchStream, measures: Measures) -> Self {
-        let (schema, stream) = (stream.schema(), Arc::new(Held(Mutex::new(Some(stream)))));
-        QueryOutput { schema, kind, stream, measures, rows: 0, bytes: 0, finished_ms: None, is_done: false, entry: None }
+    pub(crate) fn new(kind: StatementKind, stream: SendableRecordBatchStream, report_sources: ReportSources) -> Self {
+        let (schema, stream) = (stream.schema(), Arc::new(ResultStream(Mutex::new(Some(stream)))));
+        QueryOutput { schema, kind, stream, report_sources, rows: 0, bytes: 0, finished_ms: None, is_done: false, entry: None }
     }
 
     /// The answer of a statement that has run.
-    pub(crate) fn done(kind: StatementKind, stream: SendableRecordBatchStream, measures: Measures) -> Self {
-        QueryOutput { is_done: true, ..QueryOutput::new(kind, stream, measures) }
+    pub(crate) fn done(kind: StatementKind, stream: SendableRecordBatchStream, report_sources: ReportSources) -> Self {
+        QueryOutput { is_done: true, ..QueryOutput::new(kind, stream, report_sources) }
     }
 
     /// Of a write that has run.
-    pub(crate) fn written(count: RecordBatch, measures: Measures) -> Self {
+    pub(crate) fn write_output(count: RecordBatch, report_sources: ReportSources) -> Self {
         let stream = RecordBatchStreamAdapter::new(count.schema(), futures::stream::iter([Ok(count)]));
-        QueryOutput::done(StatementKind::Write, Box::pin(stream), measures)
+        QueryOutput::done(StatementKind::Write, Box::pin(stream), report_sources)
     }
 
     /// What the statement of `entry` gave: its output stays on the list until it has ended.
-    pub(crate) fn of_entry(entry: Entry, done: Result<QueryOutput, EngineError>) -> Result<QueryOutput, EngineError> {
+    pub(crate) fn of_entry(entry: StatementEntry, done: Result<QueryOutput, EngineError>) -> Result<QueryOutput, EngineError> {
         match done {
             Ok(mut output) => {
-                output.enter(entry);
+                output.attach_entry(entry);
                 Ok(output)
             }
             Err(error) => {
@@ -85,12 +85,12 @@ impl QueryOutput {
     }
 
     /// Stays on the list until it has ended or is dropped.
-    fn enter(&mut self, entry: Entry) {
+    fn attach_entry(&mut self, entry: StatementEntry) {
         let query = entry.query();
         query.set_kind(self.kind);
         match self.is_done {
             // What was stopped too late has happened all the same.
-            true => drop(query.gate.seal()),
+            true => drop(query.commit_guard.begin_commit()),
             false => query.hold(self.kind, &self.stream),
         }
         self.entry = Some(entry);
@@ -106,19 +106,19 @@ impl QueryOutput {
 
     /// As of now; complete once the stream has ended.
     pub fn report(&self) -> QueryReport {
-        let measures = &self.measures;
-        let now = || measures.started.elapsed().as_secs_f64() * 1e3;
+        let report_sources = &self.report_sources;
+        let now = || report_sources.started.elapsed().as_secs_f64() * 1e3;
         let mut report = QueryReport {
             elapsed_ms: self.finished_ms.unwrap_or_else(now),
-            planning_ms: measures.planning_ms,
+            planning_ms: report_sources.planning_ms,
             bytes_returned: self.bytes,
             rows_returned: self.rows,
-            peak_memory_bytes: measures.pool.peak_bytes() as u64,
-            node_bytes_touched: measures.plan.as_ref().map_or(0, node_bytes_touched),
-            spilled_bytes: measures.plan.as_ref().map_or(0, spilled_bytes),
+            peak_memory_bytes: report_sources.pool.peak_bytes() as u64,
+            node_bytes_touched: report_sources.plan.as_ref().map_or(0, node_bytes_touched),
+            spilled_bytes: report_sources.plan.as_ref().map_or(0, spilled_bytes),
             ..QueryReport::default()
         };
-        measures.collector.fill(&mut report);
+        report_sources.collector.fill(&mut report);
         report
     }
 
@@ -132,10 +132,10 @@ impl QueryOutput {
     }
 
     fn end(&mut self, outcome: Outcome) {
-        // Frees what the plan holds, and waits for nobody.
+        // Frees the memory of the plan without waiting.
         let stream = self.stream.0.lock().take();
         drop(stream);
-        self.finished_ms.get_or_insert(self.measures.started.elapsed().as_secs_f64() * 1e3);
+        self.finished_ms.get_or_insert(self.report_sources.started.elapsed().as_secs_f64() * 1e3);
         if let Some(entry) = &mut self.entry {
             entry.end(outcome);
         }
@@ -151,13 +151,13 @@ impl QueryOutput {
             entry.note(error);
         }
         self.end(Outcome::of(error));
-        self.measures.transaction.fail(self.measures.planned_in);
+        self.report_sources.transaction.fail(self.report_sources.planned_in);
     }
 
     /// Whether its user may still read what it reads, to be asked where its first row is fetched some time after it was planned. If
     /// not, it has failed.
     pub fn check_reads(&mut self) -> Result<(), EngineError> {
-        let checked = self.measures.reads.as_ref().map_or(Ok(()), Reads::check);
+        let checked = self.report_sources.read_recheck.as_ref().map_or(Ok(()), ReadRecheck::check);
         if let Err(error) = &checked {
             self.fail(error);
         }
@@ -175,13 +175,13 @@ impl QueryOutput {
     /// Ready when somebody else has ended the statement.
     fn poll_stop(&self, context: &mut Context<'_>) -> Poll<EngineError> {
         match &self.entry {
-            Some(entry) if !self.is_done => entry.query().gate.poll_stop(context).map(|stop| stop.error()),
+            Some(entry) if !self.is_done => entry.query().commit_guard.poll_stop(context).map(|stop| stop.error()),
             _ => Poll::Pending,
         }
     }
 
     fn stopped(&self) -> EngineError {
-        let stop = self.entry.as_ref().and_then(|entry| entry.query().gate.stopped());
+        let stop = self.entry.as_ref().and_then(|entry| entry.query().commit_guard.stopped());
         stop.map_or(EngineError::Cancelled, |stop| stop.error())
     }
 
@@ -212,7 +212,7 @@ impl Stream for QueryOutput {
             }
         };
         // A segment cut short under the query shows zeros: no batch made since may go out.
-        if let Err(error) = self.measures.collector.check_segments() {
+        if let Err(error) = self.report_sources.collector.check_segments() {
             return self.failed(error.into());
         }
         match next {

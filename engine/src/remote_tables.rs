@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use datafusion::catalog::TableProvider;
 use datafusion::optimizer::OptimizerRule;
 
+use common::engine_settings::Pushdown;
 use common::error::EngineError;
-use common::switches::Pushdown;
 
 /// A way to tables of other nodes.
 #[async_trait]

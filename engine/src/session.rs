@@ -15,10 +15,10 @@ use tracing::Instrument;
 use crate::access::SessionAccess;
 use crate::catalog::{self, CatalogHandle, StoreCatalog};
 use crate::dml::{self, Retry};
-use crate::execution::Running;
-use crate::insert::Targets;
+use crate::execution::StatementContext;
+use crate::insert::InsertTargetCache;
 use crate::output::QueryOutput;
-use crate::queries::{Entry, Query, StatementKind};
+use crate::queries::{Query, StatementEntry, StatementKind};
 use crate::shared::EngineShared;
 use crate::sql_planner::explain_error::run_error;
 use crate::sql_planner::views::SqlViewPlanner;
@@ -39,27 +39,27 @@ use semantics::functions;
 use sql::{self, Parsed, StatementText};
 
 mod append;
-mod foreign;
+mod batch_execution;
+mod completion_names;
+mod copy_settings;
+mod external_plan;
 mod import;
 mod ingest;
 mod insert;
 mod mapped;
-mod names;
-mod owner;
 mod parameters;
 mod planner;
 mod plans;
-mod rows;
-mod same;
+mod statement_entry;
+mod table_scan;
 mod tables;
 mod template;
+mod temporary_tables;
 mod transactions;
-mod volatile;
-mod whole;
 
 pub use mapped::{MappedBatch, MappedFile, MappedPart, MappedTable};
-pub(crate) use owner::Owner;
 pub use parameters::Description;
+pub(crate) use statement_entry::SessionIdentity;
 
 /// Statements of a session are planned and started one after the other, in the order in which they come; streams already begun keep
 /// their snapshot.
@@ -70,36 +70,36 @@ pub struct Session {
     /// The texts of prepared statements, by name.
     prepared: Mutex<HashMap<String, String>>,
     pub(crate) transaction: Arc<TransactionSlot>,
-    pub(crate) targets: Targets,
-    pub(crate) owner: Owner,
+    pub(crate) targets: InsertTargetCache,
+    pub(crate) identity: SessionIdentity,
     /// None: it has all rights.
     access: Option<Arc<SessionAccess>>,
     /// Of the statement that is planned and started: what names mean, and what may end it, is kept for one at a time.
-    turn: tokio::sync::Mutex<()>,
+    start_lock: tokio::sync::Mutex<()>,
 }
 
 impl Session {
     /// Without `access` it has all rights.
     pub(crate) fn new(engine: Arc<EngineShared>, access: Option<Arc<SessionAccess>>) -> Result<Session, EngineError> {
         let snapshot = engine.store.snapshot()?;
-        let owner = Owner::of(&engine, access.as_deref().map(Author::name));
+        let identity = SessionIdentity::of(&engine, access.as_deref().map(Author::name));
         let transaction = engine.transactions.new_slot(access.clone().map(|access| access as Arc<dyn Author>));
         let catalog = StoreCatalog::new(Arc::clone(&engine), snapshot, Arc::clone(&transaction), access.clone(), Arc::new(SqlViewPlanner));
         let context = SessionContext::new_with_state(template::state(&engine));
         context.register_catalog(CATALOG, Arc::new(CatalogHandle(Arc::clone(&catalog))));
         context.register_udf(functions::current_user(catalog.user()));
         catalog.use_session(Arc::downgrade(&context.state_ref()));
-        catalog.rest();
+        catalog.release_snapshot();
         Ok(Session {
             engine,
             context,
             catalog,
             prepared: Mutex::default(),
             transaction,
-            targets: Targets::default(),
-            owner,
+            targets: InsertTargetCache::default(),
+            identity,
             access,
-            turn: Default::default(),
+            start_lock: Default::default(),
         })
     }
 
@@ -110,17 +110,17 @@ impl Session {
     /// Plans and starts one statement. Nothing of a query runs before its output is polled; DDL,
     /// SET, INSERT of literals and writes of whole tables have run when this returns.
     pub async fn execute(&self, sql: &str) -> Result<QueryOutput, EngineError> {
-        self.execute_as(self.enter(sql), sql).await
+        self.execute_as(self.register_statement(sql), sql).await
     }
 
     /// As `execute`, of a statement that the front end runs for itself: the audit of what its user did has none of it.
     pub async fn execute_own(&self, sql: &str) -> Result<QueryOutput, EngineError> {
-        self.execute_as(self.enter_own(sql), sql).await
+        self.execute_as(self.register_internal(sql), sql).await
     }
 
-    async fn execute_as(&self, entry: Entry, sql: &str) -> Result<QueryOutput, EngineError> {
+    async fn execute_as(&self, entry: StatementEntry, sql: &str) -> Result<QueryOutput, EngineError> {
         let run = async {
-            let _turn = self.turn(entry.query()).await?;
+            let _start_lock = self.start_lock(entry.query()).await?;
             self.run_entered(&entry, sql).await
         };
         let done = run.instrument(entry.query().span.clone()).await;
@@ -129,7 +129,7 @@ impl Session {
 
     /// As `execute`, of a part of the statement that has the session's turn.
     async fn execute_part(&self, sql: &str) -> Result<(), EngineError> {
-        let entry = self.enter(sql);
+        let entry = self.register_statement(sql);
         let done = self.run_entered(&entry, sql).instrument(entry.query().span.clone()).await;
         QueryOutput::of_entry(entry, done).map(drop)
     }
@@ -137,8 +137,8 @@ impl Session {
     /// Until it is dropped, no other statement of the session is planned or started.
     ///
     /// **Invariant:** whoever has it asks for no second one.
-    pub(crate) async fn turn(&self, query: &Query) -> Result<MutexGuard<'_, ()>, EngineError> {
-        query.gate.until_stopped(async { Ok(self.turn.lock().await) }).await
+    pub(crate) async fn start_lock(&self, query: &Query) -> Result<MutexGuard<'_, ()>, EngineError> {
+        query.commit_guard.until_stopped(async { Ok(self.start_lock.lock().await) }).await
     }
 
     /// A statement of the open transaction failed.
@@ -146,7 +146,7 @@ impl Session {
         self.transaction.fail(self.transaction.open_id());
     }
 
-    async fn run_entered(&self, entry: &Entry, sql: &str) -> Result<QueryOutput, EngineError> {
+    async fn run_entered(&self, entry: &StatementEntry, sql: &str) -> Result<QueryOutput, EngineError> {
         let query = entry.query();
         match self.insert_directly(sql, query).await {
             Ok(None) => {}
@@ -158,9 +158,9 @@ impl Session {
         }
         let mut retry = Retry::new(!self.transaction.is_open());
         loop {
-            let running = self.begin(sql, query)?;
-            let done = query.gate.until_stopped(deep(sql.len(), self.run(&running))).await;
-            self.catalog.rest();
+            let ctx = self.begin(sql, query)?;
+            let done = query.commit_guard.until_stopped(deep(sql.len(), self.run(&ctx))).await;
+            self.catalog.release_snapshot();
             if let Err(error) = &done {
                 if self.is_tried_again(query, &mut retry, error).await? {
                     continue;
@@ -173,79 +173,79 @@ impl Session {
     /// Whether a statement that failed is run once more. Where it is not, also because it was ended meanwhile, its transaction
     /// has failed.
     pub(crate) async fn is_tried_again(&self, query: &Query, retry: &mut Retry, error: &EngineError) -> Result<bool, EngineError> {
-        let again = query.gate.until_stopped(async { Ok(retry.after(error).await) }).await;
+        let again = query.commit_guard.until_stopped(async { Ok(retry.after(error).await) }).await;
         if !matches!(again, Ok(true)) {
             self.fail_transaction();
         }
         again
     }
 
-    pub(crate) fn begin(&self, sql: &str, query: &Arc<Query>) -> Result<Running, EngineError> {
+    pub(crate) fn begin(&self, sql: &str, query: &Arc<Query>) -> Result<StatementContext, EngineError> {
         self.engine.audit.0.flush_for(sql);
-        self.catalog.refresh()?;
-        self.transaction.set_gate(Some(&query.gate));
-        Running::new(&self.engine, &self.catalog, self.access.clone(), self.context.state(), sql, query)
+        self.catalog.acquire_snapshot()?;
+        self.transaction.set_commit_guard(Some(&query.commit_guard));
+        StatementContext::new(&self.engine, &self.catalog, self.access.clone(), self.context.state(), sql, query)
     }
 
-    async fn run(&self, running: &Running) -> Result<QueryOutput, EngineError> {
-        let parsed = running.parsed().await?;
+    async fn run(&self, ctx: &StatementContext) -> Result<QueryOutput, EngineError> {
+        let parsed = ctx.parsed().await?;
         if let Parsed::Statement(statement) = &parsed
-            && let Some(done) = self.control(running, statement)?
+            && let Some(done) = self.control(ctx, statement)?
         {
             return Ok(done);
         }
         self.check_not_failed()?;
         let statement = match parsed {
-            Parsed::CopyFrom(copy) => return running.written(copy_from(running, *copy).await?),
+            Parsed::CopyFrom(copy) => return ctx.write_output(copy_from(ctx, *copy).await?),
             Parsed::CopyTo(copy) => {
-                let copied = copy_to(running, *copy).await?;
-                return Ok(QueryOutput::new(StatementKind::Write, copied, running.measures()));
+                let copied = copy_to(ctx, *copy).await?;
+                return Ok(QueryOutput::new(StatementKind::Write, copied, ctx.report_sources()));
             }
             Parsed::CreateTable(create, key) => {
-                return match create_table(running, *create, key).await? {
-                    Some(rows) => running.written(rows),
-                    None => Ok(running.nothing(StatementKind::Ddl)),
+                return match create_table(ctx, *create, key).await? {
+                    Some(rows) => ctx.write_output(rows),
+                    None => Ok(ctx.nothing(StatementKind::Ddl)),
                 };
             }
             Parsed::AlterTable(alter, key) => {
-                alter_table(running, *alter, key).await?;
-                return Ok(running.nothing(StatementKind::Ddl));
+                alter_table(ctx, *alter, key).await?;
+                return Ok(ctx.nothing(StatementKind::Ddl));
             }
             Parsed::Versions(statement) => {
-                return match run_versions(running, statement).await? {
-                    Some(rows) => running.rows(StatementKind::Query, rows),
-                    None => Ok(running.nothing(StatementKind::Ddl)),
+                return match run_versions(ctx, statement).await? {
+                    Some(rows) => ctx.rows(StatementKind::Query, rows),
+                    None => Ok(ctx.nothing(StatementKind::Ddl)),
                 };
             }
             Parsed::Access(statement) => {
-                return match run_access(running, statement).await? {
-                    Some(rows) => running.rows(StatementKind::Query, rows),
-                    None => Ok(running.nothing(StatementKind::Ddl)),
+                return match run_access(ctx, statement).await? {
+                    Some(rows) => ctx.rows(StatementKind::Query, rows),
+                    None => Ok(ctx.nothing(StatementKind::Ddl)),
                 };
             }
             Parsed::Maintenance(statement) => {
-                return match run_maintenance(running, statement).await? {
-                    Some(rows) => running.rows(StatementKind::Query, rows),
-                    None => Ok(running.nothing(StatementKind::Ddl)),
+                return match run_maintenance(ctx, statement).await? {
+                    Some(rows) => ctx.rows(StatementKind::Query, rows),
+                    None => Ok(ctx.nothing(StatementKind::Ddl)),
                 };
             }
             Parsed::Statement(statement) => *statement,
         };
-        let statement = match sql::restated(&running.state, statement)? {
+        let statement = match sql::rewrite_show(&ctx.state, statement)? {
             Statement::CreateExternalTable(table) => {
-                create_external(running, table).await?;
-                return Ok(running.nothing(StatementKind::Ddl));
+                create_external(ctx, table).await?;
+                return Ok(ctx.nothing(StatementKind::Ddl));
             }
             statement => statement,
         };
-        if let Some(description) = described_table(running, &statement)? {
-            return running.rows(StatementKind::Query, description);
+        if let Some(description) = described_table(ctx, &statement)? {
+            return ctx.rows(StatementKind::Query, description);
         }
         if is_prepare(&statement) {
-            running.function_parameters.describe();
+            ctx.function_parameters.describe();
         }
-        let plan = running.plan(statement).await?;
-        self.run_plan(running, plan).await
+        let plan = ctx.plan(statement).await?;
+        self.run_plan(ctx, plan).await
     }
 
     /// The user it works for; None where it is the process itself, which has all rights.
@@ -254,7 +254,7 @@ impl Session {
     }
 }
 
-impl Running {
+impl StatementContext {
     /// A query, or a write that runs as one.
     async fn query(&self, plan: &LogicalPlan) -> Result<QueryOutput, EngineError> {
         let kind = match plan {
@@ -266,9 +266,9 @@ impl Running {
         };
         let stream = self.execute_plan(plan).await?;
         if dml::is_change(plan) {
-            return self.written(dml::count(stream).await?);
+            return self.write_output(dml::count(stream).await?);
         }
-        Ok(QueryOutput::new(kind, stream, self.measures()))
+        Ok(QueryOutput::new(kind, stream, self.report_sources()))
     }
 }
 

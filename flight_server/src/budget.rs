@@ -12,7 +12,7 @@ pub struct Budget {
 }
 
 /// Given back when it is dropped.
-pub struct Share {
+pub struct BudgetShare {
     budget: Arc<Budget>,
     bytes: usize,
 }
@@ -22,10 +22,10 @@ impl Budget {
         Arc::new(Budget { used_bytes: AtomicUsize::new(0), max_bytes })
     }
 
-    pub fn take(self: &Arc<Budget>, bytes: usize) -> Result<Share, Status> {
+    pub fn take(self: &Arc<Budget>, bytes: usize) -> Result<BudgetShare, Status> {
         let fits = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.max_bytes);
         match self.used_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits) {
-            Ok(_) => Ok(Share { budget: Arc::clone(self), bytes }),
+            Ok(_) => Ok(BudgetShare { budget: Arc::clone(self), bytes }),
             Err(_) => Err(Status::resource_exhausted(format!(
                 "the server keeps as many bytes of statements and parameters for its clients as it may ({}); close prepared statements, or wait until some expire",
                 self.max_bytes
@@ -34,9 +34,9 @@ impl Budget {
     }
 }
 
-impl Share {
+impl BudgetShare {
     /// Takes the other one in.
-    pub fn join(&mut self, mut other: Share) {
+    pub fn join(&mut self, mut other: BudgetShare) {
         self.bytes += std::mem::take(&mut other.bytes);
     }
 
@@ -48,7 +48,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for BudgetShare {
     fn drop(&mut self) {
         self.budget.used_bytes.fetch_sub(self.bytes, Ordering::AcqRel);
     }

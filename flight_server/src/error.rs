@@ -83,7 +83,7 @@ fn shortened(text: &str, end: usize) -> String {
 
 /// What a call has come to, for the log and for the client: it may repeat what the client has sent, which need not fit into a
 /// header. What is the client's to mend is worth a line to who looks for it, and a bug of ours to everybody.
-pub fn told(call: &str, error: Status) -> Status {
+pub fn log_status(call: &str, error: Status) -> Status {
     let error = match end_of_fitting(error.message()) {
         Some(end) => {
             let details = Bytes::copy_from_slice(error.details());
@@ -118,12 +118,12 @@ mod tests {
     #[test]
     fn a_message_fits_into_a_header() {
         for long in ["x".repeat(1 << 20), "no such table ".repeat(1_000), "ü".repeat(10_000), "🦀".repeat(10_000)] {
-            let sent = told("Test", Status::invalid_argument(long));
+            let sent = log_status("Test", Status::invalid_argument(long));
             assert!(sent.message().ends_with('…'));
             let mut headers = http::HeaderMap::new();
             sent.add_header(&mut headers).unwrap();
             assert!((1_000..6_000).contains(&headers["grpc-message"].len()), "{} bytes", headers["grpc-message"].len());
         }
-        assert_eq!(told("Test", Status::invalid_argument("short")).message(), "short");
+        assert_eq!(log_status("Test", Status::invalid_argument("short")).message(), "short");
     }
 }

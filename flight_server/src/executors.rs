@@ -20,7 +20,7 @@ use tokio::task::{JoinError, JoinSet};
 use tonic::Status;
 use tracing::Instrument;
 
-use crate::trace::OfCall;
+use crate::trace::CallTrace;
 
 /// Of all executors together, about. A thread that has nothing to do keeps some MiB that its allocator holds for it.
 const THREADS_MAX: usize = 128;
@@ -33,11 +33,11 @@ const CONTROL_THREADS: usize = 2;
 pub struct Executors {
     threads: usize,
     executors_max: usize,
-    state: Mutex<State>,
+    state: Mutex<ExecutorState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ExecutorState {
     executors: Vec<Executor>,
     /// Never taken by statements that may take long.
     control: Option<Executor>,
@@ -50,7 +50,7 @@ struct Executor {
 }
 
 /// An executor for one call or one result, until this is dropped.
-pub struct Lease {
+pub struct ExecutorLease {
     handle: Handle,
     leases: Arc<AtomicUsize>,
 }
@@ -64,7 +64,7 @@ impl Executors {
     }
 
     /// For a statement. Where no thread can be started it works on the threads of the caller.
-    pub fn lease(&self) -> Lease {
+    pub fn lease(&self) -> ExecutorLease {
         let mut state = self.state.lock();
         let is_free = |executor: &&Executor| executor.leases.load(Ordering::Acquire) == 0 && executor.has_idle_thread();
         if let Some(free) = state.executors.iter().find(is_free) {
@@ -79,16 +79,16 @@ impl Executors {
         }
         // An idle thread takes up what comes at once, however many results are open there and wait for their readers.
         let load = |executor: &&Executor| (!executor.has_idle_thread(), executor.leases.load(Ordering::Acquire));
-        state.executors.iter().min_by_key(load).map_or_else(Lease::here, Executor::lease)
+        state.executors.iter().min_by_key(load).map_or_else(ExecutorLease::here, Executor::lease)
     }
 
     /// For what ends other statements: it must not wait for those.
-    pub fn control(&self) -> Lease {
+    pub fn control(&self) -> ExecutorLease {
         let mut state = self.state.lock();
         if state.control.is_none() {
             state.control = state.start(CONTROL_THREADS, "quiver-control");
         }
-        state.control.as_ref().map_or_else(Lease::here, Executor::lease)
+        state.control.as_ref().map_or_else(ExecutorLease::here, Executor::lease)
     }
 
     /// Ends all threads, those in the middle of something after `patience` at most.
@@ -115,7 +115,7 @@ impl Drop for Executors {
     }
 }
 
-impl State {
+impl ExecutorState {
     fn start(&self, threads: usize, name: &str) -> Option<Executor> {
         if self.is_over {
             return None;
@@ -135,9 +135,9 @@ impl State {
 }
 
 impl Executor {
-    fn lease(&self) -> Lease {
+    fn lease(&self) -> ExecutorLease {
         self.leases.fetch_add(1, Ordering::AcqRel);
-        Lease { handle: self.runtime.handle().clone(), leases: Arc::clone(&self.leases) }
+        ExecutorLease { handle: self.runtime.handle().clone(), leases: Arc::clone(&self.leases) }
     }
 
     fn has_idle_thread(&self) -> bool {
@@ -147,10 +147,10 @@ impl Executor {
     }
 }
 
-impl Lease {
+impl ExecutorLease {
     /// The threads of the caller.
-    fn here() -> Lease {
-        Lease { handle: Handle::current(), leases: Arc::new(AtomicUsize::new(1)) }
+    fn here() -> ExecutorLease {
+        ExecutorLease { handle: Handle::current(), leases: Arc::new(AtomicUsize::new(1)) }
     }
 
     /// What `work` gives, which works on the executor. Dropped, it drops `work` there, at its next pause.
@@ -166,7 +166,7 @@ impl Lease {
 
     /// Keeps the lease as long as `work`.
     pub fn spawn<T: Send + 'static>(self, task: &mut JoinSet<T>, work: impl Future<Output = T> + Send + 'static) {
-        let work = WithinCall::new(Box::pin(work.in_current_span()));
+        let work = InCallContext::new(Box::pin(work.in_current_span()));
         let handle = self.handle.clone();
         task.spawn_on(
             async move {
@@ -178,29 +178,29 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for ExecutorLease {
     fn drop(&mut self) {
         self.leases.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// Polled and dropped as a part of the call, whichever thread does it.
-pub struct WithinCall<T> {
+pub struct InCallContext<T> {
     work: Option<T>,
-    call: OfCall,
+    call: CallTrace,
 }
 
-impl<T> WithinCall<T> {
-    pub fn new(work: T) -> WithinCall<T> {
-        WithinCall { work: Some(work), call: OfCall::current() }
+impl<T> InCallContext<T> {
+    pub fn new(work: T) -> InCallContext<T> {
+        InCallContext { work: Some(work), call: CallTrace::current() }
     }
 }
 
-impl<T: Future + Unpin> Future for WithinCall<T> {
+impl<T: Future + Unpin> Future for InCallContext<T> {
     type Output = T::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T::Output> {
-        let WithinCall { work, call } = &mut *self;
+        let InCallContext { work, call } = &mut *self;
         match work {
             Some(work) => call.within(|| work.poll_unpin(context)),
             None => Poll::Pending,
@@ -208,11 +208,11 @@ impl<T: Future + Unpin> Future for WithinCall<T> {
     }
 }
 
-impl<T: Stream + Unpin> Stream for WithinCall<T> {
+impl<T: Stream + Unpin> Stream for InCallContext<T> {
     type Item = T::Item;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T::Item>> {
-        let WithinCall { work, call } = &mut *self;
+        let InCallContext { work, call } = &mut *self;
         match work {
             Some(work) => call.within(|| work.poll_next_unpin(context)),
             None => Poll::Ready(None),
@@ -220,9 +220,9 @@ impl<T: Stream + Unpin> Stream for WithinCall<T> {
     }
 }
 
-impl<T> Unpin for WithinCall<T> {}
+impl<T> Unpin for InCallContext<T> {}
 
-impl<T> Drop for WithinCall<T> {
+impl<T> Drop for InCallContext<T> {
     fn drop(&mut self) {
         let work = self.work.take();
         self.call.within(|| drop(work));

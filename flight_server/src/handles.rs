@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tonic::Status;
 use uuid::Uuid;
 
-use crate::auth::Owner;
+use crate::auth::Principal;
 
 /// 32 hexadecimal digits at random: fit for a header, and not to be guessed.
 pub type Handle = Bytes;
@@ -34,12 +34,12 @@ pub struct Handles<T> {
 
 struct Entries<T> {
     by_handle: HashMap<Handle, Entry<T>>,
-    counts: HashMap<Owner, usize>,
+    counts: HashMap<Principal, usize>,
 }
 
 struct Entry<T> {
     value: Arc<T>,
-    owner: Owner,
+    principal: Principal,
     used: Instant,
 }
 
@@ -49,33 +49,38 @@ impl<T> Handles<T> {
         Handles { what, max, max_of_user, idle, entries }
     }
 
-    pub fn insert(&self, owner: &Owner, value: T) -> Result<Handle, Status> {
-        self.insert_arc(owner, Arc::new(value))
+    pub fn insert(&self, principal: &Principal, value: T) -> Result<Handle, Status> {
+        self.insert_arc(principal, Arc::new(value))
     }
 
-    pub fn insert_arc(&self, owner: &Owner, value: Arc<T>) -> Result<Handle, Status> {
+    pub fn insert_arc(&self, principal: &Principal, value: Arc<T>) -> Result<Handle, Status> {
         let handle = new_handle();
-        self.put(owner, handle.clone(), value)?;
+        self.put(principal, handle.clone(), value)?;
         Ok(handle)
     }
 
     /// Where there is no room, the one that was not used for longest gives way, unless it is in use: of the same owner
     /// if he has his share, or else of the owner who has most; and of his sessions, of the one that has most. For what
     /// many clients ask for and do not come back for, so that none of them takes from the others what they still need.
-    pub fn insert_over_oldest(&self, owner: &Owner, value: Arc<T>, session_of: impl Fn(&T) -> Option<&Handle>) -> Result<Handle, Status> {
+    pub fn insert_over_oldest(
+        &self,
+        principal: &Principal,
+        value: Arc<T>,
+        session_of: impl Fn(&T) -> Option<&Handle>,
+    ) -> Result<Handle, Status> {
         let handle = new_handle();
-        self.make_room(owner);
+        self.make_room(principal);
         let mut entries = self.entries.lock();
-        let holder = match self.is_share_used(&entries, owner) {
-            true => Some(owner.clone()),
+        let holder = match self.is_share_used(&entries, principal) {
+            true => Some(principal.clone()),
             false if entries.by_handle.len() >= self.max => entries.greatest_holder(),
             false => None,
         };
         let oldest = holder.and_then(|holder| entries.oldest_idle(&holder, &value, session_of)).and_then(|oldest| entries.remove(&oldest));
         // Under the same lock: the room that was made is this one's.
-        let room = self.check_room_in(&entries, owner);
+        let room = self.check_room_in(&entries, principal);
         if room.is_ok() {
-            entries.put(owner, handle.clone(), value);
+            entries.put(principal, handle.clone(), value);
         }
         drop(entries);
         drop(oldest);
@@ -83,60 +88,60 @@ impl<T> Handles<T> {
     }
 
     /// Under a handle that was given out before.
-    pub fn put(&self, owner: &Owner, handle: Handle, value: Arc<T>) -> Result<(), Status> {
-        self.make_room(owner);
+    pub fn put(&self, principal: &Principal, handle: Handle, value: Arc<T>) -> Result<(), Status> {
+        self.make_room(principal);
         // Let go before the value, if that is refused.
         let mut entries = self.entries.lock();
-        self.check_room_in(&entries, owner)?;
-        entries.put(owner, handle, value);
+        self.check_room_in(&entries, principal)?;
+        entries.put(principal, handle, value);
         Ok(())
     }
 
-    fn make_room(&self, owner: &Owner) {
-        if self.check_room(owner).is_err() {
+    fn make_room(&self, principal: &Principal) {
+        if self.check_room(principal).is_err() {
             self.sweep();
         }
     }
 
     /// Whether one more of this owner's would be taken.
-    pub fn check_room(&self, owner: &Owner) -> Result<(), Status> {
-        self.check_room_in(&self.entries.lock(), owner)
+    pub fn check_room(&self, principal: &Principal) -> Result<(), Status> {
+        self.check_room_in(&self.entries.lock(), principal)
     }
 
     /// Counts as a use.
-    pub fn get(&self, owner: &Owner, handle: &[u8]) -> Result<Arc<T>, Status> {
+    pub fn get(&self, principal: &Principal, handle: &[u8]) -> Result<Arc<T>, Status> {
         let mut entries = self.entries.lock();
-        let entry = entries.by_handle.get_mut(handle).filter(|entry| entry.owner == *owner && entry.is_good(self.idle));
+        let entry = entries.by_handle.get_mut(handle).filter(|entry| entry.principal == *principal && entry.is_good(self.idle));
         let entry = entry.ok_or_else(|| self.unknown())?;
         entry.used = Instant::now();
         Ok(Arc::clone(&entry.value))
     }
 
     /// Whether it is there; to ask is no use of it.
-    pub fn holds(&self, owner: &Owner, handle: &[u8]) -> bool {
+    pub fn holds(&self, principal: &Principal, handle: &[u8]) -> bool {
         let entries = self.entries.lock();
-        entries.by_handle.get(handle).is_some_and(|entry| entry.owner == *owner && entry.is_good(self.idle))
+        entries.by_handle.get(handle).is_some_and(|entry| entry.principal == *principal && entry.is_good(self.idle))
     }
 
     /// The value, which nobody gets by this handle again.
-    pub fn take(&self, owner: &Owner, handle: &[u8]) -> Result<Arc<T>, Status> {
-        let entry = self.entries.lock().remove_of(owner, handle).filter(|entry| entry.is_good(self.idle));
+    pub fn take(&self, principal: &Principal, handle: &[u8]) -> Result<Arc<T>, Status> {
+        let entry = self.entries.lock().remove_of(principal, handle).filter(|entry| entry.is_good(self.idle));
         entry.map(|entry| entry.value).ok_or_else(|| self.unknown())
     }
 
     /// Values are dropped outside of the lock: what they end may take a while.
-    pub fn remove(&self, owner: &Owner, handle: &[u8]) -> bool {
-        let removed = self.entries.lock().remove_of(owner, handle);
+    pub fn remove(&self, principal: &Principal, handle: &[u8]) -> bool {
+        let removed = self.entries.lock().remove_of(principal, handle);
         removed.is_some()
     }
 
-    pub fn retain(&self, mut keep: impl FnMut(&Owner, &T) -> bool) {
-        drop(self.remove_if(|owner, value| !keep(owner, value)));
+    pub fn retain(&self, mut keep: impl FnMut(&Principal, &T) -> bool) {
+        drop(self.remove_if(|principal, value| !keep(principal, value)));
     }
 
     /// What was removed, to be dropped outside of the lock.
-    pub fn remove_if(&self, mut is_gone: impl FnMut(&Owner, &T) -> bool) -> Vec<Arc<T>> {
-        let gone = self.extract(|entry| is_gone(&entry.owner, &entry.value));
+    pub fn remove_if(&self, mut is_gone: impl FnMut(&Principal, &T) -> bool) -> Vec<Arc<T>> {
+        let gone = self.extract(|entry| is_gone(&entry.principal, &entry.value));
         gone.into_iter().map(|entry| entry.value).collect()
     }
 
@@ -167,7 +172,7 @@ impl<T> Handles<T> {
         gone.iter().filter_map(|handle| entries.remove(handle)).collect()
     }
 
-    fn check_room_in(&self, entries: &Entries<T>, owner: &Owner) -> Result<(), Status> {
+    fn check_room_in(&self, entries: &Entries<T>, principal: &Principal) -> Result<(), Status> {
         let what = self.what;
         let full = |who: String, max: usize| {
             Status::resource_exhausted(format!("{who} {max} {what} at once already; close some, or wait until they expire"))
@@ -175,15 +180,15 @@ impl<T> Handles<T> {
         if entries.by_handle.len() >= self.max {
             return Err(full("there are".to_string(), self.max));
         }
-        match owner.user() {
-            Some(user) if self.is_share_used(entries, owner) => Err(full(format!("user \"{user}\" has"), self.max_of_user)),
+        match principal.user() {
+            Some(user) if self.is_share_used(entries, principal) => Err(full(format!("user \"{user}\" has"), self.max_of_user)),
             _ => Ok(()),
         }
     }
 
     /// Without users there is one owner, to whom all belongs.
-    fn is_share_used(&self, entries: &Entries<T>, owner: &Owner) -> bool {
-        owner.user().is_some() && entries.counts.get(owner).is_some_and(|count| *count >= self.max_of_user)
+    fn is_share_used(&self, entries: &Entries<T>, principal: &Principal) -> bool {
+        principal.user().is_some() && entries.counts.get(principal).is_some_and(|count| *count >= self.max_of_user)
     }
 
     fn unknown(&self) -> Status {
@@ -195,38 +200,38 @@ impl<T> Handles<T> {
 }
 
 impl<T> Entries<T> {
-    fn put(&mut self, owner: &Owner, handle: Handle, value: Arc<T>) {
+    fn put(&mut self, principal: &Principal, handle: Handle, value: Arc<T>) {
         // Of the same handle there is none; if there were, it would not be counted twice.
         self.remove(&handle);
-        *self.counts.entry(owner.clone()).or_default() += 1;
-        self.by_handle.insert(handle, Entry { value, owner: owner.clone(), used: Instant::now() });
+        *self.counts.entry(principal.clone()).or_default() += 1;
+        self.by_handle.insert(handle, Entry { value, principal: principal.clone(), used: Instant::now() });
     }
 
     fn remove(&mut self, handle: &[u8]) -> Option<Entry<T>> {
         let entry = self.by_handle.remove(handle)?;
-        if let Some(count) = self.counts.get_mut(&entry.owner) {
+        if let Some(count) = self.counts.get_mut(&entry.principal) {
             *count -= 1;
             if *count == 0 {
-                self.counts.remove(&entry.owner);
+                self.counts.remove(&entry.principal);
             }
         }
         Some(entry)
     }
 
-    fn remove_of(&mut self, owner: &Owner, handle: &[u8]) -> Option<Entry<T>> {
-        self.by_handle.get(handle).filter(|entry| entry.owner == *owner)?;
+    fn remove_of(&mut self, principal: &Principal, handle: &[u8]) -> Option<Entry<T>> {
+        self.by_handle.get(handle).filter(|entry| entry.principal == *principal)?;
         self.remove(handle)
     }
 
-    fn greatest_holder(&self) -> Option<Owner> {
-        self.counts.iter().max_by_key(|(_, count)| **count).map(|(owner, _)| owner.clone())
+    fn greatest_holder(&self) -> Option<Principal> {
+        self.counts.iter().max_by_key(|(_, count)| **count).map(|(principal, _)| principal.clone())
     }
 
     /// In the session that has most of them, once it has `coming` too.
-    fn oldest_idle(&self, owner: &Owner, coming: &T, session_of: impl Fn(&T) -> Option<&Handle>) -> Option<Handle> {
+    fn oldest_idle(&self, principal: &Principal, coming: &T, session_of: impl Fn(&T) -> Option<&Handle>) -> Option<Handle> {
         let coming = session_of(coming);
         let mut oldest: HashMap<Option<&Handle>, (usize, Instant, &Handle)> = HashMap::new();
-        for (handle, entry) in self.by_handle.iter().filter(|(_, entry)| entry.owner == *owner && !entry.is_in_use()) {
+        for (handle, entry) in self.by_handle.iter().filter(|(_, entry)| entry.principal == *principal && !entry.is_in_use()) {
             let session = session_of(&entry.value);
             let (count, used, first) = oldest.entry(session).or_insert((usize::from(session == coming), entry.used, handle));
             *count += 1;
@@ -254,8 +259,8 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(3600);
 
-    fn anybody() -> Owner {
-        Owner::default()
+    fn anybody() -> Principal {
+        Principal::default()
     }
 
     #[test]
@@ -269,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_handle_of_another_is_as_if_it_were_not_there() {
-        let (ada, bob) = (Owner::named("ada"), Owner::named("bob"));
+        let (ada, bob) = (Principal::named("ada"), Principal::named("bob"));
         let handles = Handles::new("results", 10, 10, LONG);
         let handle = handles.insert(&ada, 7).unwrap();
         let missing = handles.get(&bob, b"missing").unwrap_err();
@@ -293,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_user_with_his_share_keeps_nobody_else_out() {
-        let (ada, bob) = (Owner::named("ada"), Owner::named("bob"));
+        let (ada, bob) = (Principal::named("ada"), Principal::named("bob"));
         let handles = Handles::new("sessions", 4, 2, LONG);
         let first = handles.insert(&ada, 1).unwrap();
         handles.insert(&ada, 2).unwrap();
@@ -308,12 +313,12 @@ mod tests {
     #[test]
     fn where_all_is_full_who_has_most_gives_way() {
         let handles = Handles::new("results", 3, 2, LONG);
-        let first = handles.insert(&Owner::named("ada"), 1).unwrap();
-        handles.insert(&Owner::named("ada"), 2).unwrap();
-        let other = handles.insert(&Owner::named("bob"), 3).unwrap();
-        handles.insert_over_oldest(&Owner::named("eve"), Arc::new(4), |_| None).unwrap();
-        assert!(handles.get(&Owner::named("ada"), &first).is_err());
-        assert_eq!(*handles.get(&Owner::named("bob"), &other).unwrap(), 3);
+        let first = handles.insert(&Principal::named("ada"), 1).unwrap();
+        handles.insert(&Principal::named("ada"), 2).unwrap();
+        let other = handles.insert(&Principal::named("bob"), 3).unwrap();
+        handles.insert_over_oldest(&Principal::named("eve"), Arc::new(4), |_| None).unwrap();
+        assert!(handles.get(&Principal::named("ada"), &first).is_err());
+        assert_eq!(*handles.get(&Principal::named("bob"), &other).unwrap(), 3);
     }
 
     #[test]
@@ -339,7 +344,7 @@ mod tests {
 
     #[test]
     fn what_has_expired_gives_way_before_anything_is_refused() {
-        let (ada, bob, eve) = (Owner::named("ada"), Owner::named("bob"), Owner::named("eve"));
+        let (ada, bob, eve) = (Principal::named("ada"), Principal::named("bob"), Principal::named("eve"));
         let handles = Handles::new("results", 3, 2, Duration::ZERO);
         let in_use = [Arc::new(1), Arc::new(2)];
         for value in &in_use {
@@ -377,7 +382,7 @@ mod tests {
                 for _ in 0..8 {
                     scope.spawn(|| {
                         for value in 0..2_000 {
-                            handles.insert_over_oldest(&Owner::named("ada"), Arc::new(value), |_| None).unwrap();
+                            handles.insert_over_oldest(&Principal::named("ada"), Arc::new(value), |_| None).unwrap();
                         }
                     });
                 }

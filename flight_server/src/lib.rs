@@ -7,7 +7,7 @@
 //! - [`sql`] — Flight SQL: statements, prepared statements, transactions, metadata; [`flight`] tables by path, without SQL
 //! - [`sessions`] — what a session keeps, and its turns
 //! - [`stream`] — batches to messages and back
-//! - [`running`] — calls that stream: so many at once, and none that nobody reads; [`named_calls`] those that another call may end
+//! - [`active_streams`] — calls that stream: so many at once, and none that nobody reads; [`named_calls`] those that another call may end
 //! - [`executors`] — the threads that plan and run statements
 //! - [`handles`] — what clients hold of us: bounded, and forgotten when idle; [`budget`] how much of it
 //! - [`monitor`] — health and numbers for operators; [`trace`] spans of calls and statements for a collector
@@ -16,6 +16,7 @@
 // Whether a call may go to another thread is asked of all that it waits for, as deep as plans and syntax trees go.
 #![recursion_limit = "256"]
 
+mod active_streams;
 mod auth;
 mod budget;
 pub mod config;
@@ -28,7 +29,6 @@ mod log;
 mod monitor;
 mod named_calls;
 mod options;
-mod running;
 mod server;
 mod server_error;
 mod service;
@@ -44,7 +44,7 @@ mod transport;
 
 pub use auth::{TokenError, token_for};
 pub use log::{LogOptions, log_to_stderr};
-pub use options::{HandOff, Limits, LoginOptions, ServerOptions, Silence, TlsOptions};
+pub use options::{HandOff, IdleTimeouts, Limits, LoginOptions, ServerOptions, TlsOptions};
 pub use server::Server;
 pub use server_error::ServerError;
 pub use transport::{Certificates, TlsError};

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 
-use crate::auth::Owner;
+use crate::auth::Principal;
 
 /// The header with the name. A name is good for one call at a time.
 pub const CALL: &str = "x-quiver-call";
@@ -18,14 +18,19 @@ const NAME_BYTES_MAX: usize = 64;
 
 /// As many as there are calls, which are bounded elsewhere.
 #[derive(Default)]
-pub struct NamedCalls(Mutex<HashMap<(Owner, Bytes), CancellationToken>>);
+pub struct NamedCalls(Mutex<HashMap<(Principal, Bytes), CancellationToken>>);
 
 impl NamedCalls {
     /// What `call` gives, unless it is ended by its name: then it is dropped, as if its client had gone, and what it has not committed
     /// is rolled back.
-    pub async fn run<T>(&self, owner: &Owner, name: Option<Bytes>, call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    pub async fn run<T>(
+        &self,
+        principal: &Principal,
+        name: Option<Bytes>,
+        call: impl Future<Output = Result<T, Status>>,
+    ) -> Result<T, Status> {
         let Some(name) = name else { return call.await };
-        let place = self.enter(owner, name)?;
+        let place = self.enter(principal, name)?;
         tokio::select! {
             biased;
             () = place.ended.cancelled() => Err(Status::cancelled("the statement was cancelled by its client")),
@@ -34,32 +39,32 @@ impl NamedCalls {
     }
 
     /// False where nothing of this name runs.
-    pub fn end(&self, owner: &Owner, name: &Bytes) -> bool {
-        let running = self.0.lock();
-        let found = running.get(&(owner.clone(), name.clone()));
+    pub fn end(&self, principal: &Principal, name: &Bytes) -> bool {
+        let active_streams = self.0.lock();
+        let found = active_streams.get(&(principal.clone(), name.clone()));
         found.inspect(|ended| ended.cancel()).is_some()
     }
 
-    fn enter(&self, owner: &Owner, name: Bytes) -> Result<Place<'_>, Status> {
-        let (key, ended) = ((owner.clone(), name), CancellationToken::new());
+    fn enter(&self, principal: &Principal, name: Bytes) -> Result<CallName<'_>, Status> {
+        let (key, ended) = ((principal.clone(), name), CancellationToken::new());
         match self.0.lock().entry(key.clone()) {
             Entry::Occupied(_) => Err(Status::invalid_argument(format!("another call runs by this name; give each one its own in {CALL}"))),
             Entry::Vacant(free) => {
                 free.insert(ended.clone());
-                Ok(Place { calls: self, key, ended })
+                Ok(CallName { calls: self, key, ended })
             }
         }
     }
 }
 
 /// Gives up its name when it is dropped.
-struct Place<'a> {
+struct CallName<'a> {
     calls: &'a NamedCalls,
-    key: (Owner, Bytes),
+    key: (Principal, Bytes),
     ended: CancellationToken,
 }
 
-impl Drop for Place<'_> {
+impl Drop for CallName<'_> {
     fn drop(&mut self) {
         self.calls.0.lock().remove(&self.key);
     }
@@ -83,7 +88,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_is_ended_by_its_name_and_by_its_owner_alone() {
         let calls = NamedCalls::default();
-        let [ann, bob] = ["ann", "bob"].map(Owner::named);
+        let [ann, bob] = ["ann", "bob"].map(Principal::named);
         let name = Bytes::from_static(b"1");
         let endless = calls.run(&ann, Some(name.clone()), pending::<Result<(), Status>>());
         let end = async {
@@ -98,12 +103,12 @@ mod tests {
     #[tokio::test]
     async fn a_name_is_of_one_call_at_a_time() {
         let calls = NamedCalls::default();
-        let owner = Owner::default();
+        let principal = Principal::default();
         let name = Some(Bytes::from_static(b"1"));
         for _ in 0..2 {
-            calls.run(&owner, name.clone(), ready(Ok(()))).await.unwrap();
+            calls.run(&principal, name.clone(), ready(Ok(()))).await.unwrap();
         }
-        let within = calls.run(&owner, name.clone(), calls.run(&owner, name.clone(), ready(Ok(()))));
+        let within = calls.run(&principal, name.clone(), calls.run(&principal, name.clone(), ready(Ok(()))));
         assert_eq!(within.await.unwrap_err().code(), tonic::Code::InvalidArgument);
     }
 }

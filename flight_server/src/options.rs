@@ -96,7 +96,7 @@ pub struct Limits {
     pub stall_timeout: Duration,
     /// What one user may hold of each of the limits for all, so that none keeps the others out.
     pub user_share_percent: usize,
-    pub silence: Silence,
+    pub silence: IdleTimeouts,
 }
 
 impl Default for Limits {
@@ -109,7 +109,7 @@ impl Default for Limits {
             unread_bytes_max: None,
             stall_timeout: Duration::from_secs(60),
             user_share_percent: 25,
-            silence: Silence::default(),
+            silence: IdleTimeouts::default(),
         }
     }
 }
@@ -170,7 +170,7 @@ impl Default for LoginOptions {
 
 /// How long a client may say nothing before it is taken for gone.
 #[derive(Debug, Clone)]
-pub struct Silence {
+pub struct IdleTimeouts {
     /// From connecting to the first bytes of HTTP/2, with TLS's handshake: who does not get so far would hold a place for nothing.
     pub greeting: Duration,
     /// On a connection where nothing came for so long it is asked whether somebody is there.
@@ -183,9 +183,9 @@ pub struct Silence {
     pub whole_request: Duration,
 }
 
-impl Default for Silence {
+impl Default for IdleTimeouts {
     fn default() -> Self {
-        Silence {
+        IdleTimeouts {
             greeting: Duration::from_secs(20),
             ping_every: Duration::from_secs(30),
             ping_wait: Duration::from_secs(20),

@@ -16,7 +16,7 @@ use crate::options::ServerOptions;
 use crate::server_error::ServerError;
 use crate::service::{Calls, Downloads, Service};
 use crate::trace::traced;
-use crate::transport::{self, Certificates, Door, Received};
+use crate::transport::{self, AcceptOptions, Certificates, RequestTimeoutService};
 
 /// A server that listens, and answers once [`Server::serve`] is awaited.
 pub struct Server {
@@ -85,10 +85,10 @@ impl Server {
         let leaving = CancellationToken::new();
         let ServerOptions { message_bytes_max, limits, .. } = &service.options;
         let calls = Downloads::new(Calls(Arc::clone(&service)), *message_bytes_max, certificates.is_none());
-        let calls = Received { service: calls, silence: limits.silence.request, longest: limits.silence.whole_request };
+        let calls = RequestTimeoutService { service: calls, silence: limits.silence.request, longest: limits.silence.whole_request };
         let calls = traced(calls, monitor.traces.clone());
         let (connections_max, greeting, counts) = (limits.connections_max, limits.silence.greeting, monitor.connections.clone());
-        let incoming = transport::incoming(listener, Door { connections_max, greeting, certificates, counts });
+        let incoming = transport::incoming(listener, AcceptOptions { connections_max, greeting, certificates, counts });
         let mut serving = pin!(transport::serve(incoming, calls, limits, leaving.clone()));
         let done = tokio::select! {
             () = &mut serving => true,
@@ -147,7 +147,7 @@ async fn sweep(service: Weak<Service>, monitor: Weak<Monitor>) {
     }
 }
 
-/// What other machines can reach is secured and asks who calls, unless the operator says in words that he wants it open.
+/// An address that other machines can reach needs TLS and logins, unless the operator explicitly asks for an open server.
 fn check_address(address: SocketAddr, has_tls: bool, has_users: bool, insecure: bool) -> Result<(), ServerError> {
     let is_reachable = !address.ip().to_canonical().is_loopback();
     match (has_tls, has_users) {

@@ -1,6 +1,6 @@
 //! Verifies every checksum and every reference of the catalog.
 
-use crate::closed::Closed;
+use crate::close_record::CloseRecord;
 use crate::error::Result;
 use crate::segment::Segment;
 use crate::shared::SegmentHandle;
@@ -36,7 +36,7 @@ impl Store {
         if let Err(error) = self.core.database.verify() {
             report.problems.push(error.to_string());
         }
-        if let Err(error) = Closed::read(self.path()) {
+        if let Err(error) = CloseRecord::read(self.path()) {
             report.problems.push(error.to_string());
         }
         let mut tables = Vec::new();

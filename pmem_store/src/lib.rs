@@ -9,7 +9,7 @@ pub mod catalog;
 mod check;
 mod checksum;
 mod clock;
-mod closed;
+mod close_record;
 pub mod deletions;
 mod error;
 pub mod fault;
@@ -54,7 +54,7 @@ pub use shared::{ReplacedSegment, Replacement, SegmentHandle};
 pub use snapshot::{Snapshot, TableSnapshot, Visibility};
 pub use state::{ColumnInfo, TableData, TableSegment, Tail};
 pub use store::{Store, StoreOptions};
-pub use transaction::{Acknowledgement, CommitCheck, KnownTable, NewTable, Savepoint, TableAlteration, Transaction};
+pub use transaction::{Acknowledgement, CommitCheck, NewTable, Savepoint, TableAlteration, TableVersion, Transaction};
 pub use versions::VersionInfo;
 
 /// Rows of a zone: the unit of statistics and pruning, and the batch size the engine works in.

@@ -64,8 +64,8 @@ impl LockError {
     /// Who is in the way, as a part of a sentence.
     pub fn who(&self) -> String {
         match self {
-            LockError::InUse { holders, .. } => who(holders),
-            LockError::Io { .. } => who(&[]),
+            LockError::InUse { holders, .. } => holders_text(holders),
+            LockError::Io { .. } => holders_text(&[]),
         }
     }
 }
@@ -262,7 +262,7 @@ fn shorten(mut words: Vec<String>) -> String {
     }
 }
 
-fn who(holders: &[Holder]) -> String {
+fn holders_text(holders: &[Holder]) -> String {
     match holders {
         [] => "another process, which this system does not show".to_owned(),
         [first, rest @ ..] => {
@@ -274,7 +274,7 @@ fn who(holders: &[Holder]) -> String {
 }
 
 fn in_use(store: &Path, wanted: LockKind, holders: &[Holder]) -> String {
-    let who = who(holders);
+    let who = holders_text(holders);
     // Opening read-only helps only a writer kept out by readers; a writer keeps everybody out.
     let only_readers = holders.iter().all(|holder| holder.kind == LockKind::Shared);
     let way_out = if wanted == LockKind::Exclusive && only_readers && !holders.is_empty() {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use crate::catalog::{CatalogReader, LogRecord, TableId};
-use crate::closed::Closed;
+use crate::close_record::CloseRecord;
 use crate::error::Result;
 use crate::files;
 use crate::log::{LogEnd, LogIdentity, LogInfo, TailLog};
@@ -67,7 +67,7 @@ impl OpenLogs {
         kind: RegionKind,
         poison: &Arc<PoisonFlag>,
         read_only: bool,
-        closed: &Closed,
+        closed: &CloseRecord,
     ) -> Result<u64> {
         let committed = reader.store()?.version;
         let mut last = committed;
@@ -102,7 +102,7 @@ impl OpenLogs {
         open.into_iter().map(info).collect()
     }
 
-    /// Where logs end, for [`Closed`]; those of before for damaged ones.
+    /// Where logs end, for [`CloseRecord`]; those of before for damaged ones.
     pub fn ends(&self) -> Vec<LogEnd> {
         self.open.lock().values().filter_map(|open| open.log.end_to_note()).collect()
     }

@@ -15,7 +15,7 @@ use crate::catalog::{
     check_features, new_store_id,
 };
 use crate::clock::now_ms;
-use crate::closed::Closed;
+use crate::close_record::CloseRecord;
 use crate::error::{Result, StoreError};
 use crate::files::{self, CATALOG_FILE, CATALOG_FILE_NEW, SEGMENTS_DIR};
 use crate::lock::{LOCK_FILE, LockKind, StoreLock};
@@ -49,17 +49,17 @@ impl Store {
             .store()
             .map_err(|error| StoreError::NotAStore { path: path.to_path_buf(), reason: error.to_string() })?;
         check_features(path, &record, options.read_only)?;
-        let closed = match Closed::read(path) {
+        let closed = match CloseRecord::read(path) {
             Ok(closed) => closed,
             // A writer would make final what the unread note may say is lost.
             Err(error @ StoreError::Io { .. }) if !options.read_only && !options.accept_loss => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, "nothing is known of how the store was closed");
-                Closed::default()
+                CloseRecord::default()
             }
         };
         let accepts_loss = options.accept_loss && !options.read_only;
-        let expected = if accepts_loss { Closed::default() } else { closed.clone() };
+        let expected = if accepts_loss { CloseRecord::default() } else { closed.clone() };
         // Before anything is removed because the catalog does not name it.
         expected.check_version(&catalog, record.version)?;
         let dirty = DirtyMark::new(path);
@@ -128,7 +128,7 @@ fn prepare_new(path: &Path, options: &StoreOptions) -> Result<()> {
     files::create_private_dir(path)
 }
 
-/// The directory of a store may be closed to who asks: then it is not said that there is none.
+/// The user may lack permission to enter the directory. The error must not say then that there is no store.
 fn is_there(catalog: &Path) -> Result<bool> {
     match catalog.try_exists() {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Err(StoreError::io("open", catalog, error)),
@@ -138,7 +138,7 @@ fn is_there(catalog: &Path) -> Result<bool> {
 
 /// Goes on without what damage has taken of the logs, and of the catalog's versions; a sentence each. A log of which nothing
 /// can be read is named no more, so that its file goes when the store is closed.
-fn accept_losses(path: &Path, database: &Arc<Database>, closed: &Closed, dirty: &DirtyMark) -> Result<Vec<String>> {
+fn accept_losses(path: &Path, database: &Arc<Database>, closed: &CloseRecord, dirty: &DirtyMark) -> Result<Vec<String>> {
     let (logs, reader) = (OpenLogs::default(), CatalogReader::begin(database)?);
     logs.open_all(path, &reader, RegionKind::Auto, database.poison(), true, closed)?;
     let damages = logs.damages();

@@ -21,12 +21,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Publisher {
     poison: Arc<PoisonFlag>,
-    inner: Mutex<Inner>,
+    inner: Mutex<PublisherState>,
     advanced: Condvar,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct PublisherState {
     state: CatalogState,
     /// The last visible version.
     version: u64,
@@ -38,7 +38,7 @@ struct Inner {
 
 impl Publisher {
     pub fn new(state: CatalogState, version: u64, poison: &Arc<PoisonFlag>) -> Publisher {
-        let inner = Inner { state, version, waiting: VecDeque::new(), snapshot: None };
+        let inner = PublisherState { state, version, waiting: VecDeque::new(), snapshot: None };
         Publisher { poison: Arc::clone(poison), inner: Mutex::new(inner), advanced: Condvar::new() }
     }
 
@@ -136,7 +136,7 @@ impl Publisher {
     }
 
     /// Returns the snapshot of the version before, to be dropped without the lock.
-    fn advance(&self, inner: &mut Inner) -> Option<Arc<Snapshot>> {
+    fn advance(&self, inner: &mut PublisherState) -> Option<Arc<Snapshot>> {
         let before = inner.version;
         while let Some((version, true)) = inner.waiting.front().copied() {
             inner.version = version;

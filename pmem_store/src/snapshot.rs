@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::shared::Pin;
 use crate::state::{CatalogState, ColumnInfo, TableData, TableSegment, TableState, Tail};
 
-/// What of a store somebody may know of.
+/// Which objects of a store a user may see.
 pub trait Visibility: std::fmt::Debug + Send + Sync {
     /// Whether the namespace is seen whatever is in it.
     fn has_namespace(&self, name: &str) -> bool;
@@ -34,7 +34,7 @@ impl Snapshot {
         Snapshot { state, pin, visibility: None }
     }
 
-    /// The same for somebody who may not know of everything.
+    /// The same snapshot, restricted to the objects that a user may see.
     pub fn seen_with(&self, visibility: Arc<dyn Visibility>) -> Snapshot {
         Snapshot { state: self.state.clone(), pin: Arc::clone(&self.pin), visibility: Some(visibility) }
     }

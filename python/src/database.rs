@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::errors;
-use crate::process::OfProcess;
+use crate::process::ProcessBound;
 use crate::session::EngineSession;
 
 /// A cancelled query may be in the middle of a batch; its thread ends when it is done with it.
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A store that is open in this process. Its sessions are connections to it.
 #[pyclass(frozen, module = "quiver._quiver")]
 pub struct Database {
-    open: OfProcess<Mutex<Option<Open>>>,
+    open: ProcessBound<Mutex<Option<Open>>>,
 }
 
 struct Open {
@@ -73,7 +73,7 @@ impl Database {
         });
         let engine = engine.map_err(|error| errors::of_engine(&error))?;
         let open = Open { threads: Threads(Some(runtime)), engine };
-        Ok(Database { open: OfProcess::new(Mutex::new(Some(open))) })
+        Ok(Database { open: ProcessBound::new(Mutex::new(Some(open))) })
     }
 
     /// A connection of its own, with its own transaction and settings.

@@ -5,7 +5,7 @@ use engine::{EngineError, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::process::Forked;
+use crate::process::ForkedProcess;
 use crate::refusal::Refusal;
 
 const MODULE: &str = "quiver.errors";
@@ -41,8 +41,8 @@ pub fn refused(refusal: &Refusal, sql: &str) -> PyErr {
     }
 }
 
-impl From<Forked> for PyErr {
-    fn from(forked: Forked) -> PyErr {
+impl From<ForkedProcess> for PyErr {
+    fn from(forked: ForkedProcess) -> PyErr {
         raised("misuse", &forked.to_string(), Some("open it in this process"), None)
     }
 }

@@ -6,21 +6,21 @@
 use std::fmt;
 use std::mem::ManuallyDrop;
 
-pub struct OfProcess<T> {
+pub struct ProcessBound<T> {
     process: u32,
     value: ManuallyDrop<T>,
 }
 
-impl<T> OfProcess<T> {
-    pub fn new(value: T) -> OfProcess<T> {
-        OfProcess { process: std::process::id(), value: ManuallyDrop::new(value) }
+impl<T> ProcessBound<T> {
+    pub fn new(value: T) -> ProcessBound<T> {
+        ProcessBound { process: std::process::id(), value: ManuallyDrop::new(value) }
     }
 
     /// An error in a process that was forked off since.
-    pub fn get(&self) -> Result<&T, Forked> {
+    pub fn get(&self) -> Result<&T, ForkedProcess> {
         match self.is_here() {
             true => Ok(&self.value),
-            false => Err(Forked { from: self.process }),
+            false => Err(ForkedProcess { from: self.process }),
         }
     }
 
@@ -29,7 +29,7 @@ impl<T> OfProcess<T> {
     }
 }
 
-impl<T> Drop for OfProcess<T> {
+impl<T> Drop for ProcessBound<T> {
     fn drop(&mut self) {
         if self.is_here() {
             // SAFETY: the value is dropped here and nowhere else, and nobody reaches it after this. The test
@@ -41,12 +41,12 @@ impl<T> Drop for OfProcess<T> {
 
 /// Plain, so that threads are told it which have nothing to do with Python.
 #[derive(Debug, Clone, Copy)]
-pub struct Forked {
+pub struct ForkedProcess {
     /// The process that has it.
     from: u32,
 }
 
-impl fmt::Display for Forked {
+impl fmt::Display for ForkedProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the store was opened by process {}, which this one was forked from", self.from)
     }

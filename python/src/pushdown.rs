@@ -7,11 +7,11 @@ use engine::EngineError;
 use flight_client::{Credentials, FlightNodes, Tls};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use substrait_plans::pushdown::{self, Network, Place, Pushdown, foreign_table};
+use substrait_plans::pushdown::{self, Network, Pushdown, TableLocation, foreign_table};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::errors;
-use crate::process::OfProcess;
+use crate::process::ProcessBound;
 use crate::rows::Rows;
 use crate::waiting::wait;
 
@@ -40,7 +40,7 @@ fn runtime() -> PyResult<&'static Runtime> {
 /// Has `__datafusion_table_provider__`; `quiver.pushdown.table` makes one.
 #[pyclass(frozen, module = "quiver._quiver")]
 pub struct RemoteTable {
-    table: OfProcess<pushdown::RemoteTable>,
+    table: ProcessBound<pushdown::RemoteTable>,
 }
 
 #[pymethods]
@@ -64,11 +64,11 @@ impl RemoteTable {
         let tls = Tls { ca: tls_ca, identity: client_cert.zip(client_key) };
         let nodes = FlightNodes::new(Credentials { user, password, password_file: None, token, tls });
         let opened = wait(py, runtime()?.handle(), async move {
-            let Place { node, namespace, name } = nodes.place(&location)?;
+            let TableLocation { node, namespace, name } = nodes.place(&location)?;
             pushdown::RemoteTable::open(node, namespace, name, level).await
         })?;
         let table = opened.map_err(|error| errors::of_engine(&EngineError::from(error)))?;
-        Ok(RemoteTable { table: OfProcess::new(table) })
+        Ok(RemoteTable { table: ProcessBound::new(table) })
     }
 
     /// The functions that the session has are not asked for: filters name those that every session has.

@@ -10,25 +10,25 @@ use arrow::error::ArrowError;
 use futures::StreamExt;
 use pyo3::prelude::*;
 
-use crate::process::OfProcess;
+use crate::process::ProcessBound;
 use crate::refusal::Refusal;
 use crate::slot::Slot;
 use crate::waiting::{TICK, wait_for};
 
 pub struct Reader {
-    slot: OfProcess<Arc<Slot>>,
+    slot: ProcessBound<Arc<Slot>>,
     /// Who asked for the stream. Another thread does not ask for Python's lock: that one may hold it and wait for this one.
     thread: ThreadId,
 }
 
 impl Reader {
     pub fn of(slot: Arc<Slot>) -> Reader {
-        Reader { slot: OfProcess::new(slot), thread: std::thread::current().id() }
+        Reader { slot: ProcessBound::new(slot), thread: std::thread::current().id() }
     }
 
     fn pull(&self) -> Result<Option<RecordBatch>, String> {
         let slot = self.slot.get().map_err(|forked| forked.to_string())?;
-        let Some(mut output) = slot.lend().map_err(|refusal| told(&refusal))? else { return Ok(None) };
+        let Some(mut output) = slot.lend().map_err(|refusal| refusal_message(&refusal))? else { return Ok(None) };
         loop {
             let next = {
                 let _in_runtime = slot.runtime.enter();
@@ -42,13 +42,13 @@ impl Reader {
             }
             // Also by who has closed the connection meanwhile.
             if let Some(refusal) = slot.stopped() {
-                return Err(told(&refusal));
+                return Err(refusal_message(&refusal));
             }
         }
     }
 }
 
-fn told(refusal: &Refusal) -> String {
+fn refusal_message(refusal: &Refusal) -> String {
     match refusal.hint() {
         Some(hint) => format!("{refusal}; {hint}"),
         None => refusal.to_string(),

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors;
-use crate::process::OfProcess;
+use crate::process::ProcessBound;
 use crate::reader::Reader;
 use crate::refusal::Refusal;
 use crate::rows::Rows;
@@ -17,7 +17,7 @@ use crate::waiting::{wait, wait_and};
 
 #[pyclass(frozen, module = "quiver._quiver")]
 pub struct Results {
-    slot: OfProcess<Arc<Slot>>,
+    slot: ProcessBound<Arc<Slot>>,
 }
 
 #[pymethods]
@@ -34,7 +34,7 @@ impl Results {
             }
             None => Ok(()),
         });
-        let batches = whole(&slot, batches)?;
+        let batches = unwrap_wait(&slot, batches)?;
         Ok(Rows::of(Arc::clone(&slot.schema), batches))
     }
 
@@ -47,7 +47,7 @@ impl Results {
             let next = output.next().await;
             reading.taken(output, next)
         });
-        let batch = whole(&slot, batch)?;
+        let batch = unwrap_wait(&slot, batch)?;
         Ok(batch.map(|batch| Rows::of(Arc::clone(&slot.schema), vec![batch])))
     }
 
@@ -117,7 +117,7 @@ impl Results {
 
 impl Results {
     pub fn new(slot: Arc<Slot>) -> Results {
-        Results { slot: OfProcess::new(slot) }
+        Results { slot: ProcessBound::new(slot) }
     }
 }
 
@@ -126,7 +126,7 @@ fn lent(slot: &Slot) -> PyResult<Option<Box<QueryOutput>>> {
 }
 
 /// What came of waiting for rows. Where the wait itself was cut short they may have come, and are lost.
-fn whole<T>(slot: &Slot, waited: PyResult<Result<T, Arc<EngineError>>>) -> PyResult<T> {
+fn unwrap_wait<T>(slot: &Slot, waited: PyResult<Result<T, Arc<EngineError>>>) -> PyResult<T> {
     let done = waited.inspect_err(|_| slot.stop(Refusal::Interrupted))?;
     done.map_err(|error| errors::of_statement(&error, &slot.sql))
 }

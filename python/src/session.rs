@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 
 use crate::errors;
 use crate::files::Files;
-use crate::process::OfProcess;
+use crate::process::ProcessBound;
 use crate::refusal::Refusal;
 use crate::results::Results;
 use crate::rows;
@@ -26,17 +26,17 @@ pub fn split_statements(sql: &str) -> Vec<String> {
 /// Statements of it are planned and started one after the other, from whatever threads they come.
 #[pyclass(frozen, module = "quiver._quiver", name = "Session")]
 pub struct EngineSession {
-    shared: OfProcess<Shared>,
+    shared: ProcessBound<SharedSession>,
 }
 
-struct Shared {
-    session: Mutex<Option<Arc<Turns>>>,
+struct SharedSession {
+    session: Mutex<Option<Arc<SessionLocks>>>,
     runtime: Handle,
     /// What is being read, so that closing the session takes it away.
     results: Mutex<Vec<Weak<Slot>>>,
 }
 
-struct Turns {
+struct SessionLocks {
     session: Session,
     turn: tokio::sync::Mutex<()>,
 }
@@ -130,9 +130,9 @@ impl EngineSession {
 
 impl EngineSession {
     pub fn new(session: Session, runtime: Handle) -> EngineSession {
-        let turns = Arc::new(Turns { session, turn: tokio::sync::Mutex::default() });
-        let shared = Shared { session: Mutex::new(Some(turns)), runtime, results: Mutex::default() };
-        EngineSession { shared: OfProcess::new(shared) }
+        let turns = Arc::new(SessionLocks { session, turn: tokio::sync::Mutex::default() });
+        let shared = SharedSession { session: Mutex::new(Some(turns)), runtime, results: Mutex::default() };
+        EngineSession { shared: ProcessBound::new(shared) }
     }
 
     fn results(&self, started: Started, sql: String) -> PyResult<Results> {
@@ -144,13 +144,13 @@ impl EngineSession {
         Ok(Results::new(slot))
     }
 
-    fn turns(&self) -> PyResult<Arc<Turns>> {
+    fn turns(&self) -> PyResult<Arc<SessionLocks>> {
         let session = self.shared.get()?.session.lock().unwrap_or_else(PoisonError::into_inner);
         session.clone().ok_or_else(errors::closed)
     }
 }
 
-impl Turns {
+impl SessionLocks {
     async fn start(&self, sql: &str, parameters: Option<RecordBatch>) -> Result<Started, EngineError> {
         let _turn = self.turn.lock().await;
         let output = match parameters {

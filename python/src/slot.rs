@@ -22,7 +22,7 @@ pub enum Started {
 
 /// A result that has one reader at a time; closing its session takes it away from whoever that is.
 pub struct Slot {
-    state: Mutex<State>,
+    state: Mutex<SlotState>,
     pub schema: SchemaRef,
     pub kind: StatementKind,
     pub rows_changed: Option<u64>,
@@ -32,7 +32,7 @@ pub struct Slot {
     pub sql: String,
 }
 
-enum State {
+enum SlotState {
     Waiting(Box<QueryOutput>),
     /// Somebody waits for the next rows.
     Lent,
@@ -47,9 +47,9 @@ impl Slot {
         let (state, schema, kind, rows_changed, report) = match started {
             Started::Query(output) => {
                 let (schema, report) = (output.schema(), output.report());
-                (State::Waiting(Box::new(output)), schema, StatementKind::Query, None, report)
+                (SlotState::Waiting(Box::new(output)), schema, StatementKind::Query, None, report)
             }
-            Started::Done { kind, rows_changed, report } => (State::Ended, Arc::new(Schema::empty()), kind, rows_changed, report),
+            Started::Done { kind, rows_changed, report } => (SlotState::Ended, Arc::new(Schema::empty()), kind, rows_changed, report),
         };
         Slot { state: Mutex::new(state), schema, kind, rows_changed, report: Mutex::new(report), runtime, sql }
     }
@@ -57,15 +57,15 @@ impl Slot {
     /// None at the end. Who has it says by `collect` or `taken` what came of it, or stops it.
     pub fn lend(&self) -> Result<Option<Box<QueryOutput>>, Refusal> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(&mut *state, State::Lent) {
-            State::Waiting(output) => Ok(Some(output)),
-            State::Ended => {
-                *state = State::Ended;
+        match std::mem::replace(&mut *state, SlotState::Lent) {
+            SlotState::Waiting(output) => Ok(Some(output)),
+            SlotState::Ended => {
+                *state = SlotState::Ended;
                 Ok(None)
             }
-            State::Lent => Err(Refusal::Busy),
-            State::Broken(refusal) => {
-                *state = State::Broken(refusal.clone());
+            SlotState::Lent => Err(Refusal::Busy),
+            SlotState::Broken(refusal) => {
+                *state = SlotState::Broken(refusal.clone());
                 Err(refusal)
             }
         }
@@ -73,18 +73,18 @@ impl Slot {
 
     fn give_back(&self, output: Box<QueryOutput>) {
         self.note(&output);
-        self.settle(State::Waiting(output));
+        self.settle(SlotState::Waiting(output));
     }
 
     fn end(&self, output: &QueryOutput) {
         self.note(output);
-        self.settle(State::Ended);
+        self.settle(SlotState::Ended);
     }
 
     fn failed(&self, output: &QueryOutput, error: EngineError) -> Arc<EngineError> {
         let error = Arc::new(error);
         self.note(output);
-        self.settle(State::Broken(Refusal::Failed(Arc::clone(&error))));
+        self.settle(SlotState::Broken(Refusal::Failed(Arc::clone(&error))));
         error
     }
 
@@ -92,10 +92,10 @@ impl Slot {
     /// interrupted or does not know yet that the result was closed.
     pub fn stop(&self, refusal: Refusal) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*state, State::Broken(_)) {
+        if matches!(*state, SlotState::Broken(_)) {
             return;
         }
-        let before = std::mem::replace(&mut *state, State::Broken(refusal));
+        let before = std::mem::replace(&mut *state, SlotState::Broken(refusal));
         // Outside of the lock: it may be a query, which ends.
         drop(state);
         drop(before);
@@ -104,15 +104,15 @@ impl Slot {
     /// Why whoever reads is to stop.
     pub fn stopped(&self) -> Option<Refusal> {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Broken(refusal) => Some(refusal.clone()),
+            SlotState::Broken(refusal) => Some(refusal.clone()),
             _ => None,
         }
     }
 
     /// Of who was lent it. One that was interrupted or closed meanwhile stays so.
-    fn settle(&self, next: State) {
+    fn settle(&self, next: SlotState) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*state, State::Lent) {
+        if matches!(*state, SlotState::Lent) {
             *state = next;
         }
     }
@@ -123,7 +123,7 @@ impl Slot {
 
     pub fn report(&self) -> QueryReport {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Waiting(output) => output.report(),
+            SlotState::Waiting(output) => output.report(),
             _ => self.noted(),
         }
     }

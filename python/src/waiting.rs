@@ -16,9 +16,9 @@ use crate::errors;
 /// So long a signal waits to be seen.
 pub const TICK: Duration = Duration::from_millis(50);
 
-struct Parked(Thread);
+struct ParkedThread(Thread);
 
-impl Wake for Parked {
+impl Wake for ParkedThread {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
@@ -26,7 +26,7 @@ impl Wake for Parked {
 
 /// Waits on this thread's own clock: timers of the runtime come late where queries keep all of its threads busy.
 pub fn wait_for<T>(mut work: Pin<&mut impl Future<Output = T>>, time: Duration) -> Option<T> {
-    let waker = Waker::from(Arc::new(Parked(std::thread::current())));
+    let waker = Waker::from(Arc::new(ParkedThread(std::thread::current())));
     let end = Instant::now() + time;
     loop {
         if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(&waker)) {

@@ -36,7 +36,7 @@ class FakeEngine:
 
 class Switches(unittest.TestCase):
     def test_every_switch_of_the_engine_is_measured(self):
-        source = (ROOT / "engine" / "src" / "switches.rs").read_text()
+        source = (ROOT / "engine" / "common" / "src" / "engine_settings.rs").read_text()
         names = set(re.findall(r'"(quiver\.\w+)"', source))
         self.assertTrue(names)
         # Promises and no optimisations; one of writes, which bench/writes.py measures; and those of kernels, which TPC-H has not.

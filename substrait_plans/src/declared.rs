@@ -10,7 +10,7 @@ pub const OUR_FUNCTIONS: &str = "extension:io.quiver:functions";
 
 /// A name in an extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct DeclaredName {
     /// As it is written, often with a signature: `add:i64_i64`.
     pub name: String,
     /// The URN or URI of the extension; None if the plan names none for it.
@@ -29,7 +29,7 @@ pub enum Origin {
     Other,
 }
 
-impl Named {
+impl DeclaredName {
     /// In small letters, without the signature.
     pub fn base(&self) -> String {
         let name = self.name.split_once(':').map_or(self.name.as_str(), |(name, _)| name);
@@ -71,15 +71,16 @@ fn is_of_project(address: &str) -> bool {
 /// The declarations of one plan.
 #[derive(Debug, Default)]
 pub struct Declared {
-    pub functions: HashMap<u32, Named>,
-    pub types: HashMap<u32, Named>,
-    pub variations: HashMap<u32, Named>,
+    pub functions: HashMap<u32, DeclaredName>,
+    pub types: HashMap<u32, DeclaredName>,
+    pub variations: HashMap<u32, DeclaredName>,
 }
 
 impl Declared {
     pub fn of(plan: &Plan) -> Declared {
         let urns: HashMap<u32, &str> = plan.extension_urns.iter().map(|urn| (urn.extension_urn_anchor, urn.urn.as_str())).collect();
-        let named = |name: &str, reference: u32| Named { name: name.to_string(), urn: urns.get(&reference).map(|urn| urn.to_string()) };
+        let named =
+            |name: &str, reference: u32| DeclaredName { name: name.to_string(), urn: urns.get(&reference).map(|urn| urn.to_string()) };
         let mut declared = Declared::default();
         for declaration in &plan.extensions {
             match &declaration.mapping_type {
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     fn origin(urn: &str) -> Origin {
-        Named { name: "add".to_string(), urn: Some(urn.to_string()) }.origin()
+        DeclaredName { name: "add".to_string(), urn: Some(urn.to_string()) }.origin()
     }
 
     #[test]

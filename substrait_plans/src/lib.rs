@@ -23,5 +23,5 @@ pub use error::PlanError;
 pub use format::{PlanFormat, UnknownFormat, parse, render};
 pub use producer::produce;
 pub use refusal::Refusal;
-pub use run::{VERSION_MIN, describe, from_sql, read, run, run_with, shown, version_max};
-pub use types::{ARROW_TYPES, NoForm, OUR_TYPES, TypeAnchors, i64_literal, literal, named_struct, names_of, type_of};
+pub use run::{VERSION_MIN, describe, format_plan, from_sql, read, run, run_with, version_max};
+pub use types::{ARROW_TYPES, OUR_TYPES, TypeAnchors, Unrepresentable, i64_literal, literal, named_struct, names_of, type_of};

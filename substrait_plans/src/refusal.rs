@@ -1,4 +1,4 @@
-//! Why a query, or a part of one, stays where it is.
+//! Why a query, or a part of it, is not pushed down.
 
 use datafusion::common::DataFusionError;
 

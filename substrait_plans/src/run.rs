@@ -15,7 +15,7 @@ use crate::error::PlanError;
 use crate::format::{PlanFormat, parse, render};
 use crate::producer::produce;
 use crate::proto::Plan;
-use crate::walk::{Part, each, tables_of};
+use crate::walk::{PlanPart, each, tables_of};
 
 /// The oldest version of Substrait whose plans are read: what they name in other ways than today is known.
 pub const VERSION_MIN: &str = "0.1.0";
@@ -70,13 +70,13 @@ pub async fn from_sql(session: &Session, sql: &str) -> Result<Vec<u8>, PlanError
     made.map_err(|error| failure.of(error))
 }
 
-/// The bytes of a plan that was written in any format that [`shown`] writes and that can be read again.
+/// The bytes of a plan that was written in any format that [`format_plan`] writes and that can be read again.
 pub fn read(written: &[u8]) -> Result<Vec<u8>, PlanError> {
     parse(written, &Limits::default()).map(|plan| encode(&plan))
 }
 
 /// A serialized plan in another format.
-pub fn shown(plan: &[u8], format: PlanFormat) -> Result<Vec<u8>, PlanError> {
+pub fn format_plan(plan: &[u8], format: PlanFormat) -> Result<Vec<u8>, PlanError> {
     match format {
         PlanFormat::Binary => Ok(plan.to_vec()),
         format => render(&decode(plan, &Limits::default())?, format),
@@ -152,7 +152,7 @@ impl Failure {
 fn summary(plan: &Plan) -> String {
     let (mut tables, mut has_more) = (Vec::new(), false);
     each(plan, &mut |part| {
-        let Part::Rel(rel) = part else { return };
+        let PlanPart::Rel(rel) = part else { return };
         let Some(name) = tables_of(rel).map(shown_name) else { return };
         if tables.contains(&name) {
             return;

@@ -32,7 +32,7 @@ fn sentence(help: &str) -> String {
 }
 
 /// What was said on the command line.
-pub fn given(matches: &ArgMatches) -> Vec<(&'static str, String)> {
+pub fn settings_of_matches(matches: &ArgMatches) -> Vec<(&'static str, String)> {
     let Some(matches) = matches.subcommand_matches(SERVE) else { return Vec::new() };
     let is_said = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let value = |setting: &'static Setting| match setting.name {

@@ -21,9 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub fn run(runtime: &Handle, store: StoreArgs, args: BackupArgs, quiet: bool) -> Result<()> {
     let to = store::absolute(&args.to)?;
-    let store = store::absolute(&store::named(&store, "backup")?)?;
+    let store = store::absolute(&store::named_store(&store, "backup")?)?;
     let copies = args.copy;
-    let report = watched(runtime, quiet, move |watch| engine::backup::back_up(&store, &to, copies, PATIENCE, watch))?;
+    let report = with_progress(runtime, quiet, move |watch| engine::backup::back_up(&store, &to, copies, PATIENCE, watch))?;
     if quiet {
         return Ok(());
     }
@@ -44,7 +44,7 @@ pub fn time(milliseconds: u64) -> String {
 }
 
 /// Runs what reports bytes, with a bar on a terminal, until it is done or a signal stops it.
-pub fn watched<T: Send + 'static>(
+pub fn with_progress<T: Send + 'static>(
     runtime: &Handle,
     quiet: bool,
     work: impl FnOnce(engine::backup::Watch<'_>) -> std::result::Result<T, EngineError> + Send + 'static,

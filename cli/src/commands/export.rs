@@ -6,7 +6,7 @@ use tokio::runtime::Handle;
 
 use crate::args::{ConnectArgs, ExportArgs, FileFormat, StoreArgs};
 use crate::console::{Console, Destination, Footer, Settings};
-use crate::errors::{CliError, Place, Result};
+use crate::errors::{CliError, Result, ScriptPosition};
 use crate::output::Format;
 use crate::session;
 
@@ -23,7 +23,7 @@ pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: Expor
     } else {
         console.destination = Destination::single(Path::new(&file))?;
     }
-    console.run_statement(&sql, Place { file: None, line: 1 })
+    console.run_statement(&sql, ScriptPosition { file: None, line: 1 })
 }
 
 fn what_and_where(args: &ExportArgs) -> Result<(String, String)> {

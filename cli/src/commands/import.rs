@@ -25,7 +25,7 @@ const DEFAULT_NAMESPACE: &str = "main";
 pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: ImportArgs, quiet: bool) -> Result<()> {
     let remote = login::options(&connect)?;
     if remote.is_none() {
-        store::named(&store, "import")?;
+        store::named_store(&store, "import")?;
     } else if !args.order_by.is_empty() {
         return Err(CliError::with_hint(
             "--order-by has no place over --connect",
@@ -37,9 +37,9 @@ pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: Impor
     let place = match remote {
         Some(options) => {
             let connected = runtime.block_on(RemoteSession::connect(options));
-            Place::Server(connected.map_err(StatementError::from)?)
+            ImportTarget::Server(connected.map_err(StatementError::from)?)
         }
-        None => Place::Store(store::open(&store)?.session().map_err(CliError::engine)?),
+        None => ImportTarget::Store(store::open(&store)?.session().map_err(CliError::engine)?),
     };
     let done = loads.into_iter().try_for_each(|(table, paths)| {
         let work = load(&place, &args, &table, &paths, quiet);
@@ -55,14 +55,14 @@ pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: Impor
         }
         Ok(())
     });
-    if let Place::Server(session) = &place {
+    if let ImportTarget::Server(session) = &place {
         runtime.block_on(session.close());
     }
     done
 }
 
 /// Where the tables are.
-enum Place {
+enum ImportTarget {
     Store(Session),
     Server(RemoteSession),
 }
@@ -112,17 +112,17 @@ fn plan(args: &ImportArgs) -> Result<Vec<(String, Vec<String>)>> {
     Ok(loads)
 }
 
-async fn load(place: &Place, args: &ImportArgs, table: &str, paths: &[String], quiet: bool) -> Result<Imported> {
+async fn load(place: &ImportTarget, args: &ImportArgs, table: &str, paths: &[String], quiet: bool) -> Result<Imported> {
     let scan = FileScan::open(paths, read_options(args)).map_err(CliError::message)?;
     let bar = progress_bar(table, scan.total_bytes(), quiet);
     let progress = scan.progress();
     let (namespace, name) = table.split_once('.').unwrap_or((DEFAULT_NAMESPACE, table));
     let work = async {
         match place {
-            Place::Store(session) => {
+            ImportTarget::Store(session) => {
                 session.import(options(args, namespace, name), scan).await.map(Imported::from).map_err(CliError::engine)
             }
-            Place::Server(session) => remote::load(session, &Load { args, namespace, name }, scan).await,
+            ImportTarget::Server(session) => remote::load(session, &Load { args, namespace, name }, scan).await,
         }
     };
     let done = watch(work, &bar, &progress).await;

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use crate::args::{ConnectArgs, PlanArgs, PlanFormat, StoreArgs};
 use crate::console::{Console, Settings};
-use crate::errors::{CliError, Place, Result};
+use crate::errors::{CliError, Result, ScriptPosition};
 use crate::session;
 
 pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: PlanArgs) -> Result<()> {
@@ -20,10 +20,10 @@ pub fn run(runtime: &Handle, store: StoreArgs, connect: ConnectArgs, args: PlanA
     let session = console.session();
     let planned = console.ask(async { Ok(session.plan_of(&args.sql).await) })?;
     let plan = planned.map_err(|error| {
-        let place = Place { file: None, line: 1 };
+        let place = ScriptPosition { file: None, line: 1 };
         CliError::Sql { error, sql: args.sql.clone(), place }
     })?;
-    let shown = substrait_plans::shown(&plan, format.into()).map_err(CliError::message)?;
+    let shown = substrait_plans::format_plan(&plan, format.into()).map_err(CliError::message)?;
     match &args.output {
         Some(path) => fs::write(path, shown).map_err(|error| CliError::file(path.display(), error)),
         None => print(&shown, format),

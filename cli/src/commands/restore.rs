@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use engine::{Bytes, backup};
 use tokio::runtime::Handle;
 
-use super::backup::{counted, time, watched};
+use super::backup::{counted, time, with_progress};
 use crate::args::{RestoreArgs, StoreArgs};
 use crate::errors::{CliError, Result};
 use crate::{store, units};
@@ -16,9 +16,9 @@ pub fn run(runtime: &Handle, store: StoreArgs, args: RestoreArgs, quiet: bool) -
     if args.verify_only {
         return verify(runtime, from, quiet);
     }
-    let to = store::absolute(&store::named(&store, "restore --from BACKUP")?)?;
+    let to = store::absolute(&store::named_store(&store, "restore --from BACKUP")?)?;
     let (target, copies) = (to.clone(), args.copy);
-    let report = watched(runtime, quiet, move |watch| backup::restore(&from, &target, copies, watch))?;
+    let report = with_progress(runtime, quiet, move |watch| backup::restore(&from, &target, copies, watch))?;
     if quiet {
         return Ok(());
     }
@@ -29,7 +29,7 @@ pub fn run(runtime: &Handle, store: StoreArgs, args: RestoreArgs, quiet: bool) -
 }
 
 fn verify(runtime: &Handle, from: PathBuf, quiet: bool) -> Result<()> {
-    let report = watched(runtime, quiet, move |watch| backup::verify(&from, watch))?;
+    let report = with_progress(runtime, quiet, move |watch| backup::verify(&from, watch))?;
     let mut out = io::stdout().lock();
     for problem in &report.problems {
         writeln!(out, "{problem}")?;

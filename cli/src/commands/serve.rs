@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use flight_server::config::{Config, ConfigError, Given, variable};
+use flight_server::config::{Config, ConfigError, SettingSource, variable};
 use flight_server::{Certificates, Server};
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -15,7 +15,7 @@ use crate::store;
 /// What the server is set to; None where that was only to be printed.
 pub fn configured(serve: ServeArgs) -> Result<Option<Config>> {
     let in_environment = || std::env::var_os(variable("config")).filter(|path| !path.is_empty()).map(Into::into);
-    let given = Given {
+    let given = SettingSource {
         flags: serve.flags,
         variables: std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect(),
         file: serve.config.or_else(in_environment),

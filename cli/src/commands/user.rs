@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use crate::args::{StoreArgs, UserAction};
 use crate::console::{Console, Footer, Settings};
-use crate::errors::{CliError, Place, Result};
+use crate::errors::{CliError, Result, ScriptPosition};
 use crate::session::LocalSession;
 use crate::store;
 
@@ -46,7 +46,7 @@ pub fn run(runtime: &Handle, store: StoreArgs, action: UserAction, quiet: bool) 
 
 /// For writing, except to look at it. Another process that has it open can do all this itself.
 fn open(store: &StoreArgs, action: &UserAction) -> Result<Engine> {
-    let path = store::absolute(&store::named(store, "user")?)?;
+    let path = store::absolute(&store::named_store(store, "user")?)?;
     let read_only = store.read_only || matches!(action, UserAction::List);
     let options = store::options(store, read_only);
     Engine::open(&path, options).map_err(|error| match error.kind() {
@@ -79,7 +79,7 @@ fn list(runtime: &Handle, engine: Engine) -> Result<()> {
     settings.footer = Footer::Off;
     let mut console = Console::new(Arc::new(LocalSession::new(engine, false)?), runtime, settings)?;
     let sql = "SELECT user_name, is_admin, roles, created_at FROM system.users ORDER BY user_name";
-    console.run_statement(sql, Place { file: None, line: 1 })
+    console.run_statement(sql, ScriptPosition { file: None, line: 1 })
 }
 
 /// From standard input, or asked for twice.

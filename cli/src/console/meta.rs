@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::settings::parse_format;
 use super::{Console, Destination, Flow, stdout};
-use crate::errors::{CliError, Place, Result};
+use crate::errors::{CliError, Result, ScriptPosition};
 use crate::meta_command::{self, HELP, Meta};
 use crate::{history, sql_help};
 
@@ -22,7 +22,7 @@ impl Console {
             Meta::Edit => return self.edit_last(),
             Meta::Again => {
                 let sql = self.last()?;
-                self.run_statement(&sql, Place::default())?;
+                self.run_statement(&sql, ScriptPosition::default())?;
             }
             Meta::Print => {
                 let sql = self.last()?;

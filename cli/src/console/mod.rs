@@ -6,9 +6,9 @@ mod edit;
 mod footer;
 mod listing;
 mod meta;
-mod pieces;
 mod progress;
 mod settings;
+mod split_batches;
 mod statement;
 
 use std::future::Future;
@@ -18,10 +18,10 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use crate::errors::{CliError, Place, Result, StatementError};
+use crate::errors::{CliError, Result, ScriptPosition, StatementError};
 use crate::interrupt::{Interrupts, Kind};
 use crate::lexer;
-use crate::script::{Item, Part, Script};
+use crate::script::{Item, Script, StatementText};
 use crate::session::Session;
 
 pub use destination::Destination;
@@ -105,7 +105,7 @@ impl Console {
                     other => other,
                 })?,
                 Some(Item::Statement { sql, line }) => {
-                    let place = Place { file: file.map(str::to_string), line };
+                    let place = ScriptPosition { file: file.map(str::to_string), line };
                     self.run_statement(&sql, place)?;
                     Flow::Continue
                 }
@@ -128,11 +128,11 @@ impl Drop for Console {
 }
 
 /// Where statements end, as the engine sees it. The `;` is not part of the statement.
-fn split(text: &str) -> Vec<Part> {
+fn split(text: &str) -> Vec<StatementText> {
     let parts = engine::Session::split_statements(text).into_iter().map(|statement| {
         let sql = statement.text.strip_suffix(';').unwrap_or(statement.text);
         let end = statement.offset + sql.len();
-        Part { start: statement.offset, end, complete: statement.complete }
+        StatementText { start: statement.offset, end, complete: statement.complete }
     });
     parts.collect()
 }

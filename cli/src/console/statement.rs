@@ -9,9 +9,9 @@ use engine::{RecordBatch, StatementKind};
 use futures::StreamExt;
 
 use super::footer::Summary;
-use super::pieces::Pieces;
+use super::split_batches::Pieces;
 use super::{Console, Destination, Progress, Settings, stdout};
-use crate::errors::{CliError, Place, Result, StatementError};
+use crate::errors::{CliError, Result, ScriptPosition, StatementError};
 use crate::output::pager::Pager;
 use crate::output::{self, ResultWriter};
 use crate::session::{self, Output, Session};
@@ -47,7 +47,7 @@ type Begun<'a> = session::Outcome<'a, Box<dyn Output>>;
 
 impl Console {
     /// Runs one statement and shows its result. Ctrl-C drops the query, which cancels it.
-    pub fn run_statement(&mut self, sql: &str, place: Place) -> Result<()> {
+    pub fn run_statement(&mut self, sql: &str, place: ScriptPosition) -> Result<()> {
         self.last_statement = Some(sql.to_string());
         let session = self.session();
         let outcome = self.run(session.as_ref(), sql, session.execute(sql));

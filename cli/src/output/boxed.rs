@@ -4,7 +4,7 @@ use std::io::Write;
 
 use engine::{RecordBatch, SchemaRef};
 
-use super::grid::{Grid, Line, Look};
+use super::grid::{Grid, GridStyle, Line};
 use super::window::RowWindow;
 use super::{Layout, ResultWriter};
 use crate::errors::Result;
@@ -28,7 +28,7 @@ enum Keep {
 }
 
 impl TableWriter {
-    pub fn new(schema: &SchemaRef, look: Look, layout: Layout) -> Self {
+    pub fn new(schema: &SchemaRef, look: GridStyle, layout: Layout) -> Self {
         let keep = match layout.rows_max {
             Some(rows_max) => Keep::Ends(RowWindow::new(rows_max)),
             None => Keep::All(Vec::new(), 0),

@@ -15,7 +15,7 @@ pub struct ExportWriter {
     /// `None` once the result is complete.
     exporter: Option<Exporter>,
     /// What the exporter wrote and `out` did not get yet; stays empty for a file.
-    passing: Passing,
+    passing: SharedBuffer,
     is_file: bool,
     format: FileFormat,
 }
@@ -23,7 +23,7 @@ pub struct ExportWriter {
 impl ExportWriter {
     /// For a result that shares its way out with others.
     pub fn stream(format: FileFormat, schema: &SchemaRef) -> Result<Self> {
-        let passing = Passing::default();
+        let passing = SharedBuffer::default();
         let exporter = export::export_to(Box::new(passing.clone()), format, schema);
         Ok(ExportWriter { exporter: Some(exporter.map_err(refused)?), passing, is_file: false, format })
     }
@@ -31,7 +31,7 @@ impl ExportWriter {
     /// For a file of one result, which appears when it is complete.
     pub fn file(path: &Path, format: FileFormat, schema: &SchemaRef) -> Result<Self> {
         let exporter = export::open_export(path, Some(format), schema).map_err(refused)?;
-        Ok(ExportWriter { exporter: Some(exporter), passing: Passing::default(), is_file: true, format })
+        Ok(ExportWriter { exporter: Some(exporter), passing: SharedBuffer::default(), is_file: true, format })
     }
 }
 
@@ -64,15 +64,15 @@ impl ResultWriter for ExportWriter {
 /// The exporter owns its sink and reports its errors as text. So it gets a sink that cannot fail,
 /// and a closed pipe is still known as one.
 #[derive(Clone, Default)]
-struct Passing(Arc<Mutex<Vec<u8>>>);
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Passing {
+impl SharedBuffer {
     fn take(&self) -> Vec<u8> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 }
 
-impl Write for Passing {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut held = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         held.extend_from_slice(bytes);

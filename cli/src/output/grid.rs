@@ -14,12 +14,12 @@ use crate::errors::Result;
 
 /// The look of a table.
 #[derive(Clone, Copy)]
-pub struct Look {
+pub struct GridStyle {
     style: TableStyle,
     shows_types: bool,
 }
 
-pub const ASCII: Look = Look {
+pub const ASCII: GridStyle = GridStyle {
     style: TableStyle::new()
         .top_border(LineStyle::new('+', '-', '+', '+'))
         .header_lines(ContentLineStyle::new('|', '|', '|'))
@@ -29,7 +29,7 @@ pub const ASCII: Look = Look {
     shows_types: false,
 };
 
-pub const LINES: Look = Look {
+pub const LINES: GridStyle = GridStyle {
     style: TableStyle::new()
         .top_border(LineStyle::new('┌', '─', '┬', '┐'))
         .header_lines(ContentLineStyle::new('│', '│', '│'))
@@ -51,7 +51,7 @@ pub struct Line {
 /// Draws one table in pieces: the first with the head, the last with the bottom line.
 /// The widths of the first piece hold for all; a wider cell later widens its own piece.
 pub struct Grid {
-    look: Look,
+    look: GridStyle,
     layout: Layout,
     header: Vec<Cell>,
     alignments: Vec<CellAlignment>,
@@ -59,7 +59,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    pub fn new(schema: &Schema, look: Look, layout: Layout) -> Self {
+    pub fn new(schema: &Schema, look: GridStyle, layout: Layout) -> Self {
         let alignments: Vec<CellAlignment> = schema
             .fields()
             .iter()

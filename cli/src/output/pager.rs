@@ -12,12 +12,12 @@ const LESS_OPTIONS: &str = "SRX";
 /// Holds back one screenful; what comes after it starts the pager.
 pub struct Pager<'a> {
     screen: &'a mut dyn Write,
-    state: State,
+    state: PagerState,
     /// Columns and rows of the screen.
     size: (usize, usize),
 }
 
-enum State {
+enum PagerState {
     Holding(Vec<u8>),
     Paging(Child),
     /// There is no pager on this machine.
@@ -28,12 +28,12 @@ impl<'a> Pager<'a> {
     pub fn new(screen: &'a mut dyn Write) -> Self {
         let (Width(width), Height(height)) = terminal_size().unwrap_or((Width(80), Height(24)));
         let size = (usize::from(width), usize::from(height));
-        Pager { screen, state: State::Holding(Vec::new()), size }
+        Pager { screen, state: PagerState::Holding(Vec::new()), size }
     }
 
     /// Writes what is held back, or waits until the user leaves the pager.
     pub fn close(self) -> io::Result<()> {
-        if let State::Holding(held) = &self.state {
+        if let PagerState::Holding(held) = &self.state {
             self.screen.write_all(held)?;
         }
         self.screen.flush()
@@ -43,7 +43,7 @@ impl<'a> Pager<'a> {
     /// Starts the pager, or does without, and gives it what was held back.
     fn overflow(&mut self, held: &[u8]) -> io::Result<()> {
         let started = command().and_then(|mut command| command.stdin(Stdio::piped()).spawn().ok());
-        self.state = started.map_or(State::Direct, State::Paging);
+        self.state = started.map_or(PagerState::Direct, PagerState::Paging);
         self.write_all(held)
     }
 }
@@ -58,13 +58,13 @@ fn fits(held: &[u8], (width, height): (usize, usize)) -> bool {
 impl Write for Pager<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.state {
-            State::Direct => self.screen.write_all(bytes)?,
-            State::Paging(child) => {
+            PagerState::Direct => self.screen.write_all(bytes)?,
+            PagerState::Paging(child) => {
                 if let Some(stdin) = &mut child.stdin {
                     stdin.write_all(bytes)?;
                 }
             }
-            State::Holding(held) => {
+            PagerState::Holding(held) => {
                 held.extend_from_slice(bytes);
                 if bytes.contains(&b'\n') && !fits(held, self.size) {
                     let held = std::mem::take(held);
@@ -83,7 +83,7 @@ impl Write for Pager<'_> {
 /// Ends the pager's input and waits for the user to leave it, also when the query failed.
 impl Drop for Pager<'_> {
     fn drop(&mut self) {
-        if let State::Paging(child) = &mut self.state {
+        if let PagerState::Paging(child) = &mut self.state {
             drop(child.stdin.take());
             let _ = child.wait();
         }

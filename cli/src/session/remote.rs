@@ -34,7 +34,7 @@ impl Session for RemoteSession {
         async move {
             let output = self.0.execute(sql).await.map_err(|error| explained(error, sql))?;
             self.tell();
-            Ok(Box::new(Coming(output)) as Box<dyn Output>)
+            Ok(Box::new(RemoteBatches(output)) as Box<dyn Output>)
         }
         .boxed()
     }
@@ -43,7 +43,7 @@ impl Session for RemoteSession {
         async move {
             let output = self.0.run_plan(plan.to_vec(), &Binding::default()).await?;
             self.tell();
-            Ok(Box::new(Coming(output)) as Box<dyn Output>)
+            Ok(Box::new(RemoteBatches(output)) as Box<dyn Output>)
         }
         .boxed()
     }
@@ -137,9 +137,9 @@ fn names_files(sql: &str) -> bool {
     }
 }
 
-struct Coming(RemoteOutput);
+struct RemoteBatches(RemoteOutput);
 
-impl Output for Coming {
+impl Output for RemoteBatches {
     fn schema(&self) -> SchemaRef {
         self.0.schema()
     }
@@ -153,7 +153,7 @@ impl Output for Coming {
     }
 }
 
-impl Stream for Coming {
+impl Stream for RemoteBatches {
     type Item = std::result::Result<RecordBatch, StatementError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -11,7 +11,7 @@ use reedline::Signal;
 
 use crate::console::{Console, Flow};
 use crate::errors::{CliError, Result, warn};
-use crate::interrupt::Stop;
+use crate::interrupt::StopRequest;
 use prompt::QuiverPrompt;
 
 /// Runs until the user leaves. Errors of statements are shown here and end nothing.
@@ -66,7 +66,7 @@ fn plain_word_command(text: &str) -> Option<&'static str> {
 fn ends_shell(error: &CliError) -> bool {
     match error {
         CliError::OutputClosed => true,
-        CliError::Stopped(stop) => *stop != Stop::Interrupt,
+        CliError::Stopped(stop) => *stop != StopRequest::Interrupt,
         CliError::Sql { .. } | CliError::Message { .. } | CliError::Usage { .. } => false,
     }
 }

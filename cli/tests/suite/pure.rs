@@ -1,18 +1,18 @@
 //! Modules of the binary whose own tests run here. They need no engine; a test target of the
 //! binary itself would cost a second link of everything below it.
 
+#[path = "../../src/error_mark.rs"]
+mod error_mark;
 #[path = "../../src/shell/keywords.rs"]
 mod keywords;
 #[path = "../../src/lexer.rs"]
 mod lexer;
-#[path = "../../src/marked.rs"]
-mod marked;
 #[path = "../../src/meta_command.rs"]
 mod meta_command;
-#[path = "../../src/console/pieces.rs"]
-mod pieces;
 #[path = "../../src/script.rs"]
 mod script;
+#[path = "../../src/console/split_batches.rs"]
+mod split_batches;
 #[path = "../../src/table_name.rs"]
 mod table_name;
 #[path = "../../src/units.rs"]

@@ -1,4 +1,4 @@
-//! Rules that ask whether anybody waits for the plan. Nothing else ends a planner that has begun: it is one call.
+//! Optimizer rules that check for cancellation. A planner is one call, and nothing else can interrupt it.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Weak};
@@ -14,68 +14,68 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::error::EngineError;
 
 thread_local! {
-    /// Of what is planned on this thread; None where it is no thread for that.
-    static ASKS: RefCell<Option<Asks>> = const { RefCell::new(None) };
+    /// The token of the planning on this thread; `None` if this thread plans nothing.
+    static CURRENT_TOKEN: RefCell<Option<CancellationToken>> = const { RefCell::new(None) };
 }
 
-/// Who waits for a plan, until it is dropped.
+/// Dropping it cancels the planning.
 #[derive(Debug, Default)]
-pub struct Asker(Arc<()>);
+pub struct CancellationSource(Arc<()>);
 
-/// Whether that one still does.
+/// Is cancelled when its source is dropped.
 #[derive(Debug)]
-pub struct Asks(Weak<()>);
+pub struct CancellationToken(Weak<()>);
 
-impl Asker {
-    pub fn asks(&self) -> Asks {
-        Asks(Arc::downgrade(&self.0))
+impl CancellationSource {
+    pub fn token(&self) -> CancellationToken {
+        CancellationToken(Arc::downgrade(&self.0))
     }
 }
 
-impl Asks {
+impl CancellationToken {
     /// Rules on this thread ask it while `work` runs.
-    pub fn while_planning<T>(self, work: impl FnOnce() -> T) -> T {
+    pub fn run_with<T>(self, work: impl FnOnce() -> T) -> T {
         struct Cleared;
         impl Drop for Cleared {
             fn drop(&mut self) {
-                ASKS.set(None);
+                CURRENT_TOKEN.set(None);
             }
         }
-        ASKS.set(Some(self));
+        CURRENT_TOKEN.set(Some(self));
         let _cleared = Cleared;
         work()
     }
 }
 
-/// An error where nobody waits for what is planned on this thread any more.
-pub fn check_asker() -> Result<()> {
-    let is_for_nobody = ASKS.with_borrow(|asks| asks.as_ref().is_some_and(|asks| asks.0.strong_count() == 0));
-    if is_for_nobody { Err(DataFusionError::External(Box::new(EngineError::Cancelled))) } else { Ok(()) }
+/// An error if the planning on this thread is cancelled.
+pub fn check_cancelled() -> Result<()> {
+    let is_cancelled = CURRENT_TOKEN.with_borrow(|token| token.as_ref().is_some_and(|token| token.0.strong_count() == 0));
+    if is_cancelled { Err(DataFusionError::External(Box::new(EngineError::Cancelled))) } else { Ok(()) }
 }
 
 pub type AnalyzerRules = Vec<Arc<dyn AnalyzerRule + Send + Sync>>;
 pub type OptimizerRules = Vec<Arc<dyn OptimizerRule + Send + Sync>>;
 pub type PhysicalRules = Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>;
 
-/// The same rules, each of which asks first.
-pub fn asking_analyzer(rules: AnalyzerRules) -> AnalyzerRules {
-    rules.into_iter().map(|rule| Arc::new(Asking(rule)) as Arc<dyn AnalyzerRule + Send + Sync>).collect()
+/// The same rules; each checks for cancellation first.
+pub fn cancellable_analyzer_rules(rules: AnalyzerRules) -> AnalyzerRules {
+    rules.into_iter().map(|rule| Arc::new(CancellableRule(rule)) as Arc<dyn AnalyzerRule + Send + Sync>).collect()
 }
 
-pub fn asking_optimizer(rules: OptimizerRules) -> OptimizerRules {
-    rules.into_iter().map(|rule| Arc::new(Asking(rule)) as Arc<dyn OptimizerRule + Send + Sync>).collect()
+pub fn cancellable_optimizer_rules(rules: OptimizerRules) -> OptimizerRules {
+    rules.into_iter().map(|rule| Arc::new(CancellableRule(rule)) as Arc<dyn OptimizerRule + Send + Sync>).collect()
 }
 
-pub fn asking_physical(rules: PhysicalRules) -> PhysicalRules {
-    rules.into_iter().map(|rule| Arc::new(Asking(rule)) as Arc<dyn PhysicalOptimizerRule + Send + Sync>).collect()
+pub fn cancellable_physical_rules(rules: PhysicalRules) -> PhysicalRules {
+    rules.into_iter().map(|rule| Arc::new(CancellableRule(rule)) as Arc<dyn PhysicalOptimizerRule + Send + Sync>).collect()
 }
 
 #[derive(Debug)]
-struct Asking<R>(R);
+struct CancellableRule<R>(R);
 
-impl AnalyzerRule for Asking<Arc<dyn AnalyzerRule + Send + Sync>> {
+impl AnalyzerRule for CancellableRule<Arc<dyn AnalyzerRule + Send + Sync>> {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
-        check_asker()?;
+        check_cancelled()?;
         self.0.analyze(plan, config)
     }
 
@@ -84,7 +84,7 @@ impl AnalyzerRule for Asking<Arc<dyn AnalyzerRule + Send + Sync>> {
     }
 }
 
-impl OptimizerRule for Asking<Arc<dyn OptimizerRule + Send + Sync>> {
+impl OptimizerRule for CancellableRule<Arc<dyn OptimizerRule + Send + Sync>> {
     fn name(&self) -> &str {
         self.0.name()
     }
@@ -94,14 +94,14 @@ impl OptimizerRule for Asking<Arc<dyn OptimizerRule + Send + Sync>> {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        check_asker()?;
+        check_cancelled()?;
         self.0.rewrite(plan, config)
     }
 }
 
-impl PhysicalOptimizerRule for Asking<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+impl PhysicalOptimizerRule for CancellableRule<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
-        check_asker()?;
+        check_cancelled()?;
         self.0.optimize(plan, config)
     }
 
@@ -110,7 +110,7 @@ impl PhysicalOptimizerRule for Asking<Arc<dyn PhysicalOptimizerRule + Send + Syn
         plan: Arc<dyn ExecutionPlan>,
         context: &dyn PhysicalOptimizerContext,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        check_asker()?;
+        check_cancelled()?;
         self.0.optimize_with_context(plan, context)
     }
 
@@ -129,12 +129,12 @@ mod tests {
 
     #[test]
     fn what_nobody_waits_for_is_planned_no_further() {
-        assert!(check_asker().is_ok());
-        let asker = Asker::default();
-        asker.asks().while_planning(|| assert!(check_asker().is_ok()));
-        let asks = asker.asks();
-        drop(asker);
-        asks.while_planning(|| assert!(check_asker().is_err()));
-        assert!(check_asker().is_ok());
+        assert!(check_cancelled().is_ok());
+        let source = CancellationSource::default();
+        source.token().run_with(|| assert!(check_cancelled().is_ok()));
+        let token = source.token();
+        drop(source);
+        token.run_with(|| assert!(check_cancelled().is_err()));
+        assert!(check_cancelled().is_ok());
     }
 }

@@ -2,13 +2,13 @@
 
 pub mod copy;
 pub mod disk_full;
-pub mod elsewhere;
 pub mod export;
+pub mod foreign_names;
 pub mod function;
 pub mod import;
 pub mod kind;
+pub mod sql_wording;
 pub mod text;
-pub mod words;
 
 use std::path::PathBuf;
 
@@ -21,8 +21,8 @@ use crate::error::export::ExportError;
 use crate::error::function::FunctionError;
 use crate::error::import::ImportError;
 use crate::error::kind::ErrorKind;
+use crate::error::sql_wording::{is_of_statement, reworded};
 use crate::error::text::{bounded, clean, feature, first_line, regular_expression, without_tree, wrong_width};
-use crate::error::words::{is_of_statement, worded};
 
 /// A message may have an expression, a value or a name of the statement in it, each as long as it was written: it is shown `bounded`.
 #[derive(Debug, thiserror::Error)]
@@ -158,7 +158,7 @@ impl From<DataFusionError> for EngineError {
         let error = unwrapped(error);
         match FunctionError::of(&error) {
             Some(wrong) => wrong.said(None, None),
-            None => worded(of_kind(error)),
+            None => reworded(of_kind(error)),
         }
     }
 }

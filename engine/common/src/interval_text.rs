@@ -191,14 +191,14 @@ fn numeric(word: &str) -> Option<Word> {
         return Some(Word::Clock(negative, clock(digits)?));
     }
     if let Some((years, months)) = digits.split_once('-') {
-        let months = small(months).filter(|months| *months < 12)?;
-        return Some(Word::Months(sign * (small(years)? * 12 + months)));
+        let months = small_factor(months).filter(|months| *months < 12)?;
+        return Some(Word::Months(sign * (small_factor(years)? * 12 + months)));
     }
     number(digits).map(|number| Word::Number(number.times(sign)))
 }
 
 /// Whole numbers that are added and multiplied without a second thought.
-fn small(digits: &str) -> Option<i128> {
+fn small_factor(digits: &str) -> Option<i128> {
     let is_plain = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     is_plain.then(|| digits.parse::<i64>().ok()).flatten().map(i128::from)
 }
@@ -210,14 +210,14 @@ fn number(digits: &str) -> Option<Number> {
         return None;
     }
     let kept = &fraction[..fraction.len().min(FRACTION_DIGITS)];
-    let whole = if whole.is_empty() { 0 } else { small(whole)? };
+    let whole = if whole.is_empty() { 0 } else { small_factor(whole)? };
     Some(Number { whole, fraction: format!("{kept:0<FRACTION_DIGITS$}").parse().ok()? })
 }
 
 /// `hours:minutes` or `hours:minutes:seconds`.
 fn clock(digits: &str) -> Option<i128> {
     let mut parts = digits.split(':');
-    let (hours, minutes) = (small(parts.next()?)?, small(parts.next()?).filter(|minutes| *minutes < 60)?);
+    let (hours, minutes) = (small_factor(parts.next()?)?, small_factor(parts.next()?).filter(|minutes| *minutes < 60)?);
     let seconds = match parts.next() {
         Some(seconds) => number(seconds).filter(|seconds| seconds.whole <= 60)?,
         None => Number::whole(0),

@@ -2,22 +2,22 @@
 //!
 //! It knows the store's errors and DataFusion's, and nothing of tables, sessions and statements.
 
-pub mod beneath_nulls;
 pub mod cancellable_rules;
 pub mod clock;
 pub mod count;
+pub mod engine_settings;
 pub mod error;
 pub mod file_format;
 pub mod interval_text;
+pub mod masked_values;
 pub mod memory;
+pub mod messages;
 pub mod names;
 pub mod privilege;
 pub mod report;
 pub mod stack;
-pub mod switches;
 pub mod tensor_shape;
 pub mod tensors;
 pub mod trace;
 pub mod type_names;
 pub mod types;
-pub mod words;

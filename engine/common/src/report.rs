@@ -24,7 +24,7 @@ pub struct ReportCollector {
     /// Of results that are made where they lie in the table that they are stored in.
     pub placed_bytes: AtomicU64,
     segments: Mutex<Vec<Arc<Segment>>>,
-    counted: Mutex<Vec<Arc<dyn Counted>>>,
+    counted: Mutex<Vec<Arc<dyn TemporaryReads>>>,
 }
 
 impl ReportCollector {
@@ -39,7 +39,7 @@ impl ReportCollector {
     }
 
     /// Rows in memory that are counted where they are at home, for as long as they are in this list.
-    pub fn reads_counted(&self, rows: impl IntoIterator<Item = Arc<dyn Counted>>) {
+    pub fn reads_counted(&self, rows: impl IntoIterator<Item = Arc<dyn TemporaryReads>>) {
         let (mut counted, mut rows) = (self.counted.lock(), rows.into_iter().peekable());
         // Each partition of a scan says all.
         let is_known =
@@ -50,7 +50,7 @@ impl ReportCollector {
     }
 
     /// Those that the query reads, from the `from`th on.
-    pub fn counted_from(&self, from: usize) -> Vec<Arc<dyn Counted>> {
+    pub fn counted_from(&self, from: usize) -> Vec<Arc<dyn TemporaryReads>> {
         self.counted.lock().get(from..).map(<[_]>::to_vec).unwrap_or_default()
     }
 
@@ -154,7 +154,7 @@ impl fmt::Display for Bytes {
 }
 
 /// What a query reads of temporary tables, for [`ReportCollector::reads_counted`]: rows that are held in memory and counted in a reservation of their own for as long as they are.
-pub trait Counted: fmt::Debug + Send + Sync {
+pub trait TemporaryReads: fmt::Debug + Send + Sync {
     /// The first addresses of their allocations.
     fn allocations(&self) -> &[usize];
 }

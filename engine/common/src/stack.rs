@@ -13,9 +13,9 @@ use crate::report::Bytes;
 
 /// Only reserved: pages are taken as they are touched, and given back after each poll.
 const STACK_BYTES: usize = 256 << 20;
-/// With this much left there is no need for another.
+/// With this much of the stack left, no other one is needed.
 const ENOUGH_BYTES: usize = 64 << 20;
-/// What is longer may nest deep, and is given a stack that it gives back: of a thread's own, pages stay that were touched once.
+/// Longer statements may nest deeply and run on a temporary stack. Pages touched on a thread's own stack would stay resident.
 const SHORT_BYTES: usize = 4 << 10;
 
 /// For threads that statements are planned on, reserved only: with it, short statements need no other stack. To map one, touch its
@@ -45,22 +45,22 @@ fn address_space_bytes() -> Option<u64> {
 }
 
 /// The future, polled on a large stack.
-pub struct Deep<F> {
+pub struct LargeStackFuture<F> {
     future: Pin<Box<F>>,
     is_short: bool,
 }
 
 /// For a statement or plan of so many bytes.
-pub fn deep<F: Future>(size_bytes: usize, future: F) -> Deep<F> {
-    Deep { future: Box::pin(future), is_short: size_bytes <= SHORT_BYTES }
+pub fn deep<F: Future>(size_bytes: usize, future: F) -> LargeStackFuture<F> {
+    LargeStackFuture { future: Box::pin(future), is_short: size_bytes <= SHORT_BYTES }
 }
 
 /// `work` on a large stack, on a thread that works on nothing else meanwhile.
-pub fn with_room<T>(work: impl FnOnce() -> T) -> T {
+pub fn with_large_stack<T>(work: impl FnOnce() -> T) -> T {
     stacker::grow(STACK_BYTES, work)
 }
 
-impl<F: Future> Future for Deep<F> {
+impl<F: Future> Future for LargeStackFuture<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {

@@ -24,7 +24,7 @@ pub enum Vectors<'a> {
 #[derive(Clone, Copy)]
 pub struct VectorsOf<'a, T> {
     values: &'a [T],
-    rows: Rows<'a>,
+    rows: RowBounds<'a>,
     /// None where no row is NULL.
     nulls: Option<&'a NullBuffer>,
     /// Of the elements; None where none is NULL.
@@ -34,7 +34,7 @@ pub struct VectorsOf<'a, T> {
 
 /// Where the rows begin and end among the values.
 #[derive(Clone, Copy)]
-enum Rows<'a> {
+enum RowBounds<'a> {
     Fixed(usize),
     Offsets(&'a [i32]),
     LargeOffsets(&'a [i64]),
@@ -45,15 +45,15 @@ impl<'a> Vectors<'a> {
     pub fn of(array: &'a dyn Array, function: &str) -> Result<Vectors<'a>> {
         let (elements, rows) = match array.data_type() {
             DataType::FixedSizeList(_, width) => {
-                (array.as_fixed_size_list().values(), Rows::Fixed(usize::try_from(*width).unwrap_or_default()))
+                (array.as_fixed_size_list().values(), RowBounds::Fixed(usize::try_from(*width).unwrap_or_default()))
             }
             DataType::List(_) => {
                 let list = array.as_list::<i32>();
-                (list.values(), Rows::Offsets(list.value_offsets()))
+                (list.values(), RowBounds::Offsets(list.value_offsets()))
             }
             DataType::LargeList(_) => {
                 let list = array.as_list::<i64>();
-                (list.values(), Rows::LargeOffsets(list.value_offsets()))
+                (list.values(), RowBounds::LargeOffsets(list.value_offsets()))
             }
             other => return Err(no_vector(other, function)),
         };
@@ -81,7 +81,7 @@ impl<'a> Vectors<'a> {
 }
 
 impl<'a, T: ArrowNativeType> VectorsOf<'a, T> {
-    fn new<P: ArrowPrimitiveType<Native = T>>(array: &'a dyn Array, elements: &'a ArrayRef, rows: Rows<'a>) -> Self {
+    fn new<P: ArrowPrimitiveType<Native = T>>(array: &'a dyn Array, elements: &'a ArrayRef, rows: RowBounds<'a>) -> Self {
         VectorsOf {
             values: elements.as_primitive::<P>().values(),
             rows,
@@ -98,7 +98,7 @@ impl<'a, T: ArrowNativeType> VectorsOf<'a, T> {
     /// Of lists of fixed size.
     pub fn width(&self) -> Option<usize> {
         match self.rows {
-            Rows::Fixed(width) => Some(width),
+            RowBounds::Fixed(width) => Some(width),
             _ => None,
         }
     }
@@ -119,10 +119,10 @@ impl<'a, T: ArrowNativeType> VectorsOf<'a, T> {
     /// All rows end to end with their width, when none is NULL or has an element that is, and all are of one width.
     pub fn dense(&self) -> Option<(&'a [T], usize)> {
         let width = match self.rows {
-            Rows::Fixed(width) => width,
+            RowBounds::Fixed(width) => width,
             _ if self.len == 0 => return None,
-            Rows::Offsets(offsets) => same_distance(offsets.iter().map(|at| i64::from(*at)))?,
-            Rows::LargeOffsets(offsets) => same_distance(offsets.iter().copied())?,
+            RowBounds::Offsets(offsets) => same_distance(offsets.iter().map(|at| i64::from(*at)))?,
+            RowBounds::LargeOffsets(offsets) => same_distance(offsets.iter().copied())?,
         };
         let all = match self.len {
             0 => (0, 0),
@@ -140,10 +140,10 @@ impl<'a, T: ArrowNativeType> VectorsOf<'a, T> {
 
     fn bounds(&self, row: usize) -> (usize, usize) {
         match self.rows {
-            Rows::Fixed(width) => (row * width, (row + 1) * width),
+            RowBounds::Fixed(width) => (row * width, (row + 1) * width),
             // Arrow's offsets are never negative.
-            Rows::Offsets(offsets) => (offsets[row] as usize, offsets[row + 1] as usize),
-            Rows::LargeOffsets(offsets) => (offsets[row] as usize, offsets[row + 1] as usize),
+            RowBounds::Offsets(offsets) => (offsets[row] as usize, offsets[row + 1] as usize),
+            RowBounds::LargeOffsets(offsets) => (offsets[row] as usize, offsets[row + 1] as usize),
         }
     }
 }

@@ -11,18 +11,18 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::StreamExt;
 use parking_lot::Mutex;
 
-use common::memory::Held;
+use common::memory::LiveMemory;
 use common::report::ReportCollector;
 
 /// All batches of each plan, in the order of its partitions, which are read at the same time. What they hold is taken of `memory`.
-pub async fn gathered(
+pub async fn collect_batches(
     plans: &[Arc<dyn ExecutionPlan>],
     context: &Arc<TaskContext>,
     memory: &Arc<MemoryReservation>,
 ) -> Result<Vec<Vec<RecordBatch>>> {
     let collector = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
     // One for all: streams may hand out slices of one allocation.
-    let counted = Arc::new(Counting { held: Mutex::default(), collector, memory: Arc::clone(memory) });
+    let counted = Arc::new(CountedBytes { held: Mutex::default(), collector, memory: Arc::clone(memory) });
     let mut tasks = JoinSet::new();
     for (input, plan) in plans.iter().enumerate() {
         for partition in 0..plan.output_partitioning().partition_count() {
@@ -41,13 +41,13 @@ pub async fn gathered(
     Ok(inputs)
 }
 
-struct Counting {
-    held: Mutex<Held>,
+struct CountedBytes {
+    held: Mutex<LiveMemory>,
     collector: Arc<ReportCollector>,
     memory: Arc<MemoryReservation>,
 }
 
-impl Counting {
+impl CountedBytes {
     async fn all(&self, mut stream: SendableRecordBatchStream) -> Result<Vec<RecordBatch>> {
         let mut batches = Vec::new();
         while let Some(batch) = stream.next().await.transpose()? {
@@ -82,7 +82,7 @@ mod tests {
         let plan: Arc<dyn ExecutionPlan> = MemorySourceConfig::try_new_exec(&partitions, whole.schema(), None).unwrap();
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 20));
         let memory = Arc::new(MemoryConsumer::new("f").register(&pool));
-        let read = gathered(&[Arc::clone(&plan), plan], &Arc::default(), &memory).await.unwrap();
+        let read = collect_batches(&[Arc::clone(&plan), plan], &Arc::default(), &memory).await.unwrap();
         assert_eq!(read, [slices.clone(), slices]);
         // 10,000 numbers of 8 bytes, which builders keep in up to twice as much, and not ten or twenty times that.
         assert!((80_000..200_000).contains(&memory.size()), "{}", memory.size());

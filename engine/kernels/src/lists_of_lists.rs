@@ -5,9 +5,9 @@ use arrow::compute::CastOptions;
 use arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::{Result, ScalarValue};
 
+use common::messages::counted;
 use common::tensors::refused;
 use common::type_names::declared_name;
-use common::words::counted;
 use semantics::functions::cast_nearest;
 
 /// One row of a column of lists of lists of numbers: its values row by row, how many lists and how many numbers in each. Lists

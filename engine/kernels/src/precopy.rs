@@ -6,7 +6,7 @@
 
 use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 
-use common::switches::Precopy;
+use common::engine_settings::Precopy;
 
 /// Of a kernel's input, what the choice follows from.
 #[derive(Debug, Clone, Copy)]

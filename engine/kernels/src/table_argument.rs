@@ -12,9 +12,9 @@ use datafusion::logical_expr::Expr;
 use futures::FutureExt;
 
 use common::error::EngineError;
+use common::messages::{described, display_name};
 use common::names::TEMP;
 use common::type_names::quoted;
-use common::words::{described, shown};
 
 /// What table functions ask the session that they are called in about its tables.
 pub trait SessionTables: Send + Sync {
@@ -49,7 +49,7 @@ pub fn table_named(args: &TableFunctionArgs<'_, '_>, tables: TablesOf, function:
     let readings = readings(text);
     for reference in &readings {
         if let Some(table) = lookup(state, tables, reference.clone(), function)? {
-            return Ok(NamedTable { name: shown(reference), table });
+            return Ok(NamedTable { name: display_name(reference), table });
         }
     }
     Err(no_table(state, tables, text, &readings))
@@ -114,7 +114,7 @@ fn no_table(state: &SessionState, tables: TablesOf, text: &str, readings: &[Tabl
         let read = read_as(reading);
         format!("'{text}' was read as {read}; double quotes make one name of capitals, blanks and dots: '\"My Table\"', 's.\"My Table\"'")
     });
-    EngineError::Sql { message: format!("table \"{}\" does not exist", shown(reading)), position: None, hint: Some(hint) }.into()
+    EngineError::Sql { message: format!("table \"{}\" does not exist", display_name(reading)), position: None, hint: Some(hint) }.into()
 }
 
 /// Names that mean the same with quotes and without them.
@@ -156,7 +156,7 @@ fn text_argument<'a>(args: &TableFunctionArgs<'a, '_>, function: &str, position:
 /// once.
 fn lookup(state: &SessionState, tables: TablesOf, reference: TableReference, function: &str) -> Result<Option<Arc<dyn TableProvider>>> {
     let table = reference.table().to_string();
-    let name = shown(&reference);
+    let name = display_name(&reference);
     let from = reference.to_quoted_string();
     let reference = where_it_is(state, tables, reference);
     let Ok(schema) = state.schema_for_ref(reference) else { return Ok(None) };

@@ -11,11 +11,11 @@ use tracing::Span;
 
 use common::error::EngineError;
 
-/// Whether whoever waits for the work is gone.
+/// Set when the query is cancelled.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct StopFlag(Arc<AtomicBool>);
 
-impl Stop {
+impl StopFlag {
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -30,7 +30,7 @@ impl Stop {
     }
 }
 
-struct StopOnDrop(Stop);
+struct StopOnDrop(StopFlag);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
@@ -38,9 +38,9 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Runs `work` on a thread for blocking work. Dropping the future sets the `Stop`, at which work is to end within 20 ms.
-pub async fn in_background<R: Send + 'static>(work: impl FnOnce(&Stop) -> Result<R> + Send + 'static) -> Result<R> {
-    let guard = StopOnDrop(Stop::default());
+/// Runs `work` on a thread for blocking work. Dropping the future sets the `StopFlag`, at which work is to end within 20 ms.
+pub async fn in_background<R: Send + 'static>(work: impl FnOnce(&StopFlag) -> Result<R> + Send + 'static) -> Result<R> {
+    let guard = StopOnDrop(StopFlag::default());
     let (stop, span) = (guard.0.clone(), Span::current());
     let done = tokio::task::spawn_blocking(move || span.in_scope(|| work(&stop))).await;
     done.unwrap_or_else(|error| Err(broken_down(&error.to_string())))
@@ -48,7 +48,7 @@ pub async fn in_background<R: Send + 'static>(work: impl FnOnce(&Stop) -> Result
 
 /// Runs `f` for each item on up to `threads` threads, this one included; each takes the next item. Ends between two items when
 /// `stop` is set, or at the first error, which it gives. A panic in `f` is an error.
-pub fn for_each<I: Send>(threads: usize, stop: &Stop, items: Vec<I>, f: impl Fn(I) -> Result<()> + Sync) -> Result<()> {
+pub fn for_each<I: Send>(threads: usize, stop: &StopFlag, items: Vec<I>, f: impl Fn(I) -> Result<()> + Sync) -> Result<()> {
     let helpers = threads.min(items.len()).saturating_sub(1);
     let items = Mutex::new(items.into_iter());
     let failed: Mutex<Option<DataFusionError>> = Mutex::new(None);
@@ -56,7 +56,7 @@ pub fn for_each<I: Send>(threads: usize, stop: &Stop, items: Vec<I>, f: impl Fn(
         while !stop.is_set() && failed.lock().is_none() {
             let Some(item) = items.lock().next() else { return };
             let done = catch_unwind(AssertUnwindSafe(|| f(item)));
-            if let Err(error) = done.unwrap_or_else(|panic| Err(broken_down(said(panic.as_ref())))) {
+            if let Err(error) = done.unwrap_or_else(|panic| Err(broken_down(panic_message(panic.as_ref())))) {
                 failed.lock().get_or_insert(error);
             }
         }
@@ -84,7 +84,7 @@ fn broken_down(why: &str) -> DataFusionError {
     EngineError::internal(format!("a kernel broke down: {why}")).into_datafusion()
 }
 
-fn said(panic: &(dyn std::any::Any + Send)) -> &str {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without words")
 }
@@ -100,7 +100,7 @@ mod tests {
     fn every_item_is_worked_on_once() {
         for (threads, n) in [(0, 3), (1, 0), (1, 5), (2, 1), (3, 1000), (64, 7)] {
             let mut items = vec![0_u32; n];
-            for_each(threads, &Stop::default(), items.iter_mut().collect(), |item| {
+            for_each(threads, &StopFlag::default(), items.iter_mut().collect(), |item| {
                 *item += 1;
                 Ok(())
             })
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn the_first_error_ends_the_work() {
         let begun = AtomicUsize::new(0);
-        let done = for_each(2, &Stop::default(), (0..1000).collect(), |item: usize| {
+        let done = for_each(2, &StopFlag::default(), (0..1000).collect(), |item: usize| {
             begun.fetch_add(1, Ordering::Relaxed);
             if item == 3 { Err(DataFusionError::Execution("three".into())) } else { Ok(()) }
         });
@@ -123,13 +123,13 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_that_says_what_it_said() {
-        let done = for_each(2, &Stop::default(), vec![1, 2, 3], |item| if item == 2 { panic!("item {item}") } else { Ok(()) });
+        let done = for_each(2, &StopFlag::default(), vec![1, 2, 3], |item| if item == 2 { panic!("item {item}") } else { Ok(()) });
         assert!(done.unwrap_err().to_string().contains("a kernel broke down: item 2"));
     }
 
     #[test]
     fn no_item_is_begun_after_the_stop() {
-        let (stop, begun) = (Stop::default(), AtomicUsize::new(0));
+        let (stop, begun) = (StopFlag::default(), AtomicUsize::new(0));
         let done = for_each(1, &stop, vec![(); 10], |()| {
             if begun.fetch_add(1, Ordering::Relaxed) == 3 {
                 stop.set();

@@ -4,7 +4,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Fetch, LimitClause, Query, Value};
 
 use common::error::EngineError;
 
-pub fn limit_by_fetch(query: &mut Query) -> Result<(), EngineError> {
+pub fn rewrite_fetch(query: &mut Query) -> Result<(), EngineError> {
     let Some(Fetch { with_ties: false, percent: false, quantity }) = query.fetch.take() else { return Ok(()) };
     let rows = quantity.unwrap_or_else(|| Expr::value(Value::Number("1".into(), false)));
     match &mut query.limit_clause {

@@ -23,12 +23,12 @@ pub fn select_all(statement: &mut Statement) {
 
 /// The same in a part of one.
 pub fn select_all_of(part: &mut impl VisitMut) {
-    let _ = part.visit(&mut Selecting);
+    let _ = part.visit(&mut InSelect);
 }
 
-struct Selecting;
+struct InSelect;
 
-impl VisitorMut for Selecting {
+impl VisitorMut for InSelect {
     type Break = ();
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {

@@ -67,7 +67,7 @@ impl VisitorMut for Calls<'_> {
 impl Calls<'_> {
     fn check(&self, function: &mut Function) -> Result<(), EngineError> {
         type_null(function)?;
-        let said = Said::of(function);
+        let said = CallClauses::of(function);
         if !said.is_more() {
             return Ok(());
         }
@@ -167,7 +167,7 @@ fn refused(clause: &str, function: &str, hint: &str) -> EngineError {
 }
 
 /// The clauses of a call.
-struct Said {
+struct CallClauses {
     distinct: bool,
     order_by: bool,
     filter: bool,
@@ -176,14 +176,14 @@ struct Said {
     over: bool,
 }
 
-impl Said {
-    fn of(function: &Function) -> Said {
+impl CallClauses {
+    fn of(function: &Function) -> CallClauses {
         let list = match &function.args {
             FunctionArguments::List(list) => Some(list),
             FunctionArguments::None | FunctionArguments::Subquery(_) => None,
         };
         let has = |is_one: fn(&FunctionArgumentClause) -> bool| list.is_some_and(|list| list.clauses.iter().any(is_one));
-        Said {
+        CallClauses {
             distinct: list.is_some_and(|list| list.duplicate_treatment == Some(DuplicateTreatment::Distinct)),
             order_by: has(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_))),
             filter: function.filter.is_some(),
@@ -199,12 +199,12 @@ impl Said {
 
     fn first(&self) -> &'static str {
         match self {
-            Said { distinct: true, .. } => "DISTINCT",
-            Said { order_by: true, .. } => "ORDER BY",
-            Said { filter: true, .. } => "FILTER",
-            Said { nulls: true, .. } => "IGNORE NULLS and RESPECT NULLS",
-            Said { within_group: true, .. } => "WITHIN GROUP",
-            Said { .. } => "OVER",
+            CallClauses { distinct: true, .. } => "DISTINCT",
+            CallClauses { order_by: true, .. } => "ORDER BY",
+            CallClauses { filter: true, .. } => "FILTER",
+            CallClauses { nulls: true, .. } => "IGNORE NULLS and RESPECT NULLS",
+            CallClauses { within_group: true, .. } => "WITHIN GROUP",
+            CallClauses { .. } => "OVER",
         }
     }
 }

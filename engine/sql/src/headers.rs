@@ -112,14 +112,14 @@ pub fn text(mut expr: &Expr) -> String {
         expr = inner;
     }
     let mut expr = expr.clone();
-    let _ = expr.visit(&mut AsWritten);
+    let _ = expr.visit(&mut OriginalSpelling);
     expr.to_string()
 }
 
 /// Undoes what was written in other words before it was parsed: `1e3` has become a cast, see `double_literals`.
-struct AsWritten;
+struct OriginalSpelling;
 
-impl VisitorMut for AsWritten {
+impl VisitorMut for OriginalSpelling {
     type Break = ();
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {

@@ -6,22 +6,22 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 use super::significant_tokens::significant;
 use crate::QuiverDialect;
 
-/// Lines and columns count from 1, columns in characters. It reads the text up to there: for more than one place take [`Places`].
+/// Lines and columns count from 1, columns in characters. It reads the text up to there: for more than one place take [`PositionFinder`].
 pub fn offset_of(sql: &str, line: u64, column: u64) -> usize {
-    Places::of(sql).offset(line, column)
+    PositionFinder::of(sql).offset(line, column)
 }
 
 /// Finds places that come in order, and reads the text once for all of them.
-pub struct Places<'a> {
+pub struct PositionFinder<'a> {
     sql: &'a str,
     line: u64,
     column: u64,
     offset: usize,
 }
 
-impl<'a> Places<'a> {
+impl<'a> PositionFinder<'a> {
     pub fn of(sql: &'a str) -> Self {
-        Places { sql, line: 1, column: 1, offset: 0 }
+        PositionFinder { sql, line: 1, column: 1, offset: 0 }
     }
 
     pub fn offset(&mut self, line: u64, column: u64) -> usize {
@@ -121,7 +121,7 @@ pub fn place_of_number(sql: &str, keyword: &str, digits: &str) -> Option<usize> 
 fn places(sql: &str, is_meant: impl Fn(&Token) -> bool) -> Option<impl Iterator<Item = usize>> {
     let tokens = Tokenizer::new(&QuiverDialect, sql).tokenize_with_location().ok()?;
     let found = tokens.into_iter().filter(move |token| is_meant(&token.token));
-    let mut places = Places::of(sql);
+    let mut places = PositionFinder::of(sql);
     Some(found.map(move |token| places.offset(token.span.start.line, token.span.start.column)))
 }
 
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn places_in_order_are_those_found_one_by_one() {
         let sql = "SELECT 'é', a\n\n  FROM é, b\n";
-        let mut places = Places::of(sql);
+        let mut places = PositionFinder::of(sql);
         for (line, column, text) in [(1, 8, "'é'"), (1, 13, "a"), (3, 3, "FROM"), (3, 8, "é, b"), (3, 11, "b"), (9, 1, "")] {
             assert_eq!(places.offset(line, column), offset_of(sql, line, column), "{text}");
             assert!(sql[offset_of(sql, line, column)..].starts_with(text), "{text}");

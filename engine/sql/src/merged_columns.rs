@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::fragments::expr_of;
-use super::merged_names::{JOIN_ON, Joined, Merged, normalized, refused};
+use super::merged_names::{JOIN_ON, JoinedColumns, Merged, normalized, refused};
 use common::error::EngineError;
 
 const NAME_IT: &str = "give the joined table a name with AS";
@@ -21,7 +21,7 @@ pub fn merge_columns(select: &mut Select, order_by: Option<&mut OrderBy>) -> Res
     let [from] = select.from.as_mut_slice() else {
         return Err(refused("beside other tables", "put the join into a subquery"));
     };
-    let mut joined = Joined { relations: vec![(relation_name(&from.relation), Vec::new())], merged: Vec::new() };
+    let mut joined = JoinedColumns { relations: vec![(relation_name(&from.relation), Vec::new())], merged: Vec::new() };
     for join in &mut from.joins {
         add(&mut joined, join)?;
     }
@@ -48,7 +48,7 @@ pub fn is_merging(operator: &JoinOperator) -> bool {
 }
 
 /// The next join of the chain; its USING becomes an ON.
-fn add(joined: &mut Joined, join: &mut Join) -> Result<(), EngineError> {
+fn add(joined: &mut JoinedColumns, join: &mut Join) -> Result<(), EngineError> {
     let name = relation_name(&join.relation);
     if !matches!(join.relation, TableFactor::Derived { lateral: false, .. }) {
         joined.replace_in(&mut join.relation)?;
@@ -71,7 +71,7 @@ fn add(joined: &mut Joined, join: &mut Join) -> Result<(), EngineError> {
 }
 
 /// The condition of a join, after which the columns are one.
-fn merge(joined: &mut Joined, kind: &JoinOperator, right: &[Ident], columns: &[Ident]) -> Result<Expr, EngineError> {
+fn merge(joined: &mut JoinedColumns, kind: &JoinOperator, right: &[Ident], columns: &[Ident]) -> Result<Expr, EngineError> {
     let mut condition = None;
     for column in columns {
         let name = normalized(column);

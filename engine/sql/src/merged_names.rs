@@ -19,7 +19,7 @@ pub fn refused_name(what: &str) -> EngineError {
     refused(what, JOIN_ON)
 }
 
-pub struct Joined {
+pub struct JoinedColumns {
     /// From left to right: the name, if there is one, and the columns that were merged into those before.
     pub relations: Vec<(Option<Vec<Ident>>, Vec<Ident>)>,
     pub merged: Vec<Merged>,
@@ -31,7 +31,7 @@ pub struct Merged {
     pub value: Expr,
 }
 
-impl Joined {
+impl JoinedColumns {
     /// Items keep their names when they become expressions, and `*` becomes what it stands for. Returns the
     /// names of the result's columns, as far as they can be the name of a merged one.
     pub fn name_outputs(&self, projection: &mut Vec<SelectItem>) -> Result<Vec<String>, EngineError> {
@@ -98,20 +98,20 @@ impl Joined {
 
     /// Names of merged columns become their values.
     pub fn replace_in(&self, part: &mut impl VisitMut) -> Result<(), EngineError> {
-        match part.visit(&mut Replacing { joined: self, depth: 0 }) {
+        match part.visit(&mut ColumnReplacer { joined: self, depth: 0 }) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(name) => Err(refused_name(&format!("with \"{name}\" in a subquery, or a field of it"))),
         }
     }
 }
 
-struct Replacing<'a> {
-    joined: &'a Joined,
+struct ColumnReplacer<'a> {
+    joined: &'a JoinedColumns,
     /// Of subqueries, where the name may be that of another table's column.
     depth: usize,
 }
 
-impl VisitorMut for Replacing<'_> {
+impl VisitorMut for ColumnReplacer<'_> {
     type Break = String;
 
     fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<String> {

@@ -12,7 +12,7 @@ use super::merged_names::normalized;
 use common::error::EngineError;
 
 /// Each window by name becomes what it says. `order_by` is that of the query, if the SELECT is all of it.
-pub fn spell_windows(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
+pub fn inline_named_windows(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
     let mut windows = Windows { known: HashMap::new(), depth: 0 };
     for NamedWindowDefinition(name, window) in std::mem::take(&mut select.named_window) {
         let window = match window {

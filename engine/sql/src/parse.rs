@@ -8,20 +8,20 @@ use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use super::access::{AccessStatement, parse_access};
-use super::chains::check_chains;
 use super::column_list::{TableClauses, take_column_list};
 use super::copy_to::{self, CopyTo};
 use super::dialect::QuiverDialect;
 use super::from_first::{select_all, select_all_first};
-use super::from_forgotten::check_from;
-use super::into::{placed, volatile_words};
 use super::maintenance::{MaintenanceStatement, parse_maintenance};
-use super::merge_nothing::name_nothing;
+use super::merge_do_nothing::rewrite_do_nothing;
+use super::missing_from::check_from;
 use super::nesting::{check_nesting, most_levels};
+use super::operator_limits::check_operator_limits;
 use super::order_clause::{KeyColumn, take_alter_key, take_order_clause};
 use super::parse_error::parse_error;
 use super::planning_bytes::reserve_planning;
 use super::refuse::refuse_ignored;
+use super::select_into::{select_into, volatile_as_temporary};
 use super::significant_tokens::{is_word, significant};
 use super::tokens::{double_literals, number_parameters, struct_types, tokenize};
 use super::versions::{self, VersionStatement};
@@ -58,8 +58,8 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     }
     struct_types(&mut tokens);
     number_parameters(&mut tokens)?;
-    volatile_words(&mut tokens);
-    check_chains(&tokens)?;
+    volatile_as_temporary(&mut tokens);
+    check_operator_limits(&tokens)?;
     let limit = check_nesting(sql, dialect, options.recursion_limit.get(), &tokens)?;
     double_literals(sql, &mut tokens)?;
     let has_versions = versions::name_versions(sql, dialect, &mut tokens)?;
@@ -69,7 +69,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     if let Some(statement) = parse_maintenance(sql, dialect, &tokens)? {
         return Ok(Parsed::Maintenance(statement));
     }
-    name_nothing(&mut tokens);
+    rewrite_do_nothing(&mut tokens);
     select_all_first(&mut tokens);
     if significant(&tokens).next().is_some_and(|(_, token)| is_word(&token.token, "COPY")) {
         return match copy_to::is_copy_from(&tokens) {
@@ -83,7 +83,7 @@ pub fn parse(state: &SessionState, sql: &str) -> Result<Parsed, EngineError> {
     let names = take_column_list(&mut tokens);
     let mut statement = one_statement(dialect, limit, tokens).map_err(|error| parse_error(sql, error))?;
     if let Statement::Statement(inner) = statement {
-        statement = Statement::Statement(Box::new(placed(*inner)?));
+        statement = Statement::Statement(Box::new(select_into(*inner)?));
     }
     check_from(sql, &statement)?;
     refuse_ignored(&statement)?;

@@ -6,7 +6,7 @@ use datafusion::common::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use super::locate::locate;
-use super::misspelt::syntax_hint;
+use super::typo_hint::syntax_hint;
 
 pub fn parse_error(sql: &str, error: DataFusionError) -> EngineError {
     let position = locate(sql, &error);

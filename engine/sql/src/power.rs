@@ -8,7 +8,7 @@ use super::fragments::expr_of;
 use common::error::EngineError;
 
 /// Changes the expression in place, if it is one of the two. The power is a DOUBLE, as in PostgreSQL and DuckDB.
-pub fn raise_to_power(expr: &mut Expr) -> Result<(), EngineError> {
+pub fn rewrite_power(expr: &mut Expr) -> Result<(), EngineError> {
     match expr {
         Expr::BinaryOp { left, op: BinaryOperator::BitwiseXor, right } => {
             let mut power =

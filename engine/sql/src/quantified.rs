@@ -42,14 +42,14 @@ pub fn name_quantified(expr: &mut Expr) {
 fn call_of_any(expr: &mut Expr, function: &str) -> Result<(), EngineError> {
     match &*expr {
         Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } if !matches!(right.as_ref(), Expr::Subquery(_)) => {
-            *expr = ours(&format!("{function}({right}, {left})"))?;
+            *expr = rewrite_quantified(&format!("{function}({right}, {left})"))?;
         }
         _ => {}
     }
     Ok(())
 }
 
-fn ours(sql: &str) -> Result<Expr, EngineError> {
+fn rewrite_quantified(sql: &str) -> Result<Expr, EngineError> {
     expr_of(sql).map_err(|error| EngineError::internal(error.to_string()))
 }
 
@@ -66,7 +66,7 @@ pub fn keep_unknown(expr: &mut Expr) -> Result<(), EngineError> {
         _ => {}
     }
     let unknown = format!("CASE WHEN array_position({right}, NULL) IS NOT NULL THEN NULL ELSE false END");
-    let unknown = ours(&unknown)?;
+    let unknown = rewrite_quantified(&unknown)?;
     call_of_any(expr, ARRAY_HAS)?;
     let known = Box::new(Expr::Nested(Box::new(std::mem::replace(expr, Expr::value(Value::Null)))));
     *expr = Expr::Nested(Box::new(Expr::BinaryOp { left: known, op: BinaryOperator::Or, right: Box::new(unknown) }));

@@ -22,7 +22,7 @@ fn keep(cte: &mut Cte) -> Result<(), EngineError> {
         return Ok(());
     }
     let name = normalized(&cte.alias.name);
-    let is_recursive = query.body.visit(&mut Named { name: &name }).is_break();
+    let is_recursive = query.body.visit(&mut RelationReader { name: &name }).is_break();
     if is_recursive && has_more {
         let feature = format!("ORDER BY, LIMIT and OFFSET at the end of the recursive query {name}");
         return Err(EngineError::unsupported(feature, Some("put them behind the query that reads from it")));
@@ -55,11 +55,11 @@ fn empty() -> Result<Query, EngineError> {
 }
 
 /// Whether a query reads from what has this name.
-struct Named<'a> {
+struct RelationReader<'a> {
     name: &'a str,
 }
 
-impl Visitor for Named<'_> {
+impl Visitor for RelationReader<'_> {
     type Break = ();
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {

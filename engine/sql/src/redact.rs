@@ -14,7 +14,7 @@ pub const HIDDEN: &str = "***";
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// The statement as logs, audit and system tables may show it.
-pub fn redacted(sql: &str) -> Cow<'_, str> {
+pub fn redact_statement(sql: &str) -> Cow<'_, str> {
     // Most statements have none of these words anywhere.
     if !mentions(sql, &["password", "user", "role", "identified"]) {
         return Cow::Borrowed(sql);
@@ -165,7 +165,7 @@ mod tests {
             "create usr bob identified by 'secret'",
             "create usr bob password 'not'; alter user bob password 'secret'",
         ] {
-            let shown = redacted(sql);
+            let shown = redact_statement(sql);
             assert!(!shown.contains("secret"), "{shown}");
             assert!(shown.contains("***"), "{shown}");
         }
@@ -183,12 +183,12 @@ mod tests {
 
     #[test]
     fn the_name_is_left() {
-        assert_eq!(redacted("CREATE USER bob WITH PASSWORD 'secret' ADMIN"), "CREATE USER bob WITH PASSWORD *** ADMIN");
+        assert_eq!(redact_statement("CREATE USER bob WITH PASSWORD 'secret' ADMIN"), "CREATE USER bob WITH PASSWORD *** ADMIN");
         for sql in
             ["SELECT 'password' FROM users", "SELECT password, 'x' FROM users WHERE a = 'y'", "INSERT INTO users (password) SELECT 'x'"]
         {
-            assert_eq!(redacted(sql), sql);
+            assert_eq!(redact_statement(sql), sql);
         }
-        assert_eq!(redacted("SET password = 'secret', 'x'"), "SET password = ***, 'x'");
+        assert_eq!(redact_statement("SET password = 'secret', 'x'"), "SET password = ***, 'x'");
     }
 }

@@ -6,21 +6,21 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Expr, OrderBy, Query, Select, SetExpr, TableFactor, VisitMut, VisitorMut};
 
 use super::at_time_zone::move_to_zone;
-use super::balance::balance;
+use super::balanced_operators::balance;
 use super::distinct_on::find_places;
-use super::fetch::limit_by_fetch;
+use super::except_all::rewrite_set_all;
+use super::fetch::rewrite_fetch;
 use super::grouping::spread_columns;
 use super::intervals::read_interval;
 use super::merged_columns::merge_columns;
 use super::named_arguments::pack_named_arguments;
-use super::named_windows::spell_windows;
-use super::power::{raise_to_power, sign_first};
+use super::named_windows::inline_named_windows;
+use super::power::{rewrite_power, sign_first};
 use super::quantified::{keep_unknown, name_quantified, name_quantified_item};
 use super::recursive_ctes::keep_clauses;
-use super::set_copies::count_copies;
+use super::select_width::check_select_width;
 use super::similar::{replace_escape, replace_similar};
 use super::unique_names::name_branches;
-use super::widths::check_width;
 use common::error::EngineError;
 
 /// Changes the statement in place.
@@ -47,7 +47,7 @@ impl VisitorMut for Rewriting {
     type Break = EngineError;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<EngineError> {
-        let checked = check_width(select);
+        let checked = check_select_width(select);
         let placed = find_places(select);
         spread_columns(&mut select.group_by);
         select.projection.iter_mut().for_each(name_quantified_item);
@@ -56,14 +56,14 @@ impl VisitorMut for Rewriting {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
         let spelt = spell_in(&mut query.body, query.order_by.as_mut());
-        let limited = spelt.and_then(|()| limit_by_fetch(query));
+        let limited = spelt.and_then(|()| rewrite_fetch(query));
         flow(limited.and_then(|()| query.with.as_mut().map_or(Ok(()), keep_clauses)))
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
         let merged = merge_in(&mut query.body, query.order_by.as_mut());
         name_branches(query);
-        flow(merged.and_then(|()| count_copies(&mut query.body)))
+        flow(merged.and_then(|()| rewrite_set_all(&mut query.body)))
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<EngineError> {
@@ -80,14 +80,14 @@ impl VisitorMut for Rewriting {
         name_quantified(expr);
         read_interval(expr);
         let replaced =
-            keep_unknown(expr).and_then(|()| replace_similar(expr)).and_then(|()| replace_escape(expr)).and_then(|()| raise_to_power(expr));
+            keep_unknown(expr).and_then(|()| replace_similar(expr)).and_then(|()| replace_escape(expr)).and_then(|()| rewrite_power(expr));
         flow(replaced.and_then(|()| move_to_zone(expr)))
     }
 }
 
 fn spell_in(body: &mut SetExpr, order_by: Option<&mut OrderBy>) -> Result<(), EngineError> {
     match body {
-        SetExpr::Select(select) => spell_windows(select, order_by),
+        SetExpr::Select(select) => inline_named_windows(select, order_by),
         SetExpr::SetOperation { left, right, .. } => {
             spell_in(left, None)?;
             spell_in(right, None)

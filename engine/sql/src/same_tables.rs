@@ -14,10 +14,10 @@ use super::merged_names::normalized;
 use common::error::EngineError;
 use common::names::DEFAULT_NAMESPACE;
 
-pub fn tell_tables_apart(statement: &mut Statement) -> Result<(), EngineError> {
+pub fn qualify_same_tables(statement: &mut Statement) -> Result<(), EngineError> {
     let done = match statement {
         Statement::Statement(statement) => statement.visit(&mut Queries),
-        Statement::Explain(explain) => return tell_tables_apart(&mut explain.statement),
+        Statement::Explain(explain) => return qualify_same_tables(&mut explain.statement),
         Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => return Ok(()),
     };
     match done {
@@ -69,7 +69,7 @@ fn in_select(select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<(), 
             *alias = Some(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
         }
     });
-    let mut naming = Naming { tables, depth: 0 };
+    let mut naming = TableQualifier { tables, depth: 0 };
     for item in &mut select.projection {
         if let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) = item {
             let parts = parts_of(name);
@@ -112,14 +112,14 @@ fn own_name(parts: &[String]) -> String {
     parts.iter().rev().map(String::as_str).collect::<Vec<_>>().join(" of ")
 }
 
-struct Naming {
+struct TableQualifier {
     /// By the last part of their names.
     tables: HashMap<String, Vec<Vec<String>>>,
     /// Of subqueries, which may have tables of these names.
     depth: usize,
 }
 
-impl Naming {
+impl TableQualifier {
     /// Of a table as it is named before a column.
     fn own_name_of(&self, parts: &[String]) -> Result<Option<String>, EngineError> {
         let Some(names) = parts.last().and_then(|last| self.tables.get(last)) else { return Ok(None) };
@@ -133,7 +133,7 @@ impl Naming {
     }
 }
 
-impl VisitorMut for Naming {
+impl VisitorMut for TableQualifier {
     type Break = EngineError;
 
     fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<EngineError> {

@@ -5,8 +5,8 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::logical_expr::{ResetVariable, SetVariable};
 
 use super::versions::RETENTION;
+use common::engine_settings::{self, EngineSettings, Precopy, Pushdown};
 use common::error::{EngineError, nearest};
-use common::switches::{self, Precopy, Pushdown, Switches};
 
 /// Ours, and what they are called in DataFusion.
 const NAMES: [(&str, &str); 7] = [
@@ -14,10 +14,10 @@ const NAMES: [(&str, &str); 7] = [
     ("batch_size", "datafusion.execution.batch_size"),
     ("timezone", TIME_ZONE),
     ("explain_format", "datafusion.explain.format"),
-    ("pushdown", switches::PUSHDOWN),
-    ("precopy", switches::PRECOPY),
+    ("pushdown", engine_settings::PUSHDOWN),
+    ("precopy", engine_settings::PRECOPY),
     // As PostgreSQL calls it; a number is one of milliseconds there as well.
-    ("statement_timeout", switches::STATEMENT_TIMEOUT),
+    ("statement_timeout", engine_settings::STATEMENT_TIMEOUT),
 ];
 
 /// Statements are parsed in one dialect, which the words that are changed before belong to.
@@ -32,7 +32,7 @@ pub const SETTING_NAMES: [&str; 7] = [NAMES[0].0, NAMES[1].0, NAMES[2].0, NAMES[
 pub fn shown_name(asked: &str) -> &str {
     let asked = if asked == "quiver.statement_timeout" { "statement_timeout" } else { asked };
     let ours = NAMES.iter().find(|(ours, _)| *ours == asked).map(|(_, name)| *name);
-    let switch = || switches::NAMES.into_iter().find(|name| name.strip_prefix("quiver.") == Some(asked));
+    let switch = || engine_settings::NAMES.into_iter().find(|name| name.strip_prefix("quiver.") == Some(asked));
     ours.or_else(switch).unwrap_or(asked)
 }
 
@@ -43,17 +43,17 @@ pub fn set_variable(mut set: SetVariable, known: &ConfigOptions, defaults: &Conf
     if set.value.eq_ignore_ascii_case("default") {
         return Ok(default_of(set.variable, defaults).unwrap_or_else(|reset| SetVariable { variable: reset.variable, value: set.value }));
     }
-    if set.variable == switches::DURABILITY {
+    if set.variable == engine_settings::DURABILITY {
         set.value = set.value.to_lowercase();
-        Switches::durability_of(&set.value)?;
+        EngineSettings::durability_of(&set.value)?;
     }
-    if set.variable == switches::STATEMENT_TIMEOUT {
-        set.value = Switches::timeout_of(&set.value)?.to_string();
+    if set.variable == engine_settings::STATEMENT_TIMEOUT {
+        set.value = EngineSettings::timeout_of(&set.value)?.to_string();
     }
-    if set.variable == switches::PUSHDOWN {
+    if set.variable == engine_settings::PUSHDOWN {
         set.value = set.value.parse::<Pushdown>()?.to_string();
     }
-    if set.variable == switches::PRECOPY {
+    if set.variable == engine_settings::PRECOPY {
         set.value = set.value.parse::<Precopy>()?.to_string();
     }
     if set.variable == DIALECT && !set.value.eq_ignore_ascii_case("generic") {
@@ -78,12 +78,12 @@ pub fn reset_variable(
 }
 
 fn default_of(variable: String, defaults: &ConfigOptions) -> Result<SetVariable, ResetVariable> {
-    if switches::NAMES.contains(&variable.as_str()) {
+    if engine_settings::NAMES.contains(&variable.as_str()) {
         let value = match variable.as_str() {
-            switches::DURABILITY => "table".to_string(),
-            switches::STATEMENT_TIMEOUT => switches::switches(defaults).statement_timeout_ms.to_string(),
-            switches::PUSHDOWN => Pushdown::default().to_string(),
-            switches::PRECOPY => Precopy::default().to_string(),
+            engine_settings::DURABILITY => "table".to_string(),
+            engine_settings::STATEMENT_TIMEOUT => engine_settings::switches(defaults).statement_timeout_ms.to_string(),
+            engine_settings::PUSHDOWN => Pushdown::default().to_string(),
+            engine_settings::PRECOPY => Precopy::default().to_string(),
             _ => "true".to_string(),
         };
         return Ok(SetVariable { variable, value });
@@ -106,14 +106,14 @@ fn known_name(asked: &str, known: &ConfigOptions) -> Result<String, EngineError>
         return Err(EngineError::unsupported(format!("SET {name}"), Some(hint)));
     }
     let mut all: Vec<String> = known.entries().into_iter().map(|entry| entry.key).collect();
-    all.extend(switches::NAMES.map(str::to_string));
+    all.extend(engine_settings::NAMES.map(str::to_string));
     if all.iter().any(|key| key == name) { Ok(name.to_string()) } else { Err(unknown_setting(asked, &all)) }
 }
 
 pub fn unknown_setting(asked: &str, all: &[String]) -> EngineError {
     // Those of the process are refused.
     let all = all.iter().map(String::as_str).filter(|name| !name.starts_with("datafusion.runtime."));
-    let names = NAMES.iter().map(|(ours, _)| *ours).chain(switches::NAMES).chain(all);
+    let names = NAMES.iter().map(|(ours, _)| *ours).chain(engine_settings::NAMES).chain(all);
     let hint = nearest(asked, names).map(|near| format!("did you mean \"{near}\"?"));
     let hint = match asked.to_ascii_lowercase().as_str() {
         "schema" | "search_path" => Some("names without a schema are in \"main\"; name another one with the table: other.t".to_string()),

@@ -7,11 +7,11 @@ use datafusion::sql::sqlparser::ast::{self, Ident, ObjectName, Set};
 
 use super::settings::{shown_name, unknown_setting};
 use super::versions::RETENTION;
+use common::engine_settings::NAMES;
 use common::error::EngineError;
-use common::switches::NAMES;
 
 /// The statement that means the same.
-pub fn restated(state: &SessionState, statement: Statement) -> Result<Statement, EngineError> {
+pub fn rewrite_show(state: &SessionState, statement: Statement) -> Result<Statement, EngineError> {
     let Statement::Statement(inner) = &statement else { return Ok(statement) };
     let query = match inner.as_ref() {
         ast::Statement::ShowVariable { variable } => variable_query(state, variable)?,

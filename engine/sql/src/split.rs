@@ -2,7 +2,7 @@
 
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use super::locate::Places;
+use super::locate::PositionFinder;
 use crate::QuiverDialect;
 
 /// One statement of a script, without its semicolon.
@@ -29,7 +29,7 @@ pub fn split_statements(sql: &str) -> Vec<StatementText<'_>> {
         let leading = text.len() - text.trim_start().len();
         statements.push(StatementText { text: text.trim(), offset: start + leading, complete });
     };
-    let mut places = Places::of(sql);
+    let mut places = PositionFinder::of(sql);
     for token in &tokens {
         match &token.token {
             Token::SemiColon => {

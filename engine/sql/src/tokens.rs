@@ -7,15 +7,15 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use super::intervals::name_units;
 use super::locate::offset_of;
+use super::non_reserved_keywords::quote_non_reserved_keywords;
 use super::numbers::plain_numbers;
 use super::significant_tokens::{is_word, significant};
-use super::soft_words::name_soft_words;
 use common::error::EngineError;
 
 pub fn tokenize(sql: &str, dialect: &dyn Dialect) -> Result<Vec<TokenWithSpan>, ParserError> {
     let mut tokens = Tokenizer::new(dialect, sql).tokenize_with_location()?;
     plain_numbers(&mut tokens)?;
-    name_soft_words(&mut tokens);
+    quote_non_reserved_keywords(&mut tokens);
     name_units(&mut tokens);
     Ok(tokens)
 }

@@ -27,21 +27,21 @@ pub fn hidden_alias(alias: &Ident) -> Ident {
 /// `beside_wildcards` the columns beside a `*` too, which may be among those it stands for. An alias there gets a number until the result
 /// is shown, but for one that ORDER BY is about. A second alias `a` is `a_1`, too; a table or a view has no two columns of one name, as in
 /// PostgreSQL.
-pub fn name_columns(statement: &mut Statement, beside_wildcards: bool) {
+pub fn alias_duplicate_columns(statement: &mut Statement, beside_wildcards: bool) {
     let statement = match statement {
         Statement::Statement(statement) => statement.as_mut(),
-        Statement::Explain(explain) => return name_columns(&mut explain.statement, beside_wildcards),
+        Statement::Explain(explain) => return alias_duplicate_columns(&mut explain.statement, beside_wildcards),
         _ => return,
     };
     let renames_aliases = !matches!(statement, ast::Statement::CreateTable(_) | ast::Statement::CreateView(_));
-    let _ = statement.visit(&mut Naming { beside_wildcards, renames_aliases });
+    let _ = statement.visit(&mut ColumnAliaser { beside_wildcards, renames_aliases });
 }
 
 /// Names the columns of the SELECTs of a UNION and its like, where two have one name: DataFusion forgets the table of a column that is to
 /// have the type of the other side.
 pub fn name_branches(query: &mut Query) {
     if matches!(query.body.as_ref(), SetExpr::SetOperation { .. }) {
-        let mut mentioned = Mentioned::default();
+        let mut mentioned = UsedNames::default();
         let _ = query.visit(&mut mentioned);
         in_branches(&mut query.body, &mentioned.0);
     }
@@ -50,7 +50,7 @@ pub fn name_branches(query: &mut Query) {
 fn in_branches(body: &mut SetExpr, mentioned: &HashSet<String>) {
     match body {
         SetExpr::Select(select) if has_column_twice(select) => {
-            Naming { beside_wildcards: false, renames_aliases: false }.name(&mut select.projection, mentioned)
+            ColumnAliaser { beside_wildcards: false, renames_aliases: false }.name(&mut select.projection, mentioned)
         }
         // BY NAME is about the names as they are.
         SetExpr::SetOperation { set_quantifier, left, right, .. } if !is_by_name(*set_quantifier) => {
@@ -76,9 +76,9 @@ fn has_column_twice(select: &Select) -> bool {
 
 /// Every name in a query. A new one must be none of them: its ORDER BY could come to mean the new column.
 #[derive(Default)]
-struct Mentioned(HashSet<String>);
+struct UsedNames(HashSet<String>);
 
-impl VisitorMut for Mentioned {
+impl VisitorMut for UsedNames {
     type Break = ();
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
@@ -102,16 +102,16 @@ impl VisitorMut for Mentioned {
     }
 }
 
-struct Naming {
+struct ColumnAliaser {
     beside_wildcards: bool,
     renames_aliases: bool,
 }
 
-impl VisitorMut for Naming {
+impl VisitorMut for ColumnAliaser {
     type Break = ();
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        let mut mentioned = Mentioned::default();
+        let mut mentioned = UsedNames::default();
         let _ = query.visit(&mut mentioned);
         // Before the others get one.
         if self.renames_aliases
@@ -122,7 +122,7 @@ impl VisitorMut for Naming {
         if self.beside_wildcards
             && let SetExpr::Select(select) = query.body.as_mut()
         {
-            let mut ordered = Mentioned::default();
+            let mut ordered = UsedNames::default();
             let _ = query.order_by.visit(&mut ordered);
             number_aliases(&mut select.projection, &ordered.0);
         }
@@ -131,7 +131,7 @@ impl VisitorMut for Naming {
     }
 }
 
-impl Naming {
+impl ColumnAliaser {
     fn name_in(&self, body: &mut SetExpr, mentioned: &HashSet<String>) {
         match body {
             SetExpr::Select(select) => self.name(&mut select.projection, mentioned),
@@ -235,7 +235,7 @@ mod tests {
 
     fn named(sql: &str, beside_wildcards: bool) -> String {
         let mut statement = DFParser::parse_sql(sql).ok().and_then(|mut statements| statements.pop_front()).unwrap();
-        name_columns(&mut statement, beside_wildcards);
+        alias_duplicate_columns(&mut statement, beside_wildcards);
         match statement {
             Statement::Statement(statement) => statement.to_string(),
             _ => String::new(),

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pmem_store::{Access, Author, GrantObject, PrincipalRecord, Snapshot, Store, TableId};
 
-use super::permit::Permit;
-use super::rights::Rights;
-use super::used::UsedPrivileges;
+use super::authorization::Authorization;
+use super::effective_privileges::EffectivePrivileges;
+use super::used_privileges::UsedPrivileges;
 use common::error::EngineError;
 use common::privilege::Privilege;
 use common::type_names::qualified;
@@ -61,7 +61,7 @@ pub struct SessionAccess {
     identity: Identity,
     store: Arc<Store>,
     /// As of the users and grants they were made from.
-    known: Mutex<Option<(Arc<Access>, Arc<Rights>)>>,
+    known: Mutex<Option<(Arc<Access>, Arc<EffectivePrivileges>)>>,
     /// By the session's open transaction.
     pub used: Arc<UsedPrivileges>,
 }
@@ -70,28 +70,28 @@ impl SessionAccess {
     pub fn new(store: &Arc<Store>, identity: &Identity) -> Result<SessionAccess, EngineError> {
         let (identity, store) = (identity.clone(), Arc::clone(store));
         let access = SessionAccess { identity, store, known: Mutex::default(), used: Arc::default() };
-        access.rights()?;
+        access.effective_privileges()?;
         Ok(access)
     }
 
-    pub fn rights(&self) -> Result<Arc<Rights>, EngineError> {
+    pub fn effective_privileges(&self) -> Result<Arc<EffectivePrivileges>, EngineError> {
         let now = self.store.access();
         let mut known = self.known.lock();
-        if let Some((access, rights)) = &*known
+        if let Some((access, effective_privileges)) = &*known
             && Arc::ptr_eq(access, &now)
         {
-            return Ok(Arc::clone(rights));
+            return Ok(Arc::clone(effective_privileges));
         }
         // Nothing stays of what was known where the user is gone.
         *known = None;
-        let rights = Arc::new(Rights::of(&now, self.identity.now(&now)?));
-        *known = Some((now, Arc::clone(&rights)));
-        Ok(rights)
+        let effective_privileges = Arc::new(EffectivePrivileges::of(&now, self.identity.now(&now)?));
+        *known = Some((now, Arc::clone(&effective_privileges)));
+        Ok(effective_privileges)
     }
 
     /// As of now. `base` is what an open transaction began with: what it has made since is its own.
-    pub fn permit(&self, base: Option<Arc<Snapshot>>) -> Result<Permit, EngineError> {
-        Ok(Permit::new(self.rights()?, base, &self.used))
+    pub fn authorization(&self, base: Option<Arc<Snapshot>>) -> Result<Authorization, EngineError> {
+        Ok(Authorization::new(self.effective_privileges()?, base, &self.used))
     }
 
     pub fn store(&self) -> &Store {
@@ -99,8 +99,8 @@ impl SessionAccess {
     }
 
     /// For who is not there any more.
-    pub fn nothing(&self) -> Permit {
-        Permit::new(Arc::new(Rights::none(self.identity.clone())), None, &self.used)
+    pub fn nothing(&self) -> Authorization {
+        Authorization::new(Arc::new(EffectivePrivileges::none(self.identity.clone())), None, &self.used)
     }
 }
 
@@ -110,11 +110,11 @@ impl Author for SessionAccess {
     }
 
     fn check_drop(&self, object: &GrantObject, namespace: &str, name: &str) -> Result<(), String> {
-        let rights = self.rights().map_err(|error| error.to_string())?;
+        let effective_privileges = self.effective_privileges().map_err(|error| error.to_string())?;
         let has = match object {
-            GrantObject::Table(id) => rights.on_table(*id, namespace),
-            GrantObject::View(..) => rights.on_view(namespace, name),
-            GrantObject::Schema(_) | GrantObject::Store => rights.on_schema(name),
+            GrantObject::Table(id) => effective_privileges.on_table(*id, namespace),
+            GrantObject::View(..) => effective_privileges.on_view(namespace, name),
+            GrantObject::Schema(_) | GrantObject::Store => effective_privileges.on_schema(name),
         };
         match has.has(Privilege::Ownership) {
             true => Ok(()),
@@ -129,7 +129,7 @@ impl Author for SessionAccess {
         if self.used.is_empty() {
             return Ok(());
         }
-        let rights = self.rights().map_err(|error| error.to_string())?;
-        self.used.check(&rights, |object| !matches!(object, GrantObject::Table(id) if !tables.contains(id)))
+        let effective_privileges = self.effective_privileges().map_err(|error| error.to_string())?;
+        self.used.check(&effective_privileges, |object| !matches!(object, GrantObject::Table(id) if !tables.contains(id)))
     }
 }

@@ -31,7 +31,7 @@ fn hash(password: &[u8]) -> Result<String, EngineError> {
 pub fn fits(password: &str, known: Option<&str>) -> bool {
     /// Of what nobody can log in with.
     static NOBODY: OnceLock<Option<String>> = OnceLock::new();
-    // Made also where it is not needed: who is first to ask must not see a difference either.
+    // Computed even if it is not needed, so that timing does not show which users exist.
     let nobody = NOBODY.get_or_init(|| hash(b"nobody").ok());
     let Some(hash) = known.or(nobody.as_deref()).and_then(|hash| PasswordHash::new(hash).ok()) else { return false };
     let is_too_long = password.len() > BYTES_MAX;

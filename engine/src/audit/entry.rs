@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::keeper::Audit;
 use super::table::AuditRow;
+use super::writer::AuditWriter;
 use crate::queries::{Outcome, Query, StatementKind, StatementRecord, hides_something};
 use common::error::EngineError;
 use common::error::kind::ErrorKind;
@@ -16,7 +16,7 @@ const WITHHELD: &str = "the message is not kept: it may have the password in it"
 
 /// What the statement itself does not know of its end.
 pub struct Audited {
-    audit: Arc<Audit>,
+    audit: Arc<AuditWriter>,
     message: Option<String>,
     /// The message may have a part of the statement's text in it.
     quotes_statement: bool,
@@ -31,7 +31,7 @@ impl fmt::Debug for Audited {
 }
 
 impl Audited {
-    pub fn new(audit: &Arc<Audit>) -> Audited {
+    pub fn new(audit: &Arc<AuditWriter>) -> Audited {
         Audited { audit: Arc::clone(audit), message: None, quotes_statement: false, changed: None }
     }
 }
@@ -61,7 +61,7 @@ impl StatementRecord for Audited {
         };
         self.audit.keep(AuditRow {
             time_ms: query.started_at_ms,
-            user: Arc::clone(query.whose.name()),
+            user: Arc::clone(query.principal.name()),
             session_id: query.session,
             statement,
             kind: query.kind().map(|kind| kind.name()),

@@ -8,7 +8,7 @@ use datafusion::common::Result;
 use pmem_store::{RoaringBitmap, Store};
 
 use super::table::{TIME, retention_ms, stored};
-use crate::constraints::{Deleted, Next, all_parts, read_zones};
+use crate::constraints::{DeletedRows, ZoneCursor, all_parts, read_zones};
 use common::clock::now_ms;
 use common::error::EngineError;
 
@@ -25,7 +25,7 @@ pub fn expire(store: &Store) -> Result<u64, EngineError> {
             &part,
             &[TIME],
             table.schema(),
-            Deleted::Skip,
+            DeletedRows::Skip,
             |_| true,
             |zone| {
                 let times: &TimestampNanosecondArray = zone.columns[0].as_primitive::<TimestampNanosecondType>();
@@ -33,7 +33,7 @@ pub fn expire(store: &Store) -> Result<u64, EngineError> {
                 let rows = times.values().iter().zip(zone.start as u32..);
                 let before = old.len();
                 old.extend(rows.filter(|(time, row)| **time < before_nanos && is_alive(*row)).map(|(_, row)| row));
-                Ok(if old.len() == before { Next::Stop } else { Next::Go })
+                Ok(if old.len() == before { ZoneCursor::Stop } else { ZoneCursor::Go })
             },
         )?;
         if old.is_empty() {

@@ -6,10 +6,10 @@
 
 mod entry;
 mod expiry;
-mod keeper;
 mod refused;
 mod table;
+mod writer;
 
 pub(crate) use entry::Audited;
-pub(crate) use keeper::{Audit, OpenAudit};
 pub(crate) use table::{check_not_audit, retention_ms, set_retention_ms};
+pub(crate) use writer::{AuditWriter, OpenAuditWriter};

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::entry::cut;
-use super::keeper::Audit;
 use super::table::AuditRow;
+use super::writer::AuditWriter;
 use common::clock::now_ms;
 use common::error::kind::ErrorKind;
 
@@ -20,7 +20,7 @@ const ROWS_EVERY: Duration = Duration::from_secs(60);
 const NAME_BYTES_MAX: usize = 128;
 const REASON_BYTES_MAX: usize = 500;
 
-impl Audit {
+impl AuditWriter {
     /// Adds a row for a login that was refused, unless there were too many of late.
     pub fn refused_login(&self, user: &str, peer: &str, reason: &str) {
         let user = cut(user, NAME_BYTES_MAX);
@@ -42,11 +42,11 @@ impl Audit {
 }
 
 #[derive(Debug, Default)]
-pub struct RefusedLogins(Mutex<Inner>);
+pub struct RefusedLogins(Mutex<RefusedState>);
 
 /// **Invariant:** no more names than there are rows in `ROWS_EVERY`.
 #[derive(Debug, Default)]
-struct Inner {
+struct RefusedState {
     names: HashMap<String, Instant>,
     rows: VecDeque<Instant>,
     left_out: u64,

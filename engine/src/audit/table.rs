@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewArray, TimestampNanosecondArray};
 use arrow::datatypes::{Schema, SchemaRef};
-use pmem_store::{Durability, KnownTable, NewTable, Store, StoreError, TableAlteration, TableSnapshot};
+use pmem_store::{Durability, NewTable, Store, StoreError, TableAlteration, TableSnapshot, TableVersion};
 
 use crate::physical::physical_rows;
 use common::error::EngineError;
@@ -95,7 +95,7 @@ fn try_add(store: &Store, rows: &RecordBatch) -> Result<(), StoreError> {
             stored(store)?.ok_or(StoreError::TableGone)?
         }
     };
-    if let Some(appended) = store.append_rows(&KnownTable::from(&table), rows, Some(Durability::Async))? {
+    if let Some(appended) = store.append_rows(&TableVersion::from(&table), rows, Some(Durability::Async))? {
         return appended.wait().map(|_| ());
     }
     let mut transaction = store.begin()?;

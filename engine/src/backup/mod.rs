@@ -1,10 +1,10 @@
 //! Backups: `BACKUP TO` as a statement, and what a program can ask for without one.
 //!
-//! `ask` is for a store that another process may have open, `answer` the thread that does what other
+//! `client` is for a store that another process may have open, `server` the thread that does what other
 //! processes ask for.
 
-mod answer;
-mod ask;
+mod client;
+mod server;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use pmem_store::{BackupError, Store, StoreError};
 pub use pmem_store::{BackupProgress, BackupReport, FileCount, VerifyReport};
 
-pub(crate) use self::answer::Listener;
-pub use self::ask::back_up;
+pub use self::client::back_up;
+pub(crate) use self::server::Listener;
 use crate::blocking::blocking;
 use common::error::EngineError;
 

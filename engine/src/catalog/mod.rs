@@ -2,11 +2,11 @@
 
 mod information_schema;
 mod listing;
-mod named;
-mod narrow;
 pub(crate) mod past_table;
 mod private_tables;
 mod provider;
+mod pruned_table;
+mod referenced_columns;
 mod remote;
 mod schema;
 mod stored_name;
@@ -16,10 +16,10 @@ mod view_planner;
 
 pub use listing::TableListing;
 pub(crate) use listing::system_listing;
-pub(crate) use named::constraint_of;
-pub(crate) use narrow::{by_names, narrowed, with_whole_tables};
 pub(crate) use private_tables::{PrivateTable, SCHEMA, with_tables, with_the_same_tables};
 pub(crate) use provider::{CatalogHandle, StoreCatalog};
+pub(crate) use pruned_table::{plan_with_referenced_columns, plan_with_whole_tables, prune_table};
+pub(crate) use referenced_columns::constraint_of;
 pub(crate) use remote::{is_of_node, is_remote};
 pub(crate) use stored_name::resolve;
 pub(crate) use table::{StoreTable, check_writable, not_writable, not_writable_view};

@@ -14,13 +14,13 @@ use super::listing::TableListing;
 use super::private_tables::private_schema;
 use super::schema::StoreSchema;
 use super::view_planner::ViewPlanner;
-use crate::access::{Permit, SessionAccess, seen};
+use crate::access::{Authorization, SessionAccess, seen};
 use crate::planning::Work;
-use crate::queries::Whose;
+use crate::queries::Principal;
 use crate::shared::EngineShared;
 use crate::system::SystemSchema;
+use crate::temporary::{TemporaryRows, TemporarySchema, TemporaryTables, VOLATILE};
 use crate::transactions::TransactionSlot;
-use crate::volatile::{VOLATILE, VolatileRows, VolatileSchema, VolatileTables};
 use crate::write::WriteScope;
 use common::error::EngineError;
 use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
@@ -29,9 +29,9 @@ use common::privilege::Privilege;
 #[derive(Debug)]
 pub struct StoreCatalog {
     pub(super) engine: Arc<EngineShared>,
-    /// What names mean for the statement being planned; plans made before keep their own. None between
-    /// two statements: who does nothing holds no old files.
-    held: RwLock<Option<Held>>,
+    /// The snapshot of the statement being planned; older plans keep their own. `None` while the session
+    /// is idle, so that an idle session pins no files.
+    statement_snapshot: RwLock<Option<StatementSnapshot>>,
     /// Whom the session works for; None: the process itself, which has all rights.
     access: Option<Arc<SessionAccess>>,
     /// The version that was last seen.
@@ -43,28 +43,28 @@ pub struct StoreCatalog {
     /// The session's; what it has changed is what names mean.
     transaction: Arc<TransactionSlot>,
     /// The session's, and of the transactions that were begun in it.
-    volatile: RwLock<Arc<VolatileTables>>,
+    temporary: RwLock<Arc<TemporaryTables>>,
 }
 
 /// What a statement sees, and what it may do with it.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct StatementSnapshot {
     pub snapshot: Arc<Snapshot>,
     /// None: everything.
-    pub permit: Option<Arc<Permit>>,
+    pub authorization: Option<Arc<Authorization>>,
 }
 
-impl Held {
-    fn new(snapshot: Arc<Snapshot>, permit: Option<Arc<Permit>>) -> Held {
-        Held { snapshot: seen(snapshot, permit.as_ref()), permit }
+impl StatementSnapshot {
+    fn new(snapshot: Arc<Snapshot>, authorization: Option<Arc<Authorization>>) -> StatementSnapshot {
+        StatementSnapshot { snapshot: seen(snapshot, authorization.as_ref()), authorization }
     }
 
     /// A table. Who may not read its rows does not see how many there are.
     pub fn listed(&self, namespace: &str, name: &str) -> Result<Option<TableListing>, StoreError> {
         let Some(table) = self.snapshot.table(namespace, name)? else { return Ok(None) };
         let record = table.record();
-        let permit = self.permit.as_ref();
-        let is_read = permit.is_none_or(|permit| permit.on_table(record.id, &record.namespace).has(Privilege::Select));
+        let authorization = self.authorization.as_ref();
+        let is_read = authorization.is_none_or(|authorization| authorization.on_table(record.id, &record.namespace).has(Privilege::Select));
         Ok(Some(TableListing {
             schema: record.namespace.clone(),
             name: record.name.clone(),
@@ -75,11 +75,11 @@ impl Held {
     }
 
     /// Tables and views, by namespace and name.
-    pub fn listing(&self, volatile: &VolatileTables) -> Result<Vec<TableListing>, StoreError> {
+    pub fn listing(&self, temporary: &TemporaryTables) -> Result<Vec<TableListing>, StoreError> {
         let mut listing = Vec::new();
         for record in self.snapshot.tables()? {
             match self.listed(&record.namespace, &record.name) {
-                // Whoever reads it is told; the others are listed all the same.
+                // A query of this table gets the error. The list of tables does not fail because of it.
                 Err(StoreError::LogDamaged { .. }) => {
                     let (schema, name, kind) = (record.namespace, record.name, "table".to_string());
                     listing.push(TableListing { schema, name, kind, rows: None, size_bytes: None });
@@ -94,7 +94,7 @@ impl Held {
             rows: None,
             size_bytes: None,
         }));
-        listing.extend(volatile.all().iter().map(|table| listed_volatile(table)));
+        listing.extend(temporary.all().iter().map(|table| list_temporary(table)));
         listing.sort_by(|a, b| (&a.schema, &a.name).cmp(&(&b.schema, &b.name)));
         Ok(listing)
     }
@@ -109,8 +109,8 @@ impl StoreCatalog {
         views: Arc<dyn ViewPlanner>,
     ) -> Arc<Self> {
         let seen = AtomicU64::new(snapshot.version());
-        let (held, state, volatile) = (RwLock::default(), RwLock::default(), RwLock::default());
-        Arc::new(StoreCatalog { engine, held, access, seen, state, views, transaction, volatile })
+        let (statement_snapshot, state, temporary) = (RwLock::default(), RwLock::default(), RwLock::default());
+        Arc::new(StoreCatalog { engine, statement_snapshot, access, seen, state, views, transaction, temporary })
     }
 
     /// That of a session of the engine; None where DataFusion has made the session by itself.
@@ -123,49 +123,49 @@ impl StoreCatalog {
         self.access.as_deref().map(Author::name)
     }
 
-    /// What takes long to plan for its session, where that holds up nobody.
-    pub async fn aside<T: Send + 'static>(&self, work: Work<T>) -> Result<T, EngineError> {
-        let whose = self.user().map_or_else(|| Whose::process(""), Whose::user);
-        self.engine.planning.aside(&whose, work).await
+    /// Plans something slow for this session on a planner thread, so that nothing else waits for it.
+    pub async fn on_planner_thread<T: Send + 'static>(&self, work: Work<T>) -> Result<T, EngineError> {
+        let principal = self.user().map_or_else(|| Principal::process(""), Principal::user);
+        self.engine.planning.on_planner_thread(&principal, work).await
     }
 
     /// Holds what the statement is about to do against the rights of its user; a session of the process itself has
     /// all rights.
-    pub fn check(&self, check: impl FnOnce(&Permit) -> Result<(), EngineError>) -> Result<(), EngineError> {
-        self.permit().map_or(Ok(()), |permit| check(&permit))
+    pub fn check(&self, check: impl FnOnce(&Authorization) -> Result<(), EngineError>) -> Result<(), EngineError> {
+        self.authorization().map_or(Ok(()), |authorization| check(&authorization))
     }
 
     /// What the session's user may do as of now, not as of the statement that is planned; None: everything.
-    pub fn permit_now(&self) -> Result<Option<Arc<Permit>>, EngineError> {
+    pub fn authorization_now(&self) -> Result<Option<Arc<Authorization>>, EngineError> {
         match &self.access {
-            Some(access) => Ok(Some(Arc::new(access.permit(self.transaction.base())?))),
+            Some(access) => Ok(Some(Arc::new(access.authorization(self.transaction.base())?))),
             None => Ok(None),
         }
     }
 
     /// What the statement that is planned may do; None: everything.
-    pub fn permit(&self) -> Option<Arc<Permit>> {
+    pub fn authorization(&self) -> Option<Arc<Authorization>> {
         self.access.as_ref()?;
-        self.held().permit
+        self.statement_snapshot().authorization
     }
 
     pub fn transaction(&self) -> &Arc<TransactionSlot> {
         &self.transaction
     }
 
-    pub fn volatile(&self) -> Arc<VolatileTables> {
-        Arc::clone(&self.volatile.read())
+    pub fn temporary(&self) -> Arc<TemporaryTables> {
+        Arc::clone(&self.temporary.read())
     }
 
     /// From here on its session has the volatile tables of another one.
-    pub fn share_volatile(&self, other: &StoreCatalog) {
-        *self.volatile.write() = other.volatile();
+    pub fn share_temporary_tables(&self, other: &StoreCatalog) {
+        *self.temporary.write() = other.temporary();
     }
 
     /// An error where a name means a volatile table: what is to be done to it only stored tables can have done to them.
     pub fn check_stored(&self, name: &TableReference, what: &str) -> Result<(), EngineError> {
-        match self.volatile().named(name) {
-            Some(table) => Err(not_for_volatile(&table.name, what)),
+        match self.temporary().named(name) {
+            Some(table) => Err(not_for_temporary(&table.name, what)),
             None => Ok(()),
         }
     }
@@ -183,39 +183,39 @@ impl StoreCatalog {
     }
 
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.held().snapshot
+        self.statement_snapshot().snapshot
     }
 
-    fn held(&self) -> Held {
-        if let Some(held) = &*self.held.read() {
-            return held.clone();
+    fn statement_snapshot(&self) -> StatementSnapshot {
+        if let Some(statement_snapshot) = &*self.statement_snapshot.read() {
+            return statement_snapshot.clone();
         }
         let snapshot = self.transaction.snapshot().unwrap_or_else(|| Arc::clone(self.engine.store.begin_read_only().base()));
-        let permit =
-            self.access.as_ref().map(|access| Arc::new(access.permit(self.transaction.base()).unwrap_or_else(|_| access.nothing())));
-        Held::new(snapshot, permit)
+        let authorization =
+            self.access.as_ref().map(|access| Arc::new(access.authorization(self.transaction.base()).unwrap_or_else(|_| access.nothing())));
+        StatementSnapshot::new(snapshot, authorization)
     }
 
     /// What names mean as of now: for who looks at them beside a statement that is planned, which keeps its own.
-    pub fn now(&self) -> Result<Held, EngineError> {
+    pub fn now(&self) -> Result<StatementSnapshot, EngineError> {
         let snapshot = self.transaction.snapshot().map_or_else(|| self.engine.store.snapshot(), Ok)?;
-        Ok(Held::new(snapshot, self.permit_now()?))
+        Ok(StatementSnapshot::new(snapshot, self.authorization_now()?))
     }
 
     /// The statement is planned, and has what it reads.
-    pub fn rest(&self) {
-        self.transaction.set_gate(None);
-        let held = self.held.write().take();
+    pub fn release_snapshot(&self) {
+        self.transaction.set_commit_guard(None);
+        let statement_snapshot = self.statement_snapshot.write().take();
         // Its last reader may remove files, which nobody else has to wait for.
-        drop(held);
+        drop(statement_snapshot);
     }
 
     /// Names mean what the open transaction sees from here on, or else what the last commit says.
-    pub fn refresh(&self) -> Result<(), EngineError> {
-        let permit = self.permit_now()?;
+    pub fn acquire_snapshot(&self) -> Result<(), EngineError> {
+        let authorization = self.authorization_now()?;
         let snapshot = match self.transaction.snapshot() {
             Some(snapshot) => {
-                *self.held.write() = Some(Held::new(snapshot, permit));
+                *self.statement_snapshot.write() = Some(StatementSnapshot::new(snapshot, authorization));
                 return Ok(());
             }
             None => self.engine.store.snapshot()?,
@@ -224,7 +224,7 @@ impl StoreCatalog {
             self.engine.statistics.forget_all_but(|id, changed_version| snapshot.changed_version(id) == Some(changed_version));
             self.engine.rules.key_filters.forget_all_but(|id| snapshot.changed_version(id).is_some());
         }
-        *self.held.write() = Some(Held::new(snapshot, permit));
+        *self.statement_snapshot.write() = Some(StatementSnapshot::new(snapshot, authorization));
         Ok(())
     }
 
@@ -234,11 +234,11 @@ impl StoreCatalog {
 
     /// Tables and views, by namespace and name.
     pub fn listing(&self) -> Result<Vec<TableListing>, StoreError> {
-        self.held().listing(&self.volatile())
+        self.statement_snapshot().listing(&self.temporary())
     }
 }
 
-fn listed_volatile(table: &VolatileRows) -> TableListing {
+fn list_temporary(table: &TemporaryRows) -> TableListing {
     TableListing {
         schema: TEMP.into(),
         name: table.name.clone(),
@@ -249,7 +249,7 @@ fn listed_volatile(table: &VolatileRows) -> TableListing {
 }
 
 /// `what` ends where the table is named.
-pub fn not_for_volatile(name: &str, what: &str) -> EngineError {
+pub fn not_for_temporary(name: &str, what: &str) -> EngineError {
     let hint = "INSERT adds rows to it, and CREATE OR REPLACE VOLATILE TABLE makes it anew; a stored table of the name is meant where it is \
                 named with its schema, as main.t";
     EngineError::unsupported(format!("{what} the volatile table \"{name}\""), Some(hint))
@@ -265,7 +265,7 @@ impl CatalogProvider for CatalogHandle {
         if !names.iter().any(|name| name == SYSTEM) {
             names.push(SYSTEM.to_string());
         }
-        if !self.0.volatile().is_empty() && !names.iter().any(|name| name == TEMP) {
+        if !self.0.temporary().is_empty() && !names.iter().any(|name| name == TEMP) {
             names.push(TEMP.to_string());
         }
         names
@@ -279,16 +279,16 @@ impl CatalogProvider for CatalogHandle {
             let snapshot = self.0.snapshot();
             let older =
                 snapshot.has_namespace(SYSTEM).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
-            let schema = SystemSchema::new(&self.0.engine, snapshot, self.0.transaction(), older, self.0.permit());
-            return Some(Arc::new(schema.with_volatile(self.0.volatile()).with_zone(self.0.zone())));
+            let schema = SystemSchema::new(&self.0.engine, snapshot, self.0.transaction(), older, self.0.authorization());
+            return Some(Arc::new(schema.with_temporary(self.0.temporary()).with_zone(self.0.zone())));
         }
         if name == INFORMATION_SCHEMA {
             return InformationSchema::new(&self.0).map(|schema| Arc::new(schema) as Arc<dyn SchemaProvider>);
         }
-        if name == TEMP && !self.0.volatile().is_empty() {
+        if name == TEMP && !self.0.temporary().is_empty() {
             let has_older = self.0.snapshot().has_namespace(TEMP);
             let older = has_older.then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>);
-            return Some(Arc::new(VolatileSchema::new(self.0.volatile(), self.0.write_scope(), self.0.zone(), older)));
+            return Some(Arc::new(TemporarySchema::new(self.0.temporary(), self.0.write_scope(), self.0.zone(), older)));
         }
         self.0.snapshot().has_namespace(name).then(|| Arc::new(StoreSchema::new(Arc::clone(&self.0), name)) as Arc<dyn SchemaProvider>)
     }

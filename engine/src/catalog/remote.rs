@@ -5,10 +5,10 @@ use std::sync::Arc;
 use datafusion::catalog::TableProvider;
 use datafusion::sql::parser::CreateExternalTable;
 
-use super::narrow::named_places;
+use super::pruned_table::named_places;
 use crate::remote_tables::RemoteTables;
+use common::engine_settings::Pushdown;
 use common::error::EngineError;
-use common::switches::Pushdown;
 
 /// What tables of other nodes are stored as, in CREATE EXTERNAL TABLE.
 const STORED_AS: &str = "QUIVER";

@@ -8,11 +8,11 @@ use datafusion::common::Result;
 use datafusion::logical_expr::TableType;
 use pmem_store::{Snapshot, ViewRecord};
 
-use super::narrow::as_named;
 use super::provider::StoreCatalog;
+use super::pruned_table::as_named;
 use super::table::StoreTable;
 use super::view;
-use crate::access::Permit;
+use crate::access::Authorization;
 use crate::catalog::past_table::{PastTable, table_at};
 use crate::definition::EXTERNAL;
 use common::error::{EngineError, store_error};
@@ -24,20 +24,20 @@ pub struct StoreSchema {
     catalog: Arc<StoreCatalog>,
     namespace: String,
     snapshot: Arc<Snapshot>,
-    permit: Option<Arc<Permit>>,
+    authorization: Option<Arc<Authorization>>,
 }
 
 impl StoreSchema {
     pub fn new(catalog: Arc<StoreCatalog>, namespace: &str) -> Self {
-        let (snapshot, permit) = (catalog.snapshot(), catalog.permit());
-        StoreSchema { catalog, namespace: namespace.to_string(), snapshot, permit }
+        let (snapshot, authorization) = (catalog.snapshot(), catalog.authorization());
+        StoreSchema { catalog, namespace: namespace.to_string(), snapshot, authorization }
     }
 }
 
 impl StoreSchema {
     async fn view(&self, record: &ViewRecord) -> Result<Arc<dyn TableProvider>> {
-        if let Some(permit) = &self.permit {
-            permit.view(Privilege::Select, record)?;
+        if let Some(authorization) = &self.authorization {
+            authorization.view(Privilege::Select, record)?;
         }
         view::provider(&self.catalog, record).await
     }
@@ -52,7 +52,7 @@ impl StoreSchema {
         match table_at(&state, &engine.store, &self.snapshot, name, clause)? {
             PastTable::Found(past) => {
                 let table = StoreTable::older(engine, *past, self.catalog.write_scope());
-                Ok(Some(as_named(table.with_permit(self.permit.clone()).in_zone(self.catalog.zone().as_deref()))))
+                Ok(Some(as_named(table.with_permit(self.authorization.clone()).in_zone(self.catalog.zone().as_deref()))))
             }
             PastTable::None => Ok(None),
             PastTable::View => {
@@ -80,7 +80,7 @@ impl SchemaProvider for StoreSchema {
         if let Some(snapshot) = self.snapshot.table(&self.namespace, name).map_err(store_error)? {
             let engine = Arc::clone(&self.catalog.engine);
             let table = StoreTable::new(engine, snapshot, self.catalog.write_scope());
-            return Ok(Some(as_named(table.with_permit(self.permit.clone()).in_zone(self.catalog.zone().as_deref()))));
+            return Ok(Some(as_named(table.with_permit(self.authorization.clone()).in_zone(self.catalog.zone().as_deref()))));
         }
         match self.snapshot.view(&self.namespace, name).map_err(store_error)? {
             // With the rights of who reads it: its text is planned with their names.

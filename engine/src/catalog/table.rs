@@ -14,9 +14,9 @@ use datafusion::logical_expr::{DmlStatement, Expr, TableProviderFilterPushDown, 
 use datafusion::physical_plan::ExecutionPlan;
 use pmem_store::{StoreError, TableSnapshot, ViewRecord};
 
-use super::narrow::physical_filters;
-use super::provider::not_for_volatile;
-use crate::access::Permit;
+use super::provider::not_for_temporary;
+use super::pruned_table::physical_filters;
+use crate::access::Authorization;
 use crate::audit::check_not_audit;
 use crate::constraints::planned_defaults;
 use crate::definition::{EXTERNAL, table_definition};
@@ -24,8 +24,8 @@ use crate::scan::row_id::{ROW_ID, with_row_id};
 use crate::scan::{StoreScan, TableStatistics, statistics_of, statistics_of_some};
 use crate::shared::EngineShared;
 use crate::system::SystemTable;
+use crate::temporary::TemporaryTable;
 use crate::time_zone::schema_in_zone;
-use crate::volatile::VolatileTable;
 use crate::write::{self, WriteScope};
 use common::error::{EngineError, store_error};
 use common::privilege::Privilege;
@@ -51,14 +51,26 @@ pub struct StoreTable {
     /// The segments and logs whose rows it shows; None: all of them.
     segments: Option<Arc<HashSet<u64>>>,
     /// What the statement may do with it; None: everything.
-    permit: Option<Arc<Permit>>,
+    authorization: Option<Arc<Authorization>>,
 }
 
 impl StoreTable {
     pub fn new(engine: Arc<EngineShared>, snapshot: TableSnapshot, scope: WriteScope) -> Self {
         let (columns, schema) = (Arc::clone(snapshot.schema()), Arc::clone(snapshot.schema()));
         let (definition, defaults, known) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        StoreTable { engine, snapshot, scope, columns, schema, definition, defaults, known, is_older: false, segments: None, permit: None }
+        StoreTable {
+            engine,
+            snapshot,
+            scope,
+            columns,
+            schema,
+            definition,
+            defaults,
+            known,
+            is_older: false,
+            segments: None,
+            authorization: None,
+        }
     }
 
     /// The table at another version than the statement's.
@@ -66,8 +78,8 @@ impl StoreTable {
         StoreTable { is_older: true, ..StoreTable::new(engine, snapshot, scope) }
     }
 
-    pub fn with_permit(self, permit: Option<Arc<Permit>>) -> Self {
-        StoreTable { permit, ..self }
+    pub fn with_permit(self, authorization: Option<Arc<Authorization>>) -> Self {
+        StoreTable { authorization, ..self }
     }
 
     pub fn in_zone(self, zone: Option<&str>) -> Self {
@@ -86,7 +98,7 @@ impl StoreTable {
         if privilege != Privilege::Select {
             check_not_audit(&record.namespace, &record.name)?;
         }
-        self.permit.as_ref().map_or(Ok(()), |permit| permit.table(privilege, record))
+        self.authorization.as_ref().map_or(Ok(()), |authorization| authorization.table(privilege, record))
     }
 
     fn known(&self) -> Result<Arc<TableStatistics>, StoreError> {
@@ -141,7 +153,7 @@ impl StoreTable {
             known,
             is_older: self.is_older,
             segments,
-            permit: self.permit.clone(),
+            authorization: self.authorization.clone(),
         }
     }
 
@@ -153,7 +165,7 @@ impl StoreTable {
 /// Rows can be written to tables of the store, and nowhere else.
 pub fn check_writable(write: &DmlStatement) -> Result<(), EngineError> {
     let provider = source_as_provider(&write.target)?;
-    if provider.downcast_ref::<VolatileTable>().is_some() {
+    if provider.downcast_ref::<TemporaryTable>().is_some() {
         return Ok(());
     }
     match provider.downcast_ref::<StoreTable>() {
@@ -168,8 +180,8 @@ pub fn not_writable(name: &str, provider: &dyn TableProvider) -> EngineError {
     if provider.downcast_ref::<SystemTable>().is_some() {
         return EngineError::unsupported(format!("writing to the system table \"{name}\""), Some("it can only be read"));
     }
-    if provider.downcast_ref::<VolatileTable>().is_some() {
-        return not_for_volatile(name, "changing rows of");
+    if provider.downcast_ref::<TemporaryTable>().is_some() {
+        return not_for_temporary(name, "changing rows of");
     }
     no_table_to_write(name, provider.table_type() == TableType::View)
 }

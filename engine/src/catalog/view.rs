@@ -24,10 +24,10 @@ use crate::blocking::holding_up_nobody;
 use crate::definition::external_definition;
 use crate::shared::EngineShared;
 use crate::time_zone::table_in_zone;
+use common::engine_settings::switches;
 use common::error::EngineError;
 use common::error::kind::ErrorKind;
 use common::privilege::Privilege;
-use common::switches::switches;
 use common::type_names::qualified;
 use files::import::check_arrow;
 use sql::kept_statement;
@@ -67,7 +67,7 @@ pub async fn provider(catalog: &StoreCatalog, record: &ViewRecord) -> Result<Arc
         }
         let (kind, name) = (&record.kind, &record.name);
         DataFusionError::Plan(match error.to_string() {
-            // Whatever else is wrong may name what only those may know of who may see the text.
+            // Any other message may name objects that only readers of the view's text may know.
             _ if !is_shown_to(catalog, record) => {
                 format!("{kind} \"{name}\" cannot be used: something in it is gone, or is not there for you")
             }
@@ -105,7 +105,7 @@ fn of_node(catalog: &StoreCatalog, view: &ViewRecord, error: DataFusionError) ->
 
 /// Whether the session's user is told what is in the text of a view: not who was only let read it.
 fn is_shown_to(catalog: &StoreCatalog, view: &ViewRecord) -> bool {
-    catalog.permit().is_none_or(|permit| permit.on_view(&view.namespace, &view.name).has(Privilege::Ownership))
+    catalog.authorization().is_none_or(|authorization| authorization.on_view(&view.namespace, &view.name).has(Privilege::Ownership))
 }
 
 /// The files of a `CREATE EXTERNAL TABLE` as a table, or the table of another node.

@@ -12,15 +12,15 @@ use futures::StreamExt;
 use pmem_store::{Appender, ReplacedSegment, Replacement, SealedSegment, Store, StoreError, TableSnapshot};
 
 use super::memory::{JobMemory, Need};
-use super::pace::Pace;
 use super::pick::Job;
-use super::piece::TARGET_BYTES;
-use super::places::Places;
 use super::plan::ReadPlan;
-use super::runs::{OpenRun, Outcome, Runs};
-use super::stop::Stop;
+use super::rate_limiter::RateLimiter;
+use super::row_mapping::RowMapping;
+use super::runs::{CompactionOutcome, OpenRun, Runs};
+use super::segment_summary::TARGET_BYTES;
+use super::stop_signal::StopSignal;
 use crate::blocking::blocking;
-use crate::scan::Part;
+use crate::scan::ScanPart;
 use common::error::EngineError;
 use common::types::physical_schema;
 
@@ -34,55 +34,55 @@ const SEGMENT_BYTES_MIN: u64 = 4 << 20;
 /// A pause is no reason to leave everything else undone.
 const PAUSE_STEP: Duration = Duration::from_secs(1);
 
-/// Who runs jobs, and how.
-pub struct Worker<'a> {
+/// Runs compaction jobs.
+pub struct JobRunner<'a> {
     pub store: &'a Arc<Store>,
     pub runs: &'a Arc<Runs>,
     pub runtime: Arc<RuntimeEnv>,
     /// What one job may take of the runtime's memory.
     pub memory_bytes: usize,
     pub partitions: usize,
-    pub stop: Arc<Stop>,
+    pub stop: Arc<StopSignal>,
     pub started_by: &'static str,
     /// The thread is its own: what blocks may block it.
     pub owns_thread: bool,
-    pub pace: Pace,
+    pub pace: RateLimiter,
     /// Called between two batches, and every second of a pause.
     pub meanwhile: Box<dyn FnMut() + Send + 'a>,
 }
 
 /// A job that has the memory it needs.
-pub struct Prepared<'a> {
+pub struct PreparedJob<'a> {
     table: &'a TableSnapshot,
     job: &'a Job,
     /// None where no row is left to be read.
-    reading: Option<Reading>,
+    reading: Option<JobInput>,
 }
 
-struct Reading {
+struct JobInput {
     plan: ReadPlan,
-    sources: Vec<Arc<Part>>,
+    sources: Vec<Arc<ScanPart>>,
     memory: JobMemory,
 }
 
-impl Worker<'_> {
+impl JobRunner<'_> {
     /// For the segments of a job of the table as it was when the job was picked.
-    pub fn prepare<'a>(&self, table: &'a TableSnapshot, job: &'a Job) -> Result<Prepared<'a>, EngineError> {
+    pub fn prepare<'a>(&self, table: &'a TableSnapshot, job: &'a Job) -> Result<PreparedJob<'a>, EngineError> {
         if job.live_rows() == 0 {
-            return Ok(Prepared { table, job, reading: None });
+            return Ok(PreparedJob { table, job, reading: None });
         }
         let parts = parts_of(table, job)?;
-        let sources: Vec<Arc<Part>> = parts.iter().map(|(part, _)| Arc::clone(part)).collect();
+        let sources: Vec<Arc<ScanPart>> = parts.iter().map(|(part, _)| Arc::clone(part)).collect();
         let plan = ReadPlan::new(table, parts, self.memory_bytes);
         let need = plan.need();
-        let need = Need { fixed_bytes: need.fixed_bytes + Places::bytes_of(job.rows()), ..need };
+        let need = Need { fixed_bytes: need.fixed_bytes + RowMapping::bytes_of(job.rows()), ..need };
         let memory = JobMemory::take(&self.runtime, need, self.memory_bytes)?;
-        Ok(Prepared { table, job, reading: Some(Reading { plan, sources, memory }) })
+        Ok(PreparedJob { table, job, reading: Some(JobInput { plan, sources, memory }) })
     }
 
     /// Rewrites the segments, or drops them if no row of them is left.
-    pub async fn run(&mut self, prepared: Prepared<'_>) -> Result<Outcome, EngineError> {
-        let Prepared { table, job, reading } = prepared;
+    pub async fn run(&mut self, prepared: PreparedJob<'_>) -> Result<CompactionOutcome, EngineError> {
+        let PreparedJob { table, job, reading } = prepared;
         let run = self.runs.begin(table, job, self.started_by);
         match reading {
             None => self.drop_segments(table, job, run).await,
@@ -91,12 +91,12 @@ impl Worker<'_> {
     }
 
     /// Nothing of them is left to be written.
-    async fn drop_segments(&mut self, table: &TableSnapshot, job: &Job, run: OpenRun) -> Result<Outcome, EngineError> {
+    async fn drop_segments(&mut self, table: &TableSnapshot, job: &Job, run: OpenRun) -> Result<CompactionOutcome, EngineError> {
         let segments: HashMap<u64, _> = table.segments().iter().map(|segment| (segment.id(), segment)).collect();
         let removed = job.pieces.iter().filter_map(|piece| segments.get(&piece.id)).map(|segment| ReplacedSegment {
             segment: segment.id(),
             deletions: segment.deletions().cloned(),
-            places: Vec::new(),
+            row_mapping: Vec::new(),
         });
         let replacement = replacement(table, removed.collect());
         let (store, stop) = (Arc::clone(self.store), Arc::clone(&self.stop));
@@ -104,37 +104,43 @@ impl Worker<'_> {
         on_a_thread(self.owns_thread, move || settle(run, work())).await
     }
 
-    async fn rewrite(&mut self, table: &TableSnapshot, job: &Job, reading: Reading, run: OpenRun) -> Result<Outcome, EngineError> {
-        let Reading { plan, sources, memory } = reading;
-        let (appender, places) = match self.written(table, job, plan, &sources, &memory).await {
+    async fn rewrite(
+        &mut self,
+        table: &TableSnapshot,
+        job: &Job,
+        reading: JobInput,
+        run: OpenRun,
+    ) -> Result<CompactionOutcome, EngineError> {
+        let JobInput { plan, sources, memory } = reading;
+        let (appender, row_mapping) = match self.write_segments(table, job, plan, &sources, &memory).await {
             Ok(written) => written,
             Err(error) => return settle(run, Err(error)),
         };
-        let replacement = replacement(table, places.into_replaced());
+        let replacement = replacement(table, row_mapping.into_replaced());
         let (store, stop) = (Arc::clone(self.store), Arc::clone(&self.stop));
         // What it ends as is noted where it is known: whoever waits for it may go away during the commit.
         on_a_thread(self.owns_thread, move || settle(run, finish(&store, appender, replacement, &sources, &stop))).await
     }
 
     /// All rows of the job in new segments, and where each went.
-    async fn written(
+    async fn write_segments(
         &mut self,
         table: &TableSnapshot,
         job: &Job,
         plan: ReadPlan,
-        sources: &[Arc<Part>],
+        sources: &[Arc<ScanPart>],
         memory: &JobMemory,
-    ) -> Result<(Appender, Places), EngineError> {
-        let mut places = Places::new(sources);
+    ) -> Result<(Appender, RowMapping), EngineError> {
+        let mut row_mapping = RowMapping::new(sources);
         let rows = plan.run(memory, self.partitions)?;
         let appender = self.store.appender(table.record().id, physical_schema(table.schema()))?;
         let appender = appender.with_target_bytes(target_bytes(job));
-        let appender = self.write(rows, appender, &mut places, job).await?;
-        if places.written_rows() != job.live_rows() {
-            let (found, expected) = (places.written_rows(), job.live_rows());
+        let appender = self.write(rows, appender, &mut row_mapping, job).await?;
+        if row_mapping.written_rows() != job.live_rows() {
+            let (found, expected) = (row_mapping.written_rows(), job.live_rows());
             return Err(EngineError::internal(format!("a compaction found {found} rows and not {expected}")));
         }
-        Ok((appender, places))
+        Ok((appender, row_mapping))
     }
 
     /// Writes all rows, each batch before the next one is made.
@@ -142,7 +148,7 @@ impl Worker<'_> {
         &mut self,
         mut rows: SendableRecordBatchStream,
         mut appender: Appender,
-        places: &mut Places,
+        row_mapping: &mut RowMapping,
         job: &Job,
     ) -> Result<Appender, EngineError> {
         let row_bytes = job.live_bytes() as f64 / job.live_rows().max(1) as f64;
@@ -153,7 +159,7 @@ impl Worker<'_> {
                 next = rows.next() => next,
             };
             let Some(batch) = next.transpose()? else { return Ok(appender) };
-            let (batch, count) = without_ids(batch, places)?;
+            let (batch, count) = without_ids(batch, row_mapping)?;
             let write = move || appender.write(batch).map(|()| appender).map_err(EngineError::from);
             appender = on_a_thread(self.owns_thread, write).await?;
             (self.meanwhile)();
@@ -185,23 +191,23 @@ async fn on_a_thread<T: Send + 'static>(
 }
 
 /// Takes the row ids off the batch and notes where its rows go.
-fn without_ids(batch: RecordBatch, places: &mut Places) -> Result<(RecordBatch, usize), EngineError> {
+fn without_ids(batch: RecordBatch, row_mapping: &mut RowMapping) -> Result<(RecordBatch, usize), EngineError> {
     let last = batch.num_columns().saturating_sub(1);
     let Some(ids) = batch.columns().last().and_then(|ids| ids.as_primitive_opt::<UInt64Type>()) else {
         return Err(EngineError::internal("rows to be compacted have no ids"));
     };
-    places.add(ids)?;
+    row_mapping.add(ids)?;
     let columns: Vec<usize> = (0..last).collect();
     let rows = batch.project(&columns).map_err(|error| EngineError::internal(error.to_string()))?;
     Ok((rows, batch.num_rows()))
 }
 
 /// Each with whether it is in the key's order.
-fn parts_of(table: &TableSnapshot, job: &Job) -> Result<Vec<(Arc<Part>, bool)>, EngineError> {
+fn parts_of(table: &TableSnapshot, job: &Job) -> Result<Vec<(Arc<ScanPart>, bool)>, EngineError> {
     let physical = physical_schema(table.schema());
     let segments: HashMap<u64, _> = table.segments().iter().map(|segment| (segment.id(), segment)).collect();
     let part = |(id, is_sorted): (u64, bool)| match segments.get(&id) {
-        Some(segment) => Ok((Arc::new(Part::open(table, segment, &physical)?), is_sorted)),
+        Some(segment) => Ok((Arc::new(ScanPart::open(table, segment, &physical)?), is_sorted)),
         None => Err(EngineError::internal(format!("segment {id} is none of the table it was picked from"))),
     };
     job.pieces.iter().map(|piece| (piece.id, piece.is_sorted)).map(part).collect()
@@ -225,8 +231,8 @@ fn finish(
     store: &Store,
     appender: Appender,
     mut replacement: Replacement,
-    sources: &[Arc<Part>],
-    stop: &Stop,
+    sources: &[Arc<ScanPart>],
+    stop: &StopSignal,
 ) -> Result<Vec<SealedSegment>, EngineError> {
     replacement.added = appender.finish()?;
     // A file cut short before its last row was written showed zeros in the place of rows.
@@ -247,22 +253,22 @@ fn commit(store: &Store, replacement: Replacement) -> Result<Vec<SealedSegment>,
     Ok(added)
 }
 
-fn settle(run: OpenRun, result: Result<Vec<SealedSegment>, EngineError>) -> Result<Outcome, EngineError> {
+fn settle(run: OpenRun, result: Result<Vec<SealedSegment>, EngineError>) -> Result<CompactionOutcome, EngineError> {
     match result {
         Ok(added) => {
             run.done(added.len() as u64, added.iter().map(|segment| segment.size_bytes).sum());
-            Ok(Outcome::Done)
+            Ok(CompactionOutcome::Done)
         }
         Err(EngineError::Store(StoreError::Conflict { .. } | StoreError::TableGone)) => {
-            run.ended(Outcome::Conflict);
-            Ok(Outcome::Conflict)
+            run.ended(CompactionOutcome::Conflict);
+            Ok(CompactionOutcome::Conflict)
         }
         Err(EngineError::Cancelled) => {
-            run.ended(Outcome::Stopped);
-            Ok(Outcome::Stopped)
+            run.ended(CompactionOutcome::Stopped);
+            Ok(CompactionOutcome::Stopped)
         }
         Err(error) => {
-            run.ended(Outcome::Failed(error.to_string()));
+            run.ended(CompactionOutcome::Failed(error.to_string()));
             Err(error)
         }
     }

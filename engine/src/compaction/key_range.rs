@@ -9,8 +9,8 @@ use arrow::row::{RowConverter, SortField};
 use datafusion::common::Result;
 use pmem_store::{TableSegment, TableSnapshot};
 
-use super::piece::Piece;
-use crate::scan::Part;
+use super::segment_summary::SegmentSummary;
+use crate::scan::ScanPart;
 use common::error::EngineError;
 use common::types::physical_schema;
 
@@ -64,16 +64,16 @@ impl<'a> KeyRanges<'a> {
 
     /// Reads the first and the last row of one that is sorted; of others it is the first column of the
     /// key, by what is known of their zones.
-    pub fn of(&self, piece: &Piece) -> Result<KeyRange, EngineError> {
+    pub fn of(&self, piece: &SegmentSummary) -> Result<KeyRange, EngineError> {
         let Some(segment) = self.segments.get(&piece.id).filter(|_| RowConverter::supports_fields(&self.fields)) else {
             return Ok(KeyRange::unknown());
         };
-        let part = Part::open(self.table, segment, &self.physical)?;
+        let part = ScanPart::open(self.table, segment, &self.physical)?;
         let found = if piece.is_sorted { self.ends(&part) } else { self.bounds(&part) };
         Ok(found.map_err(EngineError::from)?.unwrap_or_else(KeyRange::unknown))
     }
 
-    fn ends(&self, part: &Part) -> Result<Option<KeyRange>> {
+    fn ends(&self, part: &ScanPart) -> Result<Option<KeyRange>> {
         let Some(last) = part.batch_count().checked_sub(1) else { return Ok(None) };
         let converter = RowConverter::new(self.fields.clone())?;
         let key = |batch: usize, row: usize| -> Result<Vec<u8>> {
@@ -87,7 +87,7 @@ impl<'a> KeyRanges<'a> {
     }
 
     /// A row's bytes begin with those of its first column.
-    fn bounds(&self, part: &Part) -> Result<Option<KeyRange>> {
+    fn bounds(&self, part: &ScanPart) -> Result<Option<KeyRange>> {
         let first = self.columns[0];
         let data_type = self.physical.field(first).data_type();
         let Some(zones) = part.zones(first) else { return Ok(None) };

@@ -4,11 +4,11 @@
 //!
 //! The way of a compaction:
 //!
-//! 1. `piece` says what is known of each segment, `key_range` where its keys lie;
+//! 1. `segment_summary` says what is known of each segment, `key_range` where its keys lie;
 //! 2. `pick` decides which of them are worth to be rewritten together: a job;
 //! 3. `plan` is the query that reads the job's rows with their row ids, sorted where there is a key;
-//! 4. `job` writes what it yields, notes in `places` where each row went, and commits;
-//! 5. `turns` sees to it that a table has one compaction at a time, `runs` remembers them.
+//! 4. `job` writes what it yields, notes in `row_mapping` where each row went, and commits;
+//! 5. `permits` sees to it that a table has one compaction at a time, `runs` remembers them.
 //!
 //! `background` does it by itself, on a thread of its own; `optimize` on demand.
 //!
@@ -21,15 +21,15 @@ mod job;
 mod key_range;
 mod memory;
 mod optimize;
-mod pace;
+mod permits;
 mod pick;
-mod piece;
-mod places;
 mod plan;
+mod rate_limiter;
+mod row_mapping;
 mod runs;
-mod stop;
-mod turns;
+mod segment_summary;
+mod stop_signal;
 
 pub(crate) use background::Maintenance;
 pub(crate) use optimize::{Optimized, Resources, checkpoint, optimize_table};
-pub(crate) use runs::{Outcome, RunInfo};
+pub(crate) use runs::{CompactionOutcome, RunInfo};

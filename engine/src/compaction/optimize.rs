@@ -1,4 +1,4 @@
-//! OPTIMIZE TABLE and CHECKPOINT: what the background does, now and by whoever asks for it.
+//! OPTIMIZE TABLE and CHECKPOINT: the work of the background thread, run now by the statement.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use pmem_store::{Store, StoreError, TableId, TableSnapshot};
 
 use super::Maintenance;
-use super::job::Worker;
-use super::pace::Pace;
+use super::job::JobRunner;
 use super::pick::{Effort, Job, Limits, pick_jobs};
-use super::runs::Outcome;
-use super::stop::Stop;
+use super::rate_limiter::RateLimiter;
+use super::runs::CompactionOutcome;
+use super::stop_signal::StopSignal;
 use crate::blocking::blocking;
 use common::error::EngineError;
 
@@ -45,13 +45,13 @@ pub struct Resources<'a> {
 /// table as it is by then.
 pub async fn optimize_table(resources: Resources<'_>, table: TableId, full: bool) -> Result<Optimized, EngineError> {
     let Resources { store, maintenance, runtime, memory_limit_bytes, partitions } = resources;
-    let _turn = maintenance.turns().take(table).await;
+    let _turn = maintenance.compaction_permits().take(table).await;
     let (segments_before, bytes_before) = size(&current(store, table)?);
     let sealing = Arc::clone(store);
     blocking(move || Ok(sealing.seal_logs(table)?)).await?;
     let memory_bytes = memory_limit_bytes / MEMORY_SHARE;
     let stop = StopWhenDropped(Arc::default());
-    let mut worker = Worker {
+    let mut worker = JobRunner {
         store,
         runs: maintenance.runs(),
         runtime: Arc::clone(runtime),
@@ -60,7 +60,7 @@ pub async fn optimize_table(resources: Resources<'_>, table: TableId, full: bool
         stop: Arc::clone(&stop.0),
         started_by: "OPTIMIZE",
         owns_thread: false,
-        pace: Pace::new(None),
+        pace: RateLimiter::new(None),
         meanwhile: Box::new(|| {}),
     };
     let effort = if full { Effort::Full } else { Effort::Optimize };
@@ -81,7 +81,7 @@ pub async fn optimize_table(resources: Resources<'_>, table: TableId, full: bool
 }
 
 /// Sealing and commit are on another thread, which goes on when nobody waits for it: it is to stop before the commit.
-struct StopWhenDropped(Arc<Stop>);
+struct StopWhenDropped(Arc<StopSignal>);
 
 impl Drop for StopWhenDropped {
     fn drop(&mut self) {
@@ -90,13 +90,13 @@ impl Drop for StopWhenDropped {
 }
 
 /// False if one of them met a conflict; those before it are done.
-async fn run_all(worker: &mut Worker<'_>, table: &TableSnapshot, jobs: &[Job]) -> Result<bool, EngineError> {
+async fn run_all(worker: &mut JobRunner<'_>, table: &TableSnapshot, jobs: &[Job]) -> Result<bool, EngineError> {
     for job in jobs {
         match worker.run(worker.prepare(table, job)?).await? {
-            Outcome::Done => {}
-            Outcome::Conflict => return Ok(false),
-            Outcome::Stopped => return Err(EngineError::Cancelled),
-            Outcome::Failed(message) => return Err(EngineError::internal(message)),
+            CompactionOutcome::Done => {}
+            CompactionOutcome::Conflict => return Ok(false),
+            CompactionOutcome::Stopped => return Err(EngineError::Cancelled),
+            CompactionOutcome::Failed(message) => return Err(EngineError::internal(message)),
         }
     }
     Ok(true)

@@ -18,7 +18,7 @@ use datafusion::prelude::SessionConfig;
 use pmem_store::{TableSnapshot, ZONE_ROWS};
 
 use super::memory::{JobMemory, Need};
-use crate::scan::{Part, StoreScan};
+use crate::scan::{ScanPart, StoreScan};
 use semantics::cancel;
 
 /// Each stream of a merge holds batches: the one that is merged, the next one, and their keys.
@@ -42,18 +42,18 @@ pub struct ReadPlan {
     table: TableSnapshot,
     order: Option<LexOrdering>,
     /// In the key's order already. All parts, if there is no key.
-    merged: Vec<Arc<Part>>,
+    merged: Vec<Arc<ScanPart>>,
     /// To be sorted.
-    sorted: Vec<Arc<Part>>,
+    sorted: Vec<Arc<ScanPart>>,
     merge_bytes: usize,
 }
 
 impl ReadPlan {
     /// Parts, and whether each is in the key's order.
-    pub fn new(table: &TableSnapshot, parts: Vec<(Arc<Part>, bool)>, memory_bytes: usize) -> ReadPlan {
+    pub fn new(table: &TableSnapshot, parts: Vec<(Arc<ScanPart>, bool)>, memory_bytes: usize) -> ReadPlan {
         let order = key_order(table);
         let (merged, sorted): (Vec<_>, Vec<_>) = parts.into_iter().partition(|(_, is_sorted)| *is_sorted || order.is_none());
-        let plain = |parts: Vec<(Arc<Part>, bool)>| parts.into_iter().map(|(part, _)| part).collect::<Vec<_>>();
+        let plain = |parts: Vec<(Arc<ScanPart>, bool)>| parts.into_iter().map(|(part, _)| part).collect::<Vec<_>>();
         let (merged, sorted) = (plain(merged), plain(sorted));
         let mut plan = ReadPlan { table: table.clone(), order, merged, sorted, merge_bytes: 0 };
         if plan.order.is_some() && plan.merged.len() + plan.sorted.len() > 1 {
@@ -65,7 +65,7 @@ impl ReadPlan {
     /// Parts that are small, or more than a merge can take, are sorted as if they were not.
     fn choose_merged(&mut self, mut left_bytes: usize) {
         self.merged.sort_by_key(|part| std::cmp::Reverse(part.size_bytes()));
-        let fits = |part: &&Arc<Part>| {
+        let fits = |part: &&Arc<ScanPart>| {
             let needed = zone_bytes(part) * MERGED_BATCHES;
             let fits = needed <= left_bytes;
             left_bytes = left_bytes.saturating_sub(needed);
@@ -157,10 +157,10 @@ fn key_order(table: &TableSnapshot) -> Option<LexOrdering> {
     LexOrdering::new(columns.collect::<Vec<_>>())
 }
 
-fn scan(table: &TableSnapshot, parts: Vec<Arc<Part>>, partitions: Option<usize>) -> Result<Arc<dyn ExecutionPlan>> {
+fn scan(table: &TableSnapshot, parts: Vec<Arc<ScanPart>>, partitions: Option<usize>) -> Result<Arc<dyn ExecutionPlan>> {
     Ok(DataSourceExec::from_data_source(StoreScan::of_parts(table.clone(), parts, partitions)?))
 }
 
-fn zone_bytes(part: &Arc<Part>) -> usize {
+fn zone_bytes(part: &Arc<ScanPart>) -> usize {
     part.size_bytes() as usize / part.zone_count().max(1)
 }

@@ -14,7 +14,7 @@ const LAST_MAX: usize = 200;
 
 /// How a compaction ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CompactionOutcome {
     Done,
     /// Its segments were changed by somebody else, or the table is no more.
     Conflict,
@@ -36,16 +36,16 @@ pub struct RunInfo {
     pub bytes_before: u64,
     pub bytes_after: Option<u64>,
     /// None while it runs.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<CompactionOutcome>,
 }
 
 #[derive(Debug, Default)]
 pub struct Runs {
-    inner: Mutex<Inner>,
+    inner: Mutex<RunsState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct RunsState {
     next: u64,
     running: BTreeMap<u64, RunInfo>,
     last: VecDeque<RunInfo>,
@@ -56,14 +56,14 @@ struct Inner {
     failed: u64,
 }
 
-impl Inner {
+impl RunsState {
     fn remember(&mut self, info: RunInfo) {
         match info.outcome {
             None => {}
-            Some(Outcome::Done) => self.done += 1,
-            Some(Outcome::Conflict) => self.conflict += 1,
-            Some(Outcome::Stopped) => self.stopped += 1,
-            Some(Outcome::Failed(_)) => self.failed += 1,
+            Some(CompactionOutcome::Done) => self.done += 1,
+            Some(CompactionOutcome::Conflict) => self.conflict += 1,
+            Some(CompactionOutcome::Stopped) => self.stopped += 1,
+            Some(CompactionOutcome::Failed(_)) => self.failed += 1,
         }
         if self.last.len() == LAST_MAX {
             self.last.pop_front();
@@ -92,7 +92,7 @@ impl Runs {
         inner.next += 1;
         let number = inner.next;
         inner.running.insert(number, info);
-        OpenRun { runs: Arc::clone(self), number, outcome: Outcome::Stopped, after: None }
+        OpenRun { runs: Arc::clone(self), number, outcome: CompactionOutcome::Stopped, after: None }
     }
 
     /// The log of a table could not be made a segment in the background.
@@ -109,7 +109,7 @@ impl Runs {
             row_count: 0,
             bytes_before: 0,
             bytes_after: None,
-            outcome: Some(Outcome::Failed(error.to_string())),
+            outcome: Some(CompactionOutcome::Failed(error.to_string())),
         });
     }
 
@@ -132,18 +132,18 @@ impl Runs {
 pub struct OpenRun {
     runs: Arc<Runs>,
     number: u64,
-    outcome: Outcome,
+    outcome: CompactionOutcome,
     after: Option<(u64, u64)>,
 }
 
 impl OpenRun {
     /// It has made so many segments of so many bytes.
     pub fn done(mut self, segments: u64, bytes: u64) {
-        self.outcome = Outcome::Done;
+        self.outcome = CompactionOutcome::Done;
         self.after = Some((segments, bytes));
     }
 
-    pub fn ended(mut self, outcome: Outcome) {
+    pub fn ended(mut self, outcome: CompactionOutcome) {
         self.outcome = outcome;
     }
 }

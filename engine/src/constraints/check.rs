@@ -12,7 +12,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::reassign_expr_columns;
 
 use super::context::RuleContext;
-use super::expression::Planned;
+use super::expression::PlannedExpr;
 use super::key::shown_value;
 use common::error::EngineError;
 use common::type_names::plain::sql_type_name;
@@ -32,7 +32,7 @@ pub struct Check {
 
 impl Check {
     pub fn new(context: &RuleContext, constraint: &str, sql: &str, schema: &Schema) -> Result<Check> {
-        let planned = Planned::of(context, sql, schema, "CHECK")?;
+        let planned = PlannedExpr::of(context, sql, schema, "CHECK")?;
         if planned.expr.is_volatile() {
             let hint = "a row that is allowed must stay so: use functions whose result depends on the row alone";
             return Err(EngineError::unsupported(format!("CHECK ({sql}), which is by chance,"), Some(hint)).into_datafusion());

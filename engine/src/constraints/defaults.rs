@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast;
 use pmem_store::{ColumnInfo, TableSnapshot};
 
 use super::context::RuleContext;
-use super::expression::{Planned, parsed};
+use super::expression::{PlannedExpr, parsed};
 use super::shapes::check_shape;
 use common::error::EngineError;
 
@@ -20,10 +20,10 @@ pub fn planned_defaults(context: &RuleContext, table: &TableSnapshot) -> Vec<Opt
     columns.map(|(column, field)| column.default_sql.as_deref().map(|sql| planned_or_error(context, sql, field.name()))).collect()
 }
 
-/// Where it cannot be planned any more, a column that is not there: whoever uses it gets an error, and
-/// who does not is not disturbed.
+/// A default that can no longer be planned becomes a missing column: statements that use it fail, and
+/// other statements are not affected.
 fn planned_or_error(context: &RuleContext, sql: &str, column: &str) -> Expr {
-    match Planned::of(context, sql, &Schema::empty(), "DEFAULT") {
+    match PlannedExpr::of(context, sql, &Schema::empty(), "DEFAULT") {
         Ok(planned) => planned.expr,
         Err(error) => {
             let error = EngineError::from(error);
@@ -35,7 +35,7 @@ fn planned_or_error(context: &RuleContext, sql: &str, column: &str) -> Expr {
 /// A default as it is declared: it must have a value of the column's type, and of its shape. Returns one, and whether
 /// every row has the same.
 pub fn default_value(context: &RuleContext, sql: &str, column: &Field) -> Result<(ScalarValue, bool)> {
-    let mut planned = Planned::of(context, sql, &Schema::empty(), "DEFAULT")?;
+    let mut planned = PlannedExpr::of(context, sql, &Schema::empty(), "DEFAULT")?;
     let is_volatile = planned.expr.is_volatile();
     check_shape(column, &planned.expr.to_field(&DFSchema::empty())?.1)?;
     planned.expr = planned.expr.cast_to(column.data_type(), &DFSchema::empty())?;

@@ -10,13 +10,13 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use parking_lot::Mutex;
 use pmem_store::{Snapshot, StoreError, TableId, TableSnapshot, Transaction};
 
+use super::concurrent_rows::others_parts;
 use super::exact::{Duplicate, duplicate};
 use super::key::{Key, comparable};
-use super::new_keys::{NewKeys, Sought};
-use super::others::others_parts;
+use super::new_keys::{KeySet, NewKeys};
 use super::rules::TableRules;
-use super::search::Haystack;
-use crate::scan::{Part, open_parts};
+use super::search::KeySearch;
+use crate::scan::{ScanPart, open_parts};
 use common::error::EngineError;
 use common::error::text::bounded;
 use semantics::functions::cast_nearest;
@@ -85,8 +85,8 @@ impl Enforcer {
         let keys = self.rules.keys.iter().zip(&self.keys).filter(|(_, new)| !new.is_empty());
         let mut asked = Vec::new();
         for (key, new) in keys {
-            let (sought, twice) = new.sought().map_err(refused)?;
-            asked.push((key, new, sought, twice));
+            let (key_set, twice) = new.key_set().map_err(refused)?;
+            asked.push((key, new, key_set, twice));
         }
         if asked.is_empty() {
             return append(transaction);
@@ -96,8 +96,8 @@ impl Enforcer {
         if let Some(before) = &before {
             let parts = all_parts(before)?;
             self.rules.filters.table_has(table, &parts.iter().map(|(part, _)| Arc::clone(part)).collect::<Vec<_>>());
-            for ((key, _, sought, _), suspects) in asked.iter().zip(&mut suspects) {
-                let found = haystack(&self.rules, before, &parts).find(key, sought).map_err(refused)?;
+            for ((key, _, key_set, _), suspects) in asked.iter().zip(&mut suspects) {
+                let found = key_search(&self.rules, before, &parts).find(key, key_set).map_err(refused)?;
                 tracing::debug!(constraint = key.constraint, rows_read = found.rows_read, "looked for keys");
                 suspects.extend(found.hashes);
             }
@@ -105,16 +105,16 @@ impl Enforcer {
         append(transaction)?;
         for ((key, new, _, _), suspects) in asked.iter().zip(&suspects) {
             if let Some(twice) = confirmed(&self.rules, &transaction.snapshot(), table, key, suspects)? {
-                return Err(StoreError::Refused(told(&self.rules, key, new, &twice)));
+                return Err(StoreError::Refused(duplicate_message(&self.rules, key, new, &twice)));
             }
         }
-        let sought = asked.into_iter().map(|(key, _, sought, _)| (key.clone(), sought)).collect();
-        watch(&self.rules, transaction, table, sought)
+        let key_set = asked.into_iter().map(|(key, _, key_set, _)| (key.clone(), key_set)).collect();
+        watch(&self.rules, transaction, table, key_set)
     }
 }
 
 /// Has the commit look at what others committed since the transaction began.
-fn watch(rules: &Arc<TableRules>, transaction: &mut Transaction, table: TableId, sought: Vec<(Key, Sought)>) -> Result<(), StoreError> {
+fn watch(rules: &Arc<TableRules>, transaction: &mut Transaction, table: TableId, key_set: Vec<(Key, KeySet)>) -> Result<(), StoreError> {
     // A table of this transaction's own is nobody else's.
     let Some(base) = transaction.base().table_by_id(table)? else { return Ok(()) };
     let (rules, seen) = (Arc::clone(rules), Mutex::new(base));
@@ -123,8 +123,8 @@ fn watch(rules: &Arc<TableRules>, transaction: &mut Transaction, table: TableId,
             let Some(now) = becoming.table_by_id(table)? else { return Ok(()) };
             let mut seen = seen.lock();
             let parts = others_parts(&seen, &now, becoming.version())?;
-            for (key, sought) in sought.iter().filter(|_| !parts.is_empty()) {
-                let found = haystack(&rules, &now, &parts).find(key, sought).map_err(refused)?;
+            for (key, key_set) in key_set.iter().filter(|_| !parts.is_empty()) {
+                let found = key_search(&rules, &now, &parts).find(key, key_set).map_err(refused)?;
                 if let Some(twice) = confirmed(&rules, becoming, table, key, &found.hashes)? {
                     let (table, key) = (&rules.table, key.described());
                     let message = format!("another transaction has given \"{table}\" the key {} first, which breaks {key}", twice.shown);
@@ -153,10 +153,10 @@ fn confirmed(
     }
     let Some(table) = snapshot.table_by_id(table)? else { return Ok(None) };
     let parts = all_parts(&table)?;
-    confirmed_in(&haystack(rules, &table, &parts), key, suspects)
+    confirmed_in(&key_search(rules, &table, &parts), key, suspects)
 }
 
-pub fn confirmed_in(table: &Haystack<'_>, key: &Key, suspects: &BTreeSet<u64>) -> Result<Option<Duplicate>, StoreError> {
+pub fn confirmed_in(table: &KeySearch<'_>, key: &Key, suspects: &BTreeSet<u64>) -> Result<Option<Duplicate>, StoreError> {
     let suspects: Vec<u64> = suspects.iter().copied().collect();
     for some in suspects.chunks(SUSPECTS_MAX) {
         let found = duplicate(table, key, &some.iter().copied().collect()).map_err(refused)?;
@@ -168,7 +168,7 @@ pub fn confirmed_in(table: &Haystack<'_>, key: &Key, suspects: &BTreeSet<u64>) -
 }
 
 /// In words; rows count from 1, in the order they are written in.
-fn told(rules: &TableRules, key: &Key, new: &NewKeys, twice: &Duplicate) -> String {
+fn duplicate_message(rules: &TableRules, key: &Key, new: &NewKeys, twice: &Duplicate) -> String {
     let mut rows = new.rows_of(twice.hash).map(|row| row + 1);
     let (table, shown, described) = (&rules.table, bounded(&twice.shown), key.described());
     match (rows.next(), rows.next()) {
@@ -184,11 +184,11 @@ fn told(rules: &TableRules, key: &Key, new: &NewKeys, twice: &Duplicate) -> Stri
     }
 }
 
-pub fn haystack<'a>(rules: &'a TableRules, table: &TableSnapshot, parts: &'a [(Arc<Part>, usize)]) -> Haystack<'a> {
-    Haystack { table: table.record().id, declared: &rules.declared, parts, filters: &rules.filters }
+pub fn key_search<'a>(rules: &'a TableRules, table: &TableSnapshot, parts: &'a [(Arc<ScanPart>, usize)]) -> KeySearch<'a> {
+    KeySearch { table: table.record().id, declared: &rules.declared, parts, filters: &rules.filters }
 }
 
-pub fn all_parts(table: &TableSnapshot) -> Result<Vec<(Arc<Part>, usize)>, StoreError> {
+pub fn all_parts(table: &TableSnapshot) -> Result<Vec<(Arc<ScanPart>, usize)>, StoreError> {
     Ok(open_parts(table, |_| true)?.into_iter().map(|part| (part, 0)).collect())
 }
 

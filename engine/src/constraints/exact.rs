@@ -7,8 +7,8 @@ use arrow::compute::take;
 use datafusion::common::Result;
 
 use super::key::{Key, comparable};
-use super::reading::{Deleted, Next, is_alive, read_zones};
-use super::search::Haystack;
+use super::reading::{DeletedRows, ZoneCursor, is_alive, read_zones};
+use super::search::KeySearch;
 
 /// A key that two living rows have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Duplicate {
 }
 
 /// Looks at every row whose hash is among `suspects`; the first key that comes twice.
-pub fn duplicate(table: &Haystack<'_>, key: &Key, suspects: &BTreeSet<u64>) -> Result<Option<Duplicate>> {
+pub fn duplicate(table: &KeySearch<'_>, key: &Key, suspects: &BTreeSet<u64>) -> Result<Option<Duplicate>> {
     let encoder = key.encoder()?;
     let mut seen: HashSet<Box<[u8]>> = HashSet::new();
     let mut found = None;
@@ -28,7 +28,7 @@ pub fn duplicate(table: &Haystack<'_>, key: &Key, suspects: &BTreeSet<u64>) -> R
             part,
             &key.columns,
             table.declared,
-            Deleted::Skip,
+            DeletedRows::Skip,
             |_| true,
             |zone| {
                 let columns: Vec<ArrayRef> = zone.columns.iter().map(comparable).collect();
@@ -36,7 +36,7 @@ pub fn duplicate(table: &Haystack<'_>, key: &Key, suspects: &BTreeSet<u64>) -> R
                 let is_suspect = |row: &usize| suspects.contains(&hashes[*row]) && is_alive(part, zone.start + row);
                 let rows: Vec<u32> = (0..hashes.len()).filter(is_suspect).map(|row| row as u32).collect();
                 if rows.is_empty() {
-                    return Ok(Next::Go);
+                    return Ok(ZoneCursor::Go);
                 }
                 let rows = UInt32Array::from(rows);
                 let taken = columns.iter().map(|column| take(column, &rows, None)).collect::<Result<Vec<_>, _>>()?;
@@ -45,13 +45,13 @@ pub fn duplicate(table: &Haystack<'_>, key: &Key, suspects: &BTreeSet<u64>) -> R
                     if !seen.insert(bytes.as_ref().into()) {
                         let hash = hashes[rows.value(row) as usize];
                         found = Some(Duplicate { hash, shown: key.shown(&taken, row) });
-                        return Ok(Next::Stop);
+                        return Ok(ZoneCursor::Stop);
                     }
                 }
-                Ok(Next::Go)
+                Ok(ZoneCursor::Go)
             },
         )?;
-        if next == Next::Stop {
+        if next == ZoneCursor::Stop {
             break;
         }
     }

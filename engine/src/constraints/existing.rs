@@ -11,12 +11,12 @@ use datafusion::execution::memory_pool::MemoryConsumer;
 use pmem_store::TableSnapshot;
 
 use super::check::Check;
-use super::enforcer::{all_parts, confirmed_in, haystack};
+use super::enforcer::{all_parts, confirmed_in, key_search};
 use super::key::{Key, comparable};
 use super::new_keys::NewKeys;
-use super::reading::{Deleted, Next, alive_rows, is_alive, read_zones};
+use super::reading::{DeletedRows, ZoneCursor, alive_rows, is_alive, read_zones};
 use super::rules::TableRules;
-use crate::scan::Part;
+use crate::scan::ScanPart;
 use common::error::{EngineError, store_error};
 
 /// Fails if a row of the table breaks one of the `rules`, or is NULL in one of the columns
@@ -46,7 +46,7 @@ pub fn check_existing(table: &TableSnapshot, rules: &TableRules, not_null: &[usi
 }
 
 /// By statistics where they suffice: a segment without NULLs is not read.
-fn has_null(part: &Part, column: usize, rules: &TableRules) -> Result<bool> {
+fn has_null(part: &ScanPart, column: usize, rules: &TableRules) -> Result<bool> {
     if part.summary(column).is_some_and(|summary| summary.null_count == 0) {
         return Ok(false);
     }
@@ -55,19 +55,19 @@ fn has_null(part: &Part, column: usize, rules: &TableRules) -> Result<bool> {
         part,
         &[column],
         &rules.declared,
-        Deleted::Skip,
+        DeletedRows::Skip,
         |_| true,
         |zone| {
             let nulls = zone.columns[0].logical_nulls();
             let rows = zone.columns[0].len();
             found = nulls.is_some_and(|nulls| (0..rows).any(|row| nulls.is_null(row) && is_alive(part, zone.start + row)));
-            Ok(if found { Next::Stop } else { Next::Go })
+            Ok(if found { ZoneCursor::Stop } else { ZoneCursor::Go })
         },
     )?;
     Ok(found)
 }
 
-fn broken(part: &Part, check: &Check, rules: &TableRules) -> Result<Option<String>> {
+fn broken(part: &ScanPart, check: &Check, rules: &TableRules) -> Result<Option<String>> {
     let mut found = None;
     let schema = Arc::new(nullable(&rules.declared.project(&check.columns)?));
     // A condition on no column is one of every row.
@@ -84,22 +84,22 @@ fn broken(part: &Part, check: &Check, rules: &TableRules) -> Result<Option<Strin
         part,
         &check.columns,
         &rules.declared,
-        Deleted::Skip,
+        DeletedRows::Skip,
         |_| true,
         |zone| {
             let rows = zone.columns.first().map_or(0, |column| column.len());
             let batch = read(zone.columns, rows)?;
             // A deleted row must not be what an error of the expression is about.
             let alive = alive_rows(part, zone.start, rows);
-            let batch = if alive.len() == rows { batch } else { taken(&batch, &alive)? };
+            let batch = if alive.len() == rows { batch } else { take_rows(&batch, &alive)? };
             found = check.broken(&batch, |_| true)?.map(|row| check.shown(&batch, row));
-            Ok(if found.is_some() { Next::Stop } else { Next::Go })
+            Ok(if found.is_some() { ZoneCursor::Stop } else { ZoneCursor::Go })
         },
     )?;
     Ok(found)
 }
 
-fn one_of_each(table: &TableSnapshot, parts: &[(Arc<Part>, usize)], key: &Key, rules: &TableRules) -> Result<(), EngineError> {
+fn one_of_each(table: &TableSnapshot, parts: &[(Arc<ScanPart>, usize)], key: &Key, rules: &TableRules) -> Result<(), EngineError> {
     let memory = MemoryConsumer::new("keys of a table").register(&rules.pool);
     let mut keys = NewKeys::new(key);
     for (part, _) in parts {
@@ -107,7 +107,7 @@ fn one_of_each(table: &TableSnapshot, parts: &[(Arc<Part>, usize)], key: &Key, r
             part,
             &key.columns,
             &rules.declared,
-            Deleted::Skip,
+            DeletedRows::Skip,
             |_| true,
             |zone| {
                 let rows = zone.columns.first().map_or(0, |column| column.len());
@@ -119,13 +119,13 @@ fn one_of_each(table: &TableSnapshot, parts: &[(Arc<Part>, usize)], key: &Key, r
                 }
                 keys.add(key, &columns)?;
                 memory.try_resize(keys.size_bytes())?;
-                Ok(Next::Go)
+                Ok(ZoneCursor::Go)
             },
         )?;
     }
-    let (_, twice) = keys.sought()?;
+    let (_, twice) = keys.key_set()?;
     let suspects: BTreeSet<u64> = twice.into_iter().collect();
-    match confirmed_in(&haystack(rules, table, parts), key, &suspects).map_err(store_error)? {
+    match confirmed_in(&key_search(rules, table, parts), key, &suspects).map_err(store_error)? {
         Some(twice) => {
             let message = format!("rows of \"{}\" have the same key {}, which breaks {}", rules.table, twice.shown, key.described());
             Err(EngineError::Constraint { constraint: key.constraint.clone(), message })
@@ -134,7 +134,7 @@ fn one_of_each(table: &TableSnapshot, parts: &[(Arc<Part>, usize)], key: &Key, r
     }
 }
 
-fn taken(batch: &RecordBatch, rows: &[usize]) -> Result<RecordBatch> {
+fn take_rows(batch: &RecordBatch, rows: &[usize]) -> Result<RecordBatch> {
     let rows = UInt32Array::from_iter_values(rows.iter().map(|row| *row as u32));
     let columns = batch.columns().iter().map(|column| take(column, &rows, None)).collect::<Result<Vec<_>, _>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));

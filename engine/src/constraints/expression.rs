@@ -26,14 +26,14 @@ use sql::{QuiverDialect, rewrite_part};
 const DEPTH_MAX: usize = 1_000;
 
 /// A planned expression over the columns of a schema.
-pub struct Planned {
+pub struct PlannedExpr {
     pub expr: Expr,
     schema: DFSchemaRef,
 }
 
-impl Planned {
+impl PlannedExpr {
     /// `what` is what the expression is of: CHECK or DEFAULT.
-    pub fn of(context: &RuleContext, text: &str, schema: &Schema, what: &str) -> Result<Planned> {
+    pub fn of(context: &RuleContext, text: &str, schema: &Schema, what: &str) -> Result<PlannedExpr> {
         let schema = Arc::new(DFSchema::try_from(schema.clone())?);
         let mut expr = parsed(text)?;
         if expr.visit(&mut Queries).is_break() {
@@ -42,7 +42,7 @@ impl Planned {
         rewrite_part(&mut expr)?;
         let expr = context.planner().create_logical_expr_from_sql_expr(ExprWithAlias { expr, alias: None }, &schema)?;
         refuse_parts(&expr, what)?;
-        Ok(Planned { expr, schema })
+        Ok(PlannedExpr { expr, schema })
     }
 
     /// The columns it reads, by their places, ascending.

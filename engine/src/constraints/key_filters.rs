@@ -15,10 +15,10 @@ use pmem_store::TableId;
 
 use super::bloom::Bloom;
 use super::key::{Key, KeySignature, NO_KEY, comparable};
-use super::reading::{Deleted, Next, read_zones};
+use super::reading::{DeletedRows, ZoneCursor, read_zones};
 use super::tail_keys::TailSets;
 use super::zone_bounds::ZoneBounds;
-use crate::scan::Part;
+use crate::scan::ScanPart;
 
 /// Segments more than a table has that are remembered for it before the others are forgotten.
 const FORGOTTEN_MAX: usize = 16;
@@ -52,7 +52,7 @@ impl KeyFilters {
         KeyFilters { pool: Arc::clone(pool), tables: Mutex::default(), tails: TailSets::default() }
     }
 
-    pub fn of(&self, table: TableId, part: &Part, key: &Key) -> Result<Arc<PartKeys>> {
+    pub fn of(&self, table: TableId, part: &ScanPart, key: &Key) -> Result<Arc<PartKeys>> {
         let Some(id) = part.segment_id() else {
             return Ok(Arc::new(PartKeys { bounds: ZoneBounds::of(part, key)?, filter: OnceLock::new() }));
         };
@@ -66,7 +66,7 @@ impl KeyFilters {
     }
 
     /// The table consists of these parts now; what was known of others is of use for readers of the past alone.
-    pub fn table_has(&self, table: TableId, parts: &[Arc<Part>]) {
+    pub fn table_has(&self, table: TableId, parts: &[Arc<ScanPart>]) {
         self.tails.table_has(table, parts);
         let mut tables = self.tables.lock();
         if let Some(known) = tables.get_mut(&table).filter(|known| known.len() > parts.len() * 2 + FORGOTTEN_MAX) {
@@ -81,7 +81,7 @@ impl KeyFilters {
     }
 
     /// The part's filter, made when it is first asked for; None where there is no memory for it.
-    pub fn filter<'a>(&self, keys: &'a PartKeys, part: &Part, key: &Key, declared: &Schema) -> Result<Option<&'a Bloom>> {
+    pub fn filter<'a>(&self, keys: &'a PartKeys, part: &ScanPart, key: &Key, declared: &Schema) -> Result<Option<&'a Bloom>> {
         if keys.filter.get().is_none() {
             let made = self.build(part, key, declared)?;
             let _ = keys.filter.set(made);
@@ -89,7 +89,7 @@ impl KeyFilters {
         Ok(keys.filter.get().and_then(Option::as_ref).map(|filter| &filter.bloom))
     }
 
-    fn build(&self, part: &Part, key: &Key, declared: &Schema) -> Result<Option<Filter>> {
+    fn build(&self, part: &ScanPart, key: &Key, declared: &Schema) -> Result<Option<Filter>> {
         let memory = MemoryConsumer::new("filters of unique keys").register(&self.pool);
         if memory.try_grow(Bloom::size_bytes(part.row_count())).is_err() {
             return Ok(None);
@@ -99,12 +99,12 @@ impl KeyFilters {
             part,
             &key.columns,
             declared,
-            Deleted::Read,
+            DeletedRows::Read,
             |_| true,
             |zone| {
                 let columns: Vec<_> = zone.columns.iter().map(comparable).collect();
                 key.hashes(&columns)?.into_iter().filter(|hash| *hash != NO_KEY).for_each(|hash| bloom.insert(hash));
-                Ok(Next::Go)
+                Ok(ZoneCursor::Go)
             },
         )?;
         Ok(Some(Filter { bloom, _memory: memory }))

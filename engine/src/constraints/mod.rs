@@ -6,7 +6,7 @@
 //! 2. `constraint` is what the catalog keeps: columns by their ids, so that renaming one changes nothing;
 //! 3. [`TableRules`] is what one statement enforces, its CHECKs planned by `expression`;
 //! 4. [`Enforcer`] sees every batch before it is written and, when all are, the transaction they go to;
-//! 5. `others` is what other transactions have added, which the commit looks at;
+//! 5. `concurrent_rows` is what other transactions have added, which the commit looks at;
 //! 6. `existing` asks the rows that are there before a constraint is added.
 //!
 //! `context` is what all of that is planned and searched with. `shapes` holds tensors to the shape of their column.
@@ -22,6 +22,7 @@
 
 mod bloom;
 mod check;
+mod concurrent_rows;
 mod constraint;
 mod context;
 mod declare;
@@ -33,7 +34,6 @@ mod expression;
 mod key;
 mod key_filters;
 mod new_keys;
-mod others;
 mod reading;
 mod rules;
 mod search;
@@ -44,6 +44,7 @@ mod tests;
 mod zone_bounds;
 
 pub(crate) use check::Check;
+pub(crate) use concurrent_rows::others_have_written;
 pub(crate) use constraint::{Constraint, Rule, constraints_of, primary_key, unique_keys};
 pub(crate) use context::RuleContext;
 pub(crate) use declare::{ColumnClauses, Declared, DeclaredRule, column_clauses, identifier, table_constraint};
@@ -52,7 +53,6 @@ pub(crate) use enforcer::{Enforcer, all_parts};
 pub(crate) use existing::check_existing;
 pub(crate) use expression::renamed;
 pub(crate) use key::Key;
-pub(crate) use others::others_have_written;
-pub(crate) use reading::{Deleted, Next, read_zones};
+pub(crate) use reading::{DeletedRows, ZoneCursor, read_zones};
 pub(crate) use rules::TableRules;
 pub(crate) use shapes::{check_shape, check_shapes};

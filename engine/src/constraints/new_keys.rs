@@ -69,7 +69,7 @@ impl NewKeys {
     }
 
     /// What to look for, and the hashes that several rows have.
-    pub fn sought(&self) -> Result<(Sought, Vec<u64>)> {
+    pub fn key_set(&self) -> Result<(KeySet, Vec<u64>)> {
         let mut hashes: Vec<u64> = self.hashes.iter().copied().filter(|hash| *hash != NO_KEY).collect();
         hashes.sort_unstable();
         let mut twice: Vec<u64> = hashes.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
@@ -86,7 +86,7 @@ impl NewKeys {
         if let Some(listed) = &mut listed {
             listed.sort_by(|a, b| a.bytes.cmp(&b.bytes));
         }
-        Ok((Sought { filter: filter_of(&hashes), hashes, ranges, listed }, twice))
+        Ok((KeySet { filter: filter_of(&hashes), hashes, ranges, listed }, twice))
     }
 }
 
@@ -116,7 +116,7 @@ fn filter_of(hashes: &[u64]) -> Option<Bloom> {
 
 /// Keys to be looked for.
 #[derive(Debug)]
-pub struct Sought {
+pub struct KeySet {
     /// Sorted, each once.
     hashes: Vec<u64>,
     filter: Option<Bloom>,
@@ -126,12 +126,12 @@ pub struct Sought {
     listed: Option<Vec<ListedKey>>,
 }
 
-impl Sought {
+impl KeySet {
     /// None has hashes of its own: the keys of `self` that have one of these.
-    pub fn narrowed(&self, hashes: Vec<u64>) -> Sought {
+    pub fn narrowed(&self, hashes: Vec<u64>) -> KeySet {
         let listed =
             self.listed.as_ref().map(|listed| listed.iter().filter(|key| hashes.binary_search(&key.hash).is_ok()).cloned().collect());
-        Sought { filter: filter_of(&hashes), hashes, ranges: self.ranges.clone(), listed }
+        KeySet { filter: filter_of(&hashes), hashes, ranges: self.ranges.clone(), listed }
     }
 
     pub fn hashes(&self) -> &[u64] {

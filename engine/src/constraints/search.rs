@@ -10,9 +10,9 @@ use pmem_store::{TableId, ZONE_ROWS};
 
 use super::key::{Key, comparable};
 use super::key_filters::{KeyFilters, PartKeys};
-use super::new_keys::Sought;
-use super::reading::{Deleted, Next, is_alive, read_zones};
-use crate::scan::Part;
+use super::new_keys::KeySet;
+use super::reading::{DeletedRows, ZoneCursor, is_alive, read_zones};
+use crate::scan::ScanPart;
 
 /// With more keys, some pass nearly every filter by chance.
 const FILTER_KEYS_MAX: usize = 256;
@@ -21,66 +21,66 @@ const FILTER_KEYS_MAX: usize = 256;
 const FILTER_ZONES_MIN: usize = 4;
 
 /// A table as it is searched for keys.
-pub struct Haystack<'a> {
+pub struct KeySearch<'a> {
     pub table: TableId,
     pub declared: &'a Schema,
     /// Each with its first row that matters.
-    pub parts: &'a [(Arc<Part>, usize)],
+    pub parts: &'a [(Arc<ScanPart>, usize)],
     pub filters: &'a KeyFilters,
 }
 
 /// What a search came upon.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct KeyMatches {
     /// Those among the sought ones that living rows have. Two keys may share one.
     pub hashes: BTreeSet<u64>,
     /// Rows whose keys were compared: those of zones that neither bounds nor filters excluded.
     pub rows_read: usize,
 }
 
-impl Haystack<'_> {
-    pub fn find(&self, key: &Key, sought: &Sought) -> Result<Found> {
-        let mut found = Found::default();
-        if sought.hashes().is_empty() {
+impl KeySearch<'_> {
+    pub fn find(&self, key: &Key, key_set: &KeySet) -> Result<KeyMatches> {
+        let mut found = KeyMatches::default();
+        if key_set.hashes().is_empty() {
             return Ok(found);
         }
         for (part, first_row) in self.parts {
-            if part.is_log() && !self.filters.tails.may_have(self.table, part, key, self.declared, sought)? {
+            if part.is_log() && !self.filters.tails.may_have(self.table, part, key, self.declared, key_set)? {
                 continue;
             }
             let keys = self.filters.of(self.table, part, key)?;
-            let Some(zones) = self.zones(part, key, &keys, sought)? else { continue };
+            let Some(zones) = self.zones(part, key, &keys, key_set)? else { continue };
             let wanted = |zone: usize| zones[zone] && (zone + 1) * ZONE_ROWS > *first_row;
-            read_zones(part, &key.columns, self.declared, Deleted::Skip, wanted, |zone| {
+            read_zones(part, &key.columns, self.declared, DeletedRows::Skip, wanted, |zone| {
                 let columns: Vec<_> = zone.columns.iter().map(comparable).collect();
                 found.rows_read += columns.first().map_or(0, |column| column.len());
                 for (row, hash) in key.hashes(&columns)?.into_iter().enumerate() {
                     let row = zone.start + row;
-                    if sought.contains(hash) && row >= *first_row && is_alive(part, row) {
+                    if key_set.contains(hash) && row >= *first_row && is_alive(part, row) {
                         found.hashes.insert(hash);
                     }
                 }
-                Ok(Next::Go)
+                Ok(ZoneCursor::Go)
             })?;
         }
         Ok(found)
     }
 
     /// The zones of a part that must be read; None for none.
-    fn zones(&self, part: &Part, key: &Key, keys: &PartKeys, sought: &Sought) -> Result<Option<Vec<bool>>> {
-        let zones = sought.zones(&keys.bounds);
+    fn zones(&self, part: &ScanPart, key: &Key, keys: &PartKeys, key_set: &KeySet) -> Result<Option<Vec<bool>>> {
+        let zones = key_set.zones(&keys.bounds);
         let count = zones.iter().filter(|zone| **zone).count();
         if count == 0 {
             return Ok(None);
         }
-        if count <= FILTER_ZONES_MIN || sought.hashes().len() > FILTER_KEYS_MAX || part.segment_id().is_none() {
+        if count <= FILTER_ZONES_MIN || key_set.hashes().len() > FILTER_KEYS_MAX || part.segment_id().is_none() {
             return Ok(Some(zones));
         }
         let Some(filter) = self.filters.filter(keys, part, key, self.declared)? else { return Ok(Some(zones)) };
-        let maybe: Vec<u64> = sought.hashes().iter().copied().filter(|hash| filter.may_contain(*hash)).collect();
+        let maybe: Vec<u64> = key_set.hashes().iter().copied().filter(|hash| filter.may_contain(*hash)).collect();
         if maybe.is_empty() {
             return Ok(None);
         }
-        Ok(Some(sought.narrowed(maybe).zones(&keys.bounds)))
+        Ok(Some(key_set.narrowed(maybe).zones(&keys.bounds)))
     }
 }

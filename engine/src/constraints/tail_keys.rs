@@ -13,9 +13,9 @@ use parking_lot::Mutex;
 use pmem_store::{TableId, ZONE_ROWS};
 
 use super::key::{Key, KeySignature, NO_KEY, comparable};
-use super::new_keys::Sought;
-use super::reading::{Deleted, Next, read_zones};
-use crate::scan::Part;
+use super::new_keys::KeySet;
+use super::reading::{DeletedRows, ZoneCursor, read_zones};
+use crate::scan::ScanPart;
 
 /// By log and key.
 type ByLog = HashMap<(u64, KeySignature), Arc<Mutex<TailKeys>>>;
@@ -34,16 +34,16 @@ struct TailKeys {
 
 impl TailSets {
     /// Whether a row of the log may have one of the keys.
-    pub fn may_have(&self, table: TableId, part: &Part, key: &Key, declared: &Schema, sought: &Sought) -> Result<bool> {
+    pub fn may_have(&self, table: TableId, part: &ScanPart, key: &Key, declared: &Schema, key_set: &KeySet) -> Result<bool> {
         let name = (part.id(), Arc::clone(&key.signature));
         let keys = Arc::clone(self.tables.lock().entry(table).or_default().entry(name).or_default());
         let mut keys = keys.lock();
         keys.grow(part, key, declared)?;
-        Ok(sought.hashes().iter().any(|hash| keys.hashes.contains(hash)))
+        Ok(key_set.hashes().iter().any(|hash| keys.hashes.contains(hash)))
     }
 
     /// Logs that have become segments are known otherwise.
-    pub fn table_has(&self, table: TableId, parts: &[Arc<Part>]) {
+    pub fn table_has(&self, table: TableId, parts: &[Arc<ScanPart>]) {
         if let Some(known) = self.tables.lock().get_mut(&table) {
             known.retain(|(id, _), _| parts.iter().any(|part| part.id() == *id && part.segment_id().is_none()));
         }
@@ -55,17 +55,17 @@ impl TailSets {
 }
 
 impl TailKeys {
-    fn grow(&mut self, part: &Part, key: &Key, declared: &Schema) -> Result<()> {
+    fn grow(&mut self, part: &ScanPart, key: &Key, declared: &Schema) -> Result<()> {
         let known = self.rows;
         if part.row_count() <= known {
             return Ok(());
         }
         let is_new = |zone: usize| (zone + 1) * ZONE_ROWS > known;
-        read_zones(part, &key.columns, declared, Deleted::Read, is_new, |zone| {
+        read_zones(part, &key.columns, declared, DeletedRows::Read, is_new, |zone| {
             let columns: Vec<_> = zone.columns.iter().map(comparable).collect();
             let skipped = known.saturating_sub(zone.start);
             self.hashes.extend(key.hashes(&columns)?.into_iter().skip(skipped).filter(|hash| *hash != NO_KEY));
-            Ok(Next::Go)
+            Ok(ZoneCursor::Go)
         })?;
         self.rows = part.row_count();
         Ok(())

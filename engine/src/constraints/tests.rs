@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array};
 use tokio::runtime::Runtime;
 
-use super::enforcer::{all_parts, haystack};
+use super::enforcer::{all_parts, key_search};
 use super::new_keys::NewKeys;
 use super::rules::TableRules;
 use crate::{Engine, EngineOptions};
@@ -41,9 +41,9 @@ impl Table {
         let mut new = NewKeys::new(key);
         let ids: ArrayRef = Arc::new(Int64Array::from(ids.to_vec()));
         new.add(key, &[ids]).unwrap();
-        let (sought, _) = new.sought().unwrap();
+        let (key_set, _) = new.key_set().unwrap();
         let parts = all_parts(&table).unwrap();
-        let found = haystack(&rules, &table, &parts).find(key, &sought).unwrap();
+        let found = key_search(&rules, &table, &parts).find(key, &key_set).unwrap();
         (found.hashes.len(), found.rows_read)
     }
 }

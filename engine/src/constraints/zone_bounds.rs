@@ -5,7 +5,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 
 use super::key::{Key, comparable, ordered_bytes};
-use crate::scan::Part;
+use crate::scan::ScanPart;
 use common::types::restore;
 
 /// What is known of one column in one zone.
@@ -35,7 +35,7 @@ pub struct ZoneBounds {
 }
 
 impl ZoneBounds {
-    pub fn of(part: &Part, key: &Key) -> Result<ZoneBounds> {
+    pub fn of(part: &ScanPart, key: &Key) -> Result<ZoneBounds> {
         let columns = key.columns.iter().zip(key.types());
         let columns = columns.map(|(column, declared)| zones_of(part, *column, declared));
         Ok(ZoneBounds { columns: columns.collect::<Result<_>>()? })
@@ -50,7 +50,7 @@ impl ZoneBounds {
     }
 }
 
-fn zones_of(part: &Part, column: usize, declared: &DataType) -> Result<Vec<Zone>> {
+fn zones_of(part: &ScanPart, column: usize, declared: &DataType) -> Result<Vec<Zone>> {
     let count = part.zone_count();
     if let Some(value) = part.constant(column) {
         return Ok(vec![constant(value, declared)?; count]);

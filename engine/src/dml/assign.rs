@@ -4,16 +4,21 @@ use datafusion::sql::sqlparser::ast::{Assignment, AssignmentTarget, Expr, Object
 
 use super::plan::Value;
 use super::select::Finder;
-use super::target::Target;
-use crate::execution::Running;
+use super::target::ChangeTarget;
+use crate::execution::StatementContext;
 use common::error::EngineError;
 
 /// What each column of the target is set to.
-pub fn assigned(running: &Running, target: &Target, finder: &mut Finder, assignments: Vec<Assignment>) -> Result<Vec<Value>, EngineError> {
+pub fn assigned(
+    ctx: &StatementContext,
+    target: &ChangeTarget,
+    finder: &mut Finder,
+    assignments: Vec<Assignment>,
+) -> Result<Vec<Value>, EngineError> {
     let mut values = vec![Value::Kept; target.schema().fields().len()];
     for Assignment { target: assigned, value } in assignments {
         for (name, expr) in pairs(assigned, value)? {
-            let column = target.column(running, &name)?;
+            let column = target.column(ctx, &name)?;
             if values[column] != Value::Kept {
                 let message = format!("column \"{}\" is assigned twice", target.schema().field(column).name());
                 return Err(EngineError::Sql { message, position: None, hint: Some("leave one of the two out".into()) });

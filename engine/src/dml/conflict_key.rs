@@ -2,17 +2,17 @@
 
 use datafusion::sql::sqlparser::ast::{ConflictTarget, Ident, ObjectName};
 
-use super::target::Target;
+use super::target::ChangeTarget;
 use crate::constraints::{constraints_of, unique_keys};
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use common::error::EngineError;
 
 /// The key that an INSERT … ON CONFLICT names, as places of columns.
-pub fn conflict_key(running: &Running, target: &Target, named: Option<ConflictTarget>) -> Result<Vec<usize>, EngineError> {
+pub fn conflict_key(ctx: &StatementContext, target: &ChangeTarget, named: Option<ConflictTarget>) -> Result<Vec<usize>, EngineError> {
     let mut keys = unique_keys(&target.table.snapshot);
     match named {
         Some(ConflictTarget::Columns(names)) => {
-            let columns = names.into_iter().map(|name| target.column(running, &ObjectName::from(vec![name])));
+            let columns = names.into_iter().map(|name| target.column(ctx, &ObjectName::from(vec![name])));
             let columns = columns.collect::<Result<Vec<_>, _>>()?;
             let is_same = |key: &Vec<usize>| key.len() == columns.len() && key.iter().all(|column| columns.contains(column));
             if keys.iter().any(is_same) {
@@ -37,7 +37,7 @@ pub fn conflict_key(running: &Running, target: &Target, named: Option<ConflictTa
     }
 }
 
-fn key_named(target: &Target, name: &ObjectName) -> Result<Option<Vec<usize>>, EngineError> {
+fn key_named(target: &ChangeTarget, name: &ObjectName) -> Result<Option<Vec<usize>>, EngineError> {
     let Some(name) = name.0.last().and_then(|part| part.as_ident()).map(|ident: &Ident| target.lowered(ident)) else {
         return Ok(None);
     };
@@ -49,7 +49,7 @@ fn key_named(target: &Target, name: &ObjectName) -> Result<Option<Vec<usize>>, E
     Ok(ids.iter().map(|id| table.columns().iter().position(|column| column.id == *id)).collect())
 }
 
-fn no_key(target: &Target, which: &str, hint: &str) -> EngineError {
+fn no_key(target: &ChangeTarget, which: &str, hint: &str) -> EngineError {
     let message = format!("table \"{}\" has no unique key{which}", target.table.snapshot.record().name);
     EngineError::Sql { message, position: None, hint: Some(hint.into()) }
 }

@@ -3,13 +3,13 @@
 use datafusion::sql::sqlparser::ast::{Delete, FromTable, Truncate, With};
 
 use super::node::Operation;
-use super::plan::{Action, Clause, Wanted, When};
+use super::plan::{Action, Clause, MergeCondition, RowChange};
 use super::select::Finder;
-use super::target::Target;
-use crate::execution::Running;
+use super::target::ChangeTarget;
+use crate::execution::StatementContext;
 use common::error::EngineError;
 
-pub async fn delete(running: &Running, delete: Delete, with: Option<With>) -> Result<Wanted, EngineError> {
+pub async fn delete(ctx: &StatementContext, delete: Delete, with: Option<With>) -> Result<RowChange, EngineError> {
     let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
     if delete.returning.is_some() || delete.output.is_some() {
         return refuse("DELETE … RETURNING", "select the rows first, in the same transaction");
@@ -25,20 +25,20 @@ pub async fn delete(running: &Running, delete: Delete, with: Option<With>) -> Re
     let Some(one) = one else {
         return refuse("DELETE from several tables", "use a DELETE for each, with the other tables after USING");
     };
-    let target = Target::of_factor(running, Operation::Delete, one.relation).await?;
+    let target = ChangeTarget::of_factor(ctx, Operation::Delete, one.relation).await?;
     let others = delete.using.unwrap_or_default();
     // Takes also what others add meanwhile: right only where no time passes until the commit.
     if others.is_empty() && delete.selection.is_none() && target.table.write_scope().is_autocommit() {
-        return Wanted::all(Operation::Delete, target);
+        return RowChange::all(Operation::Delete, target);
     }
     let mut finder = Finder::of(&target)?.with(with);
     finder.add_tables(&target, others)?;
     finder.filter(delete.selection)?;
-    let clause = Clause { when: When::Matched, condition: None, action: Action::Delete };
-    Wanted::rows(Operation::Delete, target, finder, vec![clause])
+    let clause = Clause { when: MergeCondition::Matched, condition: None, action: Action::Delete };
+    RowChange::rows(Operation::Delete, target, finder, vec![clause])
 }
 
-pub async fn truncate(running: &Running, truncate: Truncate) -> Result<Wanted, EngineError> {
+pub async fn truncate(ctx: &StatementContext, truncate: Truncate) -> Result<RowChange, EngineError> {
     let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
     if truncate.partitions.is_some() || truncate.identity.is_some() || truncate.cascade.is_some() || truncate.on_cluster.is_some() {
         return refuse("options of TRUNCATE", "leave them out");
@@ -50,6 +50,6 @@ pub async fn truncate(running: &Running, truncate: Truncate) -> Result<Wanted, E
     let Some(one) = names.pop().filter(|one| names.is_empty() && !one.only && !one.has_asterisk) else {
         return refuse("TRUNCATE of several tables", "use a TRUNCATE for each");
     };
-    let target = Target::open(running, Operation::Truncate, one.name, None).await?;
-    Wanted::all(Operation::Truncate, target)
+    let target = ChangeTarget::open(ctx, Operation::Truncate, one.name, None).await?;
+    RowChange::all(Operation::Truncate, target)
 }

@@ -13,35 +13,35 @@ use datafusion::sql::sqlparser::ast::{self, CastKind, Expr, Insert, ObjectName, 
 
 use crate::catalog::resolve;
 use crate::constraints::{default_expr, identifier};
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::tensor_shape::shape_of;
 use common::type_names::column_type_name;
 use sql::fragments::type_of;
 
 /// Also where the INSERT is explained or prepared.
-pub fn fill_defaults(running: &Running, statement: &mut Statement) -> Result<(), EngineError> {
+pub fn fill_defaults(ctx: &StatementContext, statement: &mut Statement) -> Result<(), EngineError> {
     match statement {
-        Statement::Statement(statement) => fill(running, statement),
-        Statement::Explain(explain) => fill_defaults(running, &mut explain.statement),
+        Statement::Statement(statement) => fill(ctx, statement),
+        Statement::Explain(explain) => fill_defaults(ctx, &mut explain.statement),
         _ => Ok(()),
     }
 }
 
-fn fill(running: &Running, statement: &mut ast::Statement) -> Result<(), EngineError> {
+fn fill(ctx: &StatementContext, statement: &mut ast::Statement) -> Result<(), EngineError> {
     match statement {
-        ast::Statement::Insert(insert) => in_insert(running, insert),
-        ast::Statement::Prepare { statement, .. } | ast::Statement::Explain { statement, .. } => fill(running, statement),
+        ast::Statement::Insert(insert) => in_insert(ctx, insert),
+        ast::Statement::Prepare { statement, .. } | ast::Statement::Explain { statement, .. } => fill(ctx, statement),
         // WITH … INSERT
         ast::Statement::Query(query) => match query.body.as_mut() {
-            SetExpr::Insert(statement) => fill(running, statement),
+            SetExpr::Insert(statement) => fill(ctx, statement),
             _ => Ok(()),
         },
         _ => Ok(()),
     }
 }
 
-fn in_insert(running: &Running, insert: &mut Insert) -> Result<(), EngineError> {
+fn in_insert(ctx: &StatementContext, insert: &mut Insert) -> Result<(), EngineError> {
     let is_default_values = insert.source.is_none() && insert.assignments.is_empty() && insert.format_clause.is_none();
     let values = insert.source.as_mut().and_then(|source| match source.body.as_mut() {
         SetExpr::Values(values) => Some(values),
@@ -55,11 +55,11 @@ fn in_insert(running: &Running, insert: &mut Insert) -> Result<(), EngineError> 
     // What there is no such table for, planning says better.
     let TableObject::TableName(name) = &insert.table else { return Ok(()) };
     let reference = TableReference::parse_str(&name.to_string());
-    let (schema, defaults) = match running.catalog.volatile().named(&reference) {
+    let (schema, defaults) = match ctx.catalog.temporary().named(&reference) {
         Some(table) => (Arc::clone(&table.schema), vec![Expr::value(ast::Value::Null); table.schema.fields().len()]),
         None => {
             let (namespace, name) = resolve(&reference)?;
-            let Some(table) = running.catalog.snapshot().table(&namespace, &name)? else { return Ok(()) };
+            let Some(table) = ctx.catalog.snapshot().table(&namespace, &name)? else { return Ok(()) };
             (Arc::clone(table.schema()), table.columns().iter().map(default_expr).collect::<Result<Vec<_>, _>>()?)
         }
     };

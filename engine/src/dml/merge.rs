@@ -6,18 +6,18 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::assign::{assigned, value_of};
-use super::names::SOURCE_MARK;
 use super::node::Operation;
-use super::plan::{Action, Clause, Value, Wanted, When};
+use super::plan::{Action, Clause, MergeCondition, RowChange, Value};
+use super::private_names::SOURCE_MARK;
 use super::select::{Finder, derived, name_of};
 use super::sides::name_side;
-use super::target::Target;
-use crate::execution::Running;
+use super::target::ChangeTarget;
+use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::privilege::Privilege;
 use sql::NOTHING;
 
-pub async fn merge(running: &Running, merge: Merge, with: Option<With>) -> Result<Wanted, EngineError> {
+pub async fn merge(ctx: &StatementContext, merge: Merge, with: Option<With>) -> Result<RowChange, EngineError> {
     if merge.output.is_some() {
         return Err(EngineError::unsupported("MERGE … RETURNING", Some("select the rows afterwards, in the same transaction")));
     }
@@ -28,17 +28,17 @@ pub async fn merge(running: &Running, merge: Merge, with: Option<With>) -> Resul
         let hint = "say what to do: WHEN MATCHED THEN …, WHEN NOT MATCHED THEN …";
         return Err(EngineError::Sql { message: "MERGE has no WHEN".into(), position: None, hint: Some(hint.into()) });
     }
-    let target = Target::of_factor(running, Operation::Merge, merge.table).await?;
+    let target = ChangeTarget::of_factor(ctx, Operation::Merge, merge.table).await?;
     let mut finder = Finder::of(&target)?.with(with);
     target.check_alone(&merge.source)?;
     let sides = (Some(Ident::with_quote('"', target.alias.as_str())), name_of(&merge.source));
     let clauses = merge.clauses.into_iter().map(|mut clause| {
         name_side(&mut clause, &sides);
-        planned(running, &target, &mut finder, clause)
+        planned(ctx, &target, &mut finder, clause)
     });
     let clauses = clauses.collect::<Result<Vec<_>, _>>()?;
     let has = |when| clauses.iter().any(|clause: &Clause| clause.when == when);
-    let (inserts, lacks_source) = (has(When::NotMatchedByTarget), has(When::NotMatchedBySource));
+    let (inserts, lacks_source) = (has(MergeCondition::NotMatchedByTarget), has(MergeCondition::NotMatchedBySource));
     let on = JoinConstraint::On(*merge.on);
     let join_operator = match (inserts, lacks_source) {
         (true, true) => JoinOperator::FullOuter(on),
@@ -51,7 +51,7 @@ pub async fn merge(running: &Running, merge: Merge, with: Option<With>) -> Resul
     let Some(rows) = from.pop() else { return Err(EngineError::internal("MERGE lost its target")) };
     let join = Join { relation: rows.relation, global: false, join_operator };
     from.push(TableWithJoins { relation: source, joins: vec![join] });
-    let mut wanted = Wanted::rows(Operation::Merge, target, finder, clauses)?;
+    let mut wanted = RowChange::rows(Operation::Merge, target, finder, clauses)?;
     wanted.lacks_target = inserts;
     wanted.lacks_source = lacks_source;
     Ok(wanted)
@@ -72,11 +72,11 @@ fn marked(source: TableFactor) -> Result<TableFactor, EngineError> {
     derived(&format!("*, true AS {SOURCE_MARK}"), source, alias)
 }
 
-fn planned(running: &Running, target: &Target, finder: &mut Finder, clause: MergeClause) -> Result<Clause, EngineError> {
+fn planned(ctx: &StatementContext, target: &ChangeTarget, finder: &mut Finder, clause: MergeClause) -> Result<Clause, EngineError> {
     let when = match clause.clause_kind {
-        MergeClauseKind::Matched => When::Matched,
-        MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget => When::NotMatchedByTarget,
-        MergeClauseKind::NotMatchedBySource => When::NotMatchedBySource,
+        MergeClauseKind::Matched => MergeCondition::Matched,
+        MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget => MergeCondition::NotMatchedByTarget,
+        MergeClauseKind::NotMatchedBySource => MergeCondition::NotMatchedBySource,
     };
     let condition = clause.predicate.map(|predicate| finder.item(predicate));
     let action = match clause.action {
@@ -86,17 +86,17 @@ fn planned(running: &Running, target: &Target, finder: &mut Finder, clause: Merg
         }
         MergeAction::Update(update) => {
             target.table.check(Privilege::Update)?;
-            updated(running, target, finder, update)?
+            updated(ctx, target, finder, update)?
         }
         MergeAction::Insert(insert) => {
             target.table.check(Privilege::Insert)?;
-            inserted(running, target, finder, insert)?
+            inserted(ctx, target, finder, insert)?
         }
     };
     Ok(Clause { when, condition, action })
 }
 
-fn updated(running: &Running, target: &Target, finder: &mut Finder, update: MergeUpdateExpr) -> Result<Action, EngineError> {
+fn updated(ctx: &StatementContext, target: &ChangeTarget, finder: &mut Finder, update: MergeUpdateExpr) -> Result<Action, EngineError> {
     if update.update_predicate.is_some() || update.delete_predicate.is_some() {
         return Err(EngineError::unsupported("WHERE after UPDATE in MERGE", Some("write WHEN MATCHED AND … THEN UPDATE")));
     }
@@ -105,10 +105,10 @@ fn updated(running: &Running, target: &Target, finder: &mut Finder, update: Merg
     {
         return Ok(Action::Nothing);
     }
-    Ok(Action::Write(assigned(running, target, finder, update.assignments)?))
+    Ok(Action::Write(assigned(ctx, target, finder, update.assignments)?))
 }
 
-fn inserted(running: &Running, target: &Target, finder: &mut Finder, insert: MergeInsertExpr) -> Result<Action, EngineError> {
+fn inserted(ctx: &StatementContext, target: &ChangeTarget, finder: &mut Finder, insert: MergeInsertExpr) -> Result<Action, EngineError> {
     if insert.insert_predicate.is_some() {
         return Err(EngineError::unsupported("WHERE after INSERT in MERGE", Some("write WHEN NOT MATCHED AND … THEN INSERT")));
     }
@@ -125,7 +125,7 @@ fn inserted(running: &Running, target: &Target, finder: &mut Finder, insert: Mer
     let width = target.schema().fields().len();
     let columns = match insert.columns.is_empty() {
         true => (0..width).collect(),
-        false => insert.columns.iter().map(|name| target.column(running, name)).collect::<Result<Vec<_>, _>>()?,
+        false => insert.columns.iter().map(|name| target.column(ctx, name)).collect::<Result<Vec<_>, _>>()?,
     };
     if columns.len() != row.content.len() {
         let message = format!("INSERT of MERGE has {} columns and {} values", columns.len(), row.content.len());

@@ -5,7 +5,7 @@
 //!
 //! 1. `statement` finds it, also where it is explained or prepared, and puts a query in its place;
 //! 2. `delete`, `update`, `merge` and `upsert` write that query: its FROM has the target under a
-//!    name of ours (`names`) with its row ids, its columns are the expressions of the statement;
+//!    name of ours (`private_names`) with its row ids, its columns are the expressions of the statement;
 //! 3. DataFusion plans it, which is where names and types are found out;
 //! 4. `plan` makes of those expressions the rows to be changed: id, action, new values;
 //! 5. `node` is the plan's top, `sink` what runs: it gathers all and changes the table at once.
@@ -21,9 +21,9 @@ mod count;
 mod delete;
 mod insert_defaults;
 mod merge;
-mod names;
 mod node;
 mod plan;
+mod private_names;
 mod retry;
 mod select;
 mod sides;

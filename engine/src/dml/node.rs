@@ -46,7 +46,7 @@ impl Operation {
 
 /// What the rows of the input are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum What {
+pub enum ChangeInput {
     /// There are none: all rows of the table go.
     All,
     /// Ids of rows to be deleted.
@@ -55,7 +55,7 @@ pub enum What {
     Changed,
 }
 
-/// Before the columns of the new row in `What::Changed`.
+/// Before the columns of the new row in `ChangeInput::Changed`.
 pub const NEW_ROW_START: usize = 2;
 
 /// Changes the rows of a table as its input says; yields their number.
@@ -63,18 +63,18 @@ pub const NEW_ROW_START: usize = 2;
 pub struct ChangeRows {
     operation: Operation,
     table: Arc<StoreTable>,
-    what: What,
+    what: ChangeInput,
     input: LogicalPlan,
     schema: DFSchemaRef,
 }
 
 impl ChangeRows {
-    pub fn new(operation: Operation, table: Arc<StoreTable>, what: What, input: LogicalPlan) -> Result<ChangeRows> {
+    pub fn new(operation: Operation, table: Arc<StoreTable>, what: ChangeInput, input: LogicalPlan) -> Result<ChangeRows> {
         let schema = Arc::new(DFSchema::try_from(count_schema())?);
         Ok(ChangeRows { operation, table, what, input, schema })
     }
 
-    fn key(&self) -> (Operation, What, u64, &LogicalPlan) {
+    fn key(&self) -> (Operation, ChangeInput, u64, &LogicalPlan) {
         (self.operation, self.what, self.table.snapshot.record().id, &self.input)
     }
 }
@@ -153,7 +153,7 @@ impl ExtensionPlanner for RowChangePlanner {
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(change) = node.as_any().downcast_ref::<ChangeRows>() else { return Ok(None) };
         let [input] = inputs else { return plan_err!("{} has one input", change.operation.name()) };
-        let order = if change.what == What::Changed { cluster_order(&change.table) } else { None };
+        let order = if change.what == ChangeInput::Changed { cluster_order(&change.table) } else { None };
         let sink = ChangeSink::new(change.operation, Arc::clone(&change.table), change.what, nullable(&input.schema()));
         Ok(Some(Arc::new(DataSinkExec::new(Arc::clone(input), Arc::new(sink), order))))
     }

@@ -8,10 +8,10 @@ use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Case, EmptyRelation, Expr, ExprSchemable, Extension, Filter, LogicalPlan, Projection, lit};
 use datafusion::sql::sqlparser::ast;
 
-use super::names::{ACTION, CLAUSE, SOURCE_MARK, TARGET};
-use super::node::{ChangeRows, Operation, What};
+use super::node::{ChangeInput, ChangeRows, Operation};
+use super::private_names::{ACTION, CLAUSE, SOURCE_MARK, TARGET};
 use super::select::{Finder, Item, query_of};
-use super::target::Target;
+use super::target::ChangeTarget;
 use crate::catalog::PrivateTable;
 use crate::constraints::check_shape;
 use crate::scan::row_id::ROW_ID;
@@ -22,13 +22,13 @@ use semantics::optimizer::with_shapes;
 /// What becomes of rows of one kind. Of the clauses whose kind and condition fit, the first decides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Clause {
-    pub when: When,
+    pub when: MergeCondition,
     pub condition: Option<Item>,
     pub action: Action,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum MergeCondition {
     Matched,
     /// A row of the source that no row of the target fits.
     NotMatchedByTarget,
@@ -70,9 +70,9 @@ pub enum Value {
 }
 
 /// A statement that changes rows, before its query is planned.
-pub struct Wanted {
+pub struct RowChange {
     operation: Operation,
-    target: Target,
+    target: ChangeTarget,
     /// None where all rows go.
     finder: Option<Finder>,
     clauses: Vec<Clause>,
@@ -83,15 +83,15 @@ pub struct Wanted {
     pub tables: Vec<PrivateTable>,
 }
 
-impl Wanted {
-    pub fn rows(operation: Operation, target: Target, finder: Finder, clauses: Vec<Clause>) -> Result<Wanted, EngineError> {
+impl RowChange {
+    pub fn rows(operation: Operation, target: ChangeTarget, finder: Finder, clauses: Vec<Clause>) -> Result<RowChange, EngineError> {
         let tables: Vec<PrivateTable> = vec![(TARGET, target.table.clone())];
-        Ok(Wanted { operation, target, finder: Some(finder), clauses, lacks_target: false, lacks_source: false, tables })
+        Ok(RowChange { operation, target, finder: Some(finder), clauses, lacks_target: false, lacks_source: false, tables })
     }
 
     /// Removes every row.
-    pub fn all(operation: Operation, target: Target) -> Result<Wanted, EngineError> {
-        Ok(Wanted { operation, target, finder: None, clauses: Vec::new(), lacks_target: false, lacks_source: false, tables: Vec::new() })
+    pub fn all(operation: Operation, target: ChangeTarget) -> Result<RowChange, EngineError> {
+        Ok(RowChange { operation, target, finder: None, clauses: Vec::new(), lacks_target: false, lacks_source: false, tables: Vec::new() })
     }
 
     /// The query to be planned.
@@ -106,11 +106,11 @@ impl Wanted {
     pub fn plan(&self, found: LogicalPlan) -> Result<LogicalPlan, EngineError> {
         let (what, input) = if self.clauses.is_empty() {
             let empty = EmptyRelation { produce_one_row: false, schema: Arc::new(DFSchema::empty()) };
-            (What::All, LogicalPlan::EmptyRelation(empty))
+            (ChangeInput::All, LogicalPlan::EmptyRelation(empty))
         } else if self.writes() {
-            (What::Changed, self.changes(found)?)
+            (ChangeInput::Changed, self.changes(found)?)
         } else {
-            (What::Deleted, self.changes(found)?)
+            (ChangeInput::Deleted, self.changes(found)?)
         };
         let node = ChangeRows::new(self.operation, Arc::clone(&self.target.table), what, input)?;
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
@@ -128,7 +128,7 @@ impl Wanted {
         self.check_sides(&items)?;
         let all_alike = !self.lacks_target && !self.lacks_source;
         let rows = match self.clauses.as_slice() {
-            [Clause { condition: None, .. }] if all_alike => input,
+            [Clause { condition: None, action, .. }] if all_alike && *action != Action::Nothing => input,
             _ => Arc::new(self.decided(&items, input)?),
         };
         let mut columns = vec![Expr::Column(self.column(ROW_ID)).alias(ROW_ID)];
@@ -162,14 +162,14 @@ impl Wanted {
     }
 
     /// `mark` is NULL where there is no source.
-    fn tests(&self, when: When, mark: &Column) -> Vec<Expr> {
+    fn tests(&self, when: MergeCondition, mark: &Column) -> Vec<Expr> {
         let target = Expr::Column(self.column(ROW_ID));
         let source = Expr::Column(mark.clone());
         match when {
-            When::Always => Vec::new(),
-            When::NotMatchedByTarget => vec![target.is_null()],
-            When::NotMatchedBySource => vec![source.is_null()],
-            When::Matched => {
+            MergeCondition::Always => Vec::new(),
+            MergeCondition::NotMatchedByTarget => vec![target.is_null()],
+            MergeCondition::NotMatchedBySource => vec![source.is_null()],
+            MergeCondition::Matched => {
                 let target = self.lacks_target.then(|| target.is_not_null());
                 let source = self.lacks_source.then(|| source.is_not_null());
                 target.into_iter().chain(source).collect()
@@ -248,11 +248,11 @@ impl Wanted {
             for Item(item) in clause.condition.into_iter().chain(values) {
                 let is_wrong = |column: &&Column| {
                     let of_target = column.relation.as_ref() == Some(&target);
-                    of_target == (clause.when == When::NotMatchedByTarget) && clause.when != When::Matched
+                    of_target == (clause.when == MergeCondition::NotMatchedByTarget) && clause.when != MergeCondition::Matched
                 };
                 let Some(column) = items[item].column_refs().into_iter().find(is_wrong).cloned() else { continue };
                 let (side, words) = match clause.when {
-                    When::NotMatchedByTarget => ("target", "WHEN NOT MATCHED"),
+                    MergeCondition::NotMatchedByTarget => ("target", "WHEN NOT MATCHED"),
                     _ => ("source", "WHEN NOT MATCHED BY SOURCE"),
                 };
                 let message = format!("column \"{}\" is of the {side}, which has no row {words}", column.flat_name());

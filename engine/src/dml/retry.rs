@@ -31,7 +31,7 @@ impl Retry {
         if !self.autocommit || !is_conflict || self.done == RETRIES_MAX {
             return false;
         }
-        // Of two that met, one should come first next time.
+        // Jitter, so that two conflicting statements do not collide again.
         let most = WAIT_MS_MAX << self.done;
         let random = RandomState::new().hash_one(self.done);
         tokio::time::sleep(Duration::from_micros(random % (most * 1000))).await;

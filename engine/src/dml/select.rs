@@ -5,8 +5,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
-use super::names::{PREFIX, TARGET};
-use super::target::Target;
+use super::private_names::{PREFIX, TARGET};
+use super::target::ChangeTarget;
 use crate::catalog::SCHEMA;
 use common::error::EngineError;
 use sql::QuiverDialect;
@@ -23,7 +23,7 @@ pub struct Finder {
 
 impl Finder {
     /// `FROM` the target alone.
-    pub fn of(target: &Target) -> Result<Finder, EngineError> {
+    pub fn of(target: &ChangeTarget) -> Result<Finder, EngineError> {
         Finder::from_text(&target_text(target))
     }
 
@@ -56,7 +56,7 @@ impl Finder {
     }
 
     /// The other tables of the statement, each with a name of its own.
-    pub fn add_tables(&mut self, target: &Target, others: Vec<TableWithJoins>) -> Result<(), EngineError> {
+    pub fn add_tables(&mut self, target: &ChangeTarget, others: Vec<TableWithJoins>) -> Result<(), EngineError> {
         for table in &others {
             target.check_alone(&table.relation)?;
             table.joins.iter().try_for_each(|join| target.check_alone(&join.relation))?;
@@ -110,7 +110,7 @@ pub fn name_of(factor: &TableFactor) -> Option<Ident> {
 }
 
 /// The target with its row ids, under the name the statement gives it.
-pub fn target_text(target: &Target) -> String {
+pub fn target_text(target: &ChangeTarget) -> String {
     format!("{SCHEMA}.{TARGET} AS {}", quoted(&target.alias))
 }
 

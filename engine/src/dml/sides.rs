@@ -16,7 +16,7 @@ pub fn name_side(clause: &mut MergeClause, (target, source): &(Option<Ident>, Op
         MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget => source,
     };
     let Some(side) = side else { return };
-    let mut of_side = OfSide { side, queries: 0 };
+    let mut of_side = SideQualifier { side, queries: 0 };
     let _ = clause.predicate.visit(&mut of_side);
     let _ = match &mut clause.action {
         MergeAction::Update(update) => {
@@ -33,17 +33,17 @@ pub fn name_side(clause: &mut MergeClause, (target, source): &(Option<Ident>, Op
 }
 
 /// The word DEFAULT is no name.
-fn named_in(value: &mut Expr, of_side: &mut OfSide<'_>) -> ControlFlow<()> {
+fn named_in(value: &mut Expr, of_side: &mut SideQualifier<'_>) -> ControlFlow<()> {
     if is_default(value) { ControlFlow::Continue(()) } else { value.visit(of_side) }
 }
 
 /// Puts `side` before names outside of subqueries, which have tables of their own.
-struct OfSide<'a> {
+struct SideQualifier<'a> {
     side: &'a Ident,
     queries: usize,
 }
 
-impl VisitorMut for OfSide<'_> {
+impl VisitorMut for SideQualifier<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {

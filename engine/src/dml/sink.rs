@@ -15,25 +15,25 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures::StreamExt;
 use pmem_store::{RoaringBitmap, StoreError, Transaction};
 
-use super::node::{NEW_ROW_START, Operation, What};
+use super::node::{ChangeInput, NEW_ROW_START, Operation};
 use super::plan::{CODE_TWICE, CODE_WRITE};
 use crate::blocking::blocking;
 use crate::catalog::StoreTable;
 use crate::scan::row_id;
-use crate::write::{RowWriter, Target, WriteTarget, Written};
+use crate::write::{RowWriter, StagedRows, WriteMode, WriteTarget};
 use common::error::EngineError;
 
 #[derive(Debug)]
 pub struct ChangeSink {
     operation: Operation,
     table: Arc<StoreTable>,
-    what: What,
+    what: ChangeInput,
     schema: SchemaRef,
 }
 
 impl ChangeSink {
     /// `schema` is that of the rows that come.
-    pub fn new(operation: Operation, table: Arc<StoreTable>, what: What, schema: SchemaRef) -> ChangeSink {
+    pub fn new(operation: Operation, table: Arc<StoreTable>, what: ChangeInput, schema: SchemaRef) -> ChangeSink {
         ChangeSink { operation, table, what, schema }
     }
 
@@ -44,7 +44,7 @@ impl ChangeSink {
             table: record.name.clone(),
             schema: Arc::clone(self.table.snapshot.schema()),
             cluster_key: record.cluster_key.clone(),
-            what: Target::Existing { id: record.id, replace: false },
+            what: WriteMode::Existing { id: record.id, replace: false },
         };
         Gatherer {
             operation: self.operation,
@@ -90,17 +90,17 @@ impl DataSink for ChangeSink {
         while let Some(batch) = rows.next().await {
             let batch = batch?;
             gatherer = match self.what {
-                What::All => gatherer,
-                What::Deleted => gatherer.with(&batch)?,
-                What::Changed => blocking(move || gatherer.with(&batch)).await?,
+                ChangeInput::All => gatherer,
+                ChangeInput::Deleted => gatherer.with(&batch)?,
+                ChangeInput::Changed => blocking(move || gatherer.with(&batch)).await?,
             };
         }
         // The rows' last use of the query's memory and spilled files.
         drop(rows);
         let table = ChangeSink { schema: Arc::clone(&self.schema), table: Arc::clone(&self.table), ..*self };
         let changed = blocking(move || match table.what {
-            What::All => table.remove_all(),
-            What::Deleted | What::Changed => gatherer.apply(),
+            ChangeInput::All => table.remove_all(),
+            ChangeInput::Deleted | ChangeInput::Changed => gatherer.apply(),
         });
         Ok(changed.await?)
     }
@@ -109,7 +109,7 @@ impl DataSink for ChangeSink {
 /// What a statement is going to do. Dropped unfinished, it leaves nothing behind.
 struct Gatherer {
     operation: Operation,
-    what: What,
+    what: ChangeInput,
     table: Arc<StoreTable>,
     target: WriteTarget,
     /// Positions of rows that go, by segment.
@@ -121,7 +121,7 @@ struct Gatherer {
 
 impl Gatherer {
     fn with(mut self, batch: &RecordBatch) -> Result<Gatherer, EngineError> {
-        if self.what == What::Changed {
+        if self.what == ChangeInput::Changed {
             self.write(batch)?;
         }
         self.remove(batch)?;
@@ -147,7 +147,7 @@ impl Gatherer {
             if is_first {
                 self.changed += 1;
             } else if self.operation != Operation::Delete {
-                return Err(twice(self.operation));
+                return Err(changed_twice_error(self.operation));
             }
         }
         self.gone.extend(last);
@@ -157,7 +157,7 @@ impl Gatherer {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), EngineError> {
         let actions = batch.column(1).as_primitive::<Int8Type>();
         if actions.values().contains(&CODE_TWICE) {
-            return Err(twice(self.operation));
+            return Err(changed_twice_error(self.operation));
         }
         let columns: Vec<usize> = (NEW_ROW_START..batch.num_columns()).collect();
         let mut rows = batch.project(&columns).map_err(|error| EngineError::internal(error.to_string()))?;
@@ -202,7 +202,7 @@ impl Gatherer {
 fn change(
     transaction: &mut Transaction,
     table: u64,
-    written: Option<Written>,
+    written: Option<StagedRows>,
     sorted: bool,
     gone: BTreeMap<u64, RoaringBitmap>,
 ) -> Result<(), StoreError> {
@@ -212,7 +212,7 @@ fn change(
     written.map_or(Ok(()), |written| written.add_to(transaction, sorted))
 }
 
-fn twice(operation: Operation) -> EngineError {
+fn changed_twice_error(operation: Operation) -> EngineError {
     let (message, hint) = match operation {
         Operation::Insert => (
             "two of the rows to be inserted have the same key, so ON CONFLICT DO UPDATE would change one row twice",

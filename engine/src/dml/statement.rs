@@ -8,18 +8,18 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, SetExpr, With};
 
 use super::insert_defaults::fill_defaults;
-use super::plan::Wanted;
+use super::plan::RowChange;
 use super::{delete, merge, update, upsert};
 use crate::catalog::with_tables;
-use crate::execution::Running;
-use crate::sql_planner::volatile_names::name_volatile;
+use crate::execution::StatementContext;
+use crate::sql_planner::temporary_names::qualify_temporary_names;
 use common::error::EngineError;
 
-impl Running {
+impl StatementContext {
     /// The statement's logical plan; errors know their place in the text.
     pub(crate) async fn plan(&self, mut statement: Statement) -> Result<LogicalPlan, EngineError> {
         let lowers_names = self.state.config_options().sql_parser.enable_ident_normalization;
-        name_volatile(&self.catalog.volatile(), &mut statement, lowers_names)?;
+        qualify_temporary_names(&self.catalog.temporary(), &mut statement, lowers_names)?;
         fill_defaults(self, &mut statement)?;
         match planned(self, &mut statement).await? {
             Some(plan) => Ok(plan),
@@ -29,11 +29,11 @@ impl Running {
 }
 
 /// The plan of a statement that changes rows, None for any other.
-async fn planned(running: &Running, statement: &mut Statement) -> Result<Option<LogicalPlan>, EngineError> {
+async fn planned(ctx: &StatementContext, statement: &mut Statement) -> Result<Option<LogicalPlan>, EngineError> {
     let declares_types = declares_types(statement);
     let Some(place) = place_of_change(statement) else { return Ok(None) };
     let change = std::mem::replace(place, ast::Statement::UnlockTables);
-    let mut wanted = match wanted(running, change).await? {
+    let mut wanted = match wanted(ctx, change).await? {
         Change::Rows(wanted) => wanted,
         Change::Plain(insert) => {
             *place = insert;
@@ -43,12 +43,12 @@ async fn planned(running: &Running, statement: &mut Statement) -> Result<Option<
     *place = wanted.query()?;
     let tables = std::mem::take(&mut wanted.tables);
     let query = std::mem::replace(statement, Statement::Statement(Box::new(ast::Statement::UnlockTables)));
-    let plan = with_tables(tables, running.plan_query(query)).await?;
+    let plan = with_tables(tables, ctx.plan_query(query)).await?;
     Ok(Some(finished(&wanted, plan, declares_types)?))
 }
 
 enum Change {
-    Rows(Box<Wanted>),
+    Rows(Box<RowChange>),
     /// An INSERT as DataFusion plans it.
     Plain(ast::Statement),
 }
@@ -77,19 +77,19 @@ fn place_in(statement: &mut ast::Statement) -> Option<&mut ast::Statement> {
     }
 }
 
-async fn wanted(running: &Running, statement: ast::Statement) -> Result<Change, EngineError> {
+async fn wanted(ctx: &StatementContext, statement: ast::Statement) -> Result<Change, EngineError> {
     let (statement, with) = without_with(statement)?;
     let wanted = match statement {
-        ast::Statement::Delete(statement) => delete::delete(running, statement, with).await?,
-        ast::Statement::Update(statement) => update::update(running, statement, with).await?,
-        ast::Statement::Merge(statement) => merge::merge(running, statement, with).await?,
-        ast::Statement::Truncate(statement) => delete::truncate(running, statement).await?,
+        ast::Statement::Delete(statement) => delete::delete(ctx, statement, with).await?,
+        ast::Statement::Update(statement) => update::update(ctx, statement, with).await?,
+        ast::Statement::Merge(statement) => merge::merge(ctx, statement, with).await?,
+        ast::Statement::Truncate(statement) => delete::truncate(ctx, statement).await?,
         ast::Statement::Insert(mut insert) => {
             if let Some(with) = with {
                 upsert::add_with(&mut insert, with)?;
             }
             match insert.on.take() {
-                Some(on) => upsert::upsert(running, insert, on).await?,
+                Some(on) => upsert::upsert(ctx, insert, on).await?,
                 None => return Ok(Change::Plain(ast::Statement::Insert(insert))),
             }
         }
@@ -114,7 +114,7 @@ fn without_with(statement: ast::Statement) -> Result<(ast::Statement, Option<Wit
 }
 
 /// Puts the change in the place of its query: below EXPLAIN and PREPARE, or at the top.
-fn finished(wanted: &Wanted, plan: LogicalPlan, declares_types: bool) -> Result<LogicalPlan, EngineError> {
+fn finished(wanted: &RowChange, plan: LogicalPlan, declares_types: bool) -> Result<LogicalPlan, EngineError> {
     Ok(match plan {
         LogicalPlan::Explain(explain) => {
             let plan = Arc::new(finished(wanted, Arc::unwrap_or_clone(explain.plan), declares_types)?);

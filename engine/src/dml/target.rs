@@ -12,11 +12,11 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, TableFa
 use super::node::Operation;
 use super::select::name_of;
 use crate::catalog::{self, StoreTable};
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::privilege::Privilege;
 
-pub struct Target {
+pub struct ChangeTarget {
     /// With row ids.
     pub table: Arc<StoreTable>,
     /// What the statement calls it.
@@ -24,31 +24,36 @@ pub struct Target {
     lowers_names: bool,
 }
 
-impl Target {
+impl ChangeTarget {
     /// The table, in which the statement's user may do what the operation does.
-    pub async fn open(running: &Running, operation: Operation, name: ObjectName, alias: Option<Ident>) -> Result<Target, EngineError> {
-        let lowers_names = running.state.config_options().sql_parser.enable_ident_normalization;
+    pub async fn open(
+        ctx: &StatementContext,
+        operation: Operation,
+        name: ObjectName,
+        alias: Option<Ident>,
+    ) -> Result<ChangeTarget, EngineError> {
+        let lowers_names = ctx.state.config_options().sql_parser.enable_ident_normalization;
         let reference = object_name_to_table_reference(name, lowers_names)?;
         let found = catalog::planning(async {
-            match running.state.schema_for_ref(reference.clone()) {
+            match ctx.state.schema_for_ref(reference.clone()) {
                 Ok(schema) => schema.table(reference.table()).await,
                 Err(_) => Ok(None),
             }
         });
-        let Some(provider) = found.await.map_err(|error| running.located(error))? else {
+        let Some(provider) = found.await.map_err(|error| ctx.located(error))? else {
             let missing = reference.resolve(common::names::CATALOG, pmem_store::DEFAULT_NAMESPACE);
-            return Err(running.located(DataFusionError::Plan(format!("table '{missing}' not found"))));
+            return Err(ctx.located(DataFusionError::Plan(format!("table '{missing}' not found"))));
         };
         let Some(table) = provider.downcast_ref::<StoreTable>() else {
             return Err(catalog::not_writable(reference.table(), provider.as_ref()));
         };
         needed_by(operation).iter().try_for_each(|privilege| table.check(*privilege))?;
         let alias = alias.map_or_else(|| reference.table().to_string(), |alias| lowered(alias, lowers_names));
-        Ok(Target { table: Arc::new(table.with_row_ids()), alias, lowers_names })
+        Ok(ChangeTarget { table: Arc::new(table.with_row_ids()), alias, lowers_names })
     }
 
     /// The table of UPDATE, DELETE FROM and MERGE INTO.
-    pub async fn of_factor(running: &Running, operation: Operation, factor: TableFactor) -> Result<Target, EngineError> {
+    pub async fn of_factor(ctx: &StatementContext, operation: Operation, factor: TableFactor) -> Result<ChangeTarget, EngineError> {
         let statement = operation.name();
         match factor {
             TableFactor::Table { version: Some(_), .. } => {
@@ -61,7 +66,7 @@ impl Target {
                         Some("name the table alone"),
                     ));
                 }
-                Target::open(running, operation, name, alias.map(|alias| alias.name)).await
+                ChangeTarget::open(ctx, operation, name, alias.map(|alias| alias.name)).await
             }
             _ => Err(EngineError::unsupported(format!("{statement} of what is not a table"), Some("name one table"))),
         }
@@ -81,7 +86,7 @@ impl Target {
     }
 
     /// The index of the column that `name` is, with the table's name before it or without.
-    pub fn column(&self, running: &Running, name: &ObjectName) -> Result<usize, EngineError> {
+    pub fn column(&self, ctx: &StatementContext, name: &ObjectName) -> Result<usize, EngineError> {
         let mut parts = Vec::with_capacity(name.0.len());
         for part in &name.0 {
             match part {
@@ -102,7 +107,7 @@ impl Target {
         self.schema().index_of(column).map_err(|_| {
             let schema = DFSchema::try_from(self.schema().as_ref().clone());
             match schema {
-                Ok(schema) => running.located(field_not_found(None::<TableReference>, column, &schema)),
+                Ok(schema) => ctx.located(field_not_found(None::<TableReference>, column, &schema)),
                 Err(error) => error.into(),
             }
         })

@@ -4,13 +4,13 @@ use datafusion::sql::sqlparser::ast::{Update, UpdateTableFromKind, With};
 
 use super::assign::assigned;
 use super::node::Operation;
-use super::plan::{Action, Clause, Wanted, When};
+use super::plan::{Action, Clause, MergeCondition, RowChange};
 use super::select::Finder;
-use super::target::Target;
-use crate::execution::Running;
+use super::target::ChangeTarget;
+use crate::execution::StatementContext;
 use common::error::EngineError;
 
-pub async fn update(running: &Running, update: Update, with: Option<With>) -> Result<Wanted, EngineError> {
+pub async fn update(ctx: &StatementContext, update: Update, with: Option<With>) -> Result<RowChange, EngineError> {
     let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
     if update.returning.is_some() || update.output.is_some() {
         return refuse("UPDATE … RETURNING", "select the rows afterwards, in the same transaction");
@@ -27,13 +27,13 @@ pub async fn update(running: &Running, update: Update, with: Option<With>) -> Re
     if !update.table.joins.is_empty() {
         return refuse("UPDATE of a join", "use UPDATE t SET … FROM other WHERE …");
     }
-    let target = Target::of_factor(running, Operation::Update, update.table.relation).await?;
+    let target = ChangeTarget::of_factor(ctx, Operation::Update, update.table.relation).await?;
     let mut finder = Finder::of(&target)?.with(with);
     if let Some(UpdateTableFromKind::BeforeSet(others) | UpdateTableFromKind::AfterSet(others)) = update.from {
         finder.add_tables(&target, others)?;
     }
     finder.filter(update.selection)?;
-    let values = assigned(running, &target, &mut finder, update.assignments)?;
-    let clause = Clause { when: When::Matched, condition: None, action: Action::Write(values) };
-    Wanted::rows(Operation::Update, target, finder, vec![clause])
+    let values = assigned(ctx, &target, &mut finder, update.assignments)?;
+    let clause = Clause { when: MergeCondition::Matched, condition: None, action: Action::Write(values) };
+    RowChange::rows(Operation::Update, target, finder, vec![clause])
 }

@@ -13,13 +13,13 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::assign::assigned;
 use super::conflict_key::conflict_key;
-use super::names::{INSERTED, NEW_PREFIX};
 use super::node::Operation;
-use super::plan::{Action, Clause, Value, Wanted, When};
+use super::plan::{Action, Clause, MergeCondition, RowChange, Value};
+use super::private_names::{INSERTED, NEW_PREFIX};
 use super::select::{Finder, expr_of, quoted, target_text};
-use super::target::Target;
+use super::target::ChangeTarget;
 use crate::catalog::SCHEMA;
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::privilege::Privilege;
 
@@ -29,7 +29,7 @@ const EXCLUDED: &str = "excluded";
 const ORDER: &str = "__quiver_order";
 const NTH: &str = "__quiver_nth";
 
-pub async fn upsert(running: &Running, mut insert: Insert, on: OnInsert) -> Result<Wanted, EngineError> {
+pub async fn upsert(ctx: &StatementContext, mut insert: Insert, on: OnInsert) -> Result<RowChange, EngineError> {
     let refuse = |what: &str, hint| Err(EngineError::unsupported(what, Some(hint)));
     let OnInsert::OnConflict(OnConflict { conflict_target, action }) = on else {
         return refuse("ON DUPLICATE KEY UPDATE", "use ON CONFLICT (key) DO UPDATE SET …");
@@ -44,12 +44,12 @@ pub async fn upsert(running: &Running, mut insert: Insert, on: OnInsert) -> Resu
         return refuse("INSERT into what is not a table", "name a table");
     };
     let alias = insert.table_alias.take().map(|alias| alias.alias);
-    let target = Target::open(running, Operation::Insert, name.clone(), alias).await?;
+    let target = ChangeTarget::open(ctx, Operation::Insert, name.clone(), alias).await?;
     if matches!(action, OnConflictAction::DoUpdate(_)) {
         target.table.check(Privilege::Update)?;
     }
-    let key = conflict_key(running, &target, conflict_target)?;
-    let rows = rows_to_insert(running, insert).await?;
+    let key = conflict_key(ctx, &target, conflict_target)?;
+    let rows = rows_to_insert(ctx, insert).await?;
     let ordered = matches!(action, OnConflictAction::DoNothing);
     let mut finder = Finder::from_text(&joined(&target, &key, &rows, ordered))?;
     let mut clauses = Vec::with_capacity(3);
@@ -61,19 +61,19 @@ pub async fn upsert(running: &Running, mut insert: Insert, on: OnInsert) -> Resu
         OnConflictAction::DoUpdate(DoUpdate { assignments, selection }) => {
             let again = any_of(&target, &key, &format!("{NTH} > 1"), "IS NOT NULL", " AND ");
             let condition = Some(finder.item(expr_of(&again)?));
-            clauses.push(Clause { when: When::Always, condition, action: Action::Twice });
+            clauses.push(Clause { when: MergeCondition::Always, condition, action: Action::Twice });
             let mut assignments = assignments;
             assignments.iter_mut().for_each(|assignment| renamed(&target, &mut assignment.value));
-            let values = assigned(running, &target, &mut finder, assignments)?;
+            let values = assigned(ctx, &target, &mut finder, assignments)?;
             let condition = selection.map(|mut selection| {
                 renamed(&target, &mut selection);
                 finder.item(selection)
             });
-            clauses.push(Clause { when: When::Matched, condition, action: Action::Write(values) });
+            clauses.push(Clause { when: MergeCondition::Matched, condition, action: Action::Write(values) });
             clauses.push(insertion(&target, &mut finder, None)?);
         }
     }
-    let mut wanted = Wanted::rows(Operation::Insert, target, finder, clauses)?;
+    let mut wanted = RowChange::rows(Operation::Insert, target, finder, clauses)?;
     wanted.lacks_target = true;
     wanted.tables.push((INSERTED, Arc::new(ViewTable::new(rows, None))));
     Ok(wanted)
@@ -92,9 +92,9 @@ pub fn add_with(insert: &mut Insert, with: With) -> Result<(), EngineError> {
 
 /// A row for each row of the source, with all columns of the table under names no expression uses:
 /// a column's name alone is the target's.
-async fn rows_to_insert(running: &Running, insert: Insert) -> Result<LogicalPlan, EngineError> {
+async fn rows_to_insert(ctx: &StatementContext, insert: Insert) -> Result<LogicalPlan, EngineError> {
     let statement = Statement::Statement(Box::new(ast::Statement::Insert(insert)));
-    let LogicalPlan::Dml(insert) = running.plan_query(statement).await? else {
+    let LogicalPlan::Dml(insert) = ctx.plan_query(statement).await? else {
         return Err(EngineError::internal("an INSERT became something else"));
     };
     let columns = insert.input.schema().iter().map(|(table, field)| {
@@ -105,7 +105,7 @@ async fn rows_to_insert(running: &Running, insert: Insert) -> Result<LogicalPlan
 }
 
 /// The FROM clause.
-fn joined(target: &Target, key: &[usize], rows: &LogicalPlan, ordered: bool) -> String {
+fn joined(target: &ChangeTarget, key: &[usize], rows: &LogicalPlan, ordered: bool) -> String {
     let keys: Vec<String> = key.iter().map(|column| quoted(&hidden(target.schema().field(*column).name()))).collect();
     let keys = keys.join(", ");
     let counted = if rows.max_rows() == Some(1) {
@@ -125,7 +125,7 @@ fn joined(target: &Target, key: &[usize], rows: &LogicalPlan, ordered: bool) -> 
 }
 
 /// `first` and a test of each key column, for NULL is no one's double.
-fn any_of(target: &Target, key: &[usize], first: &str, test: &str, with: &str) -> String {
+fn any_of(target: &ChangeTarget, key: &[usize], first: &str, test: &str, with: &str) -> String {
     let tests = key.iter().map(|column| {
         let name = target.schema().field(*column).name();
         format!("{EXCLUDED}.{} {test}", quoted(&hidden(name)))
@@ -133,18 +133,18 @@ fn any_of(target: &Target, key: &[usize], first: &str, test: &str, with: &str) -
     std::iter::once(format!("{EXCLUDED}.{first}")).chain(tests).collect::<Vec<_>>().join(with)
 }
 
-fn insertion(target: &Target, finder: &mut Finder, condition: Option<&str>) -> Result<Clause, EngineError> {
+fn insertion(target: &ChangeTarget, finder: &mut Finder, condition: Option<&str>) -> Result<Clause, EngineError> {
     let values = target.schema().fields().iter().map(|field| {
         let column = expr_of(&format!("{EXCLUDED}.{}", quoted(&hidden(field.name()))))?;
         Ok(Value::Item(finder.item(column)))
     });
     let values = values.collect::<Result<Vec<_>, EngineError>>()?;
     let condition = condition.map(|condition| Ok::<_, EngineError>(finder.item(expr_of(condition)?))).transpose()?;
-    Ok(Clause { when: When::NotMatchedByTarget, condition, action: Action::Write(values) })
+    Ok(Clause { when: MergeCondition::NotMatchedByTarget, condition, action: Action::Write(values) })
 }
 
 /// `excluded.x` under the name it has in the query.
-fn renamed(target: &Target, expr: &mut ast::Expr) {
+fn renamed(target: &ChangeTarget, expr: &mut ast::Expr) {
     let _ = visit_expressions_mut(expr, |expr| {
         if let ast::Expr::CompoundIdentifier(parts) = expr
             && let [table, column, ..] = parts.as_mut_slice()

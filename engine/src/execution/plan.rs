@@ -8,26 +8,26 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement;
 use futures::FutureExt;
 
-use super::running::Running;
-use crate::access::check_kind;
+use super::statement_context::StatementContext;
+use crate::access::check_statement_kind;
 use crate::catalog;
 use crate::planning;
-use crate::sql_planner::explain_error::explained;
+use crate::sql_planner::explain_error::explain_error;
 use crate::sql_planner::plan::plan_statement;
 use common::error::EngineError;
 use sql::{self, Parsed};
 
-impl Running {
+impl StatementContext {
     /// The statement, which is of a kind that its user may run.
     pub(crate) async fn parsed(&self) -> Result<Parsed, EngineError> {
         let parsed = match planning::is_long(&self.sql) {
             false => sql::parse(&self.state, &self.sql)?,
             true => {
                 let (state, text) = (self.state.clone(), self.sql.clone());
-                self.catalog.aside(async move { sql::parse(&state, &text) }.boxed()).await?
+                self.catalog.on_planner_thread(async move { sql::parse(&state, &text) }.boxed()).await?
             }
         };
-        self.catalog.check(|permit| check_kind(permit, &parsed))?;
+        self.catalog.check(|authorization| check_statement_kind(authorization, &parsed))?;
         Ok(parsed)
     }
 
@@ -39,9 +39,9 @@ impl Running {
         let (state, catalog, text) = (self.state.clone(), Arc::clone(&self.catalog), self.sql.clone());
         let planned = async move {
             let planned = catalog::planning(plan_statement(&state, statement)).await;
-            planned.map_err(|error| explained(&text, &state, &catalog, error))
+            planned.map_err(|error| explain_error(&text, &state, &catalog, error))
         };
-        self.catalog.aside(catalog::with_the_same_tables(planned).boxed()).await
+        self.catalog.on_planner_thread(catalog::with_the_same_tables(planned).boxed()).await
     }
 
     /// The plan with the types that it has when it runs.
@@ -50,7 +50,7 @@ impl Running {
         let is_small = !planning::is_long(&self.sql) && !planning::is_large(&plan);
         let analyze =
             async move { state.analyzer().execute_and_check(plan, state.config().options(), |_, _| {}).map_err(EngineError::from) };
-        if is_small { analyze.await } else { self.catalog.aside(analyze.boxed()).await }
+        if is_small { analyze.await } else { self.catalog.on_planner_thread(analyze.boxed()).await }
     }
 
     /// The plan's operators.
@@ -61,12 +61,12 @@ impl Running {
         let (state, catalog, text, plan) = (self.state.clone(), Arc::clone(&self.catalog), self.sql.clone(), plan.clone());
         let planned = async move {
             let planned = Box::pin(state.create_physical_plan(&plan)).await;
-            planned.map_err(|error| explained(&text, &state, &catalog, error))
+            planned.map_err(|error| explain_error(&text, &state, &catalog, error))
         };
-        self.catalog.aside(planned.boxed()).await
+        self.catalog.on_planner_thread(planned.boxed()).await
     }
 
     pub(crate) fn located(&self, error: DataFusionError) -> EngineError {
-        explained(&self.sql, &self.state, &self.catalog, error)
+        explain_error(&self.sql, &self.state, &self.catalog, error)
     }
 }

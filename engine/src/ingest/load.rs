@@ -12,9 +12,9 @@ use pmem_store::StoreError;
 
 use crate::audit::check_not_audit;
 use crate::constraints::planned_defaults;
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use crate::time_zone::schema_in_zone;
-use crate::write::{Declarations, RowWriter, Target, WriteTarget, key_of, sorted};
+use crate::write::{Declarations, RowWriter, WriteMode, WriteTarget, key_of, sorted};
 use common::error::EngineError;
 use common::privilege::Privilege;
 use common::types::declared_schema;
@@ -55,15 +55,15 @@ pub struct ImportSummary {
 }
 
 /// Files.
-pub(crate) async fn load(running: &Running, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
+pub(crate) async fn load(ctx: &StatementContext, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
     let started = Instant::now();
     let progress = scan.progress();
-    let loading = loading(running, &options, scan)?;
-    let writer = loading.writer(running)?.in_segments()?;
-    let stream = loading.start(running).await?;
+    let loading = loading(ctx, &options, scan)?;
+    let writer = loading.writer(ctx)?.in_segments()?;
+    let stream = loading.start(ctx).await?;
     let rows = writer.write_all(stream).await?.commit("IMPORT").await?;
-    running.catalog.refresh()?;
-    let table = running.catalog.snapshot().table(&options.namespace, &options.table)?;
+    ctx.catalog.acquire_snapshot()?;
+    let table = ctx.catalog.snapshot().table(&options.namespace, &options.table)?;
     Ok(ImportSummary {
         rows,
         rows_skipped: progress.rows_skipped(),
@@ -74,10 +74,10 @@ pub(crate) async fn load(running: &Running, options: LoadOptions, scan: FileScan
 }
 
 /// Few rows may go to the table's log, as those of an INSERT do; the number of rows.
-pub(crate) async fn load_sent(running: &Running, options: LoadOptions, sent: impl RowSource) -> Result<u64, EngineError> {
-    let loading = loading(running, &options, sent)?;
-    let writer = loading.writer(running)?;
-    let stream = loading.start(running).await?;
+pub(crate) async fn load_sent(ctx: &StatementContext, options: LoadOptions, sent: impl RowSource) -> Result<u64, EngineError> {
+    let loading = loading(ctx, &options, sent)?;
+    let writer = loading.writer(ctx)?;
+    let stream = loading.start(ctx).await?;
     writer.write_all(stream).await?.commit("INSERT").await
 }
 
@@ -90,16 +90,16 @@ struct Loading<S> {
 }
 
 impl<S: RowSource> Loading<S> {
-    fn writer(&self, running: &Running) -> Result<RowWriter, EngineError> {
-        RowWriter::new(&running.catalog.write_scope(), self.target.clone())
+    fn writer(&self, ctx: &StatementContext) -> Result<RowWriter, EngineError> {
+        RowWriter::new(&ctx.catalog.write_scope(), self.target.clone())
     }
 
-    async fn start(self, running: &Running) -> Result<SendableRecordBatchStream, EngineError> {
+    async fn start(self, ctx: &StatementContext) -> Result<SendableRecordBatchStream, EngineError> {
         let table = provider_as_source(Arc::new(OnceTable::of(self.source)));
         let plan = LogicalPlanBuilder::scan(SOURCE, table, None)?.build()?;
         let plan = filled(plan, &self.target, self.defaults)?;
         let plan = sorted(plan, &self.target.cluster_key)?;
-        running.execute_plan(&plan).await
+        ctx.execute_plan(&plan).await
     }
 }
 
@@ -117,19 +117,19 @@ fn filled(plan: LogicalPlan, target: &WriteTarget, defaults: Vec<Option<Expr>>) 
     LogicalPlanBuilder::from(plan).project(columns.collect::<Result<Vec<_>>>()?)?.build()
 }
 
-fn loading<S: RowSource>(running: &Running, options: &LoadOptions, mut source: S) -> Result<Loading<S>, EngineError> {
-    let snapshot = running.catalog.snapshot();
+fn loading<S: RowSource>(ctx: &StatementContext, options: &LoadOptions, mut source: S) -> Result<Loading<S>, EngineError> {
+    let snapshot = ctx.catalog.snapshot();
     let (namespace, table) = (options.namespace.clone(), options.table.clone());
     if !snapshot.namespaces()?.contains(&namespace) {
         return Err(StoreError::DoesNotExist { kind: "schema", name: namespace }.into());
     }
     check_not_audit(&namespace, &table)?;
     let existing = snapshot.table(&namespace, &table)?;
-    running.catalog.check(|permit| match (&existing, options.mode) {
-        (Some(table), LoadMode::Append | LoadMode::AppendExisting) => permit.table(Privilege::Insert, table.record()),
-        (Some(table), LoadMode::Replace) => permit.table(Privilege::Ownership, table.record()),
+    ctx.catalog.check(|authorization| match (&existing, options.mode) {
+        (Some(table), LoadMode::Append | LoadMode::AppendExisting) => authorization.table(Privilege::Insert, table.record()),
+        (Some(table), LoadMode::Replace) => authorization.table(Privilege::Ownership, table.record()),
         (None, LoadMode::AppendExisting) => Ok(()),
-        _ => permit.schema(Privilege::Create, &namespace),
+        _ => authorization.schema(Privilege::Create, &namespace),
     })?;
     match (&existing, options.mode) {
         (Some(_), LoadMode::Create) => Err(StoreError::is_taken("table", &namespace, &table).into()),
@@ -141,22 +141,22 @@ fn loading<S: RowSource>(running: &Running, options: &LoadOptions, mut source: S
             }
             let record = existing.record();
             let (schema, cluster_key) = (Arc::clone(existing.schema()), record.cluster_key.clone());
-            let what = Target::Existing { id: record.id, replace: false };
-            let mut defaults = planned_defaults(&running.engine.rules, existing);
+            let what = WriteMode::Existing { id: record.id, replace: false };
+            let mut defaults = planned_defaults(&ctx.engine.rules, existing);
             let missing = source.missing(&schema);
             defaults.iter_mut().enumerate().filter(|(column, _)| !missing.contains(column)).for_each(|(_, default)| *default = None);
             let read: Vec<usize> = (0..defaults.len()).filter(|column| defaults[*column].is_none()).collect();
             let read = schema.project(&read).map_err(|error| EngineError::internal(error.to_string()))?;
             let target = WriteTarget { namespace, table, schema, cluster_key, what };
             // A text without a zone is on the session's clocks.
-            let read = schema_in_zone(&Arc::new(read), running.catalog.zone().as_deref());
+            let read = schema_in_zone(&Arc::new(read), ctx.catalog.zone().as_deref());
             Ok(Loading { target, source: source.with_schema(read)?, defaults })
         }
         (_, mode) => {
             let schema = Arc::new(nullable(&declared_schema(&source.schema())));
             let key = options.order_by.iter().map(|column| KeyColumn::of_text(column)).collect::<Result<Vec<_>, _>>()?;
             let cluster_key = key_of(&schema, &key)?;
-            let what = Target::New { replace: mode == LoadMode::Replace, declared: Declarations::default() };
+            let what = WriteMode::New { replace: mode == LoadMode::Replace, declared: Declarations::default() };
             let target = WriteTarget { namespace, table, schema: Arc::clone(&schema), cluster_key, what };
             Ok(Loading { target, source: source.with_schema(schema)?, defaults: Vec::new() })
         }

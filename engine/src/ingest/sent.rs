@@ -16,12 +16,12 @@ use pmem_store::{DEFAULT_NAMESPACE, StoreError};
 
 use super::load::{LoadMode, LoadOptions, load_sent};
 use crate::catalog::not_writable_view;
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::error::import::{IS_NULL, ImportError};
 use files::import::conform::{find_field, plain_schema, settled_type};
 use files::import::rows::RowSource;
-use files::import::target::{Mapping, Unfit, assemble, check_types, map_by_name};
+use files::import::target::{BatchMismatch, Mapping, assemble, check_types, map_by_name};
 
 /// The table that takes the rows, and what is done where it is there or is not.
 #[derive(Debug, Clone)]
@@ -52,23 +52,23 @@ pub enum IfExists {
 pub type Sent = Pin<Box<dyn Stream<Item = Result<RecordBatch, EngineError>> + Send>>;
 
 /// Adds all rows to the table; their number.
-pub async fn ingest(running: &Running, target: IngestTarget, schema: SchemaRef, batches: Sent) -> Result<u64, EngineError> {
+pub async fn ingest(ctx: &StatementContext, target: IngestTarget, schema: SchemaRef, batches: Sent) -> Result<u64, EngineError> {
     let rows = SentRows::new(schema, batches);
     if target.schema.is_none() {
-        running.catalog.check_stored(&TableReference::bare(target.table.as_str()), "sending rows to")?;
+        ctx.catalog.check_stored(&TableReference::bare(target.table.as_str()), "sending rows to")?;
     }
-    check_no_view(running, &target)?;
-    let options = options(target, |namespace, table| Ok(running.catalog.snapshot().table(namespace, table)?.is_some()))?;
-    Box::pin(load_sent(running, options, rows)).await
+    check_no_view(ctx, &target)?;
+    let options = options(target, |namespace, table| Ok(ctx.catalog.snapshot().table(namespace, table)?.is_some()))?;
+    Box::pin(load_sent(ctx, options, rows)).await
 }
 
 /// Rows are added to tables; what makes or replaces one says itself that the name is taken.
-fn check_no_view(running: &Running, target: &IngestTarget) -> Result<(), EngineError> {
+fn check_no_view(ctx: &StatementContext, target: &IngestTarget) -> Result<(), EngineError> {
     if target.if_exists != IfExists::Append {
         return Ok(());
     }
     let namespace = target.schema.as_deref().unwrap_or(DEFAULT_NAMESPACE);
-    match running.catalog.snapshot().view(namespace, &target.table)? {
+    match ctx.catalog.snapshot().view(namespace, &target.table)? {
         Some(view) => Err(not_writable_view(&view)),
         None => Ok(()),
     }
@@ -176,7 +176,7 @@ fn same_types(one: &Schema, other: &Schema) -> bool {
     types(one) == types(other)
 }
 
-fn misfit(unfit: &Unfit, rows_before: usize) -> EngineError {
+fn misfit(unfit: &BatchMismatch, rows_before: usize) -> EngineError {
     let message = format!("row {} of {ROWS}, column \"{}\": {}", rows_before + unfit.row + 1, unfit.column, unfit.problem);
     match unfit.problem == IS_NULL {
         true => EngineError::Constraint { constraint: "NOT NULL".to_string(), message },

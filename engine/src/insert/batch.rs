@@ -8,18 +8,18 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use pmem_store::StoreError;
 
-use super::target::Target;
+use super::target::InsertTarget;
 use crate::constraints::check_shapes;
 use common::error::EngineError;
 use semantics::functions::{cast_nearest, own_values, with_one_nan};
 
 /// The rows in the types and in the order of the table.
-pub fn rows_of_batch(target: &Target, rows: &RecordBatch) -> Result<RecordBatch, EngineError> {
+pub fn rows_of_batch(target: &InsertTarget, rows: &RecordBatch) -> Result<RecordBatch, EngineError> {
     Ok(sorted(target, declared_rows(target, rows)?).map_err(StoreError::from)?)
 }
 
 /// The batch as the table declares its columns.
-fn declared_rows(target: &Target, rows: &RecordBatch) -> Result<RecordBatch, EngineError> {
+fn declared_rows(target: &InsertTarget, rows: &RecordBatch) -> Result<RecordBatch, EngineError> {
     let declared = Arc::clone(&target.nullable);
     if !names(rows.schema_ref()).eq(names(&declared)) {
         let [found, expected] = [rows.schema_ref(), &declared].map(|schema| names(schema).collect::<Vec<_>>().join(", "));
@@ -48,7 +48,7 @@ fn names(schema: &SchemaRef) -> impl Iterator<Item = &str> {
 }
 
 /// In the order of the table's key: many rows make a segment, which is taken to be in it.
-fn sorted(target: &Target, rows: RecordBatch) -> Result<RecordBatch, ArrowError> {
+fn sorted(target: &InsertTarget, rows: RecordBatch) -> Result<RecordBatch, ArrowError> {
     let key = &target.write.cluster_key;
     if key.is_empty() || rows.num_rows() < 2 {
         return Ok(rows);

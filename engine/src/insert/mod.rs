@@ -18,4 +18,4 @@ mod tokens;
 
 pub(crate) use batch::rows_of_batch;
 pub(crate) use statement::{InsertValues, insert_values};
-pub(crate) use target::{Target, Targets};
+pub(crate) use target::{InsertTarget, InsertTargetCache};

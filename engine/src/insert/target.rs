@@ -7,14 +7,14 @@ use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, SchemaRef};
 use parking_lot::Mutex;
-use pmem_store::{DEFAULT_NAMESPACE, Durability, KnownTable, TableSnapshot};
+use pmem_store::{DEFAULT_NAMESPACE, Durability, TableSnapshot, TableVersion};
 
 use super::literal::{Literal, column};
 use super::statement::InsertValues;
 use crate::constraints::TableRules;
 use crate::shared::EngineShared;
 use crate::time_zone::schema_in_zone;
-use crate::write::{Target as Written, WriteTarget, nullable};
+use crate::write::{WriteMode as Written, WriteTarget, nullable};
 use common::error::EngineError;
 use common::types::physical_schema;
 
@@ -23,15 +23,15 @@ const KEPT_MAX: usize = 64;
 
 /// The tables a session has written to, by namespace and name.
 #[derive(Debug, Default)]
-pub struct Targets {
-    kept: Mutex<HashMap<(String, String), Arc<Target>>>,
+pub struct InsertTargetCache {
+    kept: Mutex<HashMap<(String, String), Arc<InsertTarget>>>,
     /// Those of the default namespace that batches went to and that store them as they are.
-    plain: Mutex<HashMap<String, Arc<Target>>>,
+    plain: Mutex<HashMap<String, Arc<InsertTarget>>>,
 }
 
 #[derive(Debug)]
-pub struct Target {
-    pub known: KnownTable,
+pub struct InsertTarget {
+    pub known: TableVersion,
     pub write: WriteTarget,
     /// As it is declared, but that every column may be NULL: the writer looks at that, and can name the row.
     pub nullable: SchemaRef,
@@ -44,14 +44,14 @@ pub struct Target {
     is_plain: bool,
 }
 
-impl Targets {
+impl InsertTargetCache {
     /// A table that batches can go to as they are. What it is may have changed since.
-    pub fn plain(&self, table: &str) -> Option<Arc<Target>> {
+    pub fn plain(&self, table: &str) -> Option<Arc<InsertTarget>> {
         self.plain.lock().get(table).cloned()
     }
 
-    /// Keeps the table for [`Targets::plain`], if it is one.
-    pub fn keep_plain(&self, target: &Arc<Target>) {
+    /// Keeps the table for [`InsertTargetCache::plain`], if it is one.
+    pub fn keep_plain(&self, target: &Arc<InsertTarget>) {
         if !target.is_plain || target.known.namespace != DEFAULT_NAMESPACE {
             return;
         }
@@ -63,14 +63,14 @@ impl Targets {
     }
 
     /// The table as the last commit has it; None if there is none.
-    pub fn current(&self, engine: &EngineShared, name: (String, String)) -> Result<Option<Arc<Target>>, EngineError> {
+    pub fn current(&self, engine: &EngineShared, name: (String, String)) -> Result<Option<Arc<InsertTarget>>, EngineError> {
         if let Some(target) = self.kept.lock().get(&name)
             && engine.store.is_unchanged(&target.known)
         {
             return Ok(Some(Arc::clone(target)));
         }
         let Some(table) = engine.store.snapshot()?.table(&name.0, &name.1)? else { return Ok(None) };
-        let target = Arc::new(Target::new(engine, &table)?);
+        let target = Arc::new(InsertTarget::new(engine, &table)?);
         if target.rules.checks.iter().any(|check| check.is_of_its_time) {
             return Ok(Some(target));
         }
@@ -83,8 +83,8 @@ impl Targets {
     }
 }
 
-impl Target {
-    pub fn new(engine: &EngineShared, table: &TableSnapshot) -> Result<Target, EngineError> {
+impl InsertTarget {
+    pub fn new(engine: &EngineShared, table: &TableSnapshot) -> Result<InsertTarget, EngineError> {
         let record = table.record();
         let (physical, rules) = (physical_schema(table.schema()), TableRules::of(&engine.rules, table)?);
         let has_rules = !rules.keys.is_empty() || !rules.checks.is_empty() || !record.cluster_key.is_empty();
@@ -92,8 +92,8 @@ impl Target {
         // Floats have one NaN, and what lies in others may have fields that must not be NULL.
         let is_plain = |data_type: &DataType| !data_type.is_floating() && !data_type.is_nested();
         let is_plain = !has_rules && fields.all(|(field, stored)| field.data_type() == stored.data_type() && is_plain(field.data_type()));
-        Ok(Target {
-            known: KnownTable::from(table),
+        Ok(InsertTarget {
+            known: TableVersion::from(table),
             write: WriteTarget {
                 namespace: record.namespace.clone(),
                 table: record.name.clone(),

@@ -1,8 +1,8 @@
-//! The values of parameters: `fitting` brings them into the types that belong where they stand, `function_parameters` gives them to table
+//! The values of parameters: `coerce` brings them into the types that belong where they stand, `function_parameters` gives them to table
 //! functions, which are called while a statement is planned.
 
-mod fitting;
+mod coerce;
 mod function_parameters;
 
-pub(crate) use fitting::{any_length, check_shape, fitted, has_any_shape, valid_values, values_of, wrong_count};
+pub(crate) use coerce::{any_length, check_shape, fitted, has_any_shape, valid_values, values_of, wrong_count};
 pub(crate) use function_parameters::{FunctionParameters, Taken};

@@ -41,7 +41,7 @@ pub fn is_large(plan: &LogicalPlan) -> bool {
 pub fn stands_for_many(statement: &Statement, snapshot: &Snapshot) -> bool {
     match statement {
         Statement::Statement(statement) => {
-            let mut stars = Stars::default();
+            let mut stars = WildcardFinder::default();
             let _ = statement.visit(&mut stars);
             stars.has_some && stars.tables.iter().any(|name| is_wide(name, snapshot))
         }
@@ -62,12 +62,12 @@ fn is_wide(name: &ObjectName, snapshot: &Snapshot) -> bool {
 }
 
 #[derive(Default)]
-struct Stars {
+struct WildcardFinder {
     has_some: bool,
     tables: Vec<ObjectName>,
 }
 
-impl Visitor for Stars {
+impl Visitor for WildcardFinder {
     type Break = ();
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {

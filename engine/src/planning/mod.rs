@@ -1,6 +1,6 @@
-//! Planning that takes long, on threads of its own: what runs, who waits and /health have theirs meanwhile.
+//! Runs slow planning on separate threads, so that queries, connections and /health are not blocked.
 //!
-//! - [`places`] — how many plan so at once, and whose turn it is
+//! - [`permits`] — how many plan so at once, and whose turn it is
 //! - [`large`] — which statements and plans take long
 //!
 //! A planner does not give way: one step of it may take seconds where a statement has thousands of columns. So who waits for it waits
@@ -8,7 +8,7 @@
 //! goes on to its next rule then, keeps its place until there, and is dropped.
 
 mod large;
-mod places;
+mod permits;
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
-use crate::queries::Whose;
-use common::cancellable_rules::Asker;
+use crate::queries::Principal;
+use common::cancellable_rules::CancellationSource;
 use common::error::EngineError;
-use common::stack::with_room;
-use places::Places;
+use common::stack::with_large_stack;
+use permits::PlanningPermits;
 
 pub use large::{is_large, is_long, stands_for_many};
 
@@ -31,31 +31,31 @@ pub type Work<T> = BoxFuture<'static, Result<T, EngineError>>;
 /// Of an engine.
 #[derive(Debug)]
 pub struct Planning {
-    places: Arc<Places>,
+    places: Arc<PlanningPermits>,
 }
 
 impl Planning {
-    /// For so many processors.
+    /// `threads` is the number of processors.
     pub fn new(threads: usize) -> Planning {
-        Planning { places: Places::new(threads) }
+        Planning { places: PlanningPermits::new(threads) }
     }
 
     /// What `work` gives, which works on a thread of its own once it is this user's turn. Dropped, it asks the work to end.
     ///
-    /// **Invariant:** `work` comes here no second time: it would wait for the place that it has.
-    pub async fn aside<T: Send + 'static>(&self, whose: &Whose, work: Work<T>) -> Result<T, EngineError> {
+    /// **Invariant:** `work` does not call this again: it would wait for the permit that it holds itself.
+    pub async fn on_planner_thread<T: Send + 'static>(&self, principal: &Principal, work: Work<T>) -> Result<T, EngineError> {
         // Without a runtime there is nobody else to hold up.
         let Ok(runtime) = Handle::try_current() else { return work.await };
-        let place = self.places.take(whose).await;
+        let place = self.places.take(principal).await;
         let (mut give, given) = oneshot::channel();
-        let asker = Asker::default();
-        let asks = asker.asks();
+        let source = CancellationSource::default();
+        let token = source.token();
         let work = work.instrument(tracing::Span::current());
         let planner = tokio::task::spawn_blocking(move || {
             let _place = place;
-            // What nobody takes is dropped here, where there is room for it too.
-            with_room(|| {
-                asks.while_planning(|| {
+            // A plan that nobody takes is dropped here, on the large stack.
+            with_large_stack(|| {
+                token.run_with(|| {
                     let done = runtime.block_on(async {
                         tokio::select! {
                             biased;
@@ -70,7 +70,7 @@ impl Planning {
             });
         });
         let done = given.await;
-        drop(asker);
+        drop(source);
         match done {
             Ok(done) => done,
             Err(_) => match planner.await {

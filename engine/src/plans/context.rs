@@ -15,12 +15,12 @@ use parking_lot::Mutex;
 
 use super::binding::Binding;
 use super::reads::check_reads;
-use crate::access::check_kind;
+use crate::access::check_statement_kind;
 use crate::catalog::{self, CatalogHandle, StoreCatalog, StoreTable};
 use crate::planning;
-use crate::sql_planner::explain_error::explained;
+use crate::sql_planner::explain_error::explain_error;
 use crate::sql_planner::plan::plan_statement;
-use crate::sql_planner::volatile_names::name_volatile;
+use crate::sql_planner::temporary_names::qualify_temporary_names;
 use common::error::EngineError;
 use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
 use sql::{self, Parsed, split_name, versioned_name};
@@ -35,13 +35,13 @@ pub struct PlanContext {
 }
 
 /// A table or view that is there.
-struct Found {
+struct PlanRelation {
     schema: Arc<dyn SchemaProvider>,
     namespace: String,
     table: String,
 }
 
-impl Found {
+impl PlanRelation {
     fn is_system(&self) -> bool {
         self.namespace == SYSTEM || self.namespace == INFORMATION_SCHEMA
     }
@@ -74,7 +74,7 @@ impl PlanContext {
             None => found.schema.table(&found.table).await,
             Some(clause) => found.schema.table(&versioned_name(&found.table, clause)).await,
         };
-        let Some(provider) = provider.map_err(|error| explained("", &self.state, &self.catalog, error))? else {
+        let Some(provider) = provider.map_err(|error| explain_error("", &self.state, &self.catalog, error))? else {
             return match clause {
                 Some(_) if found.is_system() => Err(EngineError::unsupported(
                     format!("a version of the system table \"{}\"", found.full_name()),
@@ -90,17 +90,17 @@ impl PlanContext {
     /// A table that was found here as if it had these columns alone, in its own order, where it has so many that planning with all of
     /// them takes longer than reading some.
     pub fn narrowed(&self, table: Arc<dyn TableProvider>, columns: &BTreeSet<usize>) -> Arc<dyn TableProvider> {
-        catalog::narrowed(table, columns)
+        catalog::prune_table(table, columns)
     }
 
     /// A query as an analysed and optimised logical plan, in which tables have all their columns.
     pub async fn optimised(&self, sql: &str) -> Result<LogicalPlan, EngineError> {
         let parsed = sql::parse(&self.state, sql)?;
-        self.catalog.check(|permit| check_kind(permit, &parsed))?;
+        self.catalog.check(|authorization| check_statement_kind(authorization, &parsed))?;
         let Parsed::Statement(statement) = parsed else { return Err(no_query()) };
-        let mut statement = sql::restated(&self.state, *statement)?;
+        let mut statement = sql::rewrite_show(&self.state, *statement)?;
         let lowers_names = self.state.config_options().sql_parser.enable_ident_normalization;
-        name_volatile(&self.catalog.volatile(), &mut statement, lowers_names)?;
+        qualify_temporary_names(&self.catalog.temporary(), &mut statement, lowers_names)?;
         match &statement {
             Statement::Statement(inner) if matches!(inner.as_ref(), ast::Statement::Query(_)) => {}
             _ => return Err(no_query()),
@@ -110,7 +110,7 @@ impl PlanContext {
         }
         let (state, catalog, text) = (self.state.clone(), Arc::clone(&self.catalog), sql.to_string());
         let made = catalog::planning(async move { optimised(&state, &catalog, &text, statement).await });
-        self.catalog.aside(made.boxed()).await
+        self.catalog.on_planner_thread(made.boxed()).await
     }
 
     /// Whether everything that the binding names was asked for: a name that is not would leave a table whole that is to be read in part.
@@ -128,7 +128,7 @@ impl PlanContext {
 
     /// What a name means, and the clause about its version, if there is one: what stands in a name says more than what stands
     /// beside the plan.
-    fn find(&self, names: &[String]) -> Result<Option<(Found, Option<String>)>, EngineError> {
+    fn find(&self, names: &[String]) -> Result<Option<(PlanRelation, Option<String>)>, EngineError> {
         let (catalog, schema, table) = match names {
             [table] => (None, None, table),
             [schema, table] => (None, Some(schema), table),
@@ -144,13 +144,13 @@ impl PlanContext {
         };
         let schema = match schema {
             Some(schema) => schema,
-            None if self.catalog.volatile().get(table).is_some() => TEMP,
+            None if self.catalog.temporary().get(table).is_some() => TEMP,
             None => &self.state.config_options().catalog.default_schema,
         };
         Ok(self.named(schema, table)?.map(|found| (found, clause)))
     }
 
-    fn named(&self, schema: &str, table: &str) -> Result<Option<Found>, EngineError> {
+    fn named(&self, schema: &str, table: &str) -> Result<Option<PlanRelation>, EngineError> {
         let store = CatalogHandle(Arc::clone(&self.catalog));
         let mut namespaces = store.schema_names();
         // It is on no list of schemas.
@@ -160,10 +160,10 @@ impl PlanContext {
         for namespace in namespaces {
             let Some(provider) = store.schema(&namespace) else { continue };
             if namespace == schema && provider.table_exist(table) {
-                return Ok(Some(Found { schema: provider, namespace, table: table.to_string() }));
+                return Ok(Some(PlanRelation { schema: provider, namespace, table: table.to_string() }));
             }
             let alike = provider.table_names().into_iter().filter(|name| name.eq_ignore_ascii_case(table));
-            found.extend(alike.map(|table| Found { schema: Arc::clone(&provider), namespace: namespace.clone(), table }));
+            found.extend(alike.map(|table| PlanRelation { schema: Arc::clone(&provider), namespace: namespace.clone(), table }));
         }
         prefer(&mut found, |found| found.namespace == schema);
         prefer(&mut found, |found| found.table == table);
@@ -172,7 +172,7 @@ impl PlanContext {
             several => Err(EngineError::Sql {
                 message: format!(
                     "the plan's table \"{schema}.{table}\" may be any of {}",
-                    several.iter().map(Found::full_name).collect::<Vec<_>>().join(", ")
+                    several.iter().map(PlanRelation::full_name).collect::<Vec<_>>().join(", ")
                 ),
                 position: None,
                 hint: Some("name it in the letters that it has".into()),
@@ -180,7 +180,7 @@ impl PlanContext {
         }
     }
 
-    fn of_segments(&self, found: &Found, provider: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>, EngineError> {
+    fn of_segments(&self, found: &PlanRelation, provider: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>, EngineError> {
         if self.binding.segments.is_empty() {
             return Ok(provider);
         }
@@ -212,7 +212,7 @@ impl fmt::Debug for PlanContext {
 }
 
 /// Keeps those of which it is so, where there are any.
-fn prefer(found: &mut Vec<Found>, is_so: impl Fn(&Found) -> bool) {
+fn prefer(found: &mut Vec<PlanRelation>, is_so: impl Fn(&PlanRelation) -> bool) {
     if found.iter().any(&is_so) {
         found.retain(is_so);
     }
@@ -223,8 +223,8 @@ fn no_query() -> EngineError {
 }
 
 async fn optimised(state: &SessionState, catalog: &StoreCatalog, sql: &str, statement: Statement) -> Result<LogicalPlan, EngineError> {
-    let failed = |error| explained(sql, state, catalog, error);
-    let plan = catalog::with_whole_tables(plan_statement(state, statement)).await.map_err(failed)?;
+    let failed = |error| explain_error(sql, state, catalog, error);
+    let plan = catalog::plan_with_whole_tables(plan_statement(state, statement)).await.map_err(failed)?;
     check_reads(&plan)?;
     state.optimize(&plan).map_err(failed)
 }

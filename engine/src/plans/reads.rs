@@ -7,7 +7,7 @@ use datafusion::logical_expr::LogicalPlan;
 use common::error::EngineError;
 
 /// Only those that read: what changes something is checked, counted and tried again as SQL alone. To read is a kind of statement
-/// that every user may run, as `access/kinds.rs` has it of queries; what is read is asked for where it is read.
+/// that every user may run, as `access/statement_kinds.rs` has it of queries; what is read is asked for where it is read.
 ///
 /// **Invariant:** a node that is not named here is refused.
 pub fn check_reads(plan: &LogicalPlan) -> Result<(), EngineError> {

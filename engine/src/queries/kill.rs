@@ -3,9 +3,9 @@
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, KillType};
 
-use super::gate::{Stop, Stopped};
+use super::commit_guard::{StopOutcome, StopReason};
+use super::principal::Principal;
 use super::registry::Queries;
-use super::whose::Whose;
 use common::error::EngineError;
 
 /// The number that a KILL names; None for other statements.
@@ -26,30 +26,30 @@ pub fn is_kill(statement: &Statement) -> bool {
 
 impl Queries {
     /// Ends a statement for `who`, who may end those of others only as an administrator.
-    pub fn kill(&self, id: u64, who: &Whose, is_admin: bool) -> Result<(), EngineError> {
+    pub fn kill(&self, id: u64, who: &Principal, is_admin: bool) -> Result<(), EngineError> {
         let unknown = || EngineError::NoSuchQuery { id };
         let query = self.find(id).ok_or_else(unknown)?;
-        if query.whose != *who && !is_admin {
+        if query.principal != *who && !is_admin {
             return Err(EngineError::NotOwnQuery { id });
         }
-        match self.stop(&query, Stop::Killed) {
-            Stopped::Now | Stopped::Before => Ok(()),
-            Stopped::TooLate => Err(EngineError::QueryDone { id }),
+        match self.stop(&query, StopReason::Killed) {
+            StopOutcome::Now | StopOutcome::Before => Ok(()),
+            StopOutcome::TooLate => Err(EngineError::QueryDone { id }),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Limits;
+    use super::super::AdmissionLimits;
     use super::*;
 
     #[test]
     fn a_user_of_the_name_of_the_process_ends_none_of_its_statements() {
-        let queries = Queries::new(Limits::default());
-        let [process, user] = [Whose::process("ann"), Whose::user("ann")];
-        let [of_process, of_user] = [&process, &user].map(|whose| queries.enter(1, whose, "SELECT 1", None, None));
-        let ends = |who: &Whose, id| queries.kill(id, who, false);
+        let queries = Queries::new(AdmissionLimits::default());
+        let [process, user] = [Principal::process("ann"), Principal::user("ann")];
+        let [of_process, of_user] = [&process, &user].map(|principal| queries.register_statement(1, principal, "SELECT 1", None, None));
+        let ends = |who: &Principal, id| queries.kill(id, who, false);
         assert!(matches!(ends(&user, of_process.query().id), Err(EngineError::NotOwnQuery { .. })));
         assert!(matches!(ends(&process, of_user.query().id), Err(EngineError::NotOwnQuery { .. })));
         ends(&process, of_process.query().id).unwrap();

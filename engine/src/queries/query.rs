@@ -10,45 +10,45 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
 
-use super::gate::Gate;
+use super::commit_guard::CommitGuard;
 use super::kind::StatementKind;
+use super::principal::Principal;
 use super::text::Text;
-use super::whose::Whose;
 use common::memory::QueryPool;
 use common::report::{QueryReport, ReportCollector};
 
 /// The stream of a result: also taken away by who ends the statement, because a reader that does not read frees nothing.
 #[derive(Default)]
-pub struct Held(pub Mutex<Option<SendableRecordBatchStream>>);
+pub struct ResultStream(pub Mutex<Option<SendableRecordBatchStream>>);
 
 pub struct Query {
     /// From 1, within the process.
     pub id: u64,
     pub session: u64,
-    pub whose: Whose,
+    pub principal: Principal,
     pub text: Text,
     pub started: Instant,
     pub started_at_ms: u64,
     /// From `started`; None without a limit.
     pub timeout: Option<Duration>,
-    pub gate: Arc<Gate>,
+    pub commit_guard: Arc<CommitGuard>,
     /// What log lines about it are marked with.
     pub span: tracing::Span,
     kind: AtomicU8,
-    measured: Mutex<Option<Measured>>,
+    measured: Mutex<Option<QueryMetrics>>,
     rows: AtomicU64,
     bytes: AtomicU64,
     /// Once there is a result that somebody outside may read.
-    held: Mutex<Option<Arc<Held>>>,
+    result_stream: Mutex<Option<Arc<ResultStream>>>,
     /// It has asked for rows at least once.
     has_begun: AtomicBool,
     /// System tables alone: it takes no place.
     is_exempt: AtomicBool,
-    pub(super) turn: Turn,
+    pub(super) queue_entry: QueueEntry,
 }
 
 /// Where its numbers come from.
-struct Measured {
+struct QueryMetrics {
     collector: Arc<ReportCollector>,
     pool: Arc<QueryPool>,
     /// What runs, for its metrics. Who only looks keeps nothing of it alive.
@@ -57,12 +57,12 @@ struct Measured {
 
 /// What the queue keeps of a statement.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct QueueEntry {
     pub waiting_since: Mutex<Option<Instant>>,
     pub waker: Mutex<Option<std::task::Waker>>,
     /// Since when nobody has asked it for the next rows; None while somebody waits for them.
     pub unread_since: Mutex<Option<Instant>>,
-    pub had_place: AtomicBool,
+    pub was_admitted: AtomicBool,
     /// It has ended, and gets no place any more: a task of it may still be asking for one.
     pub has_left: AtomicBool,
     /// All that it waited.
@@ -71,7 +71,7 @@ pub(super) struct Turn {
 
 /// What it is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum StatementState {
     Planning,
     Queued,
     Running,
@@ -83,51 +83,51 @@ pub enum State {
     Finishing,
 }
 
-impl State {
+impl StatementState {
     pub fn name(self) -> &'static str {
         match self {
-            State::Planning => "planning",
-            State::Queued => "queued",
-            State::Running => "running",
-            State::Unread => "unread",
-            State::Ending => "ending",
-            State::Finishing => "finishing",
+            StatementState::Planning => "planning",
+            StatementState::Queued => "queued",
+            StatementState::Running => "running",
+            StatementState::Unread => "unread",
+            StatementState::Ending => "ending",
+            StatementState::Finishing => "finishing",
         }
     }
 }
 
 impl Query {
-    pub fn new(id: u64, session: u64, whose: Whose, sql: &str, timeout: Option<Duration>) -> Query {
+    pub fn new(id: u64, session: u64, principal: Principal, sql: &str, timeout: Option<Duration>) -> Query {
         // Of the highest level, so that it is there whichever lines are wanted.
-        let span = tracing::error_span!(parent: None, "statement", query_id = id, session_id = session, user = &**whose.name());
+        let span = tracing::error_span!(parent: None, "statement", query_id = id, session_id = session, user = &**principal.name());
         Query {
             id,
             session,
-            whose,
+            principal,
             text: Text::of(sql),
             started: Instant::now(),
             started_at_ms: common::clock::now_ms(),
             timeout,
-            gate: Arc::default(),
+            commit_guard: Arc::default(),
             span,
             kind: AtomicU8::new(NO_KIND),
             measured: Mutex::default(),
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-            held: Mutex::default(),
+            result_stream: Mutex::default(),
             has_begun: AtomicBool::new(false),
             is_exempt: AtomicBool::new(false),
-            turn: Turn::default(),
+            queue_entry: QueueEntry::default(),
         }
     }
 
     /// Of what is only looked at and does not run.
-    pub fn unlisted() -> Arc<Query> {
-        Arc::new(Query::new(0, 0, Whose::process(""), "", None))
+    pub fn unregistered() -> Arc<Query> {
+        Arc::new(Query::new(0, 0, Principal::process(""), "", None))
     }
 
     pub fn measure(&self, collector: &Arc<ReportCollector>, pool: &Arc<QueryPool>) {
-        *self.measured.lock() = Some(Measured { collector: Arc::clone(collector), pool: Arc::clone(pool), plan: None });
+        *self.measured.lock() = Some(QueryMetrics { collector: Arc::clone(collector), pool: Arc::clone(pool), plan: None });
     }
 
     /// Its plan is made, and runs from here on.
@@ -142,32 +142,32 @@ impl Query {
     }
 
     /// Its result can be read from here on, by whoever has it.
-    pub fn hold(&self, kind: StatementKind, held: &Arc<Held>) {
+    pub fn hold(&self, kind: StatementKind, result_stream: &Arc<ResultStream>) {
         self.set_kind(kind);
-        *self.turn.unread_since.lock() = Some(Instant::now());
-        *self.held.lock() = Some(Arc::clone(held));
+        *self.queue_entry.unread_since.lock() = Some(Instant::now());
+        *self.result_stream.lock() = Some(Arc::clone(result_stream));
         // Who has ended it just before this found nothing to free.
-        if self.gate.stopped().is_some() {
+        if self.commit_guard.stopped().is_some() {
             self.free();
         }
     }
 
     /// Whether a reader outside of the statement decides when it goes on.
-    pub fn is_held(&self) -> bool {
-        self.held.lock().is_some()
+    pub fn has_result(&self) -> bool {
+        self.result_stream.lock().is_some()
     }
 
     /// Whether its reader has not asked for rows for so long. What writes reads its own rows, whoever waits for its answer.
     pub fn is_unread(&self, so_long: Duration, now: Instant) -> bool {
-        let is_query = self.is_held() && self.kind() == Some(StatementKind::Query);
-        is_query && self.turn.unread_since.lock().is_some_and(|since| now.saturating_duration_since(since) >= so_long)
+        let is_query = self.has_result() && self.kind() == Some(StatementKind::Query);
+        is_query && self.queue_entry.unread_since.lock().is_some_and(|since| now.saturating_duration_since(since) >= so_long)
     }
 
     /// Whether it had a result, which somebody reads or not.
     pub fn free(&self) -> bool {
-        let Some(held) = self.held.lock().take() else { return false };
+        let Some(result_stream) = self.result_stream.lock().take() else { return false };
         // Outside of the lock: streams end their tasks when they are dropped.
-        let stream = held.0.lock().take();
+        let stream = result_stream.0.lock().take();
         drop(stream);
         true
     }
@@ -193,21 +193,21 @@ impl Query {
         self.is_exempt.load(Ordering::Relaxed)
     }
 
-    pub fn state(&self) -> State {
-        if self.gate.is_sealed() {
-            return State::Finishing;
+    pub fn state(&self) -> StatementState {
+        if self.commit_guard.has_begun_commit() {
+            return StatementState::Finishing;
         }
-        if self.gate.stopped().is_some() {
-            return State::Ending;
+        if self.commit_guard.stopped().is_some() {
+            return StatementState::Ending;
         }
-        if self.turn.waiting_since.lock().is_some() {
-            return State::Queued;
+        if self.queue_entry.waiting_since.lock().is_some() {
+            return StatementState::Queued;
         }
-        match (self.is_held(), self.has_begun()) {
-            (true, false) => State::Unread,
-            (true, true) if self.is_unread(Duration::ZERO, Instant::now()) => State::Unread,
-            (false, false) => State::Planning,
-            _ => State::Running,
+        match (self.has_result(), self.has_begun()) {
+            (true, false) => StatementState::Unread,
+            (true, true) if self.is_unread(Duration::ZERO, Instant::now()) => StatementState::Unread,
+            (false, false) => StatementState::Planning,
+            _ => StatementState::Running,
         }
     }
 

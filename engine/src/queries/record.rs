@@ -11,7 +11,7 @@ pub trait StatementRecord: fmt::Debug + Send + Sync {
     /// How many rows a write has changed.
     fn changed(&mut self, rows: u64);
 
-    /// What is wrong, before it ends so.
+    /// Records the error for the audit. It comes before `end`.
     fn failed(&mut self, error: &EngineError);
 
     fn end(self: Box<Self>, query: &Query, outcome: Outcome);

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::gate::{Stop, Stopped};
+use super::admission_queue::{AdmissionLimits, AdmissionQueue, LOOK_EVERY};
+use super::commit_guard::{StopOutcome, StopReason};
 use super::kind::StatementKind;
-use super::query::{Query, State};
-use super::queue::{LOOK_EVERY, Limits, Queue};
+use super::principal::Principal;
+use super::query::{Query, StatementState};
 use super::record::StatementRecord;
 use super::text::hides_something;
+use super::timeouts::TimeoutThread;
 use super::totals::{Outcome, StatementEnd};
-use super::watch::Alarm;
-use super::whose::Whose;
 use common::error::EngineError;
 
 type Observer = Box<dyn Fn(&StatementEnd<'_>) + Send + Sync>;
@@ -27,9 +27,9 @@ pub struct Queries {
     last_id: AtomicU64,
     last_session: AtomicU64,
     running: Mutex<BTreeMap<u64, Arc<Query>>>,
-    pub(super) queue: Queue,
-    limits: Limits,
-    alarm: Arc<Alarm>,
+    pub(super) queue: AdmissionQueue,
+    limits: AdmissionLimits,
+    alarm: Arc<TimeoutThread>,
     observer: OnceLock<Observer>,
 }
 
@@ -45,28 +45,28 @@ pub struct StatementCounts {
 }
 
 /// What is shown of a statement.
-pub struct Shown {
+pub struct StatementInfo {
     pub query: Arc<Query>,
-    pub state: State,
+    pub state: StatementState,
     /// From 1; None where it does not wait.
     pub queue_position: Option<u64>,
 }
 
 impl Queries {
-    pub fn new(limits: Limits) -> Arc<Queries> {
-        let alarm = Arc::<Alarm>::default();
+    pub fn new(limits: AdmissionLimits) -> Arc<Queries> {
+        let alarm = Arc::<TimeoutThread>::default();
         Arc::new(Queries {
             last_id: AtomicU64::new(0),
             last_session: AtomicU64::new(0),
             running: Mutex::default(),
-            queue: Queue::new(limits),
+            queue: AdmissionQueue::new(limits),
             limits,
             alarm,
             observer: OnceLock::new(),
         })
     }
 
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> AdmissionLimits {
         self.limits
     }
 
@@ -80,39 +80,39 @@ impl Queries {
     }
 
     /// A statement begins.
-    pub fn enter(
+    pub fn register_statement(
         self: &Arc<Queries>,
         session: u64,
-        whose: &Whose,
+        principal: &Principal,
         sql: &str,
         timeout: Option<Duration>,
         record: Option<Box<dyn StatementRecord>>,
-    ) -> Entry {
+    ) -> StatementEntry {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let query = Arc::new(Query::new(id, session, whose.clone(), sql, timeout));
+        let query = Arc::new(Query::new(id, session, principal.clone(), sql, timeout));
         self.running.lock().insert(id, Arc::clone(&query));
         if let Some(deadline) = query.deadline() {
             self.alarm.set(self, deadline);
         }
-        Entry { queries: Arc::clone(self), query, is_over: false, record }
+        StatementEntry { queries: Arc::clone(self), query, is_over: false, record }
     }
 
     /// A statement that is looked at before it is run: on no list.
-    pub fn unlisted(&self, session: u64, whose: &Whose, sql: &str) -> Arc<Query> {
+    pub fn unregistered(&self, session: u64, principal: &Principal, sql: &str) -> Arc<Query> {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        Arc::new(Query::new(id, session, whose.clone(), sql, None))
+        Arc::new(Query::new(id, session, principal.clone(), sql, None))
     }
 
     /// One that was refused when it was looked at has ended as one that was run.
-    pub fn refused(self: &Arc<Queries>, query: Arc<Query>, record: Option<Box<dyn StatementRecord>>, error: &EngineError) {
-        Entry { queries: Arc::clone(self), query, is_over: false, record }.failed(error);
+    pub fn record_failed_describe(self: &Arc<Queries>, query: Arc<Query>, record: Option<Box<dyn StatementRecord>>, error: &EngineError) {
+        StatementEntry { queries: Arc::clone(self), query, is_over: false, record }.failed(error);
     }
 
-    pub fn shown(&self) -> Vec<Shown> {
+    pub fn shown(&self) -> Vec<StatementInfo> {
         let running: Vec<Arc<Query>> = self.running.lock().values().cloned().collect();
         let waiting = self.queue.order();
         let position = |id| waiting.iter().position(|waits| *waits == id).map(|at| at as u64 + 1);
-        let shown = |query: Arc<Query>| Shown { state: query.state(), queue_position: position(query.id), query };
+        let shown = |query: Arc<Query>| StatementInfo { state: query.state(), queue_position: position(query.id), query };
         running.into_iter().map(shown).collect()
     }
 
@@ -122,8 +122,8 @@ impl Queries {
         let mut counts = StatementCounts::default();
         for query in all {
             match query.state() {
-                State::Queued => counts.queued += 1,
-                State::Unread if !self.queue.holds_place(&query) => counts.unread += 1,
+                StatementState::Queued => counts.queued += 1,
+                StatementState::Unread if !self.queue.has_permit(&query) => counts.unread += 1,
                 _ => counts.running += 1,
             }
         }
@@ -140,8 +140,8 @@ impl Queries {
     }
 
     /// Ready once the statement has a place to run in.
-    pub fn poll_place(self: &Arc<Queries>, query: &Arc<Query>, context: &mut Context<'_>) -> Poll<()> {
-        let polled = self.queue.poll_place(query, context);
+    pub fn poll_admission(self: &Arc<Queries>, query: &Arc<Query>, context: &mut Context<'_>) -> Poll<()> {
+        let polled = self.queue.poll_admission(query, context);
         if polled.is_pending() {
             self.alarm.set(self, Instant::now() + LOOK_EVERY);
         }
@@ -149,8 +149,8 @@ impl Queries {
     }
 
     /// Of a result that has no more rows.
-    pub fn give_back_place(&self, query: &Arc<Query>) {
-        self.queue.give_back_place(query);
+    pub fn release_permit(&self, query: &Arc<Query>) {
+        self.queue.release_permit(query);
     }
 
     /// Ends those whose time is over; when there is something to do next.
@@ -164,23 +164,23 @@ impl Queries {
                     at(deadline);
                 } else {
                     let limit_ms = query.timeout.map_or(0, |timeout| timeout.as_millis() as u64);
-                    self.stop(query, Stop::TimedOut { limit_ms });
+                    self.stop(query, StopReason::TimedOut { limit_ms });
                 }
             }
         }
         for (query, limit_ms) in self.queue.overdue(now) {
-            self.stop(&query, Stop::NotInTurn { limit_ms });
+            self.stop(&query, StopReason::QueueTimeout { limit_ms });
         }
-        if let Some(again) = self.queue.give_unread_places(now) {
+        if let Some(again) = self.queue.release_unread_permits(now) {
             at(again);
         }
         next
     }
 
     /// Ends a statement, whose place is free at once.
-    pub(super) fn stop(&self, query: &Arc<Query>, why: Stop) -> Stopped {
-        let stopped = query.gate.stop(why);
-        if stopped == Stopped::Now {
+    pub(super) fn stop(&self, query: &Arc<Query>, why: StopReason) -> StopOutcome {
+        let stopped = query.commit_guard.stop(why);
+        if stopped == StopOutcome::Now {
             let had_result = query.free();
             self.queue.leave(query);
             if had_result {
@@ -202,12 +202,12 @@ impl Queries {
         observer(&StatementEnd {
             query_id: query.id,
             session_id: query.session,
-            user: query.whose.name(),
+            user: query.principal.name(),
             text: &query.text,
             kind: query.kind(),
             outcome,
             elapsed_ms,
-            queued_ms: query.turn.waited_ms.load(Ordering::Relaxed),
+            queued_ms: query.queue_entry.waited_ms.load(Ordering::Relaxed),
             rows_returned: query.rows_returned(),
             bytes_touched: query.bytes_touched(),
             bytes_returned: query.bytes_returned(),
@@ -230,7 +230,7 @@ impl fmt::Debug for Queries {
 
 /// A statement on the list, until this is dropped or told how it ended.
 #[derive(Debug)]
-pub struct Entry {
+pub struct StatementEntry {
     queries: Arc<Queries>,
     query: Arc<Query>,
     is_over: bool,
@@ -238,7 +238,7 @@ pub struct Entry {
     record: Option<Box<dyn StatementRecord>>,
 }
 
-impl Entry {
+impl StatementEntry {
     pub fn query(&self) -> &Arc<Query> {
         &self.query
     }
@@ -264,7 +264,7 @@ impl Entry {
         }
     }
 
-    /// What is wrong, before it ends so.
+    /// Records the error for the audit. Call it before `end`.
     pub fn note(&mut self, error: &EngineError) {
         if let Some(record) = &mut self.record {
             record.failed(error);
@@ -273,12 +273,12 @@ impl Entry {
 
     pub fn failed(mut self, error: &EngineError) {
         self.note(error);
-        self.query.span.in_scope(|| tracing::info!("failed: {}", self.told(error)));
+        self.query.span.in_scope(|| tracing::info!("failed: {}", self.redacted_message(error)));
         self.end(Outcome::of(error));
     }
 
     /// An error of a statement with a password may have that in it.
-    fn told(&self, error: &EngineError) -> String {
+    fn redacted_message(&self, error: &EngineError) -> String {
         let shown = self.query.text.shown();
         if hides_something(&shown) { shown } else { error.to_string() }
     }
@@ -293,12 +293,12 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for StatementEntry {
     fn drop(&mut self) {
-        let outcome = match self.query.gate.stopped() {
+        let outcome = match self.query.commit_guard.stopped() {
             // Ended while nobody read it.
             Some(stop) => Outcome::of(&stop.error()),
-            None if self.query.gate.is_sealed() => Outcome::Done,
+            None if self.query.commit_guard.has_begun_commit() => Outcome::Done,
             None => Outcome::Cancelled,
         };
         self.end(outcome);

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use sql::redact::{HIDDEN, redacted};
+use sql::redact::{HIDDEN, redact_statement};
 
 /// More of a text is not kept.
 const KEPT_BYTES_MAX: usize = 10_000;
 /// Of a longer text the beginning says which statement it is.
 const SHOWN_CHARS_MAX: usize = 2_000;
 
-/// Passwords are looked for when somebody wants to see the text: most are never looked at, and finding that there is none
+/// Passwords are redacted only when the text is shown. Most texts are never shown, and finding that there is no password
 /// takes a part of the time of a small insert.
 pub struct Text {
     beginning: String,
@@ -44,7 +44,7 @@ impl Text {
 
     /// What is cut says so.
     fn redacted_until(&self, end: usize) -> String {
-        let mut shown = redacted(&self.beginning[..end]).into_owned();
+        let mut shown = redact_statement(&self.beginning[..end]).into_owned();
         if self.is_cut || end < self.beginning.len() {
             shown.push('…');
         }

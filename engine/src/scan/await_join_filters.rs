@@ -22,7 +22,7 @@ use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
 
 use crate::scan::StoreScan;
-use common::switches::switches;
+use common::engine_settings::switches;
 
 #[derive(Debug, Default)]
 pub struct AwaitJoinFilters;

@@ -13,14 +13,14 @@ use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
 
 use super::integer_set::IntegerSet;
 use super::selection::{Selection, true_bits};
-use common::memory::Evaluating;
-use semantics::cancel::{Pace, is_out_of_memory, may_be_dear};
+use common::memory::EvaluationGuard;
+use semantics::cancel::{AdaptiveSlice, is_out_of_memory, may_be_expensive};
 
 #[derive(Debug)]
 pub struct Conjunct {
     test: Test,
     /// Of one that may be dear: it is tested slice by slice, so that a scan can stop between two.
-    pace: Option<Arc<Pace>>,
+    pace: Option<Arc<AdaptiveSlice>>,
     /// Positions, in the filter's columns, of the columns it reads.
     columns: Vec<usize>,
     /// A guess at what it costs a row, to put the cheap ones first.
@@ -36,7 +36,7 @@ enum Test {
 
 /// A dear condition between two slices.
 #[derive(Debug)]
-pub struct Part {
+pub struct PartialEvaluation {
     /// The rows it has to look at, with its columns.
     rows: RecordBatch,
     /// Of the rows looked at, which pass.
@@ -54,14 +54,14 @@ impl Conjunct {
             Some(set) => Test::Integers(set),
             None => Test::Expr(reassign_expr_columns(Arc::clone(expr), &Arc::new(physical.project(&used)?))?),
         };
-        let (cost, is_dear) = match &test {
+        let (cost, is_expensive) = match &test {
             Test::Integers(_) => (6, false),
-            Test::Expr(_) => (cost(expr), may_be_dear(expr, physical)),
+            Test::Expr(_) => (cost(expr), may_be_expensive(expr, physical)),
         };
-        Ok(Conjunct { test, pace: is_dear.then(Arc::default), columns: positions, cost })
+        Ok(Conjunct { test, pace: is_expensive.then(Arc::default), columns: positions, cost })
     }
 
-    pub fn is_dear(&self) -> bool {
+    pub fn is_expensive(&self) -> bool {
         self.pace.is_some()
     }
 
@@ -79,7 +79,7 @@ impl Conjunct {
 
     /// What is left of `selection` when this holds as well; `batch` has the filter's columns. If it
     /// is dear, one slice of the rows is tested and noted in `part`: None until all are.
-    pub fn narrow(&self, batch: &RecordBatch, selection: &Selection, part: &mut Option<Part>) -> Result<Option<Selection>> {
+    pub fn narrow(&self, batch: &RecordBatch, selection: &Selection, part: &mut Option<PartialEvaluation>) -> Result<Option<Selection>> {
         let expr = match &self.test {
             Test::Expr(expr) => expr,
             // Cheaper on all rows in place than gathering those that are left.
@@ -93,11 +93,11 @@ impl Conjunct {
             Some(pace) => {
                 let rows = match part.take() {
                     Some(part) => part,
-                    None => Part { rows: self.rows_to_test(batch, selection)?, passed: BooleanBufferBuilder::new(0) },
+                    None => PartialEvaluation { rows: self.rows_to_test(batch, selection)?, passed: BooleanBufferBuilder::new(0) },
                 };
                 match rows.go_on(expr, pace)? {
-                    Progress::Done(result) => result,
-                    Progress::Some(rows) => {
+                    EvaluationProgress::Done(result) => result,
+                    EvaluationProgress::Some(rows) => {
                         *part = Some(rows);
                         return Ok(None);
                     }
@@ -120,14 +120,14 @@ impl Conjunct {
     }
 }
 
-enum Progress {
-    Some(Part),
+enum EvaluationProgress {
+    Some(PartialEvaluation),
     Done(BooleanArray),
 }
 
-impl Part {
+impl PartialEvaluation {
     /// Tests one slice.
-    fn go_on(mut self, expr: &Arc<dyn PhysicalExpr>, pace: &Pace) -> Result<Progress> {
+    fn go_on(mut self, expr: &Arc<dyn PhysicalExpr>, pace: &AdaptiveSlice) -> Result<EvaluationProgress> {
         let (done, total) = (self.passed.len(), self.rows.num_rows());
         let mut rows = pace.slice(total - done);
         let result = loop {
@@ -138,18 +138,18 @@ impl Part {
             }
         };
         if rows == total {
-            return Ok(Progress::Done(result));
+            return Ok(EvaluationProgress::Done(result));
         }
         self.passed.append_buffer(&true_bits(&result));
         if done + rows < total {
-            return Ok(Progress::Some(self));
+            return Ok(EvaluationProgress::Some(self));
         }
-        Ok(Progress::Done(BooleanArray::new(self.passed.finish(), None)))
+        Ok(EvaluationProgress::Done(BooleanArray::new(self.passed.finish(), None)))
     }
 }
 
 fn boolean(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<BooleanArray> {
-    let _evaluating = Evaluating::begin();
+    let _evaluating = EvaluationGuard::begin();
     let array = expr.evaluate(batch)?.into_array(batch.num_rows())?;
     match as_boolean_array(&array) {
         Ok(array) => Ok(array.clone()),

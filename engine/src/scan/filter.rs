@@ -17,10 +17,10 @@ use datafusion::physical_expr_adapter::{DefaultPhysicalExprAdapter, PhysicalExpr
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use datafusion::scalar::ScalarValue;
 
-use super::conjunct::{Conjunct, Part};
+use super::conjunct::{Conjunct, PartialEvaluation};
 use super::pruning::ZonePruner;
 use super::selection::Selection;
-use common::switches::Switches;
+use common::engine_settings::EngineSettings;
 use semantics::optimizer::exact_filter;
 
 /// The filter as of now.
@@ -43,7 +43,7 @@ pub struct ScanFilter {
     declared: SchemaRef,
     physical: SchemaRef,
     current: CurrentFilter,
-    switches: Switches,
+    switches: EngineSettings,
 }
 
 impl ScanFilter {
@@ -51,7 +51,7 @@ impl ScanFilter {
         filter: Option<Arc<dyn PhysicalExpr>>,
         declared: &SchemaRef,
         physical: &SchemaRef,
-        switches: Switches,
+        switches: EngineSettings,
     ) -> Result<ScanFilter> {
         let tracking = filter.as_ref().map(DynamicFilterTracking::classify);
         let current = CurrentFilter::of(filter.as_ref(), declared, physical, &switches)?;
@@ -80,7 +80,7 @@ impl CurrentFilter {
         filter: Option<&Arc<dyn PhysicalExpr>>,
         declared: &SchemaRef,
         physical: &SchemaRef,
-        switches: &Switches,
+        switches: &EngineSettings,
     ) -> Result<CurrentFilter> {
         let Some(filter) = filter else {
             return Ok(CurrentFilter { conjuncts: Vec::new(), columns: Vec::new(), pruner: None, never: false });
@@ -111,7 +111,7 @@ impl CurrentFilter {
                 zone.selection = left;
                 zone.conjunct += 1;
             }
-            if conjunct.is_dear() {
+            if conjunct.is_expensive() {
                 return Ok(false);
             }
         }
@@ -128,7 +128,7 @@ pub struct ZoneTest {
     pub selection: Selection,
     /// The conjunct that is next, and what is known of it.
     conjunct: usize,
-    part: Option<Part>,
+    part: Option<PartialEvaluation>,
 }
 
 impl ZoneTest {

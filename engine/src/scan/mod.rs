@@ -24,7 +24,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use part::Part;
+pub(crate) use part::ScanPart;
 pub(crate) use projection::projected_columns;
 pub use source::StoreScan;
 pub(crate) use statistics::{TableStatistics, open_parts, statistics_of_some};

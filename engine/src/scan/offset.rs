@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pmem_store::ZONE_ROWS;
 
-use super::part::Part;
-use super::partition::Unit;
+use super::part::ScanPart;
+use super::partition::ScanUnit;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offset {
@@ -16,7 +16,7 @@ pub struct Offset {
 }
 
 /// The units without the zones of the first `rows` rows.
-pub fn skip(parts: &[Arc<Part>], units: &[Unit], rows: usize) -> (Vec<Unit>, Offset) {
+pub fn skip(parts: &[Arc<ScanPart>], units: &[ScanUnit], rows: usize) -> (Vec<ScanUnit>, Offset) {
     let mut left = rows;
     let mut units = units.iter().copied();
     let mut kept = Vec::new();

@@ -12,11 +12,11 @@ use datafusion::scalar::ScalarValue;
 use pmem_store::TableSnapshot;
 use pmem_store::segment::Extreme;
 
-use super::part::Part;
+use super::part::ScanPart;
 
 /// Puts the parts of a clustered table one after the other where their keys say that they do not
 /// overlap: what a compaction writes has the last ids, wherever its rows belong.
-pub fn in_key_order(table: &TableSnapshot, parts: &mut [Arc<Part>]) {
+pub fn in_key_order(table: &TableSnapshot, parts: &mut [Arc<ScanPart>]) {
     let Some(first) = table.record().cluster_key.first() else { return };
     if !table.segments().iter().all(|segment| segment.record().sorted) {
         return;
@@ -31,13 +31,13 @@ pub fn in_key_order(table: &TableSnapshot, parts: &mut [Arc<Part>]) {
         let ascending = ascending.unwrap_or(Ordering::Equal);
         if first.descending { ascending.reverse() } else { ascending }
     });
-    let ordered: Vec<Arc<Part>> = order.into_iter().map(|at| Arc::clone(&parts[at])).collect();
+    let ordered: Vec<Arc<ScanPart>> = order.into_iter().map(|at| Arc::clone(&parts[at])).collect();
     parts.clone_from_slice(&ordered);
 }
 
 /// The cluster key as an order of the declared schema's columns, if all parts keep it and
 /// follow one another in it.
-pub fn table_ordering(table: &TableSnapshot, parts: &[Arc<Part>]) -> Vec<PhysicalSortExpr> {
+pub fn table_ordering(table: &TableSnapshot, parts: &[Arc<ScanPart>]) -> Vec<PhysicalSortExpr> {
     let key = &table.record().cluster_key;
     if key.is_empty() || !table.segments().iter().all(|segment| segment.record().sorted) {
         return Vec::new();
@@ -58,15 +58,15 @@ pub fn table_ordering(table: &TableSnapshot, parts: &[Arc<Part>]) -> Vec<Physica
     let Ok(first) = schema.index_of(&key[0].column) else { return Vec::new() };
     let descending = key[0].descending;
     match parts.windows(2).map(|pair| next_to(&pair[0], &pair[1], first, descending)).min() {
-        None | Some(Next::Apart) => columns,
-        Some(Next::Touching) => columns.into_iter().take(1).collect(),
-        Some(Next::Unknown) => Vec::new(),
+        None | Some(Adjacency::Apart) => columns,
+        Some(Adjacency::Touching) => columns.into_iter().take(1).collect(),
+        Some(Adjacency::Unknown) => Vec::new(),
     }
 }
 
 /// How the rows of a part lie to those of the one before it, by one column.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Next {
+enum Adjacency {
     Unknown,
     /// Its least value may be the greatest one before: of further columns nothing is known.
     Touching,
@@ -74,24 +74,24 @@ enum Next {
 }
 
 /// For a column without NULLs.
-fn next_to(before: &Part, next: &Part, column: usize, descending: bool) -> Next {
-    let no_nulls = |part: &Part| part.summary(column).is_some_and(|summary| summary.null_count == 0);
+fn next_to(before: &ScanPart, next: &ScanPart, column: usize, descending: bool) -> Adjacency {
+    let no_nulls = |part: &ScanPart| part.summary(column).is_some_and(|summary| summary.null_count == 0);
     if !no_nulls(before) || !no_nulls(next) {
-        return Next::Unknown;
+        return Adjacency::Unknown;
     }
     let (Some((before_min, before_max)), Some((next_min, next_max))) = (range(before, column), range(next, column)) else {
-        return Next::Unknown;
+        return Adjacency::Unknown;
     };
     let (last, first) = if descending { (next_max, before_min) } else { (before_max, next_min) };
     match last.partial_cmp(&first) {
-        Some(Ordering::Less) => Next::Apart,
+        Some(Ordering::Less) => Adjacency::Apart,
         // Bounds do not tell the two zeros apart, and sorting does.
-        Some(Ordering::Equal) if !last.data_type().is_floating() => Next::Touching,
-        _ => Next::Unknown,
+        Some(Ordering::Equal) if !last.data_type().is_floating() => Adjacency::Touching,
+        _ => Adjacency::Unknown,
     }
 }
 
-fn range(part: &Part, column: usize) -> Option<(ScalarValue, ScalarValue)> {
+fn range(part: &ScanPart, column: usize) -> Option<(ScalarValue, ScalarValue)> {
     let zones = part.zones(column)?;
     if zones.min.null_count() > 0 || zones.max.null_count() > 0 {
         return None;

@@ -19,22 +19,22 @@ use common::error::store_error;
 const SCHEMAS_MAX: usize = 64;
 
 #[derive(Debug)]
-pub struct Part {
+pub struct ScanPart {
     id: u64,
-    rows: Rows,
+    rows: PartRows,
     /// Of each zone, deleted ones among them.
     zone_rows: UInt64Array,
     deletions: Option<Arc<Deletions>>,
     /// Of the table: what batches look like.
     physical: SchemaRef,
     /// Where each column of `physical` comes from. Absent where the segment lies just so.
-    sources: Option<Vec<Source>>,
+    sources: Option<Vec<ColumnSource>>,
     /// With sources: the schema of a batch for each choice of columns that was asked for.
     schemas: Mutex<Vec<(Vec<usize>, SchemaRef)>>,
 }
 
 #[derive(Debug)]
-enum Rows {
+enum PartRows {
     Segment(Arc<Segment>),
     /// Has no statistics: every zone of it is read.
     Tail(Tail),
@@ -42,7 +42,7 @@ enum Rows {
 
 /// Where a column comes from.
 #[derive(Debug)]
-enum Source {
+enum ColumnSource {
     /// The segment's column of this index, of the same type.
     Same(usize),
     /// The segment's column of this index, of a narrower type.
@@ -51,14 +51,14 @@ enum Source {
     Constant(ScalarValue),
 }
 
-impl Part {
-    pub fn open(table: &TableSnapshot, segment: &TableSegment, physical: &SchemaRef) -> Result<Part, StoreError> {
+impl ScanPart {
+    pub fn open(table: &TableSnapshot, segment: &TableSegment, physical: &SchemaRef) -> Result<ScanPart, StoreError> {
         let opened = segment.open()?;
         let sources = sources(table, physical, opened.schema(), segment.columns().map(|places| &**places))?;
-        Ok(Part {
+        Ok(ScanPart {
             id: segment.id(),
             zone_rows: opened.statistics().row_counts().clone(),
-            rows: Rows::Segment(opened),
+            rows: PartRows::Segment(opened),
             deletions: segment.deletions().cloned(),
             physical: Arc::clone(physical),
             sources,
@@ -66,15 +66,15 @@ impl Part {
         })
     }
 
-    pub fn of_tail(table: &TableSnapshot, tail: &Tail, physical: &SchemaRef) -> Result<Part, StoreError> {
+    pub fn of_tail(table: &TableSnapshot, tail: &Tail, physical: &SchemaRef) -> Result<ScanPart, StoreError> {
         let rows = tail.stored_rows();
         let zone = |index: usize| (rows - (index * ZONE_ROWS) as u64).min(ZONE_ROWS as u64);
-        Ok(Part {
+        Ok(ScanPart {
             id: tail.id(),
             sources: sources(table, physical, &tail.schema(), tail.columns().map(|places| &**places))?,
             zone_rows: (0..tail.chunk_count()).map(zone).collect::<Vec<u64>>().into(),
             deletions: tail.deletions().cloned(),
-            rows: Rows::Tail(tail.clone()),
+            rows: PartRows::Tail(tail.clone()),
             physical: Arc::clone(physical),
             schemas: Mutex::default(),
         })
@@ -97,14 +97,14 @@ impl Part {
 
     /// Rows that a file has and no segment.
     pub fn is_log(&self) -> bool {
-        matches!(&self.rows, Rows::Tail(tail) if tail.mapping().is_some())
+        matches!(&self.rows, PartRows::Tail(tail) if tail.mapping().is_some())
     }
 
     /// None for rows that are in no segment yet.
     pub fn segment(&self) -> Option<&Arc<Segment>> {
         match &self.rows {
-            Rows::Segment(segment) => Some(segment),
-            Rows::Tail(_) => None,
+            PartRows::Segment(segment) => Some(segment),
+            PartRows::Tail(_) => None,
         }
     }
 
@@ -123,16 +123,16 @@ impl Part {
 
     pub fn batch_count(&self) -> usize {
         match &self.rows {
-            Rows::Segment(segment) => segment.batch_count(),
-            Rows::Tail(tail) => tail.chunk_count(),
+            PartRows::Segment(segment) => segment.batch_count(),
+            PartRows::Tail(tail) => tail.chunk_count(),
         }
     }
 
     /// The rows of a batch, as positions in the part.
     pub fn batch_rows(&self, batch: usize) -> std::ops::Range<usize> {
         match &self.rows {
-            Rows::Segment(segment) => segment.batch_rows(batch),
-            Rows::Tail(_) => {
+            PartRows::Segment(segment) => segment.batch_rows(batch),
+            PartRows::Tail(_) => {
                 let start = batch * ZONE_ROWS;
                 start..start + self.zone_rows.value(batch) as usize
             }
@@ -141,15 +141,15 @@ impl Part {
 
     pub fn row_count(&self) -> usize {
         match &self.rows {
-            Rows::Segment(segment) => segment.row_count(),
-            Rows::Tail(tail) => tail.stored_rows() as usize,
+            PartRows::Segment(segment) => segment.row_count(),
+            PartRows::Tail(tail) => tail.stored_rows() as usize,
         }
     }
 
     pub fn size_bytes(&self) -> u64 {
         match &self.rows {
-            Rows::Segment(segment) => segment.size_bytes(),
-            Rows::Tail(tail) => tail.size_bytes(),
+            PartRows::Segment(segment) => segment.size_bytes(),
+            PartRows::Tail(tail) => tail.size_bytes(),
         }
     }
 
@@ -172,7 +172,7 @@ impl Part {
     /// The one value that a column has in all rows, if it was added later.
     pub fn constant(&self, column: usize) -> Option<&ScalarValue> {
         match self.sources.as_ref()?.get(column)? {
-            Source::Constant(value) => Some(value),
+            ColumnSource::Constant(value) => Some(value),
             _ => None,
         }
     }
@@ -189,8 +189,8 @@ impl Part {
         match &self.sources {
             None => Some(column),
             Some(sources) => match sources.get(column)? {
-                Source::Same(place) | Source::Widened(place) => Some(*place),
-                Source::Constant(_) => None,
+                ColumnSource::Same(place) | ColumnSource::Widened(place) => Some(*place),
+                ColumnSource::Constant(_) => None,
             },
         }
     }
@@ -199,7 +199,7 @@ impl Part {
         match &self.sources {
             None => Some(column),
             Some(sources) => match sources.get(column)? {
-                Source::Same(column) => Some(*column),
+                ColumnSource::Same(column) => Some(*column),
                 _ => None,
             },
         }
@@ -214,9 +214,9 @@ impl Part {
         let arrays = columns.iter().map(|column| {
             let wanted = self.physical.field(*column).data_type();
             match &sources[*column] {
-                Source::Same(place) => Ok(Arc::clone(self.stored(batch, &[*place])?.column(0))),
-                Source::Widened(place) => widened(self.stored(batch, &[*place])?.column(0), wanted),
-                Source::Constant(value) => value.to_array_of_size(rows),
+                ColumnSource::Same(place) => Ok(Arc::clone(self.stored(batch, &[*place])?.column(0))),
+                ColumnSource::Widened(place) => widen(self.stored(batch, &[*place])?.column(0), wanted),
+                ColumnSource::Constant(value) => value.to_array_of_size(rows),
             }
         });
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
@@ -244,16 +244,16 @@ impl Part {
     /// Columns as they lie.
     fn stored(&self, batch: usize, places: &[usize]) -> Result<RecordBatch> {
         match &self.rows {
-            Rows::Segment(segment) => segment.batch(batch, places).map_err(store_error),
-            Rows::Tail(tail) => Ok(tail.chunk(batch).map_err(store_error)?.project(places)?),
+            PartRows::Segment(segment) => segment.batch(batch, places).map_err(store_error),
+            PartRows::Tail(tail) => Ok(tail.chunk(batch).map_err(store_error)?.project(places)?),
         }
     }
 
-    /// `rows` rows from `start` of columns that [`Part::batch`] gave.
+    /// `rows` rows from `start` of columns that [`ScanPart::batch`] gave.
     pub fn zone(&self, columns: &RecordBatch, start: usize, rows: usize) -> Result<RecordBatch> {
         match &self.rows {
-            Rows::Segment(segment) => segment.zone(columns, start, rows).map_err(store_error),
-            Rows::Tail(_) => Ok(columns.slice(start, rows)),
+            PartRows::Segment(segment) => segment.zone(columns, start, rows).map_err(store_error),
+            PartRows::Tail(_) => Ok(columns.slice(start, rows)),
         }
     }
 
@@ -266,9 +266,9 @@ impl Part {
     pub fn touched_bytes(&self, batch: usize, column: usize, rows: usize) -> usize {
         let Some(place) = self.place(column) else { return 0 };
         match &self.rows {
-            Rows::Segment(segment) => segment.touched_bytes(batch, place, rows),
+            PartRows::Segment(segment) => segment.touched_bytes(batch, place, rows),
             // An even share, as records do not keep columns apart.
-            Rows::Tail(tail) => {
+            PartRows::Tail(tail) => {
                 let columns = tail.schema().fields().len().max(1) as u64;
                 (tail.size_bytes() / columns * rows as u64 / tail.stored_rows().max(1)) as usize
             }
@@ -277,15 +277,15 @@ impl Part {
 
     pub fn check_intact(&self) -> Result<()> {
         match &self.rows {
-            Rows::Segment(segment) => segment.check_intact().map_err(store_error),
-            Rows::Tail(tail) => tail.check_intact().map_err(store_error),
+            PartRows::Segment(segment) => segment.check_intact().map_err(store_error),
+            PartRows::Tail(tail) => tail.check_intact().map_err(store_error),
         }
     }
 
     pub fn check_length(&self) -> Result<()> {
         match &self.rows {
-            Rows::Segment(segment) => segment.check_length().map_err(store_error),
-            Rows::Tail(tail) => tail.check_intact().map_err(store_error),
+            PartRows::Segment(segment) => segment.check_length().map_err(store_error),
+            PartRows::Tail(tail) => tail.check_intact().map_err(store_error),
         }
     }
 
@@ -312,7 +312,7 @@ fn sources(
     physical: &SchemaRef,
     written: &SchemaRef,
     places: Option<&[Option<usize>]>,
-) -> Result<Option<Vec<Source>>, StoreError> {
+) -> Result<Option<Vec<ColumnSource>>, StoreError> {
     let is_same = || written.fields().iter().map(|field| field.data_type()).eq(physical.fields().iter().map(|field| field.data_type()));
     if places.is_none() && is_same() {
         return Ok(None);
@@ -321,12 +321,12 @@ fn sources(
         let wanted = physical.field(column).data_type();
         let place = places.map_or(Some(column), |places| places[column]);
         match place {
-            Some(place) if written.field(place).data_type() == wanted => Ok(Source::Same(place)),
-            Some(place) => Ok(Source::Widened(place)),
+            Some(place) if written.field(place).data_type() == wanted => Ok(ColumnSource::Same(place)),
+            Some(place) => Ok(ColumnSource::Widened(place)),
             None => {
                 let declared = table.schema().field(column).data_type();
                 let initial = table.columns()[column].initial.as_deref();
-                Ok(Source::Constant(initial_value(initial, declared, wanted)?))
+                Ok(ColumnSource::Constant(initial_value(initial, declared, wanted)?))
             }
         }
     };
@@ -341,6 +341,6 @@ fn initial_value(text: Option<&str>, declared: &DataType, physical: &DataType) -
     value.map_err(|error| StoreError::UnsupportedType(format!("{declared} with the value {text:?} ({error})")))
 }
 
-fn widened(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
+fn widen(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     Ok(cast_with_options(array, wanted, &CastOptions { safe: false, ..CastOptions::default() })?)
 }

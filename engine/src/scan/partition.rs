@@ -8,14 +8,14 @@ use std::sync::Arc;
 use pmem_store::ZONE_ROWS;
 use pmem_store::segment::BATCH_ZONES;
 
-use super::part::Part;
+use super::part::ScanPart;
 
 /// Below this, one partition more costs more than it saves.
 const PARTITION_ZONES_MIN: usize = 4;
 
 /// A run of zones within one record batch of one part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unit {
+pub struct ScanUnit {
     pub part: usize,
     pub batch: usize,
     /// Rows of the batch.
@@ -23,7 +23,7 @@ pub struct Unit {
     pub end: usize,
 }
 
-impl Unit {
+impl ScanUnit {
     pub fn rows(&self) -> usize {
         self.end - self.start
     }
@@ -34,7 +34,7 @@ impl Unit {
 }
 
 /// At most `target` partitions; in each, units in the order of the table.
-pub fn divide(parts: &[Arc<Part>], target: usize) -> Vec<Vec<Unit>> {
+pub fn divide(parts: &[Arc<ScanPart>], target: usize) -> Vec<Vec<ScanUnit>> {
     let zones: usize = parts.iter().map(|part| part.zone_count()).sum();
     // A few zones are read sooner than a second task is started.
     let target = target.clamp(1, zones.div_ceil(PARTITION_ZONES_MIN).max(1));
@@ -46,7 +46,7 @@ pub fn divide(parts: &[Arc<Part>], target: usize) -> Vec<Vec<Unit>> {
         for batch in 0..part.batch_count() {
             let rows = part.batch_rows(batch).len();
             for start in (0..rows).step_by(unit_rows) {
-                partitions[next % target].push(Unit { part: index, batch, start, end: rows.min(start + unit_rows) });
+                partitions[next % target].push(ScanUnit { part: index, batch, start, end: rows.min(start + unit_rows) });
                 next += 1;
             }
         }
@@ -55,8 +55,8 @@ pub fn divide(parts: &[Arc<Part>], target: usize) -> Vec<Vec<Unit>> {
 }
 
 /// Each part a partition of its own.
-pub fn each_alone(parts: &[Arc<Part>]) -> Vec<Vec<Unit>> {
-    let unit = |index: usize, part: &Part, batch: usize| Unit { part: index, batch, start: 0, end: part.batch_rows(batch).len() };
-    let units = |(index, part): (usize, &Arc<Part>)| (0..part.batch_count()).map(|batch| unit(index, part, batch)).collect();
+pub fn each_alone(parts: &[Arc<ScanPart>]) -> Vec<Vec<ScanUnit>> {
+    let unit = |index: usize, part: &ScanPart, batch: usize| ScanUnit { part: index, batch, start: 0, end: part.batch_rows(batch).len() };
+    let units = |(index, part): (usize, &Arc<ScanPart>)| (0..part.batch_count()).map(|batch| unit(index, part, batch)).collect();
     parts.iter().enumerate().map(units).collect()
 }

@@ -11,7 +11,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 
 use super::float_bounds::{FloatColumn, with_float_columns};
-use super::part::Part;
+use super::part::ScanPart;
 
 /// Values of an IN list, or of a join's build side, that are compared with each zone's bounds.
 const IN_LIST_MAX: usize = 256;
@@ -33,7 +33,7 @@ impl ZonePruner {
     }
 
     /// One entry per zone of the part: whether it must be read.
-    pub fn keep(&self, part: &Part, physical: &SchemaRef) -> Result<Vec<bool>> {
+    pub fn keep(&self, part: &ScanPart, physical: &SchemaRef) -> Result<Vec<bool>> {
         // Bounds of rows that other conditions exclude may not fit a cast: then nothing is pruned.
         let kept = self.predicate.prune(&Zones { part, physical, floats: &self.floats });
         Ok(kept.unwrap_or_else(|_| vec![true; part.zone_count()]))
@@ -41,7 +41,7 @@ impl ZonePruner {
 }
 
 struct Zones<'a> {
-    part: &'a Part,
+    part: &'a ScanPart,
     physical: &'a SchemaRef,
     floats: &'a [FloatColumn],
 }

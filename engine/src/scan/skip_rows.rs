@@ -17,7 +17,7 @@ use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 
 use crate::scan::StoreScan;
-use common::switches::switches;
+use common::engine_settings::switches;
 
 #[derive(Debug, Default)]
 pub struct SkipRows;

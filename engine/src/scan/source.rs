@@ -28,15 +28,15 @@ use super::filter::ScanFilter;
 use super::metrics::ScanMetrics;
 use super::offset::{self, Offset};
 use super::ordering::{project_ordering, table_ordering};
-use super::part::Part;
-use super::partition::{Unit, divide, each_alone};
+use super::part::ScanPart;
+use super::partition::{ScanUnit, divide, each_alone};
 use super::projection::projected_columns;
 use super::row_id::with_row_id;
 use super::selectivity::selectivity;
 use super::statistics::TableStatistics;
 use super::stream::{ScanStream, is_wide};
+use common::engine_settings::switches;
 use common::report::ReportCollector;
-use common::switches::switches;
 use common::types::physical_schema;
 
 /// How long a scan waits for the keys of a join; then it reads without them.
@@ -58,7 +58,7 @@ pub struct StoreScan {
     /// Rows before those that are put out; `limit` counts after them.
     offset: Option<Offset>,
     limit: Option<usize>,
-    partitions: Arc<[Vec<Unit>]>,
+    partitions: Arc<[Vec<ScanUnit>]>,
     ordering: Arc<[PhysicalSortExpr]>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -98,7 +98,7 @@ impl StoreScan {
 
     /// All rows of some parts of a table, with their ids and in any order; in so many partitions, or
     /// each part in one of its own, in the order that it has.
-    pub fn of_parts(table: TableSnapshot, parts: Vec<Arc<Part>>, partitions: Option<usize>) -> Result<StoreScan> {
+    pub fn of_parts(table: TableSnapshot, parts: Vec<Arc<ScanPart>>, partitions: Option<usize>) -> Result<StoreScan> {
         let declared = with_row_id(table.schema());
         let divided = partitions.map_or_else(|| each_alone(&parts), |partitions| divide(&parts, partitions));
         let known = Arc::new(TableStatistics::unknown(parts));
@@ -174,7 +174,7 @@ impl StoreScan {
 
     /// Rows of one partition or of all, from each `most` at most.
     fn unfiltered_rows(&self, partition: Option<usize>, most: usize) -> usize {
-        let rows = |units: &Vec<Unit>| units.iter().map(Unit::rows).sum::<usize>().min(most);
+        let rows = |units: &Vec<ScanUnit>| units.iter().map(ScanUnit::rows).sum::<usize>().min(most);
         match partition {
             Some(partition) => self.partitions.get(partition).map_or(0, rows),
             None => self.partitions.iter().map(rows).sum(),
@@ -207,7 +207,7 @@ impl DataSource for StoreScan {
         };
         let report = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
         let metrics = ScanMetrics::new(&self.metrics, partition, report);
-        metrics.expect(units.iter().map(Unit::rows).sum(), units.iter().map(Unit::zones).sum());
+        metrics.expect(units.iter().map(ScanUnit::rows).sum(), units.iter().map(ScanUnit::zones).sum());
         let switches = switches(context.session_config().options());
         let filter = ScanFilter::new(conjunction_opt(self.filters.clone()), &self.declared, &self.physical, switches)?;
         let batch_rows = context.session_config().batch_size();
@@ -350,7 +350,7 @@ impl DataSource for StoreScan {
 }
 
 /// That of the parts where the scan has the columns of its table: of 10,000 another one takes long to make.
-fn physical_of(table: &TableSnapshot, declared: &SchemaRef, parts: &[Arc<Part>]) -> SchemaRef {
+fn physical_of(table: &TableSnapshot, declared: &SchemaRef, parts: &[Arc<ScanPart>]) -> SchemaRef {
     match parts.first() {
         Some(part) if part.physical().fields().len() == declared.fields().len() => Arc::clone(part.physical()),
         // What is declared may be in another zone than what lies there.

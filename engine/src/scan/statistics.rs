@@ -9,7 +9,7 @@ use pmem_store::segment::{DistinctSketch, Extreme};
 use pmem_store::{StoreError, TableSegment, TableSnapshot, Tail};
 
 use super::ordering::in_key_order;
-use super::part::Part;
+use super::part::ScanPart;
 use crate::blocking::holding_up_nobody;
 use crate::time_zone::column_in_zone;
 use common::types::physical_schema;
@@ -17,7 +17,7 @@ use common::types::physical_schema;
 /// The parts of a table, their segments mapped, and what is known of its columns.
 #[derive(Debug, Clone)]
 pub struct TableStatistics {
-    pub parts: Vec<Arc<Part>>,
+    pub parts: Vec<Arc<ScanPart>>,
     pub num_rows: Precision<usize>,
     total_byte_size: Precision<usize>,
     columns: Arc<Columns>,
@@ -30,7 +30,7 @@ pub struct TableStatistics {
 /// The columns as declared, over all segments; each is looked at when a plan first asks, as of 10,000 a query needs few.
 #[derive(Debug)]
 struct Columns {
-    parts: Vec<Arc<Part>>,
+    parts: Vec<Arc<ScanPart>>,
     declared: SchemaRef,
     known: Vec<OnceLock<ColumnStatistics>>,
 }
@@ -60,7 +60,7 @@ pub fn statistics_of_some(table: &TableSnapshot, wanted: impl Fn(u64) -> bool) -
 
 fn of_segments(table: &TableSnapshot, segments: &[&TableSegment]) -> Result<TableStatistics, StoreError> {
     let physical = physical_schema(table.schema());
-    let parts = segments.iter().map(|segment| Part::open(table, segment, &physical).map(Arc::new));
+    let parts = segments.iter().map(|segment| ScanPart::open(table, segment, &physical).map(Arc::new));
     let mut parts = parts.collect::<Result<Vec<_>, _>>()?;
     in_key_order(table, &mut parts);
     let declared = Arc::clone(table.schema());
@@ -77,7 +77,7 @@ fn of_segments(table: &TableSnapshot, segments: &[&TableSegment]) -> Result<Tabl
 
 impl TableStatistics {
     /// Of parts that nobody plans with.
-    pub fn unknown(parts: Vec<Arc<Part>>) -> TableStatistics {
+    pub fn unknown(parts: Vec<Arc<ScanPart>>) -> TableStatistics {
         let columns = Columns { parts: Vec::new(), declared: Arc::new(Schema::empty()), known: Vec::new() };
         let (num_rows, total_byte_size) = (Precision::Absent, Precision::Absent);
         TableStatistics { parts, num_rows, total_byte_size, columns: Arc::new(columns), has_tails: false, seen: None }
@@ -94,7 +94,7 @@ impl TableStatistics {
         let physical = physical_schema(table.schema());
         let mut statistics = self.clone();
         for tail in tails {
-            statistics.parts.push(Arc::new(Part::of_tail(table, tail, &physical)?));
+            statistics.parts.push(Arc::new(ScanPart::of_tail(table, tail, &physical)?));
         }
         let bytes: u64 = tails.iter().map(|tail| tail.size_bytes()).sum();
         statistics.num_rows = Precision::Exact(rows as usize);
@@ -126,17 +126,17 @@ impl TableStatistics {
 }
 
 /// The parts of the table with ids that `wanted` picks, without statistics of them.
-pub fn open_parts(table: &TableSnapshot, wanted: impl Fn(u64) -> bool) -> Result<Vec<Arc<Part>>, StoreError> {
+pub fn open_parts(table: &TableSnapshot, wanted: impl Fn(u64) -> bool) -> Result<Vec<Arc<ScanPart>>, StoreError> {
     let physical = physical_schema(table.schema());
     let segments = table.segments().iter().filter(|segment| wanted(segment.id()));
-    let segments = segments.map(|segment| Part::open(table, segment, &physical));
+    let segments = segments.map(|segment| ScanPart::open(table, segment, &physical));
     let tails = table.tails().iter().filter(|tail| wanted(tail.id()));
-    let tails = tails.map(|tail| Part::of_tail(table, tail, &physical));
+    let tails = tails.map(|tail| ScanPart::of_tail(table, tail, &physical));
     segments.chain(tails).map(|part| part.map(Arc::new)).collect()
 }
 
 /// Exact but for parts with deleted rows: what those had is still in their zones' statistics.
-fn column_statistics(parts: &[Arc<Part>], column: usize, declared: &DataType) -> ColumnStatistics {
+fn column_statistics(parts: &[Arc<ScanPart>], column: usize, declared: &DataType) -> ColumnStatistics {
     let mut nulls = Precision::Exact(0);
     let (mut min, mut max) = (Bound::new(true), Bound::new(false));
     let mut distinct = Some(DistinctSketch::default());
@@ -163,7 +163,7 @@ fn column_statistics(parts: &[Arc<Part>], column: usize, declared: &DataType) ->
     statistics
 }
 
-fn null_count(part: &Part, column: usize, whole: bool) -> Precision<usize> {
+fn null_count(part: &ScanPart, column: usize, whole: bool) -> Precision<usize> {
     let count = match part.constant(column) {
         Some(value) if !value.is_null() => 0,
         Some(_) => part.row_count(),
@@ -186,7 +186,7 @@ impl Bound {
         Bound { least, value: None, exact: true, unknown: false }
     }
 
-    fn add(&mut self, part: &Part, column: usize, whole: bool) {
+    fn add(&mut self, part: &ScanPart, column: usize, whole: bool) {
         let Some((zones, [least, greatest])) = part.zones(column).zip(part.extremes(column)) else {
             self.unknown = true;
             return;

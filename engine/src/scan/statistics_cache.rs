@@ -14,11 +14,11 @@ pub struct StatisticsCache {
     /// By table: a state of it, and what was found. A state is known by its address, which it keeps
     /// while it is held here: a transaction's own state has no version yet. Each table has a lock of its own: whoever comes
     /// while another computes waits for what that one finds.
-    known: Mutex<HashMap<TableId, Arc<Mutex<Option<Known>>>>>,
+    known: Mutex<HashMap<TableId, Arc<Mutex<Option<CachedStatistics>>>>>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedStatistics {
     state: Arc<TableData>,
     changed_version: u64,
     statistics: Arc<TableStatistics>,
@@ -36,7 +36,7 @@ impl StatisticsCache {
         // Opens all segments that nobody has opened yet.
         let statistics = Arc::new(holding_up_nobody(|| table_statistics(table))?);
         let (state, changed_version) = (Arc::clone(table.data()), table.record().changed_version);
-        *known = Some(Known { state, changed_version, statistics: Arc::clone(&statistics) });
+        *known = Some(CachedStatistics { state, changed_version, statistics: Arc::clone(&statistics) });
         drop(known);
         with_tails(&statistics, table)
     }
@@ -45,7 +45,7 @@ impl StatisticsCache {
     /// removed files as long.
     pub fn forget_all_but(&self, alive: impl Fn(TableId, u64) -> bool) {
         // One that is computed at this moment is of a table that somebody reads.
-        let is_alive = |id: TableId, known: &Mutex<Option<Known>>| match known.try_lock() {
+        let is_alive = |id: TableId, known: &Mutex<Option<CachedStatistics>>| match known.try_lock() {
             Some(known) => known.as_ref().is_some_and(|known| alive(id, known.changed_version)),
             None => true,
         };

@@ -17,11 +17,11 @@ use pmem_store::ZONE_ROWS;
 
 use super::filter::{ScanFilter, ZoneTest};
 use super::metrics::ScanMetrics;
-use super::part::Part;
-use super::partition::Unit;
+use super::part::ScanPart;
+use super::partition::ScanUnit;
 use super::selection::Selection;
 use common::types::restore;
-use semantics::cancel::give_way;
+use semantics::cancel::yield_now;
 
 /// Copying a row of so many bytes takes longer than handing it on by itself.
 const WIDE_ROW_BYTES: usize = 16 << 10;
@@ -29,7 +29,7 @@ const WIDE_ROW_BYTES: usize = 16 << 10;
 const POLL_MAX: Duration = Duration::from_millis(10);
 
 pub struct ScanStream {
-    pub(super) parts: Arc<[Arc<Part>]>,
+    pub(super) parts: Arc<[Arc<ScanPart>]>,
     pub(super) declared: SchemaRef,
     pub(super) physical: SchemaRef,
     /// Declared columns put out, in order.
@@ -41,7 +41,7 @@ pub struct ScanStream {
     /// The projection as columns lie.
     pub(super) physical_output: SchemaRef,
     pub(super) filter: ScanFilter,
-    pub(super) units: Vec<Unit>,
+    pub(super) units: Vec<ScanUnit>,
     pub(super) metrics: ScanMetrics,
     pub(super) coalescer: BatchCoalescer,
     /// Rows so wide that they are put out where they lie, a run of those that passed a batch, and not gathered.
@@ -66,7 +66,7 @@ pub struct ScanStream {
 /// The unit being read. Columns are read in place; `filter_columns` are the filter's. The filter
 /// changes only between two units.
 pub struct OpenUnit {
-    unit: Unit,
+    unit: ScanUnit,
     next_row: usize,
     filter_columns: RecordBatch,
     output_columns: Option<RecordBatch>,
@@ -82,7 +82,7 @@ struct OpenZone {
     test: ZoneTest,
 }
 
-enum Step {
+enum ScanStep {
     Ready(RecordBatch),
     Nothing,
     End,
@@ -101,20 +101,20 @@ impl ScanStream {
         Ok(())
     }
 
-    fn step(&mut self) -> Result<Step> {
+    fn step(&mut self) -> Result<ScanStep> {
         if let Some(run) = self.runs.pop_front().filter(|_| self.remaining > 0) {
-            return Ok(Step::Ready(self.limited(run)));
+            return Ok(ScanStep::Ready(self.limited(run)));
         }
         if let Some(batch) = self.coalescer.next_completed_batch() {
-            return Ok(Step::Ready(self.limited(batch)));
+            return Ok(ScanStep::Ready(self.limited(batch)));
         }
         if self.finished || self.remaining == 0 {
-            return Ok(Step::End);
+            return Ok(ScanStep::End);
         }
         if self.current.is_none() && !self.open_next()? {
             self.finished = true;
             self.coalescer.finish_buffered_batch()?;
-            return Ok(Step::Nothing);
+            return Ok(ScanStep::Nothing);
         }
         self.read_zone()
     }
@@ -154,7 +154,7 @@ impl ScanStream {
         Ok(false)
     }
 
-    fn prune_part(&mut self, index: usize, part: &Part) -> Result<()> {
+    fn prune_part(&mut self, index: usize, part: &ScanPart) -> Result<()> {
         if self.kept.as_ref().is_none_or(|(kept, _)| *kept != index) {
             let pruner = self.filter.current().pruner.as_ref();
             let kept = pruner.map(|pruner| pruner.keep(part, &self.physical)).transpose()?;
@@ -171,17 +171,17 @@ impl ScanStream {
     }
 
     /// Reads a zone, or tests one more slice of it.
-    fn read_zone(&mut self) -> Result<Step> {
-        let Some(mut zone) = self.take_zone() else { return self.after_zone(Step::Nothing) };
+    fn read_zone(&mut self) -> Result<ScanStep> {
+        let Some(mut zone) = self.take_zone() else { return self.after_zone(ScanStep::Nothing) };
         let filter = self.filter.current();
         if !filter.advance(&mut zone.test)? {
             if let Some(open) = &mut self.current {
                 open.zone = Some(zone);
             }
-            return Ok(Step::Nothing);
+            return Ok(ScanStep::Nothing);
         }
         if zone.test.selection.is_none() {
-            return self.after_zone(Step::Nothing);
+            return self.after_zone(ScanStep::Nothing);
         }
         let others: Vec<usize> = self.stored_columns.iter().copied().filter(|column| !filter.columns.contains(column)).collect();
         let read = if self.is_wide { zone.test.selection.runs(zone.rows).iter().map(|run| run.len()).sum() } else { zone.rows };
@@ -217,12 +217,12 @@ impl ScanStream {
 
     /// Counts what reading these columns of `rows` rows touches.
     fn touch(&self, columns: &[usize], rows: usize) {
-        let Some(Unit { part, batch, .. }) = self.current.as_ref().map(|open| open.unit) else { return };
+        let Some(ScanUnit { part, batch, .. }) = self.current.as_ref().map(|open| open.unit) else { return };
         let part = &self.parts[part];
         self.metrics.touched(columns.iter().map(|column| part.touched_bytes(batch, *column, rows)).sum());
     }
 
-    fn after_zone(&mut self, step: Step) -> Result<Step> {
+    fn after_zone(&mut self, step: ScanStep) -> Result<ScanStep> {
         if let Some(open) = self.current.take_if(|open| open.next_row >= open.unit.end) {
             // A file cut short under us shows zeros: better an error than a wrong row.
             self.parts[open.unit.part].check_intact()?;
@@ -251,34 +251,34 @@ impl ScanStream {
     }
 
     /// Rows that pass, as declared: a whole zone goes out as it lies, fewer rows are gathered.
-    fn emit(&mut self, zone: RecordBatch, selection: &Selection) -> Result<Step> {
+    fn emit(&mut self, zone: RecordBatch, selection: &Selection) -> Result<ScanStep> {
         let Some(passed) = selection.apply(&zone)? else {
             let batch = self.restored(zone)?;
             if self.coalescer.is_empty() {
-                return Ok(Step::Ready(self.limited(batch)));
+                return Ok(ScanStep::Ready(self.limited(batch)));
             }
             self.coalescer.push_batch(batch)?;
-            return Ok(Step::Nothing);
+            return Ok(ScanStep::Nothing);
         };
         let passed = self.restored(passed)?;
         // The coalescer cannot hold batches without columns.
         let no_columns = passed.num_columns() == 0;
         if self.coalescer.is_empty() && (no_columns || passed.num_rows() * 2 >= ZONE_ROWS) {
-            return Ok(Step::Ready(self.limited(passed)));
+            return Ok(ScanStep::Ready(self.limited(passed)));
         }
         self.coalescer.push_batch(passed)?;
         if self.coalescer.get_buffered_rows() >= self.remaining.saturating_add(self.skip) {
             self.coalescer.finish_buffered_batch()?;
         }
-        Ok(Step::Nothing)
+        Ok(ScanStep::Nothing)
     }
 
-    fn emit_runs(&mut self, zone: &RecordBatch, selection: &Selection) -> Result<Step> {
+    fn emit_runs(&mut self, zone: &RecordBatch, selection: &Selection) -> Result<ScanStep> {
         for run in selection.runs(zone.num_rows()) {
             let batch = self.restored(zone.slice(run.start, run.len()))?;
             self.runs.push_back(batch);
         }
-        Ok(Step::Nothing)
+        Ok(ScanStep::Nothing)
     }
 
     fn restored(&self, batch: RecordBatch) -> Result<RecordBatch> {
@@ -320,10 +320,10 @@ impl Stream for ScanStream {
         let started = Instant::now();
         while started.elapsed() < POLL_MAX {
             match this.step() {
-                Ok(Step::Ready(batch)) if batch.num_rows() == 0 => {}
-                Ok(Step::Ready(batch)) => return this.metrics.baseline.record_poll(Poll::Ready(Some(Ok(batch)))),
-                Ok(Step::Nothing) => {}
-                Ok(Step::End) => return Poll::Ready(None),
+                Ok(ScanStep::Ready(batch)) if batch.num_rows() == 0 => {}
+                Ok(ScanStep::Ready(batch)) => return this.metrics.baseline.record_poll(Poll::Ready(Some(Ok(batch)))),
+                Ok(ScanStep::Nothing) => {}
+                Ok(ScanStep::End) => return Poll::Ready(None),
                 Err(error) => {
                     this.finished = true;
                     this.current = None;
@@ -331,7 +331,7 @@ impl Stream for ScanStream {
                 }
             }
         }
-        give_way(context)
+        yield_now(context)
     }
 }
 

@@ -22,7 +22,7 @@ impl Session {
         if self.user().is_none() && self.append_at_once(table, rows)? {
             return Ok(rows.num_rows() as u64);
         }
-        let entry = self.enter(&format!("APPEND INTO {table}"));
+        let entry = self.register_statement(&format!("APPEND INTO {table}"));
         let done = self.append_entered(entry.query(), table, rows).instrument(entry.query().span.clone()).await;
         let count = done.as_ref().copied().unwrap_or(0);
         entry.close(StatementKind::Write, count, done)
@@ -31,8 +31,8 @@ impl Session {
     async fn append_entered(&self, query: &Query, table: &str, rows: &RecordBatch) -> Result<u64, EngineError> {
         let mut retry = Retry::new(!self.is_in_transaction());
         loop {
-            // Who ends it comes before an attempt, or too late for it.
-            query.gate.seal()?;
+            // A stop comes before an attempt begins, or too late for it.
+            query.commit_guard.begin_commit()?;
             if self.user().is_some() && self.append_at_once(table, rows)? {
                 return Ok(rows.num_rows() as u64);
             }
@@ -40,7 +40,7 @@ impl Session {
                 Ok(count) => return Ok(count),
                 Err(error) => error,
             };
-            query.gate.unseal();
+            query.commit_guard.abandon_commit();
             if !self.is_tried_again(query, &mut retry, &error).await? {
                 return Err(error);
             }
@@ -51,7 +51,7 @@ impl Session {
     /// others, and where the table is not known or has changed.
     fn append_at_once(&self, table: &str, rows: &RecordBatch) -> Result<bool, EngineError> {
         let Some(target) = self.targets.plain(table) else { return Ok(false) };
-        if self.catalog.volatile().get(table).is_some() {
+        if self.catalog.temporary().get(table).is_some() {
             return Ok(false);
         }
         let durability = self.transaction.durability().unwrap_or(target.durability);
@@ -67,7 +67,7 @@ impl Session {
 
     async fn append_once(&self, table: &str, rows: &RecordBatch) -> Result<u64, EngineError> {
         self.check_not_failed()?;
-        if !self.catalog.volatile().is_empty() {
+        if !self.catalog.temporary().is_empty() {
             self.catalog.check_stored(&TableReference::parse_str(table), "adding a batch to")?;
         }
         let name = match quoted(table) == table {

@@ -14,20 +14,20 @@ use files::import::FileScan;
 impl Session {
     /// Reads files into a table, in one commit.
     pub async fn import(&self, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
-        let entry = self.enter(&format!("IMPORT INTO {}", quoted(&options.table)));
+        let entry = self.register_statement(&format!("IMPORT INTO {}", quoted(&options.table)));
         let done = self.import_in(entry.query(), options, scan).instrument(entry.query().span.clone()).await;
         let rows = done.as_ref().map_or(0, |done| done.rows);
         entry.close(StatementKind::Write, rows, done)
     }
 
     async fn import_in(&self, query: &Arc<Query>, options: LoadOptions, scan: FileScan) -> Result<ImportSummary, EngineError> {
-        let _turn = self.turn(query).await?;
-        let running = self.begin("", query)?;
-        let done = match self.catalog.check(|permit| permit.files("import files")) {
-            Ok(()) => query.gate.until_stopped(Box::pin(crate::ingest::load::load(&running, options, scan))).await,
+        let _start_lock = self.start_lock(query).await?;
+        let ctx = self.begin("", query)?;
+        let done = match self.catalog.check(|authorization| authorization.files("import files")) {
+            Ok(()) => query.commit_guard.until_stopped(Box::pin(crate::ingest::load::load(&ctx, options, scan))).await,
             Err(error) => Err(error),
         };
-        self.catalog.rest();
+        self.catalog.release_snapshot();
         done
     }
 }

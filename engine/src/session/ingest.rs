@@ -24,9 +24,9 @@ impl Session {
     ) -> Result<u64, EngineError> {
         // There may be a table of that name in another schema.
         let name = full_name(target.schema.as_deref().unwrap_or(DEFAULT_NAMESPACE), &target.table);
-        let entry = self.enter(&format!("INGEST INTO {name}"));
+        let entry = self.register_statement(&format!("INGEST INTO {name}"));
         let run = async {
-            let _turn = self.turn(entry.query()).await?;
+            let _start_lock = self.start_lock(entry.query()).await?;
             self.ingest_in(entry.query(), target, schema, batches).await
         };
         let done = run.instrument(entry.query().span.clone()).await;
@@ -43,9 +43,9 @@ impl Session {
         batches: impl Stream<Item = Result<RecordBatch, EngineError>> + Send + 'static,
     ) -> Result<u64, EngineError> {
         self.check_not_failed()?;
-        let running = self.begin("", query)?;
-        let done = query.gate.until_stopped(ingest(&running, target, schema, Box::pin(batches))).await;
-        self.catalog.rest();
+        let ctx = self.begin("", query)?;
+        let done = query.commit_guard.until_stopped(ingest(&ctx, target, schema, Box::pin(batches))).await;
+        self.catalog.release_snapshot();
         if done.is_err() {
             self.fail_transaction();
         }

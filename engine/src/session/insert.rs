@@ -4,23 +4,23 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arrow::array::RecordBatch;
-use pmem_store::{Acknowledgement, DEFAULT_NAMESPACE, Durability, KnownTable, StoreError};
+use pmem_store::{Acknowledgement, DEFAULT_NAMESPACE, Durability, StoreError, TableVersion};
 
 use super::Session;
 use crate::audit::check_not_audit;
 use crate::blocking::{blocking, blocking_here};
 use crate::constraints::Enforcer;
-use crate::insert::{InsertValues, Target, insert_values};
-use crate::output::{Measures, QueryOutput};
+use crate::insert::{InsertTarget, InsertValues, insert_values};
+use crate::output::{QueryOutput, ReportSources};
 use crate::physical::physical_rows;
 use crate::queries::{Query, StatementKind};
 use crate::write::{FEW_BYTES, FEW_ROWS, RowWriter, check_not_null};
 use common::count::count_batch;
+use common::engine_settings::switches;
 use common::error::EngineError;
 use common::memory::QueryPool;
 use common::privilege::Privilege;
 use common::report::ReportCollector;
-use common::switches::switches;
 
 impl Session {
     /// Runs the statement if it is an INSERT of few literal rows; None if it has to be planned.
@@ -30,24 +30,24 @@ impl Session {
             return Ok(None);
         }
         let Some(statement) = insert_values(text) else { return Ok(None) };
-        if self.is_volatile(&statement) {
+        if self.means_temporary_table(&statement) {
             return Ok(None);
         }
         let Some(target) = self.target(target_name(&statement))? else { return Ok(None) };
         let Some(rows) = target.rows(&statement, self.catalog.zone().as_deref()) else { return Ok(None) };
         // It is done in less time than somebody else takes to end it.
-        query.gate.seal()?;
+        query.commit_guard.begin_commit()?;
         query.set_kind(StatementKind::Write);
         let count = match self.write_rows(&target, rows).await {
             // Begins anew, as every statement does that met a change.
             Err(EngineError::Store(StoreError::Conflict { .. } | StoreError::TableGone)) if !self.is_in_transaction() => {
-                query.gate.unseal();
+                query.commit_guard.abandon_commit();
                 return Ok(None);
             }
             count => count?,
         };
         let process = Arc::clone(&self.engine.runtime.memory_pool);
-        let measures = Measures {
+        let report_sources = ReportSources {
             started,
             planning_ms: 0.0,
             collector: Arc::new(ReportCollector::default()),
@@ -55,9 +55,9 @@ impl Session {
             plan: None,
             transaction: Arc::clone(&self.transaction),
             planned_in: self.transaction.open_id(),
-            reads: None,
+            read_recheck: None,
         };
-        Ok(Some(QueryOutput::written(count_batch(count)?, measures)))
+        Ok(Some(QueryOutput::write_output(count_batch(count)?, report_sources)))
     }
 
     /// What is set says so, and names and literals mean what they mean by default.
@@ -71,9 +71,9 @@ impl Session {
         directly && self.names_are_plain() && !self.transaction.has_failed()
     }
 
-    fn is_volatile(&self, statement: &InsertValues) -> bool {
-        let volatile = self.catalog.volatile();
-        !volatile.is_empty() && volatile.named(&statement.reference()).is_some()
+    fn means_temporary_table(&self, statement: &InsertValues) -> bool {
+        let temporary = self.catalog.temporary();
+        !temporary.is_empty() && temporary.named(&statement.reference()).is_some()
     }
 
     /// Whether names mean what they mean by default.
@@ -85,12 +85,12 @@ impl Session {
     }
 
     /// The table as the next statement sees it.
-    pub(super) fn target(&self, name: (String, String)) -> Result<Option<Arc<Target>>, EngineError> {
+    pub(super) fn target(&self, name: (String, String)) -> Result<Option<Arc<InsertTarget>>, EngineError> {
         check_not_audit(&name.0, &name.1)?;
         let target = match self.transaction.snapshot() {
             // It may have changed the table itself.
             Some(snapshot) => match snapshot.table(&name.0, &name.1)? {
-                Some(table) => Some(Arc::new(Target::new(&self.engine, &table)?)),
+                Some(table) => Some(Arc::new(InsertTarget::new(&self.engine, &table)?)),
                 None => None,
             },
             None => self.targets.current(&self.engine, name)?,
@@ -99,24 +99,24 @@ impl Session {
     }
 
     /// None for a table that the session's user does not see; an error where rows may not be put into it.
-    fn seen_target(&self, target: Option<Arc<Target>>) -> Result<Option<Arc<Target>>, EngineError> {
-        let (Some(target), Some(permit)) = (&target, self.catalog.permit_now()?) else { return Ok(target) };
+    fn seen_target(&self, target: Option<Arc<InsertTarget>>) -> Result<Option<Arc<InsertTarget>>, EngineError> {
+        let (Some(target), Some(authorization)) = (&target, self.catalog.authorization_now()?) else { return Ok(target) };
         let known = &target.known;
-        if permit.on_table(known.id, &known.namespace).is_none() {
+        if authorization.on_table(known.id, &known.namespace).is_none() {
             return Ok(None);
         }
-        permit.known_table(Privilege::Insert, known.id, &known.namespace, &known.name)?;
+        authorization.known_table(Privilege::Insert, known.id, &known.namespace, &known.name)?;
         Ok(Some(Arc::clone(target)))
     }
 
     /// Whether the session's user may put rows into a table that it has put some into before.
-    pub(super) fn may_insert(&self, target: &Target) -> Result<bool, EngineError> {
-        let Some(permit) = self.catalog.permit_now()? else { return Ok(true) };
-        Ok(permit.on_table(target.known.id, &target.known.namespace).has(Privilege::Insert))
+    pub(super) fn may_insert(&self, target: &InsertTarget) -> Result<bool, EngineError> {
+        let Some(authorization) = self.catalog.authorization_now()? else { return Ok(true) };
+        Ok(authorization.on_table(target.known.id, &target.known.namespace).has(Privilege::Insert))
     }
 
     /// Rows as the target declares them, in its order. A conflict if the table has changed since the target was made.
-    pub(super) async fn write_rows(&self, target: &Arc<Target>, rows: RecordBatch) -> Result<u64, EngineError> {
+    pub(super) async fn write_rows(&self, target: &Arc<InsertTarget>, rows: RecordBatch) -> Result<u64, EngineError> {
         let count = rows.num_rows() as u64;
         if count == 0 {
             return Ok(0);
@@ -125,11 +125,11 @@ impl Session {
         if is_few && target.has_no_keys() && !self.is_in_transaction() && self.append_to_log(target, &rows).await? {
             return Ok(count);
         }
-        self.catalog.refresh()?;
+        self.catalog.acquire_snapshot()?;
         let (scope, now) = (self.catalog.write_scope(), self.catalog.snapshot());
-        self.catalog.rest();
+        self.catalog.release_snapshot();
         // The rows and the rules are those of the table as it was: it must still be so in what the transaction begins with.
-        let is_as_known = |table| KnownTable::from(&table) == target.known;
+        let is_as_known = |table| TableVersion::from(&table) == target.known;
         if !now.table(&target.known.namespace, &target.known.name)?.is_some_and(is_as_known) {
             return Err(StoreError::Conflict { table: target.known.name.clone() }.into());
         }
@@ -145,7 +145,7 @@ impl Session {
     }
 
     /// False, and nothing is done, where the table's log cannot have them by itself.
-    async fn append_to_log(&self, target: &Arc<Target>, rows: &RecordBatch) -> Result<bool, EngineError> {
+    async fn append_to_log(&self, target: &Arc<InsertTarget>, rows: &RecordBatch) -> Result<bool, EngineError> {
         check_not_null(rows, &target.write, 0)?;
         if !target.rules.checks.is_empty() {
             Enforcer::new(&target.rules).see(rows)?;

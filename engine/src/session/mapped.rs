@@ -12,7 +12,7 @@ use pmem_store::{StoreError, TableSnapshot};
 
 use super::Session;
 use crate::queries::StatementKind;
-use crate::scan::Part;
+use crate::scan::ScanPart;
 use common::error::EngineError;
 use common::privilege::Privilege;
 use common::type_names::full_name;
@@ -82,7 +82,7 @@ impl Session {
         columns: Option<&[String]>,
         rows: Option<Range<u64>>,
     ) -> Result<MappedTable, EngineError> {
-        let entry = self.enter(&format!("MAP {}", full_name(schema, table)));
+        let entry = self.register_statement(&format!("MAP {}", full_name(schema, table)));
         let mapped = self.map(schema, table, columns, rows);
         let told = mapped.as_ref().map_or(0, MappedTable::rows);
         entry.close(StatementKind::Query, told, mapped)
@@ -93,8 +93,8 @@ impl Session {
         let now = self.catalog.now()?;
         let version = now.snapshot.version();
         let found = now.snapshot.table(schema, table)?;
-        if let (Some(stored), Some(permit)) = (&found, &now.permit) {
-            permit.table(Privilege::Select, stored.record())?;
+        if let (Some(stored), Some(authorization)) = (&found, &now.authorization) {
+            authorization.table(Privilege::Select, stored.record())?;
         }
         let Some(stored) = found else {
             let hint = Some("views, external tables and system tables lie in no segments: read them by a query");
@@ -102,7 +102,7 @@ impl Session {
         };
         let columns = chosen(&stored, columns)?;
         let known = self.engine.statistics.get(&stored)?;
-        let mut numbering = Numbering { next: 0, wanted: rows.unwrap_or(0..u64::MAX) };
+        let mut numbering = RowWindow { next: 0, wanted: rows.unwrap_or(0..u64::MAX) };
         let mut parts = Vec::new();
         for part in &known.parts {
             push(&mut parts, mapped(part, &columns, &mut numbering));
@@ -121,12 +121,12 @@ fn chosen(table: &TableSnapshot, names: Option<&[String]>) -> Result<Vec<usize>,
 }
 
 /// Rows of the table, deleted ones left out, from part to part.
-struct Numbering {
+struct RowWindow {
     next: u64,
     wanted: Range<u64>,
 }
 
-impl Numbering {
+impl RowWindow {
     /// Of rows that are there and follow each other, those that are wanted.
     fn take(&mut self, rows: Range<u64>) -> Range<u64> {
         let first = self.next;
@@ -137,13 +137,13 @@ impl Numbering {
 }
 
 /// What is wanted of a part; None if nothing is.
-fn mapped(part: &Part, columns: &[usize], numbering: &mut Numbering) -> Option<MappedPart> {
+fn mapped(part: &ScanPart, columns: &[usize], numbering: &mut RowWindow) -> Option<MappedPart> {
     let first = numbering.next;
     let in_file = part.segment().zip(part.places(columns));
     let mut pieces = 0;
     let mut batches = Vec::new();
     for index in 0..part.batch_count() {
-        let rows: Vec<Range<u64>> = there(part, index).map(|rows| numbering.take(rows)).filter(|rows| !rows.is_empty()).collect();
+        let rows: Vec<Range<u64>> = live_ranges(part, index).map(|rows| numbering.take(rows)).filter(|rows| !rows.is_empty()).collect();
         pieces += rows.len();
         if let Some((segment, _)) = in_file.as_ref().filter(|_| !rows.is_empty() && pieces <= PIECES_MAX) {
             let place = segment.batch_place(index);
@@ -165,7 +165,7 @@ fn mapped(part: &Part, columns: &[usize], numbering: &mut Numbering) -> Option<M
 }
 
 /// The rows of a batch that are not deleted, counted in the batch.
-fn there(part: &Part, batch: usize) -> impl Iterator<Item = Range<u64>> {
+fn live_ranges(part: &ScanPart, batch: usize) -> impl Iterator<Item = Range<u64>> {
     let rows = part.batch_rows(batch);
     let deleted = part.deletions().map(|deletions| deletions.positions_in(rows.start, rows.end));
     let ends = deleted.into_iter().flatten().map(|row| row as u64).chain([rows.len() as u64]);

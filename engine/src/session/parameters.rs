@@ -16,7 +16,7 @@ use tracing::Instrument;
 
 use super::Session;
 use crate::dml::{Retry, is_change};
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use crate::output::QueryOutput;
 use crate::parameters::{Taken, fitted, values_of, wrong_count};
 use crate::queries::{Query, StatementKind, is_kill};
@@ -58,21 +58,21 @@ impl Description {
 impl Session {
     /// What a statement takes and gives, without running it.
     pub async fn describe(&self, sql: &str) -> Result<Description, EngineError> {
-        self.described_as(sql, &Query::unlisted()).boxed().await
+        self.described_as(sql, &Query::unregistered()).boxed().await
     }
 
     /// The same of a statement that a user is about to run: where it is refused, that is audited as if it had been.
     pub async fn describe_to_run(&self, sql: &str) -> Result<Description, EngineError> {
-        let query = self.unlisted(sql);
+        let query = self.unregistered(sql);
         let described = self.described_as(sql, &query).instrument(query.span.clone()).boxed().await;
-        self.looked_at(query, described)
+        self.record_failed_describe(query, described)
     }
 
     async fn described_as(&self, sql: &str, query: &Arc<Query>) -> Result<Description, EngineError> {
-        let _turn = self.turn(query).await?;
-        let running = self.begin(sql, query)?;
-        let described = self.in_time(deep(sql.len(), self.described(&running))).await;
-        self.catalog.rest();
+        let _start_lock = self.start_lock(query).await?;
+        let ctx = self.begin(sql, query)?;
+        let described = self.in_time(deep(sql.len(), self.described(&ctx))).await;
+        self.catalog.release_snapshot();
         described
     }
 
@@ -92,9 +92,9 @@ impl Session {
         if parameters.num_columns() == 0 {
             return self.execute(sql).await;
         }
-        let entry = self.enter(sql);
+        let entry = self.register_statement(sql);
         let run = async {
-            let _turn = self.turn(entry.query()).await?;
+            let _start_lock = self.start_lock(entry.query()).await?;
             self.execute_row(entry.query(), sql, parameters, row).await
         };
         let done = run.instrument(entry.query().span.clone()).await;
@@ -112,9 +112,9 @@ impl Session {
         let values = values_of(parameters, row)?;
         let mut retry = Retry::new(!self.transaction.is_open());
         loop {
-            let running = self.begin(sql, query)?;
-            let done = query.gate.until_stopped(deep(sql.len(), self.run_with(&running, values.clone()))).await;
-            self.catalog.rest();
+            let ctx = self.begin(sql, query)?;
+            let done = query.commit_guard.until_stopped(deep(sql.len(), self.run_with(&ctx, values.clone()))).await;
+            self.catalog.release_snapshot();
             let error = match done {
                 Ok(output) => return Ok(output),
                 Err(error) => error,
@@ -125,10 +125,10 @@ impl Session {
         }
     }
 
-    async fn described(&self, running: &Running) -> Result<Description, EngineError> {
-        running.function_parameters.describe();
+    async fn described(&self, ctx: &StatementContext) -> Result<Description, EngineError> {
+        ctx.function_parameters.describe();
         let without_rows = Description::without_rows;
-        let statement = match running.parsed().await? {
+        let statement = match ctx.parsed().await? {
             Parsed::CopyFrom(_) | Parsed::CopyTo(_) => return Ok(without_rows(StatementKind::Write)),
             Parsed::CreateTable(create, _) if create.query.is_some() => return Ok(without_rows(StatementKind::Write)),
             Parsed::CreateTable(..) | Parsed::AlterTable(..) => return Ok(without_rows(StatementKind::Ddl)),
@@ -145,13 +145,13 @@ impl Session {
                 });
             }
             Parsed::Versions(statement) => {
-                let listing = listed_versions(running, &statement)?;
+                let listing = listed_versions(ctx, &statement)?;
                 return Ok(match listing {
                     Some(rows) => Description::of_rows(rows.schema()),
                     None => without_rows(StatementKind::Ddl),
                 });
             }
-            Parsed::Statement(statement) => sql::restated(&running.state, *statement)?,
+            Parsed::Statement(statement) => sql::rewrite_show(&ctx.state, *statement)?,
         };
         if Session::is_control(&statement) {
             return Ok(without_rows(StatementKind::Transaction));
@@ -159,48 +159,48 @@ impl Session {
         if matches!(statement, Statement::CreateExternalTable(_)) || is_kill(&statement) {
             return Ok(without_rows(StatementKind::Ddl));
         }
-        if let Some(rows) = described_table(running, &statement)? {
+        if let Some(rows) = described_table(ctx, &statement)? {
             return Ok(Description::of_rows(rows.schema()));
         }
         if !takes_parameters(&statement) {
-            return Ok(match running.plan(statement).await? {
+            return Ok(match ctx.plan(statement).await? {
                 LogicalPlan::Ddl(_) => without_rows(StatementKind::Ddl),
                 LogicalPlan::Statement(PlanStatement::Execute(execute)) => match self.prepared_text(&execute.name) {
-                    Some(text) => self.described_prepared(running, &text).await?,
+                    Some(text) => self.described_prepared(ctx, &text).await?,
                     None => without_rows(StatementKind::Set),
                 },
                 LogicalPlan::Statement(_) => without_rows(StatementKind::Set),
                 plan => Description::of_plan(&plan),
             });
         }
-        let prepared = running.prepared(statement).await?;
-        let parameters = Arc::new(Schema::new(parameter_fields(&prepared, &running.function_parameters.taken())?));
+        let prepared = ctx.prepared(statement).await?;
+        let parameters = Arc::new(Schema::new(parameter_fields(&prepared, &ctx.function_parameters.taken())?));
         Ok(Description { parameters, ..Description::of_plan(&prepared.input) })
     }
 
     /// What EXECUTE of the text of a PREPARE gives.
-    async fn described_prepared(&self, running: &Running, text: &str) -> Result<Description, EngineError> {
-        let Parsed::Statement(statement) = sql::parse(&running.state, text)? else {
+    async fn described_prepared(&self, ctx: &StatementContext, text: &str) -> Result<Description, EngineError> {
+        let Parsed::Statement(statement) = sql::parse(&ctx.state, text)? else {
             return Ok(Description::without_rows(StatementKind::Set));
         };
-        Ok(match running.plan(*statement).await? {
+        Ok(match ctx.plan(*statement).await? {
             LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => Description::of_plan(&prepare.input),
             _ => Description::without_rows(StatementKind::Set),
         })
     }
 
-    async fn run_with(&self, running: &Running, values: Vec<ScalarAndMetadata>) -> Result<QueryOutput, EngineError> {
+    async fn run_with(&self, ctx: &StatementContext, values: Vec<ScalarAndMetadata>) -> Result<QueryOutput, EngineError> {
         self.check_not_failed()?;
-        let statement = match running.parsed().await? {
+        let statement = match ctx.parsed().await? {
             Parsed::Statement(statement) if takes_parameters(&statement) => *statement,
             _ => {
                 let hint = Some("queries, statements that change rows, and EXPLAIN of these take them; write the values into others");
                 return Err(EngineError::unsupported("a statement of this kind with parameters", hint));
             }
         };
-        running.function_parameters.fill(values.clone());
-        let plan = filled(running.prepared(statement).await?, values, &running.function_parameters.taken())?;
-        running.query(&plan).await
+        ctx.function_parameters.fill(values.clone());
+        let plan = filled(ctx.prepared(statement).await?, values, &ctx.function_parameters.taken())?;
+        ctx.query(&plan).await
     }
 }
 
@@ -231,7 +231,7 @@ fn explained(plan: &LogicalPlan) -> &LogicalPlan {
     }
 }
 
-impl Running {
+impl StatementContext {
     /// Planned as PREPARE plans it, so that parameters have the types of what they stand beside.
     pub(super) async fn prepared(&self, statement: Statement) -> Result<Prepare, EngineError> {
         // What is explained is prepared, since EXPLAIN has options that PREPARE cannot say.

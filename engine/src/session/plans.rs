@@ -13,61 +13,65 @@ use pmem_store::StoreError;
 
 use super::Session;
 use super::parameters::{filled, parameter_fields};
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use crate::output::QueryOutput;
 use crate::parameters::Taken;
 use crate::queries::StatementKind;
 use crate::statements::ddl::run_ddl;
 use crate::statements::describe::described;
+use common::engine_settings::{EngineSettings, switches};
 use common::error::EngineError;
-use common::switches::{Switches, switches};
 use sql::{self, Parsed};
 
 impl Session {
-    pub(super) async fn run_plan(&self, running: &Running, plan: LogicalPlan) -> Result<QueryOutput, EngineError> {
+    pub(super) async fn run_plan(&self, ctx: &StatementContext, plan: LogicalPlan) -> Result<QueryOutput, EngineError> {
         match plan {
             LogicalPlan::Ddl(ddl) => {
                 self.check_not_made_anew(&ddl)?;
-                run_ddl(running, ddl)?;
-                Ok(running.nothing(StatementKind::Ddl))
+                run_ddl(ctx, ddl)?;
+                Ok(ctx.nothing(StatementKind::Ddl))
             }
-            LogicalPlan::DescribeTable(table) => running.rows(StatementKind::Query, described(&table.schema, None)?),
+            LogicalPlan::DescribeTable(table) => ctx.rows(StatementKind::Query, described(&table.schema, None)?),
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => {
-                let set = sql::set_variable(set, running.state.config().options(), &self.defaults())?;
-                self.change(running, PlanStatement::SetVariable(set)).await
+                let set = sql::set_variable(set, ctx.state.config().options(), &self.defaults())?;
+                self.change(ctx, PlanStatement::SetVariable(set)).await
             }
             LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => {
-                let reset = sql::reset_variable(reset, running.state.config().options(), &self.defaults())?;
-                self.change(running, reset.map_or_else(PlanStatement::ResetVariable, PlanStatement::SetVariable)).await
+                let reset = sql::reset_variable(reset, ctx.state.config().options(), &self.defaults())?;
+                self.change(ctx, reset.map_or_else(PlanStatement::ResetVariable, PlanStatement::SetVariable)).await
             }
-            LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
+            LogicalPlan::Statement(PlanStatement::Prepare(mut prepare)) => {
                 let name = prepare.name.clone();
-                let prepare = keepable(prepare, &running.function_parameters.taken())?;
-                let prepared = match self.change(running, PlanStatement::Prepare(prepare.clone())).await {
+                // DataFusion's planner leaves out the types that it cannot tell, and then misses them. Each EXECUTE plans the text anew.
+                if !ctx.says_types()? {
+                    prepare.fields.clear();
+                }
+                let prepare = keepable(prepare, &ctx.function_parameters.taken())?;
+                let prepared = match self.change(ctx, PlanStatement::Prepare(prepare.clone())).await {
                     // Of parameters without types DataFusion's rules may make other types than its planner. It is planned anew with values.
-                    Err(EngineError::Internal(_)) if !running.says_types()? => {
+                    Err(EngineError::Internal(_)) if !ctx.says_types()? => {
                         let schema = Arc::clone(prepare.input.schema());
                         let input = Arc::new(LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema }));
-                        self.change(running, PlanStatement::Prepare(Prepare { fields: Vec::new(), input, ..prepare })).await?
+                        self.change(ctx, PlanStatement::Prepare(Prepare { fields: Vec::new(), input, ..prepare })).await?
                     }
                     prepared => prepared?,
                 };
-                self.prepared.lock().insert(name, running.sql.clone());
+                self.prepared.lock().insert(name, ctx.sql.clone());
                 Ok(prepared)
             }
             LogicalPlan::Statement(PlanStatement::Deallocate(deallocate)) => {
                 let was_ours = self.prepared.lock().remove(&deallocate.name).is_some();
-                match self.change(running, PlanStatement::Deallocate(deallocate)).await {
+                match self.change(ctx, PlanStatement::Deallocate(deallocate)).await {
                     // It came along from another session and was not planned in this one yet.
-                    Err(_) if was_ours => Ok(running.nothing(StatementKind::Set)),
+                    Err(_) if was_ours => Ok(ctx.nothing(StatementKind::Set)),
                     done => done,
                 }
             }
-            LogicalPlan::Statement(PlanStatement::Execute(execute)) => self.execute_prepared(running, execute).await.map_err(without_place),
+            LogicalPlan::Statement(PlanStatement::Execute(execute)) => self.execute_prepared(ctx, execute).await.map_err(without_place),
             LogicalPlan::Statement(other) => {
                 Err(EngineError::unsupported(other.name().to_string(), Some("run it as a statement of its own")))
             }
-            plan => running.query(&plan).await,
+            plan => ctx.query(&plan).await,
         }
     }
 
@@ -93,32 +97,32 @@ impl Session {
         self.prepared.lock().get(name).cloned()
     }
 
-    async fn execute_prepared(&self, running: &Running, execute: Execute) -> Result<QueryOutput, EngineError> {
-        let values = running.constants(&execute.parameters)?;
-        if let Some(plan) = self.prepare_again(running, &execute.name, values).await? {
-            return running.query(&plan).await;
+    async fn execute_prepared(&self, ctx: &StatementContext, execute: Execute) -> Result<QueryOutput, EngineError> {
+        let values = ctx.constants(&execute.parameters)?;
+        if let Some(plan) = self.prepare_again(ctx, &execute.name, values).await? {
+            return ctx.query(&plan).await;
         }
         let execute = LogicalPlan::Statement(PlanStatement::Execute(execute));
         let frame = self.context.execute_logical_plan(execute).await?;
-        running.query(frame.logical_plan()).await
+        ctx.query(frame.logical_plan()).await
     }
 
     /// Tables are as of now in an EXECUTE, not as they were when it was prepared. The plan with its values; DataFusion casts them to the
     /// types of a PREPARE that says them, and to those it guesses for one that does not.
     async fn prepare_again(
         &self,
-        running: &Running,
+        ctx: &StatementContext,
         name: &str,
         values: Vec<ScalarAndMetadata>,
     ) -> Result<Option<LogicalPlan>, EngineError> {
         let text = self.prepared_text(name);
-        let Some(Parsed::Statement(statement)) = text.map(|text| sql::parse(&running.state, &text)).transpose()? else {
+        let Some(Parsed::Statement(statement)) = text.map(|text| sql::parse(&ctx.state, &text)).transpose()? else {
             return Ok(None);
         };
         let says_types = says_types(&statement);
-        running.function_parameters.fill(values.clone());
-        let plan = running.plan(*statement).await?;
-        let taken = running.function_parameters.taken();
+        ctx.function_parameters.fill(values.clone());
+        let plan = ctx.plan(*statement).await?;
+        let taken = ctx.function_parameters.taken();
         if let LogicalPlan::Statement(PlanStatement::Prepare(prepare)) = &plan
             && (!taken.is_empty() || !says_types)
         {
@@ -132,11 +136,11 @@ impl Session {
     }
 
     /// A statement that changes the session alone.
-    async fn change(&self, running: &Running, statement: PlanStatement) -> Result<QueryOutput, EngineError> {
+    async fn change(&self, ctx: &StatementContext, statement: PlanStatement) -> Result<QueryOutput, EngineError> {
         self.context.execute_logical_plan(LogicalPlan::Statement(statement)).await?;
         let set = switches(self.context.state_ref().read().config().options());
-        self.transaction.set_durability(Switches::durability_of(&set.durability)?);
-        Ok(running.nothing(StatementKind::Set))
+        self.transaction.set_durability(EngineSettings::durability_of(&set.durability)?);
+        Ok(ctx.nothing(StatementKind::Set))
     }
 
     /// The settings a session begins with.
@@ -145,7 +149,7 @@ impl Session {
     }
 }
 
-impl Running {
+impl StatementContext {
     /// Whether it is a PREPARE with types for its parameters.
     fn says_types(&self) -> Result<bool, EngineError> {
         Ok(matches!(sql::parse(&self.state, &self.sql)?, Parsed::Statement(statement) if says_types(&statement)))
@@ -179,7 +183,7 @@ fn says_types(statement: &Statement) -> bool {
     matches!(statement.as_ref(), ast::Statement::Prepare { data_types, .. } if !data_types.is_empty())
 }
 
-/// What goes wrong in an EXECUTE has its place in the text of the PREPARE, which is not the one that is shown.
+/// An error of EXECUTE has its position in the text of PREPARE, and that text is not the one that is shown.
 fn without_place(error: EngineError) -> EngineError {
     match error {
         EngineError::Sql { message, hint, .. } => EngineError::Sql { message, position: None, hint },

@@ -17,7 +17,7 @@ pub fn tables_of(session: &dyn Session) -> Option<Arc<dyn SessionTables>> {
 
 impl SessionTables for StoreCatalog {
     fn is_temporary(&self, name: &TableReference) -> bool {
-        self.volatile().named(name).is_some()
+        self.temporary().named(name).is_some()
     }
 
     fn near_table(&self, name: &TableReference) -> Option<String> {

@@ -12,7 +12,9 @@ use super::tables::tables_of;
 use crate::scan::await_join_filters::AwaitJoinFilters;
 use crate::scan::skip_rows::SkipRows;
 use crate::shared::EngineShared;
-use common::cancellable_rules::{AnalyzerRules, OptimizerRules, PhysicalRules, asking_analyzer, asking_optimizer, asking_physical};
+use common::cancellable_rules::{
+    AnalyzerRules, OptimizerRules, PhysicalRules, cancellable_analyzer_rules, cancellable_optimizer_rules, cancellable_physical_rules,
+};
 use semantics::cancel;
 use semantics::functions;
 use semantics::functions::list_operators::ListOperators;
@@ -21,7 +23,7 @@ use semantics::optimizer::{self, FastDecimals, LongChains, NestedTopK, RangeFram
 /// A session's own, without a catalog. They share DataFusion's `session_id`, which nothing reads: the engine numbers sessions itself.
 pub fn state(engine: &EngineShared) -> SessionState {
     let mut state = engine.session_template.get_or_init(|| made(engine)).clone();
-    // What is registered with one session is none of the others'.
+    // Functions registered with one session are not visible to the others.
     state.register_catalog_list(Arc::new(MemoryCatalogProviderList::new()));
     state
 }
@@ -35,9 +37,9 @@ fn made(engine: &EngineShared) -> SessionState {
         .with_query_planner(Arc::new(StatementPlanner))
         .with_type_planner(Arc::new(sql::SqlTypes))
         .with_relation_planners(vec![Arc::new(optimizer::RelationsWithoutKeys)])
-        .with_analyzer_rules(asking_analyzer(analyzer_rules()))
-        .with_optimizer_rules(asking_optimizer(optimizer_rules(engine)))
-        .with_physical_optimizer_rules(asking_physical(physical_optimizer_rules()));
+        .with_analyzer_rules(cancellable_analyzer_rules(analyzer_rules()))
+        .with_optimizer_rules(cancellable_optimizer_rules(optimizer_rules(engine)))
+        .with_physical_optimizer_rules(cancellable_physical_rules(physical_optimizer_rules()));
     let context = SessionContext::new_with_state(state.build());
     functions::register(&context);
     kernels::register(&context, tables_of);
@@ -50,7 +52,7 @@ fn analyzer_rules() -> AnalyzerRules {
     // It compares as the rule before it has made of comparisons.
     rules.push(Arc::new(optimizer::VolatileValues));
     // After the rule that changes functions.
-    rules.push(Arc::new(cancel::WatchedWindows));
+    rules.push(Arc::new(cancel::CancellableWindows));
     rules.insert(0, Arc::new(LongChains::before(rules.clone())));
     rules
 }

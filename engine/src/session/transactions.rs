@@ -8,15 +8,15 @@ use pmem_store::{GrantObject, TableId};
 
 use super::Session;
 use crate::access::SessionAccess;
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use crate::output::QueryOutput;
 use crate::queries::StatementKind;
 use common::error::EngineError;
 
 impl Session {
     /// Runs the statement if it is about transactions, or about other statements.
-    pub(super) fn control(&self, running: &Running, statement: &Statement) -> Result<Option<QueryOutput>, EngineError> {
-        if let Some(killed) = self.kill(running, statement)? {
+    pub(super) fn control(&self, ctx: &StatementContext, statement: &Statement) -> Result<Option<QueryOutput>, EngineError> {
+        if let Some(killed) = self.kill(ctx, statement)? {
             return Ok(Some(killed));
         }
         let Statement::Statement(statement) = statement else { return Ok(None) };
@@ -30,10 +30,10 @@ impl Session {
                 return Err(EngineError::unsupported("this kind of BEGIN", Some("use BEGIN, and COMMIT or ROLLBACK")));
             }
             ast::Statement::Commit { chain: false, modifier: None, .. } => {
-                // Who ends it comes before all of it, or too late.
-                running.gate().seal()?;
+                // A stop comes before the commit begins, or too late.
+                ctx.commit_guard().begin_commit()?;
                 if let Err(error) = self.commit() {
-                    running.gate().unseal();
+                    ctx.commit_guard().abandon_commit();
                     return Err(error);
                 }
                 self.engine.maintenance.wake();
@@ -47,7 +47,7 @@ impl Session {
             }
             _ => return Ok(None),
         }
-        Ok(Some(running.nothing(StatementKind::Transaction)))
+        Ok(Some(ctx.nothing(StatementKind::Transaction)))
     }
 
     /// What was revoked since the transaction has made use of it is not committed.
@@ -87,8 +87,8 @@ impl Session {
             GrantObject::Store => true,
         };
         let hint = "ask an owner or an admin for it, and run the transaction again from BEGIN".to_string();
-        let rights = access.rights()?;
-        access.used.check(&rights, is_there).map_err(|message| EngineError::Denied { message, hint })
+        let effective_privileges = access.effective_privileges()?;
+        access.used.check(&effective_privileges, is_there).map_err(|message| EngineError::Denied { message, hint })
     }
 
     /// Whether a statement is about transactions.

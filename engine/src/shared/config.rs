@@ -2,8 +2,8 @@
 
 use datafusion::prelude::SessionConfig;
 
+use common::engine_settings::EngineSettings;
 use common::names::CATALOG;
-use common::switches::Switches;
 
 const SORT_RESERVED_MIN: usize = 512 << 10;
 const SORT_RESERVED_MAX: usize = 10 << 20;
@@ -30,7 +30,7 @@ pub fn config(engine: SessionDefaults) -> SessionConfig {
         .with_information_schema(false)
         .with_target_partitions(engine.partitions);
     let options = config.options_mut();
-    let mut switches = Switches::default();
+    let mut switches = EngineSettings::default();
     switches.statement_timeout_ms = engine.statement_timeout_ms;
     options.extensions.insert(switches);
     // Each partition of a sort sets so much aside for merging; of a small pool it must not be most.

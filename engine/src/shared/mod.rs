@@ -15,13 +15,13 @@ use datafusion::prelude::SessionConfig;
 use pmem_store::{RegionKind, Store, StoreOptions};
 use tempfile::TempDir;
 
-use crate::audit::{Audit, OpenAudit};
+use crate::audit::{AuditWriter, OpenAuditWriter};
 use crate::backup::Listener;
 use crate::compaction::Maintenance;
 use crate::constraints::RuleContext;
 use crate::options::EngineOptions;
 use crate::planning::Planning;
-use crate::queries::{Limits, Queries};
+use crate::queries::{AdmissionLimits, Queries};
 use crate::remote_tables::RemoteTables;
 use crate::scan::StatisticsCache;
 use crate::transactions::OpenTransactions;
@@ -33,7 +33,7 @@ pub struct EngineShared {
     // These before the store, which their threads must have let go of.
     pub maintenance: Maintenance,
     _listener: Option<Listener>,
-    pub audit: OpenAudit,
+    pub audit: OpenAuditWriter,
     pub store: Arc<Store>,
     pub runtime: Arc<RuntimeEnv>,
     pub statistics: StatisticsCache,
@@ -71,14 +71,14 @@ impl EngineShared {
         let shared = EngineShared {
             maintenance: Maintenance::new(options.maintenance.clone(), &store, &runtime),
             _listener: Listener::start(&store),
-            audit: OpenAudit(Audit::new(&store)),
+            audit: OpenAuditWriter(AuditWriter::new(&store)),
             store,
             rules: RuleContext::new(&runtime, config(defaults)),
             session_template: OnceLock::new(),
             runtime,
             statistics: StatisticsCache::default(),
             transactions: OpenTransactions::default(),
-            queries: Queries::new(Limits { queries_max: options.queries_max, queue_timeout_ms: options.queue_timeout_ms }),
+            queries: Queries::new(AdmissionLimits { queries_max: options.queries_max, queue_timeout_ms: options.queue_timeout_ms }),
             planning: Planning::new(partitions),
             statement_timeout_ms,
             partitions,

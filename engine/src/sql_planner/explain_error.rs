@@ -7,23 +7,23 @@ use datafusion::common::{DataFusionError, TableReference};
 use datafusion::execution::SessionState;
 use pmem_store::DEFAULT_NAMESPACE;
 
-use super::wrong_part::wrong_part;
+use super::error_span::error_span;
 use crate::catalog::{StoreCatalog, system_listing};
-use common::error::elsewhere::{instead_of_file, instead_of_function, instead_of_table_function};
+use common::error::foreign_names::{instead_of_file, instead_of_function, instead_of_table_function};
 use common::error::function::FunctionError;
 use common::error::text::bounded;
 use common::error::{EngineError, nearest};
 use common::names::SYSTEM;
-use sql::alias_meant::alias_meant;
+use sql::alias_hint::similar_alias;
 use sql::locate::{locate, offset_of, place_of, place_of_argument, place_of_literal, place_of_number, place_of_text};
-use sql::value_place::place_of_making;
+use sql::value_position::position_of_evaluation;
 use sql::versions::base_name;
 
 /// Of functions.
 const SHORT_NAME_BYTES: usize = 3;
 
-pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error: DataFusionError) -> EngineError {
-    let place = locate(sql, &error).or_else(|| wrong_part(sql, state, &error));
+pub fn explain_error(sql: &str, state: &SessionState, catalog: &StoreCatalog, error: DataFusionError) -> EngineError {
+    let place = locate(sql, &error).or_else(|| error_span(sql, state, &error));
     if let Some(wrong) = FunctionError::of(&error) {
         let called = name_in(sql, state, &wrong.name);
         return wrong.said(called.as_ref().map(|(name, _)| name.as_str()), called.as_ref().map(|(_, place)| *place).or(place));
@@ -46,17 +46,17 @@ pub fn explained(sql: &str, state: &SessionState, catalog: &StoreCatalog, error:
             } else if let Some(function) = quoted(&message, "table function '", "' not found") {
                 let hint = instead_of_table_function(function).map(str::to_string);
                 EngineError::Sql { message: format!("there is no table function \"{function}\""), position: place_of(sql, function), hint }
-            } else if let Some(alias) = quoted(&message, "column \"", "\" does not exist").and_then(|name| alias_meant(sql, name)) {
-                EngineError::Sql { message, position, hint: Some(meant(&alias)) }
+            } else if let Some(alias) = quoted(&message, "column \"", "\" does not exist").and_then(|name| similar_alias(sql, name)) {
+                EngineError::Sql { message, position, hint: Some(similar_name(&alias)) }
             } else {
-                placed(sql, message, position, hint)
+                with_position(sql, message, position, hint)
             }
         }
-        EngineError::Execution { message, hint } => match placed(sql, message, None, hint) {
+        EngineError::Execution { message, hint } => match with_position(sql, message, None, hint) {
             EngineError::Sql { message, position: None, hint } => EngineError::Execution { message, hint },
             placed => placed,
         },
-        EngineError::Data { message, position, hint } => match placed(sql, message, position, hint) {
+        EngineError::Data { message, position, hint } => match with_position(sql, message, position, hint) {
             EngineError::Sql { message, position, hint } => EngineError::Data { message, position: place.or(position), hint },
             placed => placed,
         },
@@ -92,13 +92,13 @@ fn perhaps_text(sql: &str, message: &str, position: Option<usize>) -> Option<Str
 }
 
 /// At what the message says of the statement's text: a text in quotes that is no value of a type, or the number of a column.
-fn placed(sql: &str, message: String, position: Option<usize>, hint: Option<String>) -> EngineError {
+fn with_position(sql: &str, message: String, position: Option<usize>, hint: Option<String>) -> EngineError {
     if let Some((clause, number, message)) = wrong_number(&message) {
         let position = position.or_else(|| place_of_number(sql, clause, number));
         return EngineError::Sql { message, position, hint };
     }
     let written = || place_of_value(sql, &message).or_else(|| place_of_text(sql, message.split('\'').nth(1)?));
-    let position = position.or_else(written).or_else(|| place_of_making(sql, &message));
+    let position = position.or_else(written).or_else(|| position_of_evaluation(sql, &message));
     EngineError::Sql { message, position, hint }
 }
 
@@ -129,7 +129,7 @@ pub fn run_error(sql: &str, error: EngineError) -> EngineError {
         None => {
             let hint = hint
                 .or_else(|| message.starts_with("Cannot cast string '").then(|| "TRY_CAST gives NULL for a text that is none".to_string()));
-            EngineError::Data { position: place_of_making(sql, &message), message, hint }
+            EngineError::Data { position: position_of_evaluation(sql, &message), message, hint }
         }
     }
 }
@@ -172,7 +172,7 @@ fn quoted<'a>(message: &'a str, before: &str, after: &str) -> Option<&'a str> {
     message.strip_prefix(before)?.strip_suffix(after)
 }
 
-fn meant(name: &str) -> String {
+fn similar_name(name: &str) -> String {
     format!("did you mean \"{name}\"?")
 }
 
@@ -207,8 +207,8 @@ pub fn near_table(catalog: &StoreCatalog, table: &TableReference) -> Option<Stri
         true => listing
             .iter()
             .find(|listed| listed.name == near)
-            .map_or_else(|| meant(near), |listed| meant(&format!("{}.{near}", listed.schema))),
-        false => meant(near),
+            .map_or_else(|| similar_name(near), |listed| similar_name(&format!("{}.{near}", listed.schema))),
+        false => similar_name(near),
     })
 }
 
@@ -218,7 +218,7 @@ fn near_function(state: &SessionState, name: &str) -> Option<String> {
     names.sort_by_key(|name| Reverse(name.len()));
     // Any word of few letters is near some function; it is meant where it begins like it.
     let is_alike = |near: &&str| name.len() > SHORT_NAME_BYTES || near.chars().next() == name.to_lowercase().chars().next();
-    nearest(name, names.iter().map(String::as_str)).filter(is_alike).map(meant)
+    nearest(name, names.iter().map(String::as_str)).filter(is_alike).map(similar_name)
 }
 
 /// By name, each once.

@@ -30,10 +30,10 @@ pub fn is_about_groups(error: &DataFusionError) -> bool {
 pub async fn add_keys(state: &SessionState, statement: &mut Statement) -> Result<bool> {
     match statement {
         Statement::Statement(statement) => {
-            let mut names = Names::default();
+            let mut names = ColumnPaths::default();
             let _ = Visit::visit(statement.as_ref(), &mut names);
-            let tables = catalog::with_whole_tables(keyed_tables(state, names.0)).await;
-            let mut adding = Adding { tables, has_added: false };
+            let tables = catalog::plan_with_whole_tables(keyed_tables(state, names.0)).await;
+            let mut adding = GroupKeyRewriter { tables, has_added: false };
             let _ = VisitMut::visit(statement.as_mut(), &mut adding);
             Ok(adding.has_added)
         }
@@ -43,16 +43,16 @@ pub async fn add_keys(state: &SessionState, statement: &mut Statement) -> Result
 }
 
 /// A stored table with its columns, and those of its primary key.
-struct Keyed {
+struct KeyedTable {
     name: Vec<String>,
     columns: Vec<String>,
     key: Vec<String>,
 }
 
 #[derive(Default)]
-struct Names(BTreeSet<Vec<String>>);
+struct ColumnPaths(BTreeSet<Vec<String>>);
 
-impl Visitor for Names {
+impl Visitor for ColumnPaths {
     type Break = ();
 
     fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
@@ -61,7 +61,7 @@ impl Visitor for Names {
     }
 }
 
-async fn keyed_tables(state: &SessionState, names: BTreeSet<Vec<String>>) -> Vec<Keyed> {
+async fn keyed_tables(state: &SessionState, names: BTreeSet<Vec<String>>) -> Vec<KeyedTable> {
     let mut tables = Vec::new();
     for name in names {
         let reference = match name.as_slice() {
@@ -73,7 +73,7 @@ async fn keyed_tables(state: &SessionState, names: BTreeSet<Vec<String>>) -> Vec
         let Ok(Some(table)) = schema.table(reference.table()).await else { continue };
         if let Some(key) = key_of(&table) {
             let columns = table.schema().fields().iter().map(|field| field.name().clone()).collect();
-            tables.push(Keyed { name, columns, key });
+            tables.push(KeyedTable { name, columns, key });
         }
     }
     tables
@@ -83,12 +83,12 @@ fn key_of(table: &Arc<dyn TableProvider>) -> Option<Vec<String>> {
     primary_key(&table.downcast_ref::<StoreTable>()?.snapshot)
 }
 
-struct Adding {
-    tables: Vec<Keyed>,
+struct GroupKeyRewriter {
+    tables: Vec<KeyedTable>,
     has_added: bool,
 }
 
-impl VisitorMut for Adding {
+impl VisitorMut for GroupKeyRewriter {
     type Break = ();
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
@@ -97,7 +97,7 @@ impl VisitorMut for Adding {
     }
 }
 
-impl Adding {
+impl GroupKeyRewriter {
     fn in_body(&mut self, body: &mut SetExpr, order_by: Option<&OrderBy>) {
         match body {
             SetExpr::Select(select) => self.in_select(select, order_by),
@@ -129,12 +129,12 @@ impl Adding {
             let table = &self.tables[*place];
             let elsewhere = read.iter().filter(|(_, other)| other != called).map(|(place, _)| &self.tables[*place]);
             let elsewhere: BTreeSet<&str> = elsewhere.flat_map(|table| &table.columns).map(String::as_str).collect();
-            let own = Own { table, called: normalized(called), elsewhere };
+            let own = SelectTable { table, called: normalized(called), elsewhere };
             let grouped: BTreeSet<String> = groups.iter().filter_map(|item| own.column(item)).collect();
             if !table.key.iter().all(|column| grouped.contains(column)) {
                 continue;
             }
-            let mut mentioned = Mentioned { own, columns: BTreeSet::new() };
+            let mut mentioned = ColumnMentions { own, columns: BTreeSet::new() };
             let _ = Visit::visit(&select.projection, &mut mentioned);
             let _ = Visit::visit(&select.having, &mut mentioned);
             let _ = Visit::visit(&select.qualify, &mut mentioned);
@@ -153,14 +153,14 @@ impl Adding {
 }
 
 /// A table as a SELECT calls it.
-struct Own<'a> {
-    table: &'a Keyed,
+struct SelectTable<'a> {
+    table: &'a KeyedTable,
     called: String,
     /// Columns of its other tables.
     elsewhere: BTreeSet<&'a str>,
 }
 
-impl Own<'_> {
+impl SelectTable<'_> {
     /// The column of the table that an expression is.
     fn column(&self, expr: &Expr) -> Option<String> {
         let (table, column) = match expr {
@@ -179,12 +179,12 @@ impl Own<'_> {
     }
 }
 
-struct Mentioned<'a> {
-    own: Own<'a>,
+struct ColumnMentions<'a> {
+    own: SelectTable<'a>,
     columns: BTreeSet<String>,
 }
 
-impl Visitor for Mentioned<'_> {
+impl Visitor for ColumnMentions<'_> {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {

@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::ast::{self, Visit, Visitor};
 use futures::FutureExt;
 
 use super::key_groups::{add_keys, is_about_groups};
-use super::wildcards::spell_wildcards;
+use super::wildcards::expand_wildcards;
 use crate::catalog;
 use common::error::EngineError;
 use semantics::optimizer::with_choice_shapes;
@@ -28,8 +28,8 @@ use sql::insert_width::{is_wrong_width, wrong_width};
 use sql::order_names::order_by_input;
 use sql::parse::kept_statement;
 use sql::rewrite::rewrite;
-use sql::same_tables::tell_tables_apart;
-use sql::unique_names::{alias_as_written, name_columns};
+use sql::same_tables::qualify_same_tables;
+use sql::unique_names::{alias_as_written, alias_duplicate_columns};
 use sql::unnamed_subqueries::name_subqueries;
 
 pub async fn plan_statement(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
@@ -111,20 +111,20 @@ async fn describe(state: &SessionState, query: Statement) -> Result<LogicalPlan>
 
 /// The plan of a statement, or of the text of a view.
 pub async fn planned(state: &SessionState, mut statement: Statement) -> Result<LogicalPlan> {
-    tell_tables_apart(&mut statement)?;
+    qualify_same_tables(&mut statement)?;
     name_subqueries(&mut statement);
-    spell_wildcards(state, &mut statement, rewritten).await?;
+    expand_wildcards(state, &mut statement, rewritten).await?;
     rewrite(&mut statement)?;
     check_clauses(state, &mut statement)?;
     let untouched = if may_be_about_groups(&statement) { Some(statement.clone()) } else { None };
-    let plan = |statement| catalog::by_names(statement, |statement| with_input_names(state, statement));
+    let plan = |statement| catalog::plan_with_referenced_columns(statement, |statement| with_input_names(state, statement));
     let planned = match (plan(statement).await, untouched) {
         (Err(error), Some(mut statement)) if is_about_groups(&error) => {
             let planned = if add_keys(state, &mut statement).await? { plan(statement.clone()).await } else { Err(error) };
             match planned {
                 Err(error) if is_about_groups(&error) => {
                     // `ORDER BY 1` of an expression with an aggregate: DataFusion finds it by an alias.
-                    name_columns(&mut statement, false);
+                    alias_duplicate_columns(&mut statement, false);
                     plan(statement).await.map_err(|_| error)?
                 }
                 planned => planned?,
@@ -176,7 +176,7 @@ async fn with_unique_names(state: &SessionState, statement: Arc<Statement>) -> R
     };
     for beside_wildcards in [false, true] {
         let mut statement = statement.as_ref().clone();
-        name_columns(&mut statement, beside_wildcards);
+        alias_duplicate_columns(&mut statement, beside_wildcards);
         match state.statement_to_plan(statement).await {
             Ok(plan) => return Ok(plan),
             // With names of their own the columns show what else is wrong with the statement.

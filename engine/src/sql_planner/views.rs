@@ -8,7 +8,7 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::parser::Statement;
 
-use super::explain_error::explained;
+use super::explain_error::explain_error;
 use super::plan::{planned, with_headers};
 use crate::catalog::{StoreCatalog, ViewPlanner};
 use common::error::EngineError;
@@ -25,6 +25,6 @@ impl ViewPlanner for SqlViewPlanner {
     }
 
     fn explained(&self, state: &SessionState, catalog: &StoreCatalog, error: DataFusionError) -> EngineError {
-        explained("", state, catalog, error)
+        explain_error("", state, catalog, error)
     }
 }

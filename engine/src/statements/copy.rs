@@ -5,13 +5,13 @@ use datafusion::sql::sqlparser::ast::{CopyLegacyOption, CopyOption, CopySource, 
 
 use crate::blocking::blocking;
 use crate::catalog::resolve;
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use crate::ingest::load::{LoadMode, LoadOptions, load};
 use common::error::EngineError;
 use files::import::{FileScan, ReadOptions};
 
 /// The number of rows copied.
-pub async fn copy_from(running: &Running, statement: Statement) -> Result<u64, EngineError> {
+pub async fn copy_from(ctx: &StatementContext, statement: Statement) -> Result<u64, EngineError> {
     let Statement::Copy { source, target, options, legacy_options, .. } = statement else {
         return Err(EngineError::internal("not a COPY"));
     };
@@ -26,12 +26,12 @@ pub async fn copy_from(running: &Running, statement: Statement) -> Result<u64, E
     };
     let options = read_options(options, legacy_options)?;
     let reference = TableReference::parse_str(&table_name.to_string());
-    running.catalog.check_stored(&reference, "COPY FROM a file into")?;
+    ctx.catalog.check_stored(&reference, "COPY FROM a file into")?;
     let (namespace, table) = resolve(&reference)?;
     let paths = [filename];
     let scan = blocking(move || Ok(FileScan::open(&paths, options)?)).await?;
     let load_options = LoadOptions { namespace, table, order_by: Vec::new(), mode: LoadMode::AppendExisting };
-    Ok(load(running, load_options, scan).await?.rows)
+    Ok(load(ctx, load_options, scan).await?.rows)
 }
 
 fn read_options(options: Vec<CopyOption>, legacy: Vec<CopyLegacyOption>) -> Result<ReadOptions, EngineError> {

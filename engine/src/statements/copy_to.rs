@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 
 use super::copy_options::{ExportOptions, export_options};
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use common::count::{count_batch, count_schema};
 use common::error::EngineError;
 use files::export::open_export_with;
@@ -17,13 +17,13 @@ use semantics::cancel::on_a_task;
 use sql::{CopyTo, refuse};
 
 /// Copies when it is polled; the one row is the number of rows copied.
-pub async fn copy_to(running: &Running, copy: CopyTo) -> Result<SendableRecordBatchStream, EngineError> {
+pub async fn copy_to(ctx: &StatementContext, copy: CopyTo) -> Result<SendableRecordBatchStream, EngineError> {
     let CopyTo { query, path, options } = copy;
     refuse(query.as_ref())?;
     let path = PathBuf::from(path);
     let options = export_options(&path, &options)?;
-    let plan = running.plan(Statement::Statement(Box::new(ast::Statement::Query(query)))).await?;
-    let rows = running.execute_plan(&plan).await?;
+    let plan = ctx.plan(Statement::Statement(Box::new(ast::Statement::Query(query)))).await?;
+    let rows = ctx.execute_plan(&plan).await?;
     let copied = async move { count_batch(write(rows, path, options).await?).map_err(EngineError::into_datafusion) };
     let stream = RecordBatchStreamAdapter::new(count_schema(), futures::stream::once(copied));
     Ok(on_a_task(count_schema(), move || Ok(Box::pin(stream))))

@@ -12,26 +12,26 @@ use pmem_store::StoreError;
 
 use super::draft::Draft;
 use super::table_options::set_options;
-use super::volatile_table::create_volatile;
+use super::temporary_table::create_temporary;
 use crate::catalog::resolve;
 use crate::constraints::{ColumnClauses, Declared, column_clauses, default_value, table_constraint};
 use crate::dml::count;
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use crate::sql_planner::plan::with_column_list;
-use crate::write::{Declarations, NewTable, RowWriter, Target, WriteTarget, key_of, sorted};
+use crate::write::{Declarations, NewTable, RowWriter, WriteMode, WriteTarget, key_of, sorted};
+use common::engine_settings::switches;
 use common::error::EngineError;
 use common::privilege::Privilege;
-use common::switches::switches;
 use common::types::declared_schema;
-use kernels::matrix::{TableInPlace, filled_in_place};
+use kernels::matrix::{InPlaceTable, filled_in_place};
 use sql::column_list::TableClauses;
 use sql::order_clause::KeyColumn;
 use sql::sql_types::type_metadata;
 
 /// The rows written, None where the statement has no query.
-pub async fn create_table(running: &Running, mut create: ast::CreateTable, given: TableClauses) -> Result<Option<u64>, EngineError> {
+pub async fn create_table(ctx: &StatementContext, mut create: ast::CreateTable, given: TableClauses) -> Result<Option<u64>, EngineError> {
     if create.temporary {
-        return create_volatile(running, create, given).await;
+        return create_temporary(ctx, create, given).await;
     }
     let mut clauses = Vec::with_capacity(create.columns.len());
     let mut metadata = Vec::with_capacity(create.columns.len());
@@ -50,15 +50,15 @@ pub async fn create_table(running: &Running, mut create: ast::CreateTable, given
     refuse_options(&create)?;
     let has_query = create.query.is_some();
     let statement = Statement::Statement(Box::new(ast::Statement::CreateTable(create)));
-    let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut command)) = running.plan(statement).await? else {
+    let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut command)) = ctx.plan(statement).await? else {
         return Err(EngineError::unsupported("this form of CREATE TABLE", None));
     };
     command.input = with_column_list(command.input, &given.names)?;
-    create_from(running, command, given.key, Said { clauses, metadata, constraints, options, has_query }).await
+    create_from(ctx, command, given.key, CreateClauses { clauses, metadata, constraints, options, has_query }).await
 }
 
 /// What a CREATE TABLE says that its plan does not.
-struct Said {
+struct CreateClauses {
     /// By column; empty where a query names them.
     clauses: Vec<ColumnClauses>,
     /// As `clauses`: what a type says besides the data type, which casts of a query's columns do not keep.
@@ -68,17 +68,22 @@ struct Said {
     has_query: bool,
 }
 
-async fn create_from(running: &Running, command: CreateMemoryTable, key: Vec<KeyColumn>, said: Said) -> Result<Option<u64>, EngineError> {
+async fn create_from(
+    ctx: &StatementContext,
+    command: CreateMemoryTable,
+    key: Vec<KeyColumn>,
+    said: CreateClauses,
+) -> Result<Option<u64>, EngineError> {
     let (namespace, table) = resolve(&command.name)?;
-    let snapshot = running.catalog.snapshot();
+    let snapshot = ctx.catalog.snapshot();
     if !snapshot.namespaces()?.contains(&namespace) {
         return Err(StoreError::DoesNotExist { kind: "schema", name: namespace }.into());
     }
     let table_exists = snapshot.table(&namespace, &table)?.is_some();
     let exists = table_exists || snapshot.view(&namespace, &table)?.is_some();
-    running.catalog.check(|permit| match snapshot.table(&namespace, &table)? {
-        Some(known) if command.or_replace => permit.table(Privilege::Ownership, known.record()),
-        _ => permit.schema(Privilege::Create, &namespace),
+    ctx.catalog.check(|authorization| match snapshot.table(&namespace, &table)? {
+        Some(known) if command.or_replace => authorization.table(Privilege::Ownership, known.record()),
+        _ => authorization.schema(Privilege::Create, &namespace),
     })?;
     if exists && command.if_not_exists {
         return Ok(None);
@@ -90,37 +95,37 @@ async fn create_from(running: &Running, command: CreateMemoryTable, key: Vec<Key
     let has_query = said.has_query;
     // As planned, a UNION has the types of its first query and a CASE that of its first branch. What is wrong with
     // the query is said where it is run.
-    let analyzed = running.analyzed(&command.input).await;
+    let analyzed = ctx.analyzed(&command.input).await;
     let input = analyzed.unwrap_or_else(|_| Arc::unwrap_or_clone(command.input));
-    let draft = drafted(running, &table, input.schema().as_arrow(), said)?;
+    let draft = drafted(ctx, &table, input.schema().as_arrow(), said)?;
     let schema = draft.schema();
     let cluster_key = key_of(&schema, &key)?;
     let declared = Declarations { columns: draft.infos(), constraints: draft.constraints, options: draft.options };
-    let what = Target::New { replace: command.or_replace, declared };
+    let what = WriteMode::New { replace: command.or_replace, declared };
     let target = WriteTarget { namespace, table, schema, cluster_key, what };
     if !has_query {
-        RowWriter::new(&running.catalog.write_scope(), target)?.commit("CREATE TABLE").await?;
+        RowWriter::new(&ctx.catalog.write_scope(), target)?.commit("CREATE TABLE").await?;
         return Ok(None);
     }
     let input = sorted(input, &target.cluster_key)?;
-    Ok(Some(filled(running, &input, target).await?.commit("CREATE TABLE AS").await?))
+    Ok(Some(filled(ctx, &input, target).await?.commit("CREATE TABLE AS").await?))
 }
 
 /// The table with the rows of the query, which are made in it where they can be.
-async fn filled(running: &Running, input: &LogicalPlan, target: WriteTarget) -> Result<RowWriter, EngineError> {
-    let physical = running.physical_plan(input).await?;
-    let table = NewTable::new(RowWriter::new(&running.catalog.write_scope(), target)?);
-    let is_allowed = switches(running.state.config_options()).results_in_place;
-    let in_place: Arc<dyn TableInPlace> = Arc::clone(&table) as _;
+async fn filled(ctx: &StatementContext, input: &LogicalPlan, target: WriteTarget) -> Result<RowWriter, EngineError> {
+    let physical = ctx.physical_plan(input).await?;
+    let table = NewTable::new(RowWriter::new(&ctx.catalog.write_scope(), target)?);
+    let is_allowed = switches(ctx.state.config_options()).results_in_place;
+    let in_place: Arc<dyn InPlaceTable> = Arc::clone(&table) as _;
     let Some(filling) = is_allowed.then(|| filled_in_place(&in_place, &physical)).flatten() else {
-        return table.take()?.write_all(running.execute_physical(input, physical)?).await;
+        return table.take()?.write_all(ctx.execute_physical(input, physical)?).await;
     };
-    count(running.execute_physical(input, filling)?).await?;
+    count(ctx.execute_physical(input, filling)?).await?;
     table.take()
 }
 
 /// The table with its defaults and constraints.
-fn drafted(running: &Running, table: &str, input: &Schema, said: Said) -> Result<Draft, EngineError> {
+fn drafted(ctx: &StatementContext, table: &str, input: &Schema, said: CreateClauses) -> Result<Draft, EngineError> {
     let not_null: Vec<bool> = said.clauses.iter().map(|clauses| clauses.not_null).collect();
     let schema = table_schema(input, said.has_query.then_some(not_null.as_slice()))?;
     let mut metadata = said.metadata.into_iter();
@@ -135,23 +140,23 @@ fn drafted(running: &Running, table: &str, input: &Schema, said: Said) -> Result
     for (column, clauses) in draft.columns.iter_mut().zip(said.clauses) {
         if let Some(sql) = clauses.default {
             // Refused here rather than with the first row.
-            default_value(&running.engine.rules, &sql, &column.field).map_err(|error| running.located(error))?;
+            default_value(&ctx.engine.rules, &sql, &column.field).map_err(|error| ctx.located(error))?;
             column.info.default_sql = Some(sql);
         }
         declared.extend(clauses.constraints);
     }
     declared.extend(said.constraints);
-    declared.into_iter().try_for_each(|declared| draft.declare(running, declared))?;
+    declared.into_iter().try_for_each(|declared| draft.declare(ctx, declared))?;
     Ok(draft)
 }
 
 /// A column of this type as a table would have it; it may be NULL.
-pub async fn column_field(running: &Running, name: ast::Ident, data_type: ast::DataType) -> Result<Field, EngineError> {
+pub async fn column_field(ctx: &StatementContext, name: ast::Ident, data_type: ast::DataType) -> Result<Field, EngineError> {
     // A name that no table has.
     let table = ast::ObjectName::from(vec![ast::Ident::with_quote('"', "\u{1}")]);
     let column = ast::ColumnDef { name, data_type, options: Vec::new() };
     let create = CreateTableBuilder::new(table).columns(vec![column]).build();
-    let plan = running.plan(Statement::Statement(Box::new(ast::Statement::CreateTable(create)))).await?;
+    let plan = ctx.plan(Statement::Statement(Box::new(ast::Statement::CreateTable(create)))).await?;
     let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(command)) = plan else {
         return Err(EngineError::internal("a column's type is no part of a table"));
     };

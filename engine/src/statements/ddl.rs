@@ -6,14 +6,14 @@ use pmem_store::{DEFAULT_NAMESPACE, StoreError, Transaction, ViewRecord, said_na
 
 use crate::catalog::resolve;
 use crate::definition::{EXTERNAL, VIEW};
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use common::error::{EngineError, nearest};
 use common::names::{CATALOG, INFORMATION_SCHEMA, SYSTEM, TEMP};
 use common::privilege::Privilege;
 use sql::tokens::tokenize;
-use sql::versions::spell_out;
+use sql::versions::alias_version;
 
-pub fn run_ddl(running: &Running, ddl: DdlStatement) -> Result<(), EngineError> {
+pub fn run_ddl(ctx: &StatementContext, ddl: DdlStatement) -> Result<(), EngineError> {
     match ddl {
         DdlStatement::CreateCatalogSchema(command) => {
             let name = namespace(&command.schema_name)?;
@@ -23,11 +23,11 @@ pub fn run_ddl(running: &Running, ddl: DdlStatement) -> Result<(), EngineError> 
                     Some("volatile tables are found there; choose another name"),
                 ));
             }
-            if command.if_not_exists && running.catalog.snapshot().namespaces()?.contains(&name) {
+            if command.if_not_exists && ctx.catalog.snapshot().namespaces()?.contains(&name) {
                 return Ok(());
             }
-            running.catalog.check(|permit| permit.create_schema())?;
-            commit(running, "CREATE SCHEMA", |transaction| transaction.create_namespace(&name))
+            ctx.catalog.check(|authorization| authorization.create_schema())?;
+            commit(ctx, "CREATE SCHEMA", |transaction| transaction.create_namespace(&name))
         }
         DdlStatement::DropCatalogSchema(command) => {
             let name = match &command.name {
@@ -37,18 +37,18 @@ pub fn run_ddl(running: &Running, ddl: DdlStatement) -> Result<(), EngineError> 
             if name == DEFAULT_NAMESPACE {
                 return Err(EngineError::unsupported(format!("dropping the default schema \"{name}\""), None));
             }
-            if command.if_exists && !running.catalog.snapshot().namespaces()?.contains(&name) {
+            if command.if_exists && !ctx.catalog.snapshot().namespaces()?.contains(&name) {
                 return Ok(());
             }
-            running.catalog.check(|permit| match running.catalog.snapshot().has_namespace(&name) {
-                true => permit.schema(Privilege::Ownership, &name),
+            ctx.catalog.check(|authorization| match ctx.catalog.snapshot().has_namespace(&name) {
+                true => authorization.schema(Privilege::Ownership, &name),
                 false => Err(StoreError::DoesNotExist { kind: "schema", name: name.clone() }.into()),
             })?;
-            commit(running, "DROP SCHEMA", |transaction| transaction.drop_namespace(&name, command.cascade))
+            commit(ctx, "DROP SCHEMA", |transaction| transaction.drop_namespace(&name, command.cascade))
         }
-        DdlStatement::CreateView(command) => create_view(running, command),
-        DdlStatement::DropTable(command) => drop_named(running, &command.name, command.if_exists, "table"),
-        DdlStatement::DropView(command) => drop_named(running, &command.name, command.if_exists, "view"),
+        DdlStatement::CreateView(command) => create_view(ctx, command),
+        DdlStatement::DropTable(command) => drop_named(ctx, &command.name, command.if_exists, "table"),
+        DdlStatement::DropView(command) => drop_named(ctx, &command.name, command.if_exists, "view"),
         DdlStatement::CreateCatalog(_) => {
             Err(EngineError::unsupported("CREATE DATABASE", Some("a store is one database; use CREATE SCHEMA")))
         }
@@ -59,7 +59,7 @@ pub fn run_ddl(running: &Running, ddl: DdlStatement) -> Result<(), EngineError> 
     }
 }
 
-fn create_view(running: &Running, command: CreateView) -> Result<(), EngineError> {
+fn create_view(ctx: &StatementContext, command: CreateView) -> Result<(), EngineError> {
     if command.temporary {
         return Err(EngineError::unsupported("CREATE TEMPORARY VIEW", None));
     }
@@ -68,15 +68,15 @@ fn create_view(running: &Running, command: CreateView) -> Result<(), EngineError
     let definition = command.definition.unwrap_or_default();
     let sql = view_query(&definition)?;
     let record = ViewRecord { namespace, name, created_version: 0, kind: VIEW.into(), sql };
-    check_new_view(running, &record, command.or_replace)?;
-    commit(running, "CREATE VIEW", |transaction| transaction.create_view(record, command.or_replace))
+    check_new_view(ctx, &record, command.or_replace)?;
+    commit(ctx, "CREATE VIEW", |transaction| transaction.create_view(record, command.or_replace))
 }
 
 /// What takes the place of a view must be made by an owner of that one.
-pub fn check_new_view(running: &Running, view: &ViewRecord, or_replace: bool) -> Result<(), EngineError> {
-    running.catalog.check(|permit| match running.catalog.snapshot().view(&view.namespace, &view.name)? {
-        Some(known) if or_replace => permit.view(Privilege::Ownership, &known),
-        _ => permit.schema(Privilege::Create, &view.namespace),
+pub fn check_new_view(ctx: &StatementContext, view: &ViewRecord, or_replace: bool) -> Result<(), EngineError> {
+    ctx.catalog.check(|authorization| match ctx.catalog.snapshot().view(&view.namespace, &view.name)? {
+        Some(known) if or_replace => authorization.view(Privilege::Ownership, &known),
+        _ => authorization.schema(Privilege::Create, &view.namespace),
     })
 }
 
@@ -90,7 +90,7 @@ fn view_query(definition: &str) -> Result<String, EngineError> {
         .map_err(|error| EngineError::internal(format!("a view's text cannot be read again: {error}")))?;
     match parsed.pop() {
         Some(ast::Statement::CreateView(mut view)) => {
-            spell_out(&mut view.query);
+            alias_version(&mut view.query);
             if view.columns.is_empty() {
                 return Ok(view.query.to_string());
             }
@@ -101,34 +101,34 @@ fn view_query(definition: &str) -> Result<String, EngineError> {
     }
 }
 
-fn drop_named(running: &Running, name: &TableReference, if_exists: bool, wanted: &'static str) -> Result<(), EngineError> {
-    let volatile = running.catalog.volatile();
-    if let Some(table) = volatile.named(name) {
+fn drop_named(ctx: &StatementContext, name: &TableReference, if_exists: bool, wanted: &'static str) -> Result<(), EngineError> {
+    let temporary = ctx.catalog.temporary();
+    if let Some(table) = temporary.named(name) {
         if wanted == "view" {
             let message = format!("\"{}\" is a volatile table, not a view", table.name);
             let hint = Some("use DROP TABLE, or name the view with its schema".into());
             return Err(EngineError::Sql { message, position: None, hint });
         }
-        volatile.drop_table(&table.name);
+        temporary.drop_table(&table.name);
         return Ok(());
     }
     let (namespace, name) = resolve(name)?;
-    let snapshot = running.catalog.snapshot();
+    let snapshot = ctx.catalog.snapshot();
     let is_table = snapshot.table(&namespace, &name)?.is_some();
     let view = snapshot.view(&namespace, &name)?;
-    running.catalog.check(|permit| match (snapshot.table(&namespace, &name)?, &view) {
-        (Some(table), _) => permit.table(Privilege::Ownership, table.record()),
-        (None, Some(view)) => permit.view(Privilege::Ownership, view),
+    ctx.catalog.check(|authorization| match (snapshot.table(&namespace, &name)?, &view) {
+        (Some(table), _) => authorization.table(Privilege::Ownership, table.record()),
+        (None, Some(view)) => authorization.view(Privilege::Ownership, view),
         (None, None) => Ok(()),
     })?;
     let is_external = view.as_ref().is_some_and(|view| view.kind == EXTERNAL);
     match (wanted, is_table, view.is_some()) {
-        ("table", true, _) => commit(running, "DROP TABLE", |transaction| transaction.drop_table(&namespace, &name)),
-        ("table", _, true) if is_external => commit(running, "DROP EXTERNAL TABLE", |transaction| transaction.drop_view(&namespace, &name)),
-        ("view", _, true) if !is_external => commit(running, "DROP VIEW", |transaction| transaction.drop_view(&namespace, &name)),
+        ("table", true, _) => commit(ctx, "DROP TABLE", |transaction| transaction.drop_table(&namespace, &name)),
+        ("table", _, true) if is_external => commit(ctx, "DROP EXTERNAL TABLE", |transaction| transaction.drop_view(&namespace, &name)),
+        ("view", _, true) if !is_external => commit(ctx, "DROP VIEW", |transaction| transaction.drop_view(&namespace, &name)),
         (_, false, false) if if_exists => Ok(()),
         (_, false, false) => {
-            let listing = running.catalog.listing()?;
+            let listing = ctx.catalog.listing()?;
             let near = nearest(&name, listing.iter().map(|listed| listed.name.as_str()));
             let hint = near.map(|near| format!("did you mean \"{near}\"?"));
             Err(EngineError::Sql { message: format!("{wanted} \"{}\" does not exist", said_name(&namespace, &name)), position: None, hint })
@@ -142,11 +142,11 @@ fn drop_named(running: &Running, name: &TableReference, if_exists: bool, wanted:
 }
 
 pub fn commit(
-    running: &Running,
+    ctx: &StatementContext,
     operation: &str,
     change: impl FnOnce(&mut Transaction) -> Result<(), StoreError>,
 ) -> Result<(), EngineError> {
-    running.catalog.write_scope().change(operation, change)
+    ctx.catalog.write_scope().change(operation, change)
 }
 
 fn namespace(name: &str) -> Result<String, EngineError> {

@@ -11,20 +11,20 @@ use pmem_store::TableSnapshot;
 
 use crate::catalog::resolve;
 use crate::constraints::{Constraint, constraints_of};
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use common::error::EngineError;
 use common::type_names::column_type_name;
 
 /// The answer, if the statement is DESCRIBE of a stored or volatile table; of other tables a plan knows all there is.
-pub fn described_table(running: &Running, statement: &Statement) -> Result<Option<RecordBatch>, EngineError> {
+pub fn described_table(ctx: &StatementContext, statement: &Statement) -> Result<Option<RecordBatch>, EngineError> {
     let Statement::Statement(statement) = statement else { return Ok(None) };
     let ast::Statement::ExplainTable { table_name, .. } = statement.as_ref() else { return Ok(None) };
     let reference = TableReference::parse_str(&table_name.to_string());
-    if let Some(table) = running.catalog.volatile().named(&reference) {
+    if let Some(table) = ctx.catalog.temporary().named(&reference) {
         return described(&table.schema, None).map(Some);
     }
     let Ok((namespace, name)) = resolve(&reference) else { return Ok(None) };
-    match running.catalog.snapshot().table(&namespace, &name)? {
+    match ctx.catalog.snapshot().table(&namespace, &name)? {
         Some(table) => described(table.schema(), Some(&table)).map(Some),
         None => Ok(None),
     }

@@ -7,7 +7,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use pmem_store::{ColumnInfo, ColumnOrder, StoreError, TableAlteration, TableSnapshot};
 
 use crate::constraints::{Check, Constraint, Declared, DeclaredRule, Key, Rule, TableRules, constraints_of};
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use common::error::{EngineError, nearest};
 use common::type_names::declared_name;
 
@@ -106,7 +106,7 @@ impl Draft {
         column.field.set_nullable(false);
     }
 
-    pub fn declare(&mut self, running: &Running, declared: Declared) -> Result<(), EngineError> {
+    pub fn declare(&mut self, ctx: &StatementContext, declared: Declared) -> Result<(), EngineError> {
         let Declared { name, rule } = declared;
         let constraint = match rule {
             DeclaredRule::PrimaryKey(columns) => {
@@ -125,7 +125,7 @@ impl Draft {
                 Constraint { name, rule: Rule::Unique { columns: self.ids(&places) } }
             }
             DeclaredRule::Check(sql) => {
-                let check = Check::new(&running.engine.rules, "", &sql, &self.schema()).map_err(|error| running.located(error))?;
+                let check = Check::new(&ctx.engine.rules, "", &sql, &self.schema()).map_err(|error| ctx.located(error))?;
                 let of = match check.columns.as_slice() {
                     [one] => format!("_{}", self.columns[*one].field.name()),
                     _ => String::new(),
@@ -178,13 +178,13 @@ impl Draft {
     /// What the rows that are there must be asked: constraints that are new, and columns that may
     /// not be NULL from now on, by their places. Every constraint must make sense for the columns as
     /// they are now.
-    pub fn unproven(&self, running: &Running) -> Result<(Arc<TableRules>, Vec<usize>), EngineError> {
+    pub fn unproven(&self, ctx: &StatementContext) -> Result<(Arc<TableRules>, Vec<usize>), EngineError> {
         let (schema, infos) = (self.schema(), self.infos());
-        TableRules::new(&running.engine.rules, &self.name, &schema, &infos, &self.constraints)?;
+        TableRules::new(&ctx.engine.rules, &self.name, &schema, &infos, &self.constraints)?;
         let new: Vec<Constraint> = self.constraints.iter().filter(|constraint| self.unproven.contains(&constraint.name)).cloned().collect();
         let not_null = self.columns.iter().enumerate().filter(|(_, column)| column.was_nullable && !column.field.is_nullable());
         let not_null = not_null.map(|(place, _)| place).collect();
-        Ok((TableRules::new(&running.engine.rules, &self.name, &schema, &infos, &new)?, not_null))
+        Ok((TableRules::new(&ctx.engine.rules, &self.name, &schema, &infos, &new)?, not_null))
     }
 
     /// The difference to the table; None where there is none.

@@ -9,12 +9,12 @@ use pmem_store::ViewRecord;
 use super::ddl::{check_new_view, commit};
 use crate::catalog::{external_provider, is_of_node, is_remote, resolve};
 use crate::definition::{EXTERNAL, external_definition};
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use common::error::EngineError;
 
-pub async fn create_external(running: &Running, mut table: CreateExternalTable) -> Result<(), EngineError> {
+pub async fn create_external(ctx: &StatementContext, mut table: CreateExternalTable) -> Result<(), EngineError> {
     let (namespace, name) = resolve(&TableReference::parse_str(&table.name.to_string()))?;
-    let snapshot = running.catalog.snapshot();
+    let snapshot = ctx.catalog.snapshot();
     let exists = snapshot.table(&namespace, &name)?.is_some() || snapshot.view(&namespace, &name)?.is_some();
     if exists && table.if_not_exists {
         return Ok(());
@@ -26,10 +26,10 @@ pub async fn create_external(running: &Running, mut table: CreateExternalTable) 
         }
     }
     // Reads the files' schema, or asks the node: a table that cannot be read is refused now, not when it is queried.
-    external_provider(&running.engine, &running.state, table.clone()).await.map_err(EngineError::from)?;
+    external_provider(&ctx.engine, &ctx.state, table.clone()).await.map_err(EngineError::from)?;
     let record = ViewRecord { namespace, name, created_version: 0, kind: EXTERNAL.into(), sql: external_definition(&table) };
-    check_new_view(running, &record, table.or_replace)?;
-    commit(running, "CREATE EXTERNAL TABLE", |transaction| transaction.create_view(record, table.or_replace))
+    check_new_view(ctx, &record, table.or_replace)?;
+    commit(ctx, "CREATE EXTERNAL TABLE", |transaction| transaction.create_view(record, table.or_replace))
 }
 
 fn refuse(table: &CreateExternalTable) -> Result<(), EngineError> {

@@ -13,7 +13,7 @@ use crate::blocking::blocking;
 use crate::catalog::resolve;
 use crate::compaction::{Optimized, Resources, checkpoint, optimize_table};
 use crate::definition::EXTERNAL;
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use crate::transactions::state_error;
 use common::error::EngineError;
 use common::privilege::Privilege;
@@ -30,38 +30,38 @@ pub fn result_schema(statement: &MaintenanceStatement) -> Option<SchemaRef> {
 }
 
 /// The rows of those that have some.
-pub async fn run_maintenance(running: &Running, statement: MaintenanceStatement) -> Result<Option<RecordBatch>, EngineError> {
+pub async fn run_maintenance(ctx: &StatementContext, statement: MaintenanceStatement) -> Result<Option<RecordBatch>, EngineError> {
     let name = match &statement {
         MaintenanceStatement::Optimize { .. } => "OPTIMIZE TABLE",
         MaintenanceStatement::Checkpoint => "CHECKPOINT",
         MaintenanceStatement::Flush => "FLUSH",
         MaintenanceStatement::Backup { .. } => "BACKUP",
     };
-    if running.catalog.transaction().is_open() {
+    if ctx.catalog.transaction().is_open() {
         let message = format!("{name} is about what is committed, so it is no part of a transaction");
         return Err(state_error(&message, "end the transaction first"));
     }
     if !matches!(statement, MaintenanceStatement::Backup { .. }) {
-        running.catalog.write_scope().check_writable()?;
+        ctx.catalog.write_scope().check_writable()?;
     }
     match statement {
         MaintenanceStatement::Backup { to, .. } if to.as_os_str().is_empty() => {
             Err(state_error("BACKUP TO '' names no directory", "write the path of the backup between the quotes"))
         }
-        MaintenanceStatement::Backup { to, copies } => backup_to(&running.engine.store, to, copies).await.map(Some),
-        MaintenanceStatement::Optimize { table, full } => optimized(running, &table, full).await.map(Some),
-        MaintenanceStatement::Checkpoint => checkpoint(&running.engine.store).await.map(|()| None),
+        MaintenanceStatement::Backup { to, copies } => backup_to(&ctx.engine.store, to, copies).await.map(Some),
+        MaintenanceStatement::Optimize { table, full } => optimized(ctx, &table, full).await.map(Some),
+        MaintenanceStatement::Checkpoint => checkpoint(&ctx.engine.store).await.map(|()| None),
         MaintenanceStatement::Flush => {
-            let store = Arc::clone(&running.engine.store);
+            let store = Arc::clone(&ctx.engine.store);
             blocking(move || Ok(store.flush()?)).await.map(|()| None)
         }
     }
 }
 
-async fn optimized(running: &Running, table: &TableReference, full: bool) -> Result<RecordBatch, EngineError> {
-    running.catalog.check_stored(table, "OPTIMIZE TABLE of")?;
+async fn optimized(ctx: &StatementContext, table: &TableReference, full: bool) -> Result<RecordBatch, EngineError> {
+    ctx.catalog.check_stored(table, "OPTIMIZE TABLE of")?;
     let (namespace, name) = resolve(table)?;
-    let snapshot = running.catalog.snapshot();
+    let snapshot = ctx.catalog.snapshot();
     let Some(table) = snapshot.table(&namespace, &name)? else {
         if let Some(view) = snapshot.view(&namespace, &name)? {
             let kind = if view.kind == EXTERNAL { "external table" } else { "view" };
@@ -71,12 +71,12 @@ async fn optimized(running: &Running, table: &TableReference, full: bool) -> Res
         return Err(StoreError::no_table(&namespace, &name).into());
     };
     drop(snapshot);
-    running.catalog.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
-    let engine = &running.engine;
+    ctx.catalog.check(|authorization| authorization.table(Privilege::Ownership, table.record()))?;
+    let engine = &ctx.engine;
     let resources = Resources {
         store: &engine.store,
         maintenance: &engine.maintenance,
-        runtime: running.runtime(),
+        runtime: ctx.runtime(),
         memory_limit_bytes: engine.query_memory_limit_bytes,
         partitions: engine.partitions,
     };

@@ -13,5 +13,5 @@ pub mod draft;
 pub mod external;
 pub mod maintenance;
 pub mod table_options;
+pub mod temporary_table;
 pub mod versions;
-pub mod volatile_table;

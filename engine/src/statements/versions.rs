@@ -11,7 +11,7 @@ use crate::audit::set_retention_ms;
 use crate::blocking::blocking;
 use crate::catalog::past_table::{no_snapshot, version_of};
 use crate::catalog::resolve;
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use crate::system::instants;
 use crate::transactions::state_error;
 use common::clock::now_ms;
@@ -27,44 +27,44 @@ use sql::versions::statement::{Expiry, VersionStatement};
 const AUDIT_RETENTION: &str = "audit_retention";
 
 /// The rows of those that have some.
-pub async fn run_versions(running: &Running, statement: VersionStatement) -> Result<Option<RecordBatch>, EngineError> {
+pub async fn run_versions(ctx: &StatementContext, statement: VersionStatement) -> Result<Option<RecordBatch>, EngineError> {
     match statement {
         VersionStatement::CreateSnapshot { name, if_not_exists } => {
-            if !(if_not_exists && named(running).iter().any(|known| known.name == name)) {
-                create_snapshot(running, &name)?;
+            if !(if_not_exists && named(ctx).iter().any(|known| known.name == name)) {
+                create_snapshot(ctx, &name)?;
             }
             Ok(None)
         }
         VersionStatement::DropSnapshot { name, if_exists } => {
-            let known = named(running);
+            let known = named(ctx);
             match known.iter().any(|known| known.name == name) {
-                true => commit(running, "DROP SNAPSHOT", |transaction| transaction.drop_snapshot(&name))?,
+                true => commit(ctx, "DROP SNAPSHOT", |transaction| transaction.drop_snapshot(&name))?,
                 false if if_exists => {}
                 false => return Err(no_snapshot(&name, known.iter().map(|known| known.name.as_str()))),
             }
             Ok(None)
         }
-        VersionStatement::ShowSnapshots => shown(named(running), &running.engine.store.versions()?).map(Some),
-        VersionStatement::Restore { table, to } => restore(running, &table, &to).await.map(|()| None),
-        VersionStatement::Expire(expiry) => expire(running, expiry).await.map(Some),
-        VersionStatement::AlterSystem { setting, value } => alter_system(running, &setting, value).await.map(|()| None),
+        VersionStatement::ShowSnapshots => shown(named(ctx), &ctx.engine.store.versions()?).map(Some),
+        VersionStatement::Restore { table, to } => restore(ctx, &table, &to).await.map(|()| None),
+        VersionStatement::Expire(expiry) => expire(ctx, expiry).await.map(Some),
+        VersionStatement::AlterSystem { setting, value } => alter_system(ctx, &setting, value).await.map(|()| None),
     }
 }
 
 /// The rows of a statement that only lists; None for those that change something.
-pub fn listed_versions(running: &Running, statement: &VersionStatement) -> Result<Option<RecordBatch>, EngineError> {
+pub fn listed_versions(ctx: &StatementContext, statement: &VersionStatement) -> Result<Option<RecordBatch>, EngineError> {
     match statement {
-        VersionStatement::ShowSnapshots => shown(named(running), &running.engine.store.versions()?).map(Some),
+        VersionStatement::ShowSnapshots => shown(named(ctx), &ctx.engine.store.versions()?).map(Some),
         _ => Ok(None),
     }
 }
 
-fn named(running: &Running) -> Vec<NamedSnapshot> {
-    running.catalog.snapshot().named_snapshots()
+fn named(ctx: &StatementContext) -> Vec<NamedSnapshot> {
+    ctx.catalog.snapshot().named_snapshots()
 }
 
-fn create_snapshot(running: &Running, name: &str) -> Result<(), EngineError> {
-    commit(running, "CREATE SNAPSHOT", |transaction| {
+fn create_snapshot(ctx: &StatementContext, name: &str) -> Result<(), EngineError> {
+    commit(ctx, "CREATE SNAPSHOT", |transaction| {
         if transaction.has_changed() {
             let what = "a snapshot is of a version that is committed, and this transaction has changed the store already; \
                         create it before the changes, or after COMMIT";
@@ -89,24 +89,24 @@ fn shown(mut named: Vec<NamedSnapshot>, versions: &[VersionInfo]) -> Result<Reco
     RecordBatch::try_from_iter_with_nullable(columns).map_err(|error| EngineError::internal(error.to_string()))
 }
 
-async fn restore(running: &Running, table: &TableReference, to: &Point) -> Result<(), EngineError> {
-    running.catalog.check_stored(table, "RESTORE TABLE of")?;
+async fn restore(ctx: &StatementContext, table: &TableReference, to: &Point) -> Result<(), EngineError> {
+    ctx.catalog.check_stored(table, "RESTORE TABLE of")?;
     let (namespace, name) = resolve(table)?;
-    let snapshot = running.catalog.snapshot();
+    let snapshot = ctx.catalog.snapshot();
     let Some(table) = snapshot.table(&namespace, &name)? else {
         return Err(StoreError::no_table(&namespace, &name).into());
     };
-    running.catalog.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
-    let version = version_of(to, &running.state, &running.engine.store, &snapshot, table.record())?;
-    let scope = running.catalog.write_scope();
+    ctx.catalog.check(|authorization| authorization.table(Privilege::Ownership, table.record()))?;
+    let version = version_of(to, &ctx.state, &ctx.engine.store, &snapshot, table.record())?;
+    let scope = ctx.catalog.write_scope();
     // Links or copies files.
     blocking(move || scope.change("RESTORE TABLE", |transaction| transaction.restore_table(&namespace, &name, version).map(|_| ()))).await
 }
 
 /// How many versions went, and what of the disk they give back.
-async fn expire(running: &Running, expiry: Expiry) -> Result<RecordBatch, EngineError> {
-    refuse_transaction(running, "EXPIRE VERSIONS")?;
-    let store = Arc::clone(&running.engine.store);
+async fn expire(ctx: &StatementContext, expiry: Expiry) -> Result<RecordBatch, EngineError> {
+    refuse_transaction(ctx, "EXPIRE VERSIONS")?;
+    let store = Arc::clone(&ctx.engine.store);
     let newest = store.snapshot()?.version();
     let older_than_ms = match &expiry {
         Expiry::Before(version) if *version > newest => {
@@ -114,7 +114,7 @@ async fn expire(running: &Running, expiry: Expiry) -> Result<RecordBatch, Engine
             return Err(EngineError::Sql { message, position: None, hint: None });
         }
         Expiry::Before(_) => 0,
-        Expiry::OlderThan(sql) => duration_ms(&constant(&running.state, sql)?)?,
+        Expiry::OlderThan(sql) => duration_ms(&constant(&ctx.state, sql)?)?,
     };
     let (before, after) = blocking(move || {
         let before = store.versions()?;
@@ -135,11 +135,11 @@ async fn expire(running: &Running, expiry: Expiry) -> Result<RecordBatch, Engine
     RecordBatch::try_from_iter(columns).map_err(|error| EngineError::internal(error.to_string()))
 }
 
-async fn alter_system(running: &Running, setting: &str, value: Option<String>) -> Result<(), EngineError> {
+async fn alter_system(ctx: &StatementContext, setting: &str, value: Option<String>) -> Result<(), EngineError> {
     if setting == AUDIT_RETENTION {
-        refuse_transaction(running, "ALTER SYSTEM")?;
-        let retention_ms = value.map(|sql| duration_ms(&constant(&running.state, &sql)?)).transpose()?;
-        let store = Arc::clone(&running.engine.store);
+        refuse_transaction(ctx, "ALTER SYSTEM")?;
+        let retention_ms = value.map(|sql| duration_ms(&constant(&ctx.state, &sql)?)).transpose()?;
+        let store = Arc::clone(&ctx.engine.store);
         return blocking(move || Ok(set_retention_ms(&store, retention_ms)?)).await;
     }
     if setting != RETENTION {
@@ -147,19 +147,19 @@ async fn alter_system(running: &Running, setting: &str, value: Option<String>) -
         let hint = "ALTER SYSTEM changes \"retention\" and \"audit_retention\"; SET changes settings of the session";
         return Err(EngineError::Sql { message, position: None, hint: Some(hint.into()) });
     }
-    refuse_transaction(running, "ALTER SYSTEM")?;
+    refuse_transaction(ctx, "ALTER SYSTEM")?;
     let retention_ms = match value {
-        Some(sql) => duration_ms(&constant(&running.state, &sql)?)?,
+        Some(sql) => duration_ms(&constant(&ctx.state, &sql)?)?,
         None => DEFAULT_RETENTION_MS,
     };
-    let store: Arc<Store> = Arc::clone(&running.engine.store);
+    let store: Arc<Store> = Arc::clone(&ctx.engine.store);
     blocking(move || Ok(store.set_retention_ms(retention_ms)?)).await?;
-    running.engine.maintenance.wake();
+    ctx.engine.maintenance.wake();
     Ok(())
 }
 
-fn refuse_transaction(running: &Running, what: &str) -> Result<(), EngineError> {
-    match running.catalog.transaction().is_open() {
+fn refuse_transaction(ctx: &StatementContext, what: &str) -> Result<(), EngineError> {
+    match ctx.catalog.transaction().is_open() {
         true => Err(state_error(&format!("{what} cannot be taken back, so it is no part of a transaction"), "end the transaction first")),
         false => Ok(()),
     }

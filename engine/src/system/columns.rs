@@ -6,7 +6,7 @@ use pmem_store::TableSnapshot;
 
 use super::build::{OPTIONAL, REQUIRED, batch, booleans, numbers, texts};
 use super::source::Source;
-use crate::volatile::VolatileRows;
+use crate::temporary::TemporaryRows;
 use common::names::TEMP;
 use common::type_names::column_type_name;
 
@@ -27,7 +27,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     let mut rows = Vec::new();
     if let Some(source) = source {
         source.tables()?.iter().for_each(|table| add(&mut rows, table));
-        source.volatile.all().iter().for_each(|table| add_volatile(&mut rows, table));
+        source.temporary.all().iter().for_each(|table| add_temporary(&mut rows, table));
     }
     batch(vec![
         ("schema_name", texts(rows.iter().map(|row| Some(&row.schema))), REQUIRED),
@@ -61,7 +61,7 @@ fn add(rows: &mut Vec<Row>, table: &TableSnapshot) {
     }
 }
 
-fn add_volatile(rows: &mut Vec<Row>, table: &VolatileRows) {
+fn add_temporary(rows: &mut Vec<Row>, table: &TemporaryRows) {
     let columns = table.schema.fields().iter().zip(1..).map(|(field, position)| Row {
         schema: TEMP.to_string(),
         table: table.name.clone(),

@@ -5,7 +5,7 @@ use datafusion::common::Result;
 
 use super::build::{OPTIONAL, REQUIRED, batch, instants, numbers, texts};
 use super::source::Source;
-use crate::compaction::{Outcome, RunInfo};
+use crate::compaction::{CompactionOutcome, RunInfo};
 
 struct Row {
     schema: String,
@@ -51,10 +51,10 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
 fn of_run(run: RunInfo) -> Row {
     let (state, message) = match run.outcome {
         None => ("running", None),
-        Some(Outcome::Done) => ("done", None),
-        Some(Outcome::Conflict) => ("conflict", None),
-        Some(Outcome::Stopped) => ("stopped", None),
-        Some(Outcome::Failed(message)) => ("failed", Some(message)),
+        Some(CompactionOutcome::Done) => ("done", None),
+        Some(CompactionOutcome::Conflict) => ("conflict", None),
+        Some(CompactionOutcome::Stopped) => ("stopped", None),
+        Some(CompactionOutcome::Failed(message)) => ("failed", Some(message)),
     };
     Row {
         schema: run.namespace,

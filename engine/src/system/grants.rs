@@ -6,7 +6,7 @@ use pmem_store::{Access, GrantObject, Snapshot, StoreError};
 
 use super::build::{OPTIONAL, REQUIRED, batch, texts};
 use super::source::Source;
-use crate::access::Permit;
+use crate::access::Authorization;
 use common::error::store_error;
 use common::privilege::Privilege;
 
@@ -20,14 +20,14 @@ pub struct GrantRow {
 
 pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     let rows = match source {
-        Some(source) => grant_rows(&source.engine.store.access(), source.snapshot, source.permit).map_err(store_error)?,
+        Some(source) => grant_rows(&source.engine.store.access(), source.snapshot, source.authorization).map_err(store_error)?,
         None => Vec::new(),
     };
     grants_batch(&rows)
 }
 
 /// One for each privilege. Admins know of all, others of their own and of those on what they own.
-pub fn grant_rows(access: &Access, snapshot: &Snapshot, permit: Option<&Permit>) -> Result<Vec<GrantRow>, StoreError> {
+pub fn grant_rows(access: &Access, snapshot: &Snapshot, authorization: Option<&Authorization>) -> Result<Vec<GrantRow>, StoreError> {
     let mut rows = Vec::new();
     for (grantee, object, privileges) in access.grants() {
         // Of what the statement does not see there is nothing to tell.
@@ -42,7 +42,9 @@ pub fn grant_rows(access: &Access, snapshot: &Snapshot, permit: Option<&Permit>)
                 None => continue,
             },
         };
-        if permit.is_some_and(|permit| !permit.is_admin() && !permit.has_name(grantee) && !owns(permit, object, schema.as_deref())) {
+        if authorization.is_some_and(|authorization| {
+            !authorization.is_admin() && !authorization.has_name(grantee) && !owns(authorization, object, schema.as_deref())
+        }) {
             continue;
         }
         let on = match object {
@@ -62,11 +64,11 @@ pub fn grant_rows(access: &Access, snapshot: &Snapshot, permit: Option<&Permit>)
     Ok(rows)
 }
 
-fn owns(permit: &Permit, object: &GrantObject, schema: Option<&str>) -> bool {
+fn owns(authorization: &Authorization, object: &GrantObject, schema: Option<&str>) -> bool {
     let has = match (object, schema) {
-        (GrantObject::Table(id), Some(schema)) => permit.on_table(*id, schema),
-        (GrantObject::View(schema, name), _) => permit.on_view(schema, name),
-        (GrantObject::Schema(name), _) => permit.on_schema(name),
+        (GrantObject::Table(id), Some(schema)) => authorization.on_table(*id, schema),
+        (GrantObject::View(schema, name), _) => authorization.on_view(schema, name),
+        (GrantObject::Schema(name), _) => authorization.on_schema(name),
         _ => return false,
     };
     has.has(Privilege::Ownership)

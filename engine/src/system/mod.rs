@@ -3,7 +3,7 @@
 //!
 //! A table is made when a query that names it is planned, from the snapshot of the statement: in a
 //! transaction it shows what the transaction sees. Each file has one table; `source.rs` is what they
-//! are made from, `build.rs` how; `unseen.rs` looks for names in the text of a view that its reader may not know of.
+//! are made from, `build.rs` how; `view_redaction.rs` looks for names in the text of a view that its reader may not know of.
 
 mod build;
 mod columns;
@@ -17,8 +17,8 @@ mod snapshots;
 mod source;
 mod tables;
 mod transactions;
-mod unseen;
 mod users;
+mod view_redaction;
 
 pub(crate) use build::instants;
 pub(crate) use grants::{GrantRow, grant_rows, grants_batch};

@@ -14,11 +14,11 @@ use pmem_store::Snapshot;
 
 use super::source::Source;
 use super::{columns, compactions, grants, queries, segments, settings, snapshots, tables, transactions, users};
-use crate::access::Permit;
+use crate::access::Authorization;
 use crate::shared::EngineShared;
+use crate::temporary::TemporaryTables;
 use crate::time_zone::{plan_in_zone, schema_in_zone};
 use crate::transactions::TransactionSlot;
-use crate::volatile::VolatileTables;
 
 /// Makes the rows; without a source none, to know the columns.
 type Rows = fn(Option<&Source<'_>>) -> Result<RecordBatch>;
@@ -48,8 +48,8 @@ pub struct SystemSchema {
     slot: Arc<TransactionSlot>,
     /// Tables of somebody's own in a schema of this name, from before it was ours.
     older: Option<Arc<dyn SchemaProvider>>,
-    permit: Option<Arc<Permit>>,
-    volatile: Arc<VolatileTables>,
+    authorization: Option<Arc<Authorization>>,
+    temporary: Arc<TemporaryTables>,
     /// Of the session's clocks.
     zone: Option<String>,
 }
@@ -60,9 +60,17 @@ impl SystemSchema {
         snapshot: Arc<Snapshot>,
         slot: &Arc<TransactionSlot>,
         older: Option<Arc<dyn SchemaProvider>>,
-        permit: Option<Arc<Permit>>,
+        authorization: Option<Arc<Authorization>>,
     ) -> SystemSchema {
-        SystemSchema { engine: Arc::clone(engine), snapshot, slot: Arc::clone(slot), older, permit, volatile: Arc::default(), zone: None }
+        SystemSchema {
+            engine: Arc::clone(engine),
+            snapshot,
+            slot: Arc::clone(slot),
+            older,
+            authorization,
+            temporary: Arc::default(),
+            zone: None,
+        }
     }
 
     pub fn with_zone(self, zone: Option<String>) -> SystemSchema {
@@ -70,8 +78,8 @@ impl SystemSchema {
     }
 
     /// With the volatile tables of who asks.
-    pub fn with_volatile(self, volatile: Arc<VolatileTables>) -> SystemSchema {
-        SystemSchema { volatile, ..self }
+    pub fn with_temporary(self, temporary: Arc<TemporaryTables>) -> SystemSchema {
+        SystemSchema { temporary, ..self }
     }
 }
 
@@ -92,8 +100,8 @@ impl SchemaProvider for SystemSchema {
                 engine: Arc::clone(&self.engine),
                 snapshot: Arc::clone(&self.snapshot),
                 slot: Arc::clone(&self.slot),
-                permit: self.permit.clone(),
-                volatile: Arc::clone(&self.volatile),
+                authorization: self.authorization.clone(),
+                temporary: Arc::clone(&self.temporary),
                 schema: schema_in_zone(&rows(None)?.schema(), self.zone.as_deref()),
                 rows,
             }))),
@@ -120,8 +128,8 @@ pub struct SystemTable {
     engine: Arc<EngineShared>,
     snapshot: Arc<Snapshot>,
     slot: Arc<TransactionSlot>,
-    permit: Option<Arc<Permit>>,
-    volatile: Arc<VolatileTables>,
+    authorization: Option<Arc<Authorization>>,
+    temporary: Arc<TemporaryTables>,
     schema: SchemaRef,
     rows: Rows,
 }
@@ -148,8 +156,8 @@ impl TableProvider for SystemTable {
             snapshot: &self.snapshot,
             slot: &self.slot,
             options: state.config_options(),
-            permit: self.permit.as_deref(),
-            volatile: &self.volatile,
+            authorization: self.authorization.as_deref(),
+            temporary: &self.temporary,
         };
         let rows = (self.rows)(Some(&source))?;
         let scan = MemorySourceConfig::try_new_exec(&[vec![rows.clone()]], rows.schema(), projection.cloned())?;

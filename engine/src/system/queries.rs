@@ -5,17 +5,17 @@ use datafusion::common::Result;
 
 use super::build::{OPTIONAL, REQUIRED, batch, instants, numbers, texts};
 use super::source::Source;
-use crate::queries::{Query, Shown};
+use crate::queries::{Query, StatementInfo};
 
 pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
-    let mut rows: Vec<Shown> = source.map(|source| source.engine.queries.shown()).unwrap_or_default();
+    let mut rows: Vec<StatementInfo> = source.map(|source| source.engine.queries.shown()).unwrap_or_default();
     // Of others' statements only administrators know.
     rows.retain(|row| source.is_some_and(|source| source.runs(&row.query)));
     let number = |value: fn(&Query) -> u64| numbers(rows.iter().map(|row| Some(value(&row.query))));
     batch(vec![
         ("query_id", number(|query| query.id), REQUIRED),
         ("session_id", number(|query| query.session), REQUIRED),
-        ("user_name", texts(rows.iter().map(|row| Some(row.query.whose.name()))), REQUIRED),
+        ("user_name", texts(rows.iter().map(|row| Some(row.query.principal.name()))), REQUIRED),
         ("kind", texts(rows.iter().map(|row| row.query.kind().map(|kind| kind.name()))), OPTIONAL),
         ("state", texts(rows.iter().map(|row| Some(row.state.name()))), REQUIRED),
         ("queue_position", numbers(rows.iter().map(|row| row.queue_position)), OPTIONAL),

@@ -9,8 +9,8 @@ use pmem_store::StoreError;
 use super::build::{OPTIONAL, REQUIRED, batch, texts};
 use super::source::Source;
 use crate::audit;
+use common::engine_settings::switches;
 use common::error::store_error;
-use common::switches::switches;
 use sql::{SETTING_NAMES, duration_text, shown_name};
 
 struct Row {

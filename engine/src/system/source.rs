@@ -6,11 +6,11 @@ use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use pmem_store::{Snapshot, StoreError, TableRecord, TableSnapshot, ViewRecord};
 
-use crate::access::Permit;
+use crate::access::Authorization;
 use crate::queries::Query;
 use crate::shared::EngineShared;
+use crate::temporary::TemporaryTables;
 use crate::transactions::TransactionSlot;
-use crate::volatile::VolatileTables;
 use common::error::store_error;
 use common::privilege::Privilege;
 
@@ -22,40 +22,40 @@ pub struct Source<'a> {
     pub slot: &'a Arc<TransactionSlot>,
     pub options: &'a ConfigOptions,
     /// Of the user who asks; None: everything.
-    pub permit: Option<&'a Permit>,
+    pub authorization: Option<&'a Authorization>,
     /// The session's.
-    pub volatile: &'a VolatileTables,
+    pub temporary: &'a TemporaryTables,
 }
 
 impl Source<'_> {
     pub fn is_for_all(&self) -> bool {
-        self.permit.is_none_or(Permit::is_admin)
+        self.authorization.is_none_or(Authorization::is_admin)
     }
 
     /// Whether who asks may know of the user or role.
     pub fn knows(&self, name: &str) -> bool {
-        self.permit.is_none_or(|permit| permit.is_admin() || permit.has_name(name))
+        self.authorization.is_none_or(|authorization| authorization.is_admin() || authorization.has_name(name))
     }
 
     /// Whether a statement is one of who asks.
     pub fn runs(&self, query: &Query) -> bool {
-        self.permit.is_none_or(|permit| permit.is_admin() || query.whose.is_user(permit.user()))
+        self.authorization.is_none_or(|authorization| authorization.is_admin() || query.principal.is_user(authorization.user()))
     }
 
     /// Whether who asks may read the rows of a table, and so how many there are and how they lie.
     pub fn reads(&self, table: &TableSnapshot) -> bool {
         let record = table.record();
-        self.permit.is_none_or(|permit| permit.on_table(record.id, &record.namespace).has(Privilege::Select))
+        self.authorization.is_none_or(|authorization| authorization.on_table(record.id, &record.namespace).has(Privilege::Select))
     }
 
     /// Whether the view is one of who asks, and its text so, too.
     pub fn owns(&self, view: &ViewRecord) -> bool {
-        self.permit.is_none_or(|permit| permit.on_view(&view.namespace, &view.name).has(Privilege::Ownership))
+        self.authorization.is_none_or(|authorization| authorization.on_view(&view.namespace, &view.name).has(Privilege::Ownership))
     }
 
     /// Whether who asks may know where files of this machine lie.
     pub fn knows_files(&self) -> bool {
-        self.permit.is_none_or(Permit::has_files)
+        self.authorization.is_none_or(Authorization::has_files)
     }
 
     /// Stored tables that may be read.

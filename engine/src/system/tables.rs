@@ -6,9 +6,9 @@ use pmem_store::{TableRecord, TableSnapshot, ViewRecord};
 
 use super::build::{OPTIONAL, REQUIRED, batch, numbers, texts};
 use super::source::Source;
-use super::unseen::names_unseen;
+use super::view_redaction::mentions_hidden_name;
 use crate::definition::{VIEW, key_text, table_definition};
-use crate::volatile::{VOLATILE, VolatileRows};
+use crate::temporary::{TemporaryRows, VOLATILE};
 use common::error::store_error;
 use common::names::TEMP;
 use common::type_names::qualified;
@@ -36,10 +36,10 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
         rows.extend(source.damaged()?.into_iter().map(of_damaged));
         let unseen = source.snapshot.unseen_names();
         rows.extend(source.snapshot.views().map_err(store_error)?.into_iter().map(|view| {
-            let is_told = source.owns(&view) || !names_unseen(&view.sql, &unseen);
+            let is_told = source.owns(&view) || !mentions_hidden_name(&view.sql, &unseen);
             of_view(view, is_told)
         }));
-        rows.extend(source.volatile.all().iter().map(|table| of_volatile(table)));
+        rows.extend(source.temporary.all().iter().map(|table| of_temporary(table)));
         rows.sort_by(|one, other| (&one.schema, &one.name).cmp(&(&other.schema, &other.name)));
     }
     batch(vec![
@@ -58,7 +58,7 @@ pub fn rows(source: Option<&Source<'_>>) -> Result<RecordBatch> {
     ])
 }
 
-/// Who may not read the rows does not see how many there are.
+/// Users without SELECT do not see the number of rows.
 fn of_table(table: &TableSnapshot, is_read: bool) -> Row {
     let record = table.record();
     let sealed = table.segments().iter().filter_map(|segment| segment.deletions());
@@ -94,7 +94,7 @@ fn of_damaged(record: TableRecord) -> Row {
 }
 
 /// They are in no version of the store, and have no id there.
-fn of_volatile(table: &VolatileRows) -> Row {
+fn of_temporary(table: &TemporaryRows) -> Row {
     Row {
         schema: TEMP.to_string(),
         name: table.name.clone(),
@@ -106,7 +106,7 @@ fn of_volatile(table: &VolatileRows) -> Row {
     }
 }
 
-/// Its text names the tables in it, so it is told to who may know of all of them.
+/// The text of a view is shown only to users who may see every table in it.
 fn of_view(view: ViewRecord, is_told: bool) -> Row {
     let definition = is_told.then(|| match view.kind.as_str() {
         VIEW => format!("CREATE VIEW {} AS {}", qualified(&view.namespace, &view.name), view.sql),

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use pmem_store::{Author, Durability, Savepoint, Snapshot, Store, StoreError, Transaction};
 
 use crate::blocking::holding_up_nobody;
-use crate::queries::Gate;
+use crate::queries::CommitGuard;
 use common::clock::since_epoch_ms;
 use common::error::EngineError;
 
@@ -27,26 +27,26 @@ pub struct OpenTransaction {
 /// The transaction of a session, if one is open.
 #[derive(Debug, Default)]
 pub struct TransactionSlot {
-    open: Mutex<Option<Open>>,
+    open: Mutex<Option<OpenState>>,
     /// Of the engine: ids of transactions.
     next_id: Arc<AtomicU64>,
     /// The user it is for.
     author: Option<Arc<dyn Author>>,
     durability: Mutex<Option<Durability>>,
     /// Of the statement that is being planned.
-    gate: Mutex<Option<Arc<Gate>>>,
+    commit_guard: Mutex<Option<Arc<CommitGuard>>>,
 }
 
 /// What is asked of a transaction while a statement works in it, which may take long.
 #[derive(Debug)]
-struct Open {
+struct OpenState {
     id: u64,
     /// What now() says in all of its statements.
     started_at: SystemTime,
     /// What it began with.
     base: Arc<Snapshot>,
     /// **Invariant:** whoever waits for it does not hold the slot.
-    work: Arc<Mutex<Work>>,
+    work: Arc<Mutex<TransactionWork>>,
     changes: u64,
     /// A statement failed: nothing but ROLLBACK makes sense now.
     failed: bool,
@@ -57,16 +57,16 @@ struct Open {
 
 /// What statements of the open transaction work in, one at a time.
 #[derive(Debug)]
-pub struct Work {
+pub struct TransactionWork {
     /// None once it has ended.
     transaction: Option<Transaction>,
-    /// As in `Open::savepoints`.
+    /// As in `OpenState::savepoints`.
     savepoints: Vec<Savepoint>,
 }
 
 impl TransactionSlot {
     pub fn new(next_id: Arc<AtomicU64>, author: Option<Arc<dyn Author>>) -> TransactionSlot {
-        TransactionSlot { open: Mutex::default(), next_id, author, durability: Mutex::default(), gate: Mutex::default() }
+        TransactionSlot { open: Mutex::default(), next_id, author, durability: Mutex::default(), commit_guard: Mutex::default() }
     }
 
     /// What can be told of the open transaction.
@@ -100,13 +100,13 @@ impl TransactionSlot {
         *self.durability.lock() = durability;
     }
 
-    pub fn set_gate(&self, gate: Option<&Arc<Gate>>) {
-        *self.gate.lock() = gate.cloned();
+    pub fn set_commit_guard(&self, commit_guard: Option<&Arc<CommitGuard>>) {
+        *self.commit_guard.lock() = commit_guard.cloned();
     }
 
     /// Of the statement that is being planned.
-    pub fn gate(&self) -> Option<Arc<Gate>> {
-        self.gate.lock().clone()
+    pub fn commit_guard(&self) -> Option<Arc<CommitGuard>> {
+        self.commit_guard.lock().clone()
     }
 
     pub fn is_open(&self) -> bool {
@@ -144,9 +144,9 @@ impl TransactionSlot {
         self.sign(&mut transaction);
         let id = self.next_id.fetch_add(1, Ordering::Relaxed) + 1;
         let base = Arc::clone(transaction.base());
-        let work = Arc::new(Mutex::new(Work { transaction: Some(transaction), savepoints: Vec::new() }));
+        let work = Arc::new(Mutex::new(TransactionWork { transaction: Some(transaction), savepoints: Vec::new() }));
         let started_at = SystemTime::now();
-        *slot = Some(Open { id, started_at, base, work, changes: 0, failed: false, read_only, savepoints: Vec::new() });
+        *slot = Some(OpenState { id, started_at, base, work, changes: 0, failed: false, read_only, savepoints: Vec::new() });
         Ok(())
     }
 
@@ -171,7 +171,7 @@ impl TransactionSlot {
 
     /// An error where a statement of the open transaction has failed: half of that one may be in it.
     pub fn check_not_failed(&self) -> Result<(), EngineError> {
-        self.open.lock().as_ref().map_or(Ok(()), Open::check_not_failed)
+        self.open.lock().as_ref().map_or(Ok(()), OpenState::check_not_failed)
     }
 
     /// **Invariant:** what can be gone back to is a state in which no statement had failed.
@@ -235,7 +235,7 @@ impl TransactionSlot {
     }
 
     /// That of the open transaction, which is the one that the statement was planned in; None where none is open, as then.
-    pub fn work(&self, planned_in: Option<u64>) -> Result<Option<Arc<Mutex<Work>>>, EngineError> {
+    pub fn work(&self, planned_in: Option<u64>) -> Result<Option<Arc<Mutex<TransactionWork>>>, EngineError> {
         let slot = self.open.lock();
         match slot.as_ref() {
             open if open.map(|open| open.id) != planned_in => Err(not_its_transaction()),
@@ -244,17 +244,17 @@ impl TransactionSlot {
         }
     }
 
-    /// Runs `change` in the open transaction, whose `work` it is, unless the statement of `gate` was stopped. Its changes come together or not at all.
+    /// Runs `change` in the open transaction, whose `work` it is, unless the statement of `commit_guard` was stopped. Its changes come together or not at all.
     pub fn change<T>(
         &self,
-        work: &Mutex<Work>,
+        work: &Mutex<TransactionWork>,
         planned_in: Option<u64>,
-        gate: Option<&Gate>,
+        commit_guard: Option<&CommitGuard>,
         change: impl FnOnce(&mut Transaction) -> Result<T, StoreError>,
     ) -> Result<T, EngineError> {
         let mut work = work.lock();
         let Some(transaction) = work.transaction.as_mut() else { return Err(not_its_transaction()) };
-        if let Some(stop) = gate.and_then(Gate::stopped) {
+        if let Some(stop) = commit_guard.and_then(CommitGuard::stopped) {
             return Err(stop.error());
         }
         let before = transaction.savepoint();
@@ -271,11 +271,11 @@ impl TransactionSlot {
 
     fn with_open(
         &self,
-        act: impl FnOnce(&mut Open, &mut Transaction, &mut Vec<Savepoint>) -> Result<(), EngineError>,
+        act: impl FnOnce(&mut OpenState, &mut Transaction, &mut Vec<Savepoint>) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let shared_work = Arc::clone(&self.open.lock().as_ref().ok_or_else(none_open)?.work);
         let mut work = shared_work.lock();
-        let Work { transaction, savepoints } = &mut *work;
+        let TransactionWork { transaction, savepoints } = &mut *work;
         let transaction = transaction.as_mut().ok_or_else(none_open)?;
         let mut slot = self.open.lock();
         // Another one may have begun meanwhile.
@@ -286,7 +286,7 @@ impl TransactionSlot {
     }
 }
 
-impl Open {
+impl OpenState {
     fn check_not_failed(&self) -> Result<(), EngineError> {
         if !self.failed {
             return Ok(());

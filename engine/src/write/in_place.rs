@@ -1,9 +1,9 @@
 //! Rows whose wide column is made where it will lie in the new table: neither held in memory nor copied.
 
 use arrow::datatypes::Schema;
-use pmem_store::segment::{AroundHole, Elements};
+use pmem_store::segment::{Elements, OtherColumns};
 
-use super::rows::{RowWriter, Target};
+use super::rows::{RowWriter, WriteMode};
 use common::error::EngineError;
 use common::types::physical_schema;
 
@@ -17,14 +17,14 @@ impl RowWriter {
 
     fn holds_rows_to_nothing(&self) -> bool {
         let has_rules = self.enforcer.as_ref().is_none_or(|enforcer| enforcer.has_rules());
-        let is_new = matches!(self.target.what, Target::New { .. });
+        let is_new = matches!(self.target.what, WriteMode::New { .. });
         is_new && !has_rules && self.target.schema.fields().iter().all(|field| field.is_nullable())
     }
 
     /// Rows that are a segment of their own, in the table's order; `make` writes their wide column. Blocks meanwhile.
     pub fn write_in_place(
         &mut self,
-        rows: AroundHole,
+        rows: OtherColumns,
         make: impl FnOnce(Elements<'_>) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         if !self.holds_rows_to_nothing() {

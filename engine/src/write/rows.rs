@@ -10,7 +10,7 @@ use futures::{Stream, StreamExt};
 use pmem_store::{ColumnInfo, ColumnOrder, NewTable, StoreError, TableId, Transaction};
 
 use super::scope::WriteScope;
-use super::written::{RowSink, Written};
+use super::staged_rows::{RowSink, StagedRows};
 use crate::blocking::blocking;
 use crate::constraints::{Constraint, Enforcer, TableRules};
 use common::error::EngineError;
@@ -23,11 +23,11 @@ pub struct WriteTarget {
     pub schema: SchemaRef,
     /// The rows come in this order.
     pub cluster_key: Vec<ColumnOrder>,
-    pub what: Target,
+    pub what: WriteMode,
 }
 
 #[derive(Debug, Clone)]
-pub enum Target {
+pub enum WriteMode {
     /// Adds to the table with this id; `replace` takes its rows out first.
     Existing { id: TableId, replace: bool },
     /// Makes the table in the same commit; `replace` takes an older one of the name out.
@@ -55,8 +55,8 @@ pub struct RowWriter {
 impl RowWriter {
     pub fn new(scope: &WriteScope, target: WriteTarget) -> Result<RowWriter, EngineError> {
         let (id, rules) = match &target.what {
-            Target::Existing { id, .. } => (*id, scope.rules_of(&target.namespace, &target.table)?),
-            Target::New { declared, .. } => {
+            WriteMode::Existing { id, .. } => (*id, scope.rules_of(&target.namespace, &target.table)?),
+            WriteMode::New { declared, .. } => {
                 let Declarations { columns, constraints, .. } = declared;
                 let rules = TableRules::new(&scope.engine().rules, &target.table, &target.schema, columns, constraints)?;
                 (scope.store().new_table_id(), rules)
@@ -67,12 +67,12 @@ impl RowWriter {
 
     /// For a table that is there, with rules that are known already.
     pub fn of_table(scope: &WriteScope, target: WriteTarget, rules: &Arc<TableRules>) -> Result<RowWriter, EngineError> {
-        let Target::Existing { id, .. } = target.what else { return RowWriter::new(scope, target) };
+        let WriteMode::Existing { id, .. } = target.what else { return RowWriter::new(scope, target) };
         RowWriter::with_rules(scope, target, id, rules)
     }
 
     fn with_rules(scope: &WriteScope, target: WriteTarget, id: TableId, rules: &Arc<TableRules>) -> Result<RowWriter, EngineError> {
-        let may_be_few = matches!(target.what, Target::Existing { replace: false, .. });
+        let may_be_few = matches!(target.what, WriteMode::Existing { replace: false, .. });
         let sink = RowSink::new(scope.engine(), id, &target.schema, may_be_few)?;
         Ok(RowWriter { scope: scope.clone(), target, id, sink: Some(sink), enforcer: Some(Enforcer::new(rules)), rows: 0 })
     }
@@ -114,14 +114,14 @@ impl RowWriter {
     }
 
     pub fn commit_now(mut self, operation: &str) -> Result<u64, EngineError> {
-        let (written, rows) = (self.seal()?, self.rows);
+        let (staged, rows) = (self.seal()?, self.rows);
         let (id, target) = (self.id, &self.target);
-        self.scope.change(operation, |transaction| add(transaction, id, target, written))?;
+        self.scope.change(operation, |transaction| add(transaction, id, target, staged))?;
         Ok(rows)
     }
 
     /// What was written, for a transaction to add.
-    pub fn seal(&mut self) -> Result<Written, EngineError> {
+    pub fn seal(&mut self) -> Result<StagedRows, EngineError> {
         match (self.sink.take(), self.enforcer.take()) {
             (Some(sink), Some(enforcer)) => Ok(sink.finish()?.enforced_by(enforcer)),
             _ => Err(EngineError::internal("rows were sealed twice")),
@@ -129,12 +129,12 @@ impl RowWriter {
     }
 }
 
-fn add(transaction: &mut Transaction, id: TableId, target: &WriteTarget, written: Written) -> Result<(), StoreError> {
+fn add(transaction: &mut Transaction, id: TableId, target: &WriteTarget, staged: StagedRows) -> Result<(), StoreError> {
     let WriteTarget { namespace, table, schema, cluster_key, what } = target;
     match what {
-        Target::Existing { replace: true, .. } => transaction.clear_table(namespace, table)?,
-        Target::Existing { .. } => {}
-        Target::New { replace, declared } => {
+        WriteMode::Existing { replace: true, .. } => transaction.clear_table(namespace, table)?,
+        WriteMode::Existing { .. } => {}
+        WriteMode::New { replace, declared } => {
             let constraints = declared.constraints.iter().map(Constraint::to_text).collect::<Result<_, _>>();
             let new = NewTable {
                 namespace,
@@ -148,7 +148,7 @@ fn add(transaction: &mut Transaction, id: TableId, target: &WriteTarget, written
             transaction.create_table(id, new, *replace)?;
         }
     }
-    written.add_to(transaction, !cluster_key.is_empty())
+    staged.add_to(transaction, !cluster_key.is_empty())
 }
 
 pub fn check_not_null(batch: &RecordBatch, target: &WriteTarget, rows_before: u64) -> Result<(), EngineError> {
@@ -195,7 +195,7 @@ mod tests {
             table: "t".into(),
             schema: Arc::new(Schema::new(vec![Field::new("place", DataType::Struct(fields(false)), true)])),
             cluster_key: Vec::new(),
-            what: Target::New { replace: false, declared: Default::default() },
+            what: WriteMode::New { replace: false, declared: Default::default() },
         };
         let batch = RecordBatch::try_from_iter([("place", place)]).unwrap();
         check_not_null(&batch, &target, 10).map_err(|error| error.to_string())

@@ -6,7 +6,7 @@ use pmem_store::{Snapshot, Store, StoreError, Transaction};
 
 use crate::blocking::holding_up_nobody;
 use crate::constraints::TableRules;
-use crate::queries::Gate;
+use crate::queries::CommitGuard;
 use crate::shared::EngineShared;
 use crate::transactions::TransactionSlot;
 use common::error::EngineError;
@@ -21,14 +21,14 @@ pub struct WriteScope {
     /// The transaction it was planned in: what it reads may be that one's alone.
     planned_in: Option<u64>,
     /// Of its statement, which may have been ended by somebody else.
-    gate: Option<Arc<Gate>>,
+    commit_guard: Option<Arc<CommitGuard>>,
 }
 
 impl WriteScope {
     pub fn new(engine: &Arc<EngineShared>, slot: &Arc<TransactionSlot>, base: Arc<Snapshot>) -> WriteScope {
         let planned_in = slot.open_id();
-        let gate = slot.gate();
-        WriteScope { engine: Arc::clone(engine), slot: Arc::clone(slot), base, planned_in, gate }
+        let commit_guard = slot.commit_guard();
+        WriteScope { engine: Arc::clone(engine), slot: Arc::clone(slot), base, planned_in, commit_guard }
     }
 
     pub fn engine(&self) -> &EngineShared {
@@ -64,7 +64,7 @@ impl WriteScope {
     /// `operation`. Changes of one call come together or not at all.
     pub fn change<T>(&self, operation: &str, change: impl FnOnce(&mut Transaction) -> Result<T, StoreError>) -> Result<T, EngineError> {
         match self.slot.work(self.planned_in)? {
-            Some(work) => self.slot.change(&work, self.planned_in, self.gate.as_deref(), change),
+            Some(work) => self.slot.change(&work, self.planned_in, self.commit_guard.as_deref(), change),
             None => {
                 let mut transaction = self.slot.own(self.store(), Arc::clone(&self.base))?;
                 let done = change(&mut transaction)?;
@@ -76,18 +76,18 @@ impl WriteScope {
     }
 
     /// For what a statement changes beside the store: from here on nothing ends the statement; an error if something has.
-    pub fn seal(&self) -> Result<(), EngineError> {
-        self.gate.as_ref().map_or(Ok(()), |gate| gate.seal())
+    pub fn begin_commit(&self) -> Result<(), EngineError> {
+        self.commit_guard.as_ref().map_or(Ok(()), |commit_guard| commit_guard.begin_commit())
     }
 
     /// Unless the statement was ended; once this has begun it cannot be.
     fn commit(&self, transaction: Transaction, operation: &str) -> Result<(), EngineError> {
-        if let Some(gate) = &self.gate {
-            gate.seal()?;
+        if let Some(commit_guard) = &self.commit_guard {
+            commit_guard.begin_commit()?;
         }
         let committed = holding_up_nobody(|| transaction.commit(operation));
-        if let Some(gate) = self.gate.as_ref().filter(|_| committed.is_err()) {
-            gate.unseal();
+        if let Some(commit_guard) = self.commit_guard.as_ref().filter(|_| committed.is_err()) {
+            commit_guard.abandon_commit();
         }
         committed?;
         Ok(())

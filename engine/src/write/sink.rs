@@ -15,7 +15,7 @@ use datafusion::physical_expr::{LexRequirement, PhysicalSortRequirement};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use pmem_store::TableSnapshot;
 
-use super::rows::{RowWriter, Target, WriteTarget};
+use super::rows::{RowWriter, WriteMode, WriteTarget};
 use super::scope::WriteScope;
 use crate::constraints::check_shapes;
 use common::error::EngineError;
@@ -39,7 +39,7 @@ pub fn insert_plan(
         table: record.name.clone(),
         schema: Arc::clone(table.schema()),
         cluster_key: record.cluster_key.clone(),
-        what: Target::Existing { id: record.id, replace },
+        what: WriteMode::Existing { id: record.id, replace },
     };
     let order = record.cluster_key.iter().filter_map(|order| {
         let index = table.schema().index_of(&order.column).ok()?;

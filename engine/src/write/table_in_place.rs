@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow::datatypes::Schema;
 use parking_lot::Mutex;
-use pmem_store::segment::{AroundHole, Elements};
+use pmem_store::segment::{Elements, OtherColumns};
 
 use super::rows::RowWriter;
 use common::error::EngineError;
-use kernels::matrix::TableInPlace;
+use kernels::matrix::InPlaceTable;
 
 pub(crate) struct NewTable(Mutex<Option<RowWriter>>);
 
@@ -24,12 +24,12 @@ impl NewTable {
     }
 }
 
-impl TableInPlace for NewTable {
+impl InPlaceTable for NewTable {
     fn takes(&self, rows: &Schema) -> bool {
         self.0.lock().as_ref().is_some_and(|writer| writer.takes_in_place(rows))
     }
 
-    fn write(&self, rows: AroundHole, make: &mut dyn FnMut(Elements<'_>) -> Result<(), EngineError>) -> Result<(), EngineError> {
+    fn write(&self, rows: OtherColumns, make: &mut dyn FnMut(Elements<'_>) -> Result<(), EngineError>) -> Result<(), EngineError> {
         let mut writer = self.take()?;
         writer.write_in_place(rows, make)?;
         *self.0.lock() = Some(writer);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use engine::backup::{self, BackupReport, back_up};
 use engine::{Engine, EngineError};
-use pmem_store::requests::{Answer, Asked, BackupRequest, Heard, Inbox};
+use pmem_store::requests::{Answer, BackupRequest, Inbox, PendingRequest, RequestState};
 use pmem_store::{Store, StoreOptions};
 
 use super::helpers::{Db, Ran, numbers, options, wait};
@@ -130,11 +130,11 @@ fn another_holder_goes_on_with_what_the_last_one_has_taken() {
     let dir = with_rows().closed();
     let path = dir.path().join("store");
     let mut last = Inbox::new(&path);
-    let asked = Asked::place(&path, &BackupRequest { to: dir.path().join("backup"), copies: false }).unwrap();
+    let asked = PendingRequest::submit(&path, &BackupRequest { to: dir.path().join("backup"), copies: false }).unwrap();
     assert_eq!(last.look().len(), 1);
     let _engine = Engine::open(&path, options()).unwrap();
-    wait_until("there is an answer", || matches!(asked.look().unwrap(), Heard::Done(_)));
-    assert!(matches!(asked.look().unwrap(), Heard::Done(Answer::Done(report)) if report.linked.files == 4));
+    wait_until("there is an answer", || matches!(asked.look().unwrap(), RequestState::Done(_)));
+    assert!(matches!(asked.look().unwrap(), RequestState::Done(Answer::Done(report)) if report.linked.files == 4));
 }
 
 /// A target that keeps a backup waiting: nobody reads the pipe in the place of a file that it makes.

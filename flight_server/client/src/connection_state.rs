@@ -6,15 +6,15 @@ use parking_lot::Mutex;
 use tonic::Status;
 
 use crate::error::RemoteError;
-use crate::held::Held;
 use crate::link::Link;
 use crate::options::ConnectOptions;
+use crate::session_state::SessionState;
 
 pub struct ConnectionState {
     pub options: ConnectOptions,
     pub link: Mutex<Option<Link>>,
     /// In the session of that link.
-    pub held: Mutex<Held>,
+    pub session_state: Mutex<SessionState>,
     /// How long the session was idle that a new one has taken the place of, until somebody is told.
     pub renewed: Mutex<Option<Duration>>,
 }
@@ -23,7 +23,7 @@ impl ConnectionState {
     /// What became of a call for a statement, over the link that has this number. After a break nothing is done in a new session as if
     /// it were the old one before the user was told.
     pub fn failed(&self, number: u64, status: &Status, sql: &str) -> RemoteError {
-        let error = RemoteError::of_call(status, sql, &self.options, &self.held.lock());
+        let error = RemoteError::of_call(status, sql, &self.options, &self.session_state.lock());
         // Several calls notice one break, and by the last of them there may be a new session.
         if error.is_lost() {
             self.link.lock().take_if(|link| link.number == number);
@@ -48,7 +48,8 @@ mod tests {
         let link = || Link::new(Channel::from_static("http://127.0.0.1:1").connect_lazy());
         let (old, new) = (link(), link());
         let options = ConnectOptions { address: "grpc://127.0.0.1:1".parse().unwrap(), tls: Tls::default(), login: Login::Nobody };
-        let shared = ConnectionState { options, link: Mutex::new(Some(new.clone())), held: Mutex::default(), renewed: Mutex::default() };
+        let shared =
+            ConnectionState { options, link: Mutex::new(Some(new.clone())), session_state: Mutex::default(), renewed: Mutex::default() };
         let gone = Status::unauthenticated("the session is gone");
         assert!(shared.failed(old.number, &gone, "").is_lost());
         assert!(shared.link.lock().is_some());

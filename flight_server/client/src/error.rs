@@ -7,8 +7,8 @@ use std::time::Duration;
 use flight_wire::{ErrorDetails, place};
 use tonic::{Code, Status};
 
-use crate::held::{Held, time_text};
 use crate::options::ConnectOptions;
+use crate::session_state::{SessionState, time_text};
 
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
@@ -17,7 +17,7 @@ pub enum RemoteError {
     Statement { message: String, hint: Option<String>, position: Option<usize> },
     #[error("the connection to {address} is gone: {reason}")]
     Lost { address: String, reason: String },
-    /// The server does not know the session any more, and the statement was not run. `lost` is what was in it.
+    /// The server does not know the session any more, and the statement was not run. `lost_state` is what was in it.
     #[error("{}", ended_text(*idle, lost))]
     Ended { idle: Duration, lost: String },
     #[error("cannot connect to {address}: {reason}")]
@@ -95,14 +95,14 @@ impl RemoteError {
         })
     }
 
-    /// Of a call for a statement, in a session that had `held`.
-    pub(crate) fn of_call(status: &Status, sql: &str, options: &ConnectOptions, held: &Held) -> RemoteError {
+    /// Of a call for a statement, in a session that had `session_state`.
+    pub(crate) fn of_call(status: &Status, sql: &str, options: &ConnectOptions, session_state: &SessionState) -> RemoteError {
         let lost = |reason: String| RemoteError::Lost { address: options.address.to_string(), reason };
         if let Some(cause) = status.source() {
             return lost(root(cause));
         }
         if status.code() == Code::Unauthenticated && status.message().starts_with(NO_SESSION) {
-            return RemoteError::Ended { idle: held.idle(), lost: held.lost() };
+            return RemoteError::Ended { idle: session_state.idle(), lost: session_state.lost_state() };
         }
         // The token is not known any more; or the channel has given up, which tonic says by words alone.
         if status.code() == Code::Unauthenticated || status.message().starts_with(NOT_READY) {
@@ -138,8 +138,8 @@ impl RemoteError {
     }
 
     pub(crate) fn unreachable(reason: String, options: &ConnectOptions) -> RemoteError {
-        let hint = why(&reason, options.address.is_tls, options.tls.identity.is_some());
-        RemoteError::Unreachable { address: options.address.to_string(), reason: said(reason), hint }
+        let hint = connection_hint(&reason, options.address.is_tls, options.tls.identity.is_some());
+        RemoteError::Unreachable { address: options.address.to_string(), reason: certificate_message(reason), hint }
     }
 
     pub(crate) fn is_lost(&self) -> bool {
@@ -158,7 +158,7 @@ fn ended_text(idle: Duration, lost: &str) -> String {
 }
 
 /// Of what rustls says of a server's certificate in the names of its types, a sentence.
-fn said(reason: String) -> String {
+fn certificate_message(reason: String) -> String {
     let Some(wrong) = reason.strip_prefix("invalid peer certificate: ") else { return reason };
     let has = |words: &str| wrong.contains(words);
     let what = match () {
@@ -184,7 +184,7 @@ pub(crate) fn own_certificate(path: &Path, reason: String) -> RemoteError {
 }
 
 /// What may be behind it that nobody was let in, or found.
-fn why(reason: &str, is_tls: bool, has_identity: bool) -> Option<&'static str> {
+fn connection_hint(reason: &str, is_tls: bool, has_identity: bool) -> Option<&'static str> {
     let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
     if has(&["CaUsedAsEndEntity"]) {
         Some(OWN_AUTHORITY)
@@ -263,9 +263,9 @@ mod tests {
             ("connection closed", true, Some(PERHAPS_CERTIFICATE)),
             ("stream closed because of a broken pipe", true, Some(PERHAPS_CERTIFICATE)),
         ] {
-            assert_eq!(why(reason, is_tls, false), hint, "{reason}");
+            assert_eq!(connection_hint(reason, is_tls, false), hint, "{reason}");
         }
-        assert_eq!(why("connection closed", true, true), Some(PERHAPS_REFUSED));
+        assert_eq!(connection_hint("connection closed", true, true), Some(PERHAPS_REFUSED));
     }
 
     #[test]
@@ -279,9 +279,9 @@ mod tests {
             ("Other(OtherError(CaUsedAsEndEntity))", "is one of an authority, and not of a server"),
             ("Other(OtherError(UnsupportedCertVersion))", "is of version 1 of X.509, and has to be of version 3"),
         ] {
-            assert_eq!(said(format!("invalid peer certificate: {wrong}")), format!("the server's certificate {words}"));
+            assert_eq!(certificate_message(format!("invalid peer certificate: {wrong}")), format!("the server's certificate {words}"));
         }
         let expired = "invalid peer certificate: certificate expired: verification time 7";
-        assert_eq!(said(expired.to_string()), expired);
+        assert_eq!(certificate_message(expired.to_string()), expired);
     }
 }

@@ -56,7 +56,7 @@ impl RemoteSession {
             .with_schema(wire_schema(&schema, WireTypes::default()))
             .with_max_flight_data_size(usize::MAX)
             .build(pieces);
-        let (request, number) = (link.request(whole(messages, broken)), link.number);
+        let (request, number) = (link.request(unterminated_stream(messages, broken)), link.number);
         let call = async {
             let mut answers = link.flight.do_put(request).await?.into_inner();
             answers.message().await
@@ -77,7 +77,7 @@ impl RemoteSession {
 
 /// A stream that ends in good order is whole to the server. So this one never ends after an error: it says so, and the
 /// call is dropped instead.
-fn whole(
+fn unterminated_stream(
     messages: impl Stream<Item = Result<FlightData, FlightError>> + Send + Unpin + 'static,
     broken: oneshot::Sender<FlightError>,
 ) -> impl Stream<Item = FlightData> + Send + 'static {

@@ -2,7 +2,7 @@
 //!
 //! - [`address`] — where the server is; [`options`] how it is reached, and who one is there
 //! - [`connect`] — the channel, the login, the session; [`link`] the calls that are made over it
-//! - [`session`] — statements, and connecting again after a break; [`connection_state`] what notices one, [`held`] what is lost by it
+//! - [`session`] — statements, and connecting again after a break; [`connection_state`] what notices one, [`session_state`] what is lost by it
 //! - [`output`] — the result of a statement as it comes
 //! - [`ingest`] — rows into a table there; [`plans`] — Substrait, in both directions
 //! - [`listing`] — what there is on the server
@@ -13,7 +13,6 @@ mod address;
 mod connect;
 mod connection_state;
 mod error;
-mod held;
 mod ingest;
 mod link;
 mod listing;
@@ -24,6 +23,7 @@ mod options;
 mod output;
 mod plans;
 mod session;
+mod session_state;
 
 pub use address::{Address, BadAddress};
 pub use error::RemoteError;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use engine::RemoteTables;
 use parking_lot::Mutex;
-use substrait_plans::pushdown::{Known, Network, Node, NodeError, Place};
+use substrait_plans::pushdown::{CachedNode, Network, Node, NodeError, TableLocation};
 
 use crate::address::Address;
 use crate::location::{Location, node_name};
@@ -108,7 +108,7 @@ impl FlightNodes {
 }
 
 impl Network for FlightNodes {
-    fn place(&self, location: &str) -> Result<Place, NodeError> {
+    fn place(&self, location: &str) -> Result<TableLocation, NodeError> {
         let location: Location = location.parse().map_err(|error: crate::BadLocation| NodeError::Location { reason: error.to_string() })?;
         let Location { address, schema, table } = location;
         let key = (node_name(&address), address.user.clone());
@@ -116,12 +116,12 @@ impl Network for FlightNodes {
         let node = match nodes.get(&key) {
             Some(node) => Arc::clone(node),
             None => {
-                let node: Arc<dyn Node> = Arc::new(Known::new(Arc::new(FlightNode::new(self.credentials.options(address)?))));
+                let node: Arc<dyn Node> = Arc::new(CachedNode::new(Arc::new(FlightNode::new(self.credentials.options(address)?))));
                 nodes.insert(key, Arc::clone(&node));
                 node
             }
         };
-        Ok(Place { node, namespace: schema, name: table })
+        Ok(TableLocation { node, namespace: schema, name: table })
     }
 }
 

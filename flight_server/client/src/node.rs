@@ -51,7 +51,7 @@ impl FlightNode {
     }
 
     /// What `call` asks, which only reads, and so is asked once more of a new session where the old one is gone.
-    async fn asked<T, F>(&self, call: impl Fn(Link) -> F + Send + Sync) -> Result<(T, Over), NodeError>
+    async fn asked<T, F>(&self, call: impl Fn(Link) -> F + Send + Sync) -> Result<(T, NodeSession), NodeError>
     where
         F: Future<Output = Result<T, Status>> + Send,
     {
@@ -60,7 +60,7 @@ impl FlightNode {
         loop {
             let mut link = session.link().await.map_err(|error| failed(&self.name, error))?;
             link.set_header(BRIEF, MetadataValue::from_static("true"));
-            let over = Over { shared: Arc::clone(&session.shared), number: link.number };
+            let over = NodeSession { shared: Arc::clone(&session.shared), number: link.number };
             match call(link).await {
                 Ok(answer) => return Ok((answer, over)),
                 Err(status) => {
@@ -78,7 +78,7 @@ impl FlightNode {
         let (messages, over) = self.asked(|link| link.get(ticket.clone())).await?;
         let report = Arc::new(NodeReport::default());
         NodeReport::add(&report.bytes_sent, ticket.ticket.len());
-        let mut coming = Coming { decoder: Some(decoder(messages, &report)), over, node: self.name.clone() };
+        let mut coming = NodeStream { decoder: Some(decoder(messages, &report)), over, node: self.name.clone() };
         let schema = match coming.next().await.transpose()? {
             Some(DecodedFlightData { payload: DecodedPayload::Schema(schema), .. }) => Arc::new(plain(&schema)),
             _ => return Err(NodeError::Unlike { node: self.name.clone(), what: "rows without their columns".into() }),
@@ -125,12 +125,12 @@ fn table(namespace: &str, name: &str) -> TableCommand {
 }
 
 /// The session and the link that something was asked over.
-struct Over {
+struct NodeSession {
     shared: Arc<ConnectionState>,
     number: u64,
 }
 
-impl Over {
+impl NodeSession {
     fn failed(&self, status: &Status) -> RemoteError {
         self.shared.failed(self.number, status, "")
     }
@@ -174,13 +174,13 @@ fn decoder(messages: Streaming<FlightData>, report: &Arc<NodeReport>) -> FlightD
 }
 
 /// Messages on their way.
-struct Coming {
+struct NodeStream {
     decoder: Option<FlightDataDecoder>,
-    over: Over,
+    over: NodeSession,
     node: String,
 }
 
-impl Coming {
+impl NodeStream {
     async fn next(&mut self) -> Option<Result<DecodedFlightData, NodeError>> {
         let next = poll_fn(|context| decoded(&mut self.decoder, context)).await?;
         Some(next.map_err(|status| failed(&self.node, self.over.failed(&status))))

@@ -14,10 +14,10 @@ use tonic::{Code, Status};
 use crate::connect::connect;
 use crate::connection_state::ConnectionState;
 use crate::error::RemoteError;
-use crate::held::{Held, time_text};
 use crate::link::Link;
 use crate::options::ConnectOptions;
 use crate::output::RemoteOutput;
+use crate::session_state::{SessionState, time_text};
 
 pub struct RemoteSession {
     pub(crate) shared: Arc<ConnectionState>,
@@ -30,7 +30,8 @@ pub struct RemoteSession {
 impl RemoteSession {
     pub async fn connect(options: ConnectOptions) -> Result<RemoteSession, RemoteError> {
         let link = connect(&options).await?;
-        let shared = Arc::new(ConnectionState { options, link: Mutex::new(Some(link)), held: Mutex::default(), renewed: Mutex::default() });
+        let shared =
+            Arc::new(ConnectionState { options, link: Mutex::new(Some(link)), session_state: Mutex::default(), renewed: Mutex::default() });
         Ok(RemoteSession { shared, connecting: tokio::sync::Mutex::default(), tells_no_progress: AtomicBool::new(false) })
     }
 
@@ -48,7 +49,7 @@ impl RemoteSession {
                 async move { link.info(command).await }.boxed()
             })
             .await?;
-        self.shared.held.lock().ran(sql);
+        self.shared.session_state.lock().record_statement(sql);
         RemoteOutput::begin(&self.shared, link, info, sql)
     }
 
@@ -64,12 +65,12 @@ impl RemoteSession {
             let link = self.link().await?;
             let status = match call(link.clone()).await {
                 Ok(answer) => {
-                    self.shared.held.lock().was_used();
+                    self.shared.session_state.lock().mark_used();
                     return Ok((link, answer));
                 }
                 Err(status) => status,
             };
-            let idle = self.shared.held.lock().idle();
+            let idle = self.shared.session_state.lock().idle();
             let error = self.shared.failed(link.number, &status, sql);
             if is_again || !error.has_lost_nothing() {
                 return Err(error);
@@ -109,7 +110,7 @@ impl RemoteSession {
             Some(link) => Ok(link),
             None => {
                 let link = connect(&self.shared.options).await?;
-                *self.shared.held.lock() = Held::default();
+                *self.shared.session_state.lock() = SessionState::default();
                 *self.shared.link.lock() = Some(link.clone());
                 Ok(link)
             }

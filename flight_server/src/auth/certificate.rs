@@ -1,4 +1,4 @@
-//! Who a client certificate is for: the common name of its subject. That it is to be believed was seen by TLS.
+//! The user of a client certificate: the common name of its subject. TLS has verified the certificate.
 
 use tonic::Status;
 use x509_cert::Certificate;

@@ -1,4 +1,4 @@
-//! What a call shows of who it comes from. Nothing of it is believed here.
+//! The credentials of a call. Nothing is verified here.
 
 use std::net::SocketAddr;
 

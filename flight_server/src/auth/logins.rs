@@ -1,4 +1,4 @@
-//! Whether who calls is who he says.
+//! Authentication: verifies that the caller is the user it claims to be.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,8 @@ use tonic::{Code, Status};
 
 use super::attempts::{Attempt, Attempts};
 use super::credentials::{Credentials, Secret};
-use super::owner::Owner;
-use super::remembered::{Guess, Remembered};
+use super::password_cache::{CachedPassword, PasswordCache};
+use super::principal::Principal;
 use super::token::Token;
 use crate::error::status;
 use crate::options::LoginOptions;
@@ -21,21 +21,21 @@ pub struct Logins {
     options: LoginOptions,
     key: OnceLock<[u8; 32]>,
     attempts: Attempts,
-    remembered: Remembered,
+    remembered: PasswordCache,
     hashing: Arc<Semaphore>,
     /// Stays set when the last user goes: nobody gets in without a name because of that.
     had_users: AtomicBool,
 }
 
-/// Who wanted to be whom, and what is answered.
-struct Refused {
+/// A refused login: the claimed user and the answer.
+struct RefusedLogin {
     user: String,
     status: Status,
 }
 
-impl Refused {
-    fn of(user: &str, status: Status) -> Refused {
-        Refused { user: user.to_string(), status }
+impl RefusedLogin {
+    fn of(user: &str, status: Status) -> RefusedLogin {
+        RefusedLogin { user: user.to_string(), status }
     }
 }
 
@@ -50,7 +50,7 @@ impl Logins {
     pub fn new(engine: &Engine, options: LoginOptions) -> Logins {
         let hashing = Arc::new(Semaphore::new(options.hashes_max.max(1)));
         let (key, attempts, had_users) = (OnceLock::new(), Attempts::default(), AtomicBool::new(engine.has_users()));
-        Logins { engine: engine.clone(), options, key, attempts, remembered: Remembered::new(), hashing, had_users }
+        Logins { engine: engine.clone(), options, key, attempts, remembered: PasswordCache::new(), hashing, had_users }
     }
 
     /// Whether this server asks who calls.
@@ -70,7 +70,7 @@ impl Logins {
         let identity = match &credentials.secret {
             Secret::Bearer(token) => self.of_token(token).map_err(|refused| self.refused(refused, peer)),
             Secret::Basic { user, password } => self.of_password(Attempt { user, peer }, password).await,
-            // Who does not say a word about himself has not tried to log in.
+            // A call without credentials is not a failed login.
             Secret::Nothing if credentials.certificate_user().is_none() => Err(needed()),
             Secret::Nothing => self.of_certificate(credentials).map_err(|refused| self.refused(refused, peer)),
         };
@@ -83,12 +83,12 @@ impl Logins {
     }
 
     /// Whether this is somebody who may call still: nobody in particular, or a user with the same password.
-    pub fn is_known(&self, owner: &Owner) -> bool {
-        owner.user().is_none_or(|user| Owner::of(self.engine.identity(user).as_ref()) == *owner)
+    pub fn is_known(&self, principal: &Principal) -> bool {
+        principal.user().is_none_or(|user| Principal::of(self.engine.identity(user).as_ref()) == *principal)
     }
 
-    /// Leaves a row for who looks at the audit.
-    fn refused(&self, Refused { user, status }: Refused, peer: Option<IpAddr>) -> Status {
+    /// Writes a row into the audit.
+    fn refused(&self, RefusedLogin { user, status }: RefusedLogin, peer: Option<IpAddr>) -> Status {
         let peer = peer.map_or_else(|| "an unknown address".to_string(), |peer| peer.to_string());
         // What the server could not find out is no word about the user.
         if matches!(status.code(), Code::Unauthenticated | Code::ResourceExhausted) {
@@ -97,9 +97,9 @@ impl Logins {
         status
     }
 
-    fn of_token(&self, text: &str) -> Result<Identity, Refused> {
-        let again = |user: &str, what: &str| Refused::of(user, Status::unauthenticated(format!("{what}: log in again")));
-        let key = self.key().map_err(|status| Refused::of("", status))?;
+    fn of_token(&self, text: &str) -> Result<Identity, RefusedLogin> {
+        let again = |user: &str, what: &str| RefusedLogin::of(user, Status::unauthenticated(format!("{what}: log in again")));
+        let key = self.key().map_err(|status| RefusedLogin::of("", status))?;
         let token = Token::verified(text, key).ok_or_else(|| again("", "the token is none of this server"))?;
         if token.is_expired() {
             return Err(again(&token.user, "the token expired"));
@@ -110,7 +110,7 @@ impl Logins {
 
     async fn of_password(&self, attempt: Attempt<'_>, password: &str) -> Result<Identity, Status> {
         let checked = self.checked(attempt, password).await;
-        checked.map_err(|status| self.refused(Refused::of(attempt.user, status), attempt.peer))
+        checked.map_err(|status| self.refused(RefusedLogin::of(attempt.user, status), attempt.peer))
     }
 
     /// **Invariant:** no more than `hashes_max` passwords are hashed at once, also when clients leave meanwhile. A password that is
@@ -118,11 +118,11 @@ impl Logins {
     async fn checked(&self, attempt: Attempt<'_>, password: &str) -> Result<Identity, Status> {
         self.check_wait(attempt)?;
         let is_wrong = match self.remembered(attempt, password) {
-            (Some(identity), Guess::Right) => {
+            (Some(identity), CachedPassword::Right) => {
                 self.attempts.succeeded(attempt);
                 return Ok(identity);
             }
-            (_, guess) => guess == Guess::Wrong,
+            (_, guess) => guess == CachedPassword::Wrong,
         };
         if is_wrong {
             self.failed(attempt);
@@ -132,12 +132,12 @@ impl Logins {
         if !is_wrong {
             self.check_wait(attempt)?;
             // Of many calls at once the first has found it out for all.
-            if let (Some(identity), Guess::Right) = self.remembered(attempt, password) {
+            if let (Some(identity), CachedPassword::Right) = self.remembered(attempt, password) {
                 self.attempts.succeeded(attempt);
                 return Ok(identity);
             }
         }
-        // Also what is known to be wrong: the time it takes tells nobody who is logged in.
+        // Also for a password known to be wrong, so that the time does not show who is logged in.
         let (engine, user, hashed) = (self.engine.clone(), attempt.user.to_string(), password.to_string());
         let hashed = tokio::task::spawn_blocking(move || {
             let login = engine.login(&user, &hashed);
@@ -164,9 +164,9 @@ impl Logins {
     }
 
     /// The user as of now, and whether the password is right as far as is known.
-    fn remembered(&self, attempt: Attempt<'_>, password: &str) -> (Option<Identity>, Guess) {
+    fn remembered(&self, attempt: Attempt<'_>, password: &str) -> (Option<Identity>, CachedPassword) {
         let identity = self.engine.identity(attempt.user);
-        let guess = identity.as_ref().map_or(Guess::Unknown, |identity| self.remembered.guess(identity, password));
+        let guess = identity.as_ref().map_or(CachedPassword::Unknown, |identity| self.remembered.guess(identity, password));
         (identity, guess)
     }
 
@@ -176,11 +176,11 @@ impl Logins {
         tracing::warn!(?user, peer = ?attempt.peer, "a login failed: no such user, or a wrong password");
     }
 
-    fn of_certificate(&self, credentials: &Credentials) -> Result<Identity, Refused> {
-        let user = credentials.certificate_user().ok_or_else(|| Refused::of("", needed()))?;
-        let user = user.map_err(|status| Refused::of("", status))?;
+    fn of_certificate(&self, credentials: &Credentials) -> Result<Identity, RefusedLogin> {
+        let user = credentials.certificate_user().ok_or_else(|| RefusedLogin::of("", needed()))?;
+        let user = user.map_err(|status| RefusedLogin::of("", status))?;
         let unknown = || Status::unauthenticated(format!("the client certificate is for \"{user}\", who is no user of this server"));
-        self.engine.identity(&user).ok_or_else(|| Refused::of(&user, unknown()))
+        self.engine.identity(&user).ok_or_else(|| RefusedLogin::of(&user, unknown()))
     }
 
     fn key(&self) -> Result<&[u8; 32], Status> {

@@ -11,12 +11,12 @@ pub enum ConfigError {
     #[error("{}:{line}: there is no setting \"{key}\"{}", path.display(), suggested(near))]
     Unknown { path: PathBuf, line: usize, key: String, near: Option<String> },
     /// `place` is a line of a file, a flag or a variable.
-    #[error("{}: {expected} is expected, and not {value}", placed(place, name))]
+    #[error("{}: {expected} is expected, and not {value}", with_place(place, name))]
     Value { place: String, name: &'static str, value: String, expected: String },
 }
 
 /// A flag and a variable are called as their setting is.
-fn placed(place: &str, name: &str) -> String {
+fn with_place(place: &str, name: &str) -> String {
     let is_named = place.trim_start_matches("--").replace('-', "_").to_ascii_lowercase().ends_with(name);
     if is_named { place.to_string() } else { format!("{place}: {name}") }
 }

@@ -12,7 +12,7 @@ use super::settings::{SETTINGS, Setting};
 
 /// What somebody said about settings.
 #[derive(Debug, Clone, Default)]
-pub struct Given {
+pub struct SettingSource {
     /// Names of settings with their values as text.
     pub flags: Vec<(&'static str, String)>,
     /// Of the environment; others than those of settings are passed over.
@@ -37,7 +37,7 @@ pub fn variable(name: &str) -> String {
 }
 
 impl Config {
-    pub fn load(given: &Given) -> Result<Config, ConfigError> {
+    pub fn load(given: &SettingSource) -> Result<Config, ConfigError> {
         let mut config = Config::default();
         if let Some(path) = &given.file {
             for found in read_file(path)? {
@@ -75,7 +75,7 @@ impl Config {
     }
 }
 
-impl Given {
+impl SettingSource {
     /// Variables that look like one of a setting and are none, each with what it was meant to be.
     pub fn doubtful_variables(&self) -> Vec<(String, String)> {
         let known: Vec<String> = SETTINGS.iter().map(|setting| variable(setting.name)).chain([format!("{PREFIX}CONFIG")]).collect();

@@ -24,7 +24,7 @@ use crate::options::ServerOptions;
 
 pub use error::ConfigError;
 pub use field::Kind;
-pub use load::{Given, Source, variable};
+pub use load::{SettingSource, Source, variable};
 pub use settings::{SETTINGS, Setting};
 
 /// All that a server is set to.

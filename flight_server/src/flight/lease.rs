@@ -20,11 +20,11 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
-use crate::auth::Owner;
+use crate::auth::Principal;
 use crate::error::{status, status_by_path};
 use crate::handles::{Handle, Handles};
 use crate::options::{HandOff, ServerOptions};
-use crate::sessions::{Caller, Connection, Turn};
+use crate::sessions::{CallContext, Connection, SessionLock};
 use crate::stream::{FlightStream, schema_bytes};
 
 const LEASES_MAX: usize = 1_000;
@@ -62,22 +62,22 @@ impl Lease {
 }
 
 #[derive(Serialize)]
-struct Told {
+struct LeaseInfo {
     lease: String,
     expires_ms: u64,
     version: u64,
-    parts: Vec<PartTold>,
+    parts: Vec<PartInfo>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum PartTold {
-    File { file: String, size_bytes: u64, columns: Vec<usize>, batches: Vec<BatchTold> },
+enum PartInfo {
+    File { file: String, size_bytes: u64, columns: Vec<usize>, batches: Vec<BatchInfo> },
     Ticket { ticket: String },
 }
 
 #[derive(Serialize)]
-struct BatchTold {
+struct BatchInfo {
     index: usize,
     offset: u64,
     metadata_bytes: u64,
@@ -89,14 +89,14 @@ struct BatchTold {
 const HELD: &str = "held";
 
 /// From here on the transaction keeps the version that it sees.
-pub async fn hold(turn: &Turn<'_>) -> Result<(), Status> {
+pub async fn hold(turn: &SessionLock<'_>) -> Result<(), Status> {
     // Rows of a ticket are counted in the order in which they lie, and one reader at a time keeps to it.
     turn.run_own("SET threads = 1").await.map_err(status)?;
     turn.run_own(&format!("SAVEPOINT {HELD}")).await.map_err(status)
 }
 
 /// A transaction in which a query has failed takes no other until it goes back.
-async fn begin_again(turn: &Turn<'_>) -> Result<(), Status> {
+async fn begin_again(turn: &SessionLock<'_>) -> Result<(), Status> {
     match turn.session().is_transaction_failed() {
         true => turn.run_own(&format!("ROLLBACK TO SAVEPOINT {HELD}")).await.map_err(status),
         false => Ok(()),
@@ -109,8 +109,8 @@ impl Leases {
         Leases { open, allowed: options.hand_off.clone(), idle: options.lease_idle, stop }
     }
 
-    /// Whoever may have leases gets files of a machine, so the call must come from there.
-    pub fn check_allowed(&self, caller: &Caller) -> Result<(), Status> {
+    /// A lease hands out files of this machine, so the call must come from this machine.
+    pub fn check_allowed(&self, caller: &CallContext) -> Result<(), Status> {
         let is_allowed = match &self.allowed {
             HandOff::Nobody => false,
             HandOff::Everybody => true,
@@ -127,7 +127,7 @@ impl Leases {
     }
 
     /// Two answers: JSON, and the schema as an IPC message.
-    pub async fn lease(&self, caller: &Caller, connection: Arc<Connection>, command: &TableCommand) -> Result<[Bytes; 2], Status> {
+    pub async fn lease(&self, caller: &CallContext, connection: Arc<Connection>, command: &TableCommand) -> Result<[Bytes; 2], Status> {
         if command.version.is_some() || command.lease.is_some() {
             return Err(Status::invalid_argument("a lease is of the table as it is now; leave out version and lease"));
         }
@@ -145,56 +145,56 @@ impl Leases {
         }
         let schema = schema_bytes(&wire_schema(&mapped.schema, VIEWS))?;
         let handle = self.keep(caller, connection)?;
-        match self.told(&handle, command, mapped) {
+        match self.lease_info(&handle, command, mapped) {
             Ok(json) => Ok([json, schema]),
             Err(error) => {
-                self.open.remove(&caller.owner, &handle);
+                self.open.remove(&caller.principal, &handle);
                 Err(error)
             }
         }
     }
 
-    pub fn keep(&self, caller: &Caller, connection: Arc<Connection>) -> Result<Handle, Status> {
-        self.open.insert(&caller.owner, Lease { connection, stop: self.stop.child_token() })
+    pub fn keep(&self, caller: &CallContext, connection: Arc<Connection>) -> Result<Handle, Status> {
+        self.open.insert(&caller.principal, Lease { connection, stop: self.stop.child_token() })
     }
 
     pub fn idle(&self) -> Duration {
         self.idle
     }
 
-    fn told(&self, handle: &Handle, command: &TableCommand, mapped: MappedTable) -> Result<Bytes, Status> {
+    fn lease_info(&self, handle: &Handle, command: &TableCommand, mapped: MappedTable) -> Result<Bytes, Status> {
         let lease = String::from_utf8_lossy(handle).into_owned();
         let parts = mapped.parts.into_iter().map(|part| part_told(part, &lease, command)).collect::<Result<_, Status>>()?;
         let expires_ms = u64::try_from(self.idle.as_millis()).unwrap_or(u64::MAX);
-        let told = Told { lease, expires_ms, version: mapped.version, parts };
+        let told = LeaseInfo { lease, expires_ms, version: mapped.version, parts };
         let json = serde_json::to_vec(&told).map_err(|error| Status::new(Code::Internal, error.to_string()))?;
         Ok(json.into())
     }
 
     /// Counts as a use of it.
-    pub fn get(&self, caller: &Caller, lease: &str) -> Result<Arc<Lease>, Status> {
-        self.open.get(&caller.owner, lease.as_bytes())
+    pub fn get(&self, caller: &CallContext, lease: &str) -> Result<Arc<Lease>, Status> {
+        self.open.get(&caller.principal, lease.as_bytes())
     }
 
-    pub fn release(&self, caller: &Caller, lease: &[u8]) -> Result<(), Status> {
-        self.open.take(&caller.owner, lease).map(|_| ())
+    pub fn release(&self, caller: &CallContext, lease: &[u8]) -> Result<(), Status> {
+        self.open.take(&caller.principal, lease).map(|_| ())
     }
 
     /// As [`Leases::release`], and what is read under it ends. False where there is none.
-    pub fn cancel(&self, caller: &Caller, lease: &[u8]) -> bool {
-        let lease = self.open.take(&caller.owner, lease);
+    pub fn cancel(&self, caller: &CallContext, lease: &[u8]) -> bool {
+        let lease = self.open.take(&caller.principal, lease);
         lease.is_ok_and(|lease| {
             lease.stop.cancel();
             true
         })
     }
 
-    pub fn renew(&self, caller: &Caller, lease: &[u8]) -> Result<(), Status> {
-        self.open.get(&caller.owner, lease).map(|_| ())
+    pub fn renew(&self, caller: &CallContext, lease: &[u8]) -> Result<(), Status> {
+        self.open.get(&caller.principal, lease).map(|_| ())
     }
 
-    pub fn retain(&self, keep: impl Fn(&Owner) -> bool) {
-        self.open.retain(|owner, _| keep(owner));
+    pub fn retain(&self, keep: impl Fn(&Principal) -> bool) {
+        self.open.retain(|principal, _| keep(principal));
     }
 
     pub fn sweep(&self) {
@@ -206,24 +206,24 @@ impl Leases {
     }
 }
 
-fn part_told(part: MappedPart, lease: &str, command: &TableCommand) -> Result<PartTold, Status> {
+fn part_told(part: MappedPart, lease: &str, command: &TableCommand) -> Result<PartInfo, Status> {
     let file = match part {
         MappedPart::File(file) => file,
         MappedPart::Rows(rows) => {
             let ticket = TableCommand { rows: Some((rows.start, rows.end)), lease: Some(lease.to_string()), ..command.clone() };
-            return Ok(PartTold::Ticket { ticket: String::from_utf8_lossy(&ticket.to_json()).into_owned() });
+            return Ok(PartInfo::Ticket { ticket: String::from_utf8_lossy(&ticket.to_json()).into_owned() });
         }
     };
     let Some(path) = file.path.to_str() else {
         return Err(Status::failed_precondition("the path of the store is not UTF-8, so it cannot be told; fetch the table by DoGet"));
     };
     let pair = |rows: Range<u64>| (rows.start, rows.end);
-    let batches = file.batches.into_iter().map(|batch| BatchTold {
+    let batches = file.batches.into_iter().map(|batch| BatchInfo {
         index: batch.index,
         offset: batch.offset,
         metadata_bytes: batch.metadata_bytes,
         body_bytes: batch.body_bytes,
         rows: batch.rows.into_iter().map(pair).collect(),
     });
-    Ok(PartTold::File { file: path.to_string(), size_bytes: file.size_bytes, columns: file.columns, batches: batches.collect() })
+    Ok(PartInfo::File { file: path.to_string(), size_bytes: file.size_bytes, columns: file.columns, batches: batches.collect() })
 }

@@ -10,12 +10,12 @@ use tonic::{Code, Status};
 use super::table;
 use crate::error::status;
 use crate::sessions::Connection;
-use crate::stream::Wishes;
+use crate::stream::ClientOptions;
 
 pub type Flights = Pin<Box<dyn Stream<Item = Result<FlightInfo, Status>> + Send>>;
 
 /// Those of the schema that the criteria name, or all.
-pub async fn list(connection: Arc<Connection>, criteria: &Criteria, wishes: Wishes) -> Result<Flights, Status> {
+pub async fn list(connection: Arc<Connection>, criteria: &Criteria, client_options: ClientOptions) -> Result<Flights, Status> {
     let schema = std::str::from_utf8(&criteria.expression)
         .map_err(|_| Status::invalid_argument("the criteria are not UTF-8; give the name of a schema, or nothing"))?
         .to_string();
@@ -24,7 +24,7 @@ pub async fn list(connection: Arc<Connection>, criteria: &Criteria, wishes: Wish
     let flights = futures::stream::iter(tables).filter_map(move |listed| {
         let connection = Arc::clone(&connection);
         async move {
-            match table::listed(&connection, listed, wishes).await {
+            match table::listed(&connection, listed, client_options).await {
                 // Dropped since the list was made, or a view whose tables are gone.
                 Err(error) if matches!(error.code(), Code::NotFound | Code::InvalidArgument) => None,
                 flight => Some(flight),

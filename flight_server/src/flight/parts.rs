@@ -12,7 +12,7 @@ use tonic::Status;
 use super::lease::{Leases, hold};
 use crate::error::status;
 use crate::options::ServerOptions;
-use crate::sessions::{Caller, Connection};
+use crate::sessions::{CallContext, Connection};
 
 /// More streams than this are more than a machine has work for.
 const PARTS_MAX: u64 = 16;
@@ -34,7 +34,7 @@ fn count(listed: &TableListing, options: &ServerOptions) -> u64 {
 /// where there are as many leases as there may be: the table can be fetched as a whole.
 pub async fn endpoints(
     leases: &Leases,
-    caller: &Caller,
+    caller: &CallContext,
     connection: Arc<Connection>,
     command: &TableCommand,
     options: &ServerOptions,

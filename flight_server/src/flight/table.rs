@@ -12,21 +12,21 @@ use super::lease::Leases;
 use super::parts;
 use crate::error::{status, status_by_path};
 use crate::options::ServerOptions;
-use crate::sessions::{Caller, Connection, Sessions};
+use crate::sessions::{CallContext, Connection, Sessions};
 use crate::sql::statements::Tickets;
-use crate::stream::{FlightStream, Wishes, schema_bytes};
+use crate::stream::{ClientOptions, FlightStream, schema_bytes};
 
 /// Nothing runs: the tickets say what to read, and can be used any number of times.
 pub async fn info(
     sessions: &Sessions,
     leases: &Leases,
-    caller: &Caller,
+    caller: &CallContext,
     command: &TableCommand,
     descriptor: FlightDescriptor,
     options: &ServerOptions,
 ) -> Result<FlightInfo, Status> {
     let connection = sessions.connection(caller)?;
-    let schema = schema_of(&connection, command, caller.wishes).await?;
+    let schema = schema_of(&connection, command, caller.client_options).await?;
     let listed = connection.turn().await?.session().table(&command.schema, &command.table).map_err(status)?;
     if let Some(listed) = listed.as_ref().filter(|listed| parts::are_for(listed, command, options))
         && let Some((endpoint, rows)) = parts::endpoints(leases, caller, sessions.lease(caller)?, command, options).await?
@@ -47,7 +47,7 @@ pub async fn info(
         (Some(rows), Some((from, to))) => Some(rows.min(to).saturating_sub(from)),
         (rows, _) => rows,
     };
-    let size_bytes = listed.and_then(|listed| listed.size_bytes).filter(|_| *command == whole(command));
+    let size_bytes = listed.and_then(|listed| listed.size_bytes).filter(|_| *command == table_command(command));
     Ok(FlightInfo {
         schema: schema_bytes(&schema)?,
         flight_descriptor: Some(descriptor),
@@ -59,7 +59,7 @@ pub async fn info(
     })
 }
 
-fn whole(command: &TableCommand) -> TableCommand {
+fn table_command(command: &TableCommand) -> TableCommand {
     TableCommand { columns: None, rows: None, version: None, lease: None, ..command.clone() }
 }
 
@@ -69,25 +69,25 @@ fn known(number: Option<u64>) -> i64 {
 }
 
 /// For a caller who is about to fetch it.
-pub async fn schema_of(connection: &Connection, command: &TableCommand, wishes: Wishes) -> Result<SchemaRef, Status> {
+pub async fn schema_of(connection: &Connection, command: &TableCommand, client_options: ClientOptions) -> Result<SchemaRef, Status> {
     let turn = connection.turn().await?;
     let session = turn.session();
     let described = match is_wide(session, command)? {
-        true => session.describe_whole(&command.schema, &command.table, command.version).await,
+        true => session.describe_table_scan(&command.schema, &command.table, command.version).await,
         false => session.describe_to_run(&command.to_sql()).await,
     };
     let described = described.map_err(|error| status_by_path(error, command, session))?;
-    Ok(wire_schema(&described.schema, wishes.types))
+    Ok(wire_schema(&described.schema, client_options.types))
 }
 
 /// For a list, which is no attempt to read each table in it.
-async fn schema_in_list(connection: &Connection, command: &TableCommand, wishes: Wishes) -> Result<SchemaRef, Status> {
+async fn schema_in_list(connection: &Connection, command: &TableCommand, client_options: ClientOptions) -> Result<SchemaRef, Status> {
     let turn = connection.turn().await?;
     let described = match is_wide(turn.session(), command)? {
-        true => turn.session().describe_whole(&command.schema, &command.table, command.version).await,
+        true => turn.session().describe_table_scan(&command.schema, &command.table, command.version).await,
         false => turn.session().describe(&command.to_sql()).await,
     };
-    Ok(wire_schema(&described.map_err(status)?.schema, wishes.types))
+    Ok(wire_schema(&described.map_err(status)?.schema, client_options.types))
 }
 
 /// Whether all columns are asked for, and are too many to look up each.
@@ -98,11 +98,11 @@ fn is_wide(session: &Session, command: &TableCommand) -> Result<bool, Status> {
 pub async fn read(
     sessions: &Sessions,
     leases: &Leases,
-    caller: &Caller,
+    caller: &CallContext,
     tickets: &Tickets,
     command: &TableCommand,
 ) -> Result<FlightStream, Status> {
-    tickets.check_room(&caller.owner)?;
+    tickets.check_room(&caller.principal)?;
     if let Some(lease) = &command.lease {
         let lease = leases.get(caller, lease)?;
         let output = lease.read(command).await?;
@@ -115,7 +115,7 @@ pub async fn read(
     }
     let sql = command.to_sql();
     let output = match command.rows.is_none() && is_wide(&session, command)? {
-        true => session.read_whole(&sql, &command.schema, &command.table, command.version).await,
+        true => session.scan_table(&sql, &command.schema, &command.table, command.version).await,
         false => session.execute(&sql).await,
     };
     let output = output.map_err(|error| status_by_path(error, command, &session))?;
@@ -123,10 +123,10 @@ pub async fn read(
 }
 
 /// What is told of a table in a list.
-pub async fn listed(connection: &Arc<Connection>, listed: TableListing, wishes: Wishes) -> Result<FlightInfo, Status> {
+pub async fn listed(connection: &Arc<Connection>, listed: TableListing, client_options: ClientOptions) -> Result<FlightInfo, Status> {
     let path = vec![listed.schema, listed.name];
     let command = TableCommand::of_path(&path)?;
-    let schema = schema_in_list(connection, &command, wishes).await?;
+    let schema = schema_in_list(connection, &command, client_options).await?;
     Ok(FlightInfo {
         schema: schema_bytes(&schema)?,
         flight_descriptor: Some(FlightDescriptor::new_path(path)),

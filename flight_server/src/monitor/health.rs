@@ -5,7 +5,7 @@ use std::time::Instant;
 use engine::Engine;
 use serde::Serialize;
 
-use super::Pulse;
+use super::Heartbeat;
 use crate::drain::Drain;
 
 #[derive(Debug, Serialize)]
@@ -20,7 +20,7 @@ pub struct Health {
 }
 
 impl Health {
-    pub fn of(engine: &Engine, drain: &Drain, pulse: &Pulse, started: Instant) -> Health {
+    pub fn of(engine: &Engine, drain: &Drain, pulse: &Heartbeat, started: Instant) -> Health {
         let (status, reason) = match engine.poisoned() {
             Some(reason) => ("poisoned", Some(reason)),
             None if drain.has_begun() => ("draining", None),

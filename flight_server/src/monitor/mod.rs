@@ -1,13 +1,13 @@
 //! What operators see of a server: whether it takes statements, and numbers.
 //!
-//! - [`health`] — one word and why, [`pulse`] a part of that; [`statements`] what is counted of every statement that ends;
-//!   [`now`] what is looked up when somebody asks
+//! - [`health`] — one word and why, [`heartbeat`] a part of that; [`statements`] what is counted of every statement that ends;
+//!   [`current_values`] what is looked up when somebody asks
 //! - [`http`] — answers with them, on a thread of its own
 
+mod current_values;
 mod health;
+mod heartbeat;
 mod http;
-mod now;
-mod pulse;
 mod statements;
 
 use std::net::SocketAddr;
@@ -25,8 +25,8 @@ use crate::trace::Traces;
 use crate::transport::Connections;
 
 pub use health::Health;
+pub use heartbeat::Heartbeat;
 pub use http::Http;
-pub use pulse::Pulse;
 
 /// Of one server.
 pub struct Monitor {
@@ -35,7 +35,7 @@ pub struct Monitor {
     started: Instant,
     metrics: Registry,
     pub connections: Connections,
-    pub pulse: Pulse,
+    pub pulse: Heartbeat,
     /// None where no collector was named.
     pub traces: Option<Traces>,
 }
@@ -54,8 +54,12 @@ impl Monitor {
             statements::log_if_slow(end, slow_query_ms);
             told.iter().for_each(|traces| traces.ended(end));
         });
-        metrics.register_collector(Box::new(now::Now { engine: engine.clone(), service: Arc::downgrade(service), started }));
-        Ok(Arc::new(Monitor { engine: engine.clone(), drain, started, metrics, connections, pulse: Pulse::new(), traces }))
+        metrics.register_collector(Box::new(current_values::CurrentValues {
+            engine: engine.clone(),
+            service: Arc::downgrade(service),
+            started,
+        }));
+        Ok(Arc::new(Monitor { engine: engine.clone(), drain, started, metrics, connections, pulse: Heartbeat::new(), traces }))
     }
 
     pub fn health(&self) -> Health {

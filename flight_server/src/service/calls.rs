@@ -12,12 +12,12 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::{Answers, Service, do_action, one};
 use crate::auth::Credentials;
-use crate::error::told;
-use crate::executors::Lease;
+use crate::error::log_status;
+use crate::executors::ExecutorLease;
 use crate::flight;
 use crate::named_calls;
-use crate::sessions::Caller;
-use crate::stream::{FlightStream, ahead, schema_bytes};
+use crate::sessions::CallContext;
+use crate::stream::{FlightStream, prefetch, schema_bytes};
 
 #[derive(Clone)]
 pub struct Calls(pub Arc<Service>);
@@ -28,18 +28,18 @@ impl Calls {
         logged("DoGet", self.0.get(caller, request.into_inner()).await)
     }
 
-    async fn info(&self, caller: Caller, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
+    async fn info(&self, caller: CallContext, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
         let (service, executor) = (Arc::clone(&self.0), self.executor(&caller, &descriptor.cmd));
         executor.run(async move { service.info(&caller, descriptor).await }).await
     }
 
-    async fn put(&self, caller: Caller, messages: Streaming<FlightData>) -> Result<Bytes, Status> {
-        let (service, put) = (Arc::clone(&self.0), self.0.begin_put(&caller.owner, messages).await?);
+    async fn put(&self, caller: CallContext, messages: Streaming<FlightData>) -> Result<Bytes, Status> {
+        let (service, put) = (Arc::clone(&self.0), self.0.begin_put(&caller.principal, messages).await?);
         self.executor(&caller, &put.descriptor.cmd).run(async move { service.put(&caller, put).await }).await
     }
 
     /// For a call that plans or runs what `command` says.
-    fn executor(&self, caller: &Caller, command: &[u8]) -> Lease {
+    fn executor(&self, caller: &CallContext, command: &[u8]) -> ExecutorLease {
         if self.0.is_kill(caller, command) { self.0.executors.control() } else { self.0.executors.lease() }
     }
 }
@@ -64,8 +64,8 @@ impl FlightService for Calls {
         let caller = self.0.caller(&request).await?;
         let connection = self.0.sessions.connection(&caller)?;
         let criteria = request.into_inner();
-        let flights = async move { flight::list(connection, &criteria, caller.wishes).await };
-        let flights = self.0.executors.lease().run(flights).await.map(|flights| ahead(flights, self.0.executors.lease()));
+        let flights = async move { flight::list(connection, &criteria, caller.client_options).await };
+        let flights = self.0.executors.lease().run(flights).await.map(|flights| prefetch(flights, self.0.executors.lease()));
         logged("ListFlights", flights.map(Response::new))
     }
 
@@ -73,9 +73,9 @@ impl FlightService for Calls {
         self.0.drain.check()?;
         let caller = self.0.caller(&request).await?;
         let name = named_calls::name(request.metadata())?;
-        let (owner, descriptor) = (caller.owner.clone(), request.into_inner());
+        let (principal, descriptor) = (caller.principal.clone(), request.into_inner());
         let info = self.info(caller, descriptor);
-        logged("GetFlightInfo", self.0.named_calls.run(&owner, name, info).await.map(Response::new))
+        logged("GetFlightInfo", self.0.named_calls.run(&principal, name, info).await.map(Response::new))
     }
 
     /// Planning does not take long enough to be polled for: the first answer is the last.
@@ -104,8 +104,8 @@ impl FlightService for Calls {
         self.0.drain.check()?;
         let caller = self.0.caller(&request).await?;
         let name = named_calls::name(request.metadata())?;
-        let owner = caller.owner.clone();
-        let answer = logged("DoPut", self.0.named_calls.run(&owner, name, self.put(caller, request.into_inner())).await)?;
+        let principal = caller.principal.clone();
+        let answer = logged("DoPut", self.0.named_calls.run(&principal, name, self.put(caller, request.into_inner())).await)?;
         Ok(Response::new(one(PutResult { app_metadata: answer })))
     }
 
@@ -131,5 +131,5 @@ impl FlightService for Calls {
 }
 
 fn logged<T>(call: &str, answer: Result<T, Status>) -> Result<T, Status> {
-    answer.map_err(|error| told(call, error))
+    answer.map_err(|error| log_status(call, error))
 }

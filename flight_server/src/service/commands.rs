@@ -12,7 +12,7 @@ use super::Service;
 use super::bounds::check_length;
 use crate::error::{protobuf_status, status};
 use crate::options::ServerOptions;
-use crate::sessions::{Caller, Connection};
+use crate::sessions::{CallContext, Connection};
 use crate::sql::metadata::{ServerFacts, catalogs, db_schemas, foreign_keys, primary_keys, sql_info, table_types, tables, xdbc_types};
 use crate::sql::statements::is_kill;
 
@@ -34,11 +34,11 @@ const KILL_BYTES_MAX: usize = 1 << 10;
 
 impl Service {
     /// Whether the command ends another statement: it must not wait for that one.
-    pub fn is_kill(&self, caller: &Caller, command: &[u8]) -> bool {
+    pub fn is_kill(&self, caller: &CallContext, command: &[u8]) -> bool {
         if command.len() > KILL_BYTES_MAX {
             return false;
         }
-        let prepared = |handle: &[u8]| self.prepared.get(&caller.owner, handle).is_ok_and(|prepared| prepared.is_kill());
+        let prepared = |handle: &[u8]| self.prepared.get(&caller.principal, handle).is_ok_and(|prepared| prepared.is_kill());
         match Any::decode(command).map(Command::try_from) {
             Ok(Ok(Command::CommandStatementQuery(query))) => is_kill(&query.query),
             Ok(Ok(Command::CommandStatementUpdate(update))) => is_kill(&update.query),

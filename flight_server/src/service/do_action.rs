@@ -20,7 +20,7 @@ use super::commands::decode;
 use super::{Answers, Service, one};
 use crate::error::protobuf_status;
 use crate::flight::{ACTIONS, act, lease_of, table_named};
-use crate::sessions::Caller;
+use crate::sessions::CallContext;
 use crate::sql::statements::{Statement, plan_of};
 use crate::stream::schema_bytes;
 
@@ -75,7 +75,7 @@ struct Query {
 type Acted = Result<Response<Answers<arrow_flight::Result>>, Status>;
 
 impl Service {
-    pub async fn action(&self, caller: &Caller, action: Action) -> Acted {
+    pub async fn action(&self, caller: &CallContext, action: Action) -> Acted {
         let body = &action.body;
         match action.r#type.as_str() {
             "CreatePreparedStatement" | "CreatePreparedSubstraitPlan" | "BeginTransaction" if self.drain.has_begun() => {
@@ -85,28 +85,28 @@ impl Service {
             "CreatePreparedSubstraitPlan" => self.prepare_plan(caller, packed(body)?).await,
             "ClosePreparedStatement" => {
                 let request: ActionClosePreparedStatementRequest = packed(body)?;
-                self.prepared.close(&caller.owner, &request.prepared_statement_handle);
+                self.prepared.close(&caller.principal, &request.prepared_statement_handle);
                 nothing()
             }
             "BeginTransaction" => {
                 let _: ActionBeginTransactionRequest = packed(body)?;
                 let session = caller.session.as_ref().map(|(_, connection)| connection.as_ref());
-                let transaction_id = self.transactions.begin(&caller.owner, self.sessions.transaction(caller)?, session)?;
+                let transaction_id = self.transactions.begin(&caller.principal, self.sessions.transaction(caller)?, session)?;
                 answer(ActionBeginTransactionResult { transaction_id }.as_any())
             }
             "EndTransaction" => {
                 let request: ActionEndTransactionRequest = packed(body)?;
-                self.transactions.end(&caller.owner, &request.transaction_id, request.action).await?;
+                self.transactions.end(&caller.principal, &request.transaction_id, request.action).await?;
                 nothing()
             }
             "BeginSavepoint" => {
                 let request: ActionBeginSavepointRequest = packed(body)?;
-                let savepoint_id = self.transactions.begin_savepoint(&caller.owner, &request.transaction_id).await?;
+                let savepoint_id = self.transactions.begin_savepoint(&caller.principal, &request.transaction_id).await?;
                 answer(ActionBeginSavepointResult { savepoint_id }.as_any())
             }
             "EndSavepoint" => {
                 let request: ActionEndSavepointRequest = packed(body)?;
-                self.transactions.end_savepoint(&caller.owner, &request.savepoint_id, request.action).await?;
+                self.transactions.end_savepoint(&caller.principal, &request.savepoint_id, request.action).await?;
                 nothing()
             }
             "CancelQuery" => {
@@ -151,15 +151,15 @@ impl Service {
         }
     }
 
-    async fn prepare_sql(&self, caller: &Caller, request: ActionCreatePreparedStatementRequest) -> Acted {
+    async fn prepare_sql(&self, caller: &CallContext, request: ActionCreatePreparedStatementRequest) -> Acted {
         self.prepare(caller, Statement::Sql(request.query), request.transaction_id).await
     }
 
-    async fn prepare_plan(&self, caller: &Caller, request: ActionCreatePreparedSubstraitPlanRequest) -> Acted {
+    async fn prepare_plan(&self, caller: &CallContext, request: ActionCreatePreparedSubstraitPlanRequest) -> Acted {
         self.prepare(caller, Statement::of_plan(request.plan, &caller.binding)?, request.transaction_id).await
     }
 
-    async fn prepare(&self, caller: &Caller, statement: Statement, transaction: Option<Bytes>) -> Acted {
+    async fn prepare(&self, caller: &CallContext, statement: Statement, transaction: Option<Bytes>) -> Acted {
         let connection = self.connection(caller, transaction.as_deref())?;
         let (handle, prepared) = self.prepared.prepare(connection, caller, statement).await?;
         // No schema at all says that there is no result; JDBC takes such a statement for an update.
@@ -172,7 +172,7 @@ impl Service {
     }
 
     /// The plan of a query that is sent as JSON.
-    async fn substrait_plan(&self, caller: &Caller, body: &Bytes) -> Acted {
+    async fn substrait_plan(&self, caller: &CallContext, body: &Bytes) -> Acted {
         self.drain.check()?;
         let wanted =
             |error| Status::invalid_argument(format!("the body of the action is to be JSON, such as {{\"sql\": \"SELECT 1\"}}: {error}"));
@@ -183,22 +183,22 @@ impl Service {
     }
 
     /// What a ticket keeps, if it keeps anything.
-    fn renew(&self, caller: &Caller, ticket: &[u8]) -> Result<(), Status> {
+    fn renew(&self, caller: &CallContext, ticket: &[u8]) -> Result<(), Status> {
         if is_json(ticket) {
             let lease = TableCommand::of_json(ticket)?.lease;
             return lease.map_or(Ok(()), |lease| self.leases.renew(caller, lease.as_bytes()));
         }
         match decode(ticket, "ticket")? {
-            Command::TicketStatementQuery(ticket) => self.tickets.renew(&caller.owner, &ticket.statement_handle),
+            Command::TicketStatementQuery(ticket) => self.tickets.renew(&caller.principal, &ticket.statement_handle),
             _ => Ok(()),
         }
     }
 
     /// Every result of the FlightInfo.
-    fn cancel(&self, caller: &Caller, info: FlightInfo) -> Result<CancelStatus, Status> {
+    fn cancel(&self, caller: &CallContext, info: FlightInfo) -> Result<CancelStatus, Status> {
         let tickets = info.endpoint.iter().map(|endpoint| endpoint.ticket.as_ref().map(|ticket| &ticket.ticket));
         let cancelled = tickets.flatten().filter_map(|ticket| match handle_of(Some(ticket)) {
-            Some(handle) => self.tickets.cancel(&caller.owner, &handle),
+            Some(handle) => self.tickets.cancel(&caller.principal, &handle),
             None => lease_of(ticket).filter(|lease| self.leases.cancel(caller, lease.as_bytes())).map(|_| CancelStatus::Cancelled),
         });
         let cancelled: Vec<_> = cancelled.collect();
@@ -209,8 +209,8 @@ impl Service {
 
     /// How far a statement of the caller is: that of a ticket, or the last one of his session. It is looked up and not asked for in
     /// SQL, so that it comes while the statement has the session's turn and while all places to run in are taken. What does not
-    /// run, or is somebody else's, has no answer and is no error: who asks now and then is often late.
-    fn progress(&self, caller: &Caller, body: &Bytes) -> Acted {
+    /// run, or belongs to another user, has no answer and is no error: clients that poll are often late.
+    fn progress(&self, caller: &CallContext, body: &Bytes) -> Acted {
         let report = match (body.is_empty(), &caller.session) {
             (true, Some((_, connection))) => connection.progress(),
             (true, None) => {
@@ -223,14 +223,14 @@ impl Service {
                 let handle = handle.ok_or_else(|| {
                     Status::invalid_argument("the body of the action is to be the ticket of a statement's result, or empty")
                 })?;
-                self.tickets.progress(&caller.owner, &handle)
+                self.tickets.progress(&caller.principal, &handle)
             }
         };
         report.map_or_else(nothing, |report| answered(progress_json(&report)))
     }
 
-    fn cancel_call(&self, caller: &Caller, name: &Bytes) -> Acted {
-        match self.named_calls.end(&caller.owner, name) {
+    fn cancel_call(&self, caller: &CallContext, name: &Bytes) -> Acted {
+        match self.named_calls.end(&caller.principal, name) {
             true => nothing(),
             false => Err(Status::not_found("no call of yours runs by this name; it has ended, or has not come yet")),
         }

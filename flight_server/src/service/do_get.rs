@@ -10,13 +10,13 @@ use tonic::Status;
 use super::Service;
 use super::commands::{decode, metadata_rows, metadata_schema, unknown};
 use crate::flight;
-use crate::sessions::Caller;
+use crate::sessions::CallContext;
 use crate::sql::statements::{Started, Statement, start};
 use crate::stream::{FlightStream, of_batches};
 
 impl Service {
     /// A result that was promised is only handed on; all else is planned here first, and nothing of that begins on a server that is leaving.
-    pub async fn get(self: &Arc<Service>, caller: Caller, ticket: Ticket) -> Result<FlightStream, Status> {
+    pub async fn get(self: &Arc<Service>, caller: CallContext, ticket: Ticket) -> Result<FlightStream, Status> {
         let service = Arc::clone(self);
         if is_json(&ticket.ticket) {
             self.drain.check()?;
@@ -37,8 +37,8 @@ impl Service {
                 let schema = metadata_schema(&command).ok_or_else(|| unknown(&command, "DoGet"))?;
                 let connection = self.sessions.connection(&caller)?;
                 let rows = async move {
-                    let rows = metadata_rows(&connection, &command, &service.facts, caller.wishes.types).await?;
-                    of_batches(&schema, vec![rows], caller.wishes)
+                    let rows = metadata_rows(&connection, &command, &service.facts, caller.client_options.types).await?;
+                    of_batches(&schema, vec![rows], caller.client_options)
                 };
                 self.executors.lease().run(rows).await
             }
@@ -47,8 +47,8 @@ impl Service {
 
     /// A plan reads and does nothing else, and so may be its own ticket, which spares a call and the way of the plan back: it does not
     /// matter how often it runs.
-    async fn run_plan(&self, caller: &Caller, asked: CommandStatementSubstraitPlan) -> Result<FlightStream, Status> {
-        self.tickets.check_room(&caller.owner)?;
+    async fn run_plan(&self, caller: &CallContext, asked: CommandStatementSubstraitPlan) -> Result<FlightStream, Status> {
+        self.tickets.check_room(&caller.principal)?;
         let statement = Statement::of_plan(asked.plan, &caller.binding)?;
         let connection = self.connection(caller, asked.transaction_id.as_deref())?;
         match start(&connection, &statement, None, self.beside(caller)).await? {

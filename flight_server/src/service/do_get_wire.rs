@@ -18,9 +18,9 @@ use tonic::server::NamedService;
 use tonic::{Code, Request, Status};
 
 use super::Calls;
-use crate::error::told;
+use crate::error::log_status;
 use crate::stream::FlightStream;
-use crate::transport::{Answer, Parts, wait, whole, within_deadline};
+use crate::transport::{Answer, Parts, require_whole_body, wait, within_deadline};
 
 const DO_GET: &str = "/arrow.flight.protocol.FlightService/DoGet";
 const DO_PUT: &str = "/arrow.flight.protocol.FlightService/DoPut";
@@ -69,9 +69,9 @@ impl HttpService<http::Request<Body>> for Downloads {
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let wait = wait(request.headers());
         let answer = self.answer(request);
-        Box::pin(
-            async move { Ok(within_deadline(wait, answer).await.unwrap_or_else(|late| told("a call", late).into_http().map(Answer::One))) },
-        )
+        Box::pin(async move {
+            Ok(within_deadline(wait, answer).await.unwrap_or_else(|late| log_status("a call", late).into_http().map(Answer::One)))
+        })
     }
 }
 
@@ -79,8 +79,8 @@ impl Downloads {
     fn answer(&mut self, request: http::Request<Body>) -> Pin<Box<dyn Future<Output = http::Response<Answer>> + Send>> {
         match request.uri().path() {
             DO_GET => {}
-            DO_PUT => return Box::pin(in_our_words(self.puts.call(whole(request)), self.message_bytes_max)),
-            _ => return Box::pin(in_our_words(self.others.call(whole(request)), self.request_bytes_max)),
+            DO_PUT => return Box::pin(in_our_words(self.puts.call(require_whole_body(request)), self.message_bytes_max)),
+            _ => return Box::pin(in_our_words(self.others.call(require_whole_body(request)), self.request_bytes_max)),
         }
         let (calls, request_bytes_max) = (self.calls.clone(), self.request_bytes_max);
         let in_place = self.in_place;
@@ -116,7 +116,7 @@ fn unreadable(status: &Status, bytes_max: usize) -> Option<Status> {
         }
         _ => return None,
     };
-    Some(told("a request", Status::invalid_argument(why)))
+    Some(log_status("a request", Status::invalid_argument(why)))
 }
 
 async fn ticket(request: http::Request<Body>, bytes_max: usize) -> Result<Request<Ticket>, Status> {

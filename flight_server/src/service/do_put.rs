@@ -15,32 +15,32 @@ use tonic::{Status, Streaming};
 use super::Service;
 use super::commands::{decode, unknown};
 use super::get_flight_info::is_plain;
-use crate::auth::Owner;
-use crate::running::{self, Place, patient};
-use crate::sessions::Caller;
+use crate::active_streams::{self, StreamPermit, patient};
+use crate::auth::Principal;
+use crate::sessions::CallContext;
 use crate::sql::ingest::{ingest, target};
 use crate::sql::prepared::update;
 use crate::sql::statements::{Statement, run};
 use crate::stream::{Batches, incoming};
 
-type Messages = Peekable<running::Messages>;
+type Messages = Peekable<active_streams::Messages>;
 
 /// A DoPut of which the first message has come.
 pub struct Put {
     pub descriptor: FlightDescriptor,
     messages: Messages,
-    _place: Place,
+    _place: StreamPermit,
 }
 
 impl Service {
-    pub async fn begin_put(&self, owner: &Owner, messages: Streaming<FlightData>) -> Result<Put, Status> {
-        let place = self.running.put(owner)?;
+    pub async fn begin_put(&self, principal: &Principal, messages: Streaming<FlightData>) -> Result<Put, Status> {
+        let place = self.active_streams.put(principal)?;
         let mut messages = patient(messages, self.options.limits.call_idle).peekable();
         Ok(Put { descriptor: descriptor(&mut messages).await?, messages, _place: place })
     }
 
     /// The `app_metadata` of the one answer.
-    pub async fn put(&self, caller: &Caller, put: Put) -> Result<Bytes, Status> {
+    pub async fn put(&self, caller: &CallContext, put: Put) -> Result<Bytes, Status> {
         let Put { descriptor, messages, _place } = put;
         if is_plain(&descriptor)? {
             return self.put_rows(caller, PutCommand::of_descriptor(&descriptor)?, messages).await;
@@ -58,7 +58,7 @@ impl Service {
             }
             Command::CommandPreparedStatementQuery(command) => self.bind(caller, command, messages).await,
             Command::CommandPreparedStatementUpdate(command) => {
-                let prepared = self.prepared.get(&caller.owner, &command.prepared_statement_handle)?;
+                let prepared = self.prepared.get(&caller.principal, &command.prepared_statement_handle)?;
                 let rows = self.prepared.received(self.batches(messages).await?).await?;
                 let beside = self.transactions.beside(prepared.session.as_ref());
                 update(&prepared, rows, &self.sessions, caller, beside).await.map(updated)
@@ -72,15 +72,15 @@ impl Service {
         }
     }
 
-    async fn bind(&self, caller: &Caller, command: CommandPreparedStatementQuery, messages: Messages) -> Result<Bytes, Status> {
-        let prepared = self.prepared.get(&caller.owner, &command.prepared_statement_handle)?;
+    async fn bind(&self, caller: &CallContext, command: CommandPreparedStatementQuery, messages: Messages) -> Result<Bytes, Status> {
+        let prepared = self.prepared.get(&caller.principal, &command.prepared_statement_handle)?;
         let rows = self.prepared.received(self.batches(messages).await?).await?;
         self.prepared.bind(&prepared, rows)?;
         let handle = Some(command.prepared_statement_handle);
         Ok(DoPutPreparedStatementResult { prepared_statement_handle: handle }.encode_to_vec().into())
     }
 
-    async fn put_rows(&self, caller: &Caller, command: PutCommand, messages: Messages) -> Result<Bytes, Status> {
+    async fn put_rows(&self, caller: &CallContext, command: PutCommand, messages: Messages) -> Result<Bytes, Status> {
         let connection = self.sessions.connection(caller)?;
         let rows = ingest(&connection, command.target(), self.batches(messages).await?).await?;
         Ok(serde_json::json!({ "rows_written": rows }).to_string().into())

@@ -14,12 +14,12 @@ use tonic::Status;
 use super::Service;
 use super::commands::{decode, metadata_schema, unknown};
 use crate::flight;
-use crate::sessions::{Caller, Connection};
-use crate::sql::statements::{Statement, Told, start};
+use crate::sessions::{CallContext, Connection};
+use crate::sql::statements::{Statement, TicketInfo, start};
 use crate::stream::schema_bytes;
 
 impl Service {
-    pub async fn info(&self, caller: &Caller, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
+    pub async fn info(&self, caller: &CallContext, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
         if is_plain(&descriptor)? {
             let command = TableCommand::of_descriptor(&descriptor)?;
             return flight::info(&self.sessions, &self.leases, caller, &command, descriptor, &self.options).await;
@@ -30,9 +30,9 @@ impl Service {
                 self.planned(caller, connection, Statement::Sql(query.query), descriptor).await
             }
             Command::CommandPreparedStatementQuery(query) => {
-                let prepared = self.prepared.get(&caller.owner, &query.prepared_statement_handle)?;
+                let prepared = self.prepared.get(&caller.principal, &query.prepared_statement_handle)?;
                 let started = prepared.start(self.transactions.beside(prepared.session.as_ref())).await?;
-                told(self.tickets.keep(started, caller, Arc::clone(&prepared.connection), prepared.words_bytes())?, descriptor)
+                flight_info(self.tickets.keep(started, caller, Arc::clone(&prepared.connection), prepared.words_bytes())?, descriptor)
             }
             Command::CommandStatementSubstraitPlan(asked) => {
                 let statement = Statement::of_plan(asked.plan, &caller.binding)?;
@@ -48,20 +48,20 @@ impl Service {
 
     async fn planned(
         &self,
-        caller: &Caller,
+        caller: &CallContext,
         connection: Arc<Connection>,
         statement: Statement,
         descriptor: FlightDescriptor,
     ) -> Result<FlightInfo, Status> {
         let started = start(&connection, &statement, None, self.beside(caller)).await?;
-        told(self.tickets.keep(started, caller, connection, statement.words_bytes())?, descriptor)
+        flight_info(self.tickets.keep(started, caller, connection, statement.words_bytes())?, descriptor)
     }
 
-    pub async fn schema(&self, caller: &Caller, descriptor: FlightDescriptor) -> Result<SchemaRef, Status> {
+    pub async fn schema(&self, caller: &CallContext, descriptor: FlightDescriptor) -> Result<SchemaRef, Status> {
         if is_plain(&descriptor)? {
             let command = TableCommand::of_descriptor(&descriptor)?;
             let connection = self.sessions.connection(caller)?;
-            return flight::schema_of(&connection, &command, caller.wishes).await;
+            return flight::schema_of(&connection, &command, caller.client_options).await;
         }
         match decode(&descriptor.cmd, "command")? {
             Command::CommandStatementQuery(query) => {
@@ -69,7 +69,7 @@ impl Service {
                 self.described(caller, &connection, &Statement::Sql(query.query)).await
             }
             Command::CommandPreparedStatementQuery(query) => {
-                self.prepared.get(&caller.owner, &query.prepared_statement_handle)?.schema_now(caller.wishes).await
+                self.prepared.get(&caller.principal, &query.prepared_statement_handle)?.schema_now(caller.client_options).await
             }
             Command::CommandStatementSubstraitPlan(asked) => {
                 let statement = Statement::of_plan(asked.plan, &caller.binding)?;
@@ -80,9 +80,9 @@ impl Service {
         }
     }
 
-    async fn described(&self, caller: &Caller, connection: &Connection, statement: &Statement) -> Result<SchemaRef, Status> {
+    async fn described(&self, caller: &CallContext, connection: &Connection, statement: &Statement) -> Result<SchemaRef, Status> {
         let described = statement.describe(&connection.turn().await?).await?;
-        Ok(wire_schema(&described.schema, caller.wishes.types))
+        Ok(wire_schema(&described.schema, caller.client_options.types))
     }
 }
 
@@ -100,7 +100,7 @@ pub fn is_plain(descriptor: &FlightDescriptor) -> Result<bool, Status> {
     }
 }
 
-fn told(told: Told, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
+fn flight_info(told: TicketInfo, descriptor: FlightDescriptor) -> Result<FlightInfo, Status> {
     let ticket = TicketStatementQuery { statement_handle: told.handle };
     Ok(FlightInfo {
         schema: schema_bytes(&told.schema)?,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::Service;
-use crate::auth::Owner;
+use crate::auth::Principal;
 
 /// What clients hold.
 pub struct Counts {
@@ -28,21 +28,21 @@ impl Service {
             results_waiting,
             results_running,
             leases: self.leases.count(),
-            unread_bytes: self.running.unread_bytes(),
+            unread_bytes: self.active_streams.unread_bytes(),
         }
     }
 
     /// Forgets what nobody has used for too long, and what belonged to users that are gone.
     pub fn sweep(&self) {
         let known = RefCell::new(HashMap::new());
-        let keep = |owner: &Owner| *known.borrow_mut().entry(owner.clone()).or_insert_with(|| self.logins.is_known(owner));
-        self.running.retain(keep);
+        let keep = |principal: &Principal| *known.borrow_mut().entry(principal.clone()).or_insert_with(|| self.logins.is_known(principal));
+        self.active_streams.retain(keep);
         self.tickets.retain(keep);
         self.leases.retain(keep);
         self.prepared.retain(keep);
         self.transactions.retain(keep);
         self.sessions.retain(keep);
-        self.running.sweep();
+        self.active_streams.sweep();
         self.tickets.sweep();
         self.leases.sweep();
         self.prepared.sweep();

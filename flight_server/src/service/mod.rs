@@ -21,6 +21,7 @@ use futures::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Status};
 
+use crate::active_streams::ActiveStreams;
 use crate::auth::{Credentials, Logins};
 use crate::budget::Budget;
 use crate::drain::Drain;
@@ -28,13 +29,12 @@ use crate::executors::Executors;
 use crate::flight::Leases;
 use crate::named_calls::NamedCalls;
 use crate::options::ServerOptions;
-use crate::running::Running;
-use crate::sessions::{Caller, Connection, Sessions, cookie};
+use crate::sessions::{CallContext, Connection, Sessions, cookie};
 use crate::sql::metadata::ServerFacts;
 use crate::sql::prepared::PreparedStatements;
 use crate::sql::statements::Tickets;
-use crate::sql::transactions::{Beside, Transactions};
-use crate::stream::Wishes;
+use crate::sql::transactions::{TransactionScope, Transactions};
+use crate::stream::ClientOptions;
 
 pub use calls::Calls;
 pub use do_get_wire::Downloads;
@@ -49,7 +49,7 @@ pub struct Service {
     pub transactions: Transactions,
     pub prepared: PreparedStatements,
     pub tickets: Arc<Tickets>,
-    pub running: Arc<Running>,
+    pub active_streams: Arc<ActiveStreams>,
     pub executors: Arc<Executors>,
     pub named_calls: NamedCalls,
     pub drain: Drain,
@@ -60,15 +60,16 @@ pub struct Service {
 impl Service {
     pub fn new(engine: &Engine, options: ServerOptions, stop: CancellationToken) -> Service {
         let budget = Budget::new(options.kept_bytes_max);
-        let (running, executors) = (Running::new(&options, unread_bytes_max(engine, &options)), Executors::new(engine.threads()));
+        let (active_streams, executors) =
+            (ActiveStreams::new(&options, unread_bytes_max(engine, &options)), Executors::new(engine.threads()));
         Service {
             logins: Logins::new(engine, options.login.clone()),
             sessions: Sessions::new(engine, &options, &budget),
             transactions: Transactions::new(&options),
             prepared: PreparedStatements::new(&options, &budget),
             leases: Leases::new(&options, stop.child_token()),
-            tickets: Tickets::new(&options, &budget, &running, &executors, stop),
-            running,
+            tickets: Tickets::new(&options, &budget, &active_streams, &executors, stop),
+            active_streams,
             executors,
             named_calls: NamedCalls::default(),
             drain: Drain::default(),
@@ -78,11 +79,11 @@ impl Service {
     }
 
     /// Who calls: to be asked first in every call, also where the answer would be the same for all.
-    fn caller<'a, T>(&'a self, request: &Request<T>) -> impl Future<Output = Result<Caller, Status>> + Send + use<'a, T> {
+    fn caller<'a, T>(&'a self, request: &Request<T>) -> impl Future<Output = Result<CallContext, Status>> + Send + use<'a, T> {
         let headers = request.metadata();
         // `Request<T>` is not `Sync`: what is needed is taken out of it before the first await.
-        let shown =
-            Credentials::of(request).and_then(|credentials| Ok((credentials, cookie(headers)?, (Wishes::of(headers)?, binding(headers)?))));
+        let shown = Credentials::of(request)
+            .and_then(|credentials| Ok((credentials, cookie(headers)?, (ClientOptions::of(headers)?, binding(headers)?))));
         async move {
             let (credentials, session, asked) = shown?;
             let identity = self.logins.identity(&credentials).await?;
@@ -91,14 +92,14 @@ impl Service {
     }
 
     /// Where a statement of the caller runs: in the transaction it names, or else in its session.
-    fn connection(&self, caller: &Caller, transaction: Option<&[u8]>) -> Result<Arc<Connection>, Status> {
+    fn connection(&self, caller: &CallContext, transaction: Option<&[u8]>) -> Result<Arc<Connection>, Status> {
         match transaction.filter(|id| !id.is_empty()) {
-            Some(id) => self.transactions.connection(&caller.owner, id),
+            Some(id) => self.transactions.connection(&caller.principal, id),
             None => self.sessions.connection(caller),
         }
     }
 
-    fn beside<'a>(&'a self, caller: &'a Caller) -> Beside<'a> {
+    fn beside<'a>(&'a self, caller: &'a CallContext) -> TransactionScope<'a> {
         self.transactions.beside(caller.session.as_ref().map(|(handle, _)| handle))
     }
 }

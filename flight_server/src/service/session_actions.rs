@@ -13,7 +13,7 @@ use super::do_action::answer;
 use super::{Answers, Service, one};
 use crate::auth::{Credentials, Secret};
 use crate::error::protobuf_status;
-use crate::sessions::{Caller, get_options, set_options};
+use crate::sessions::{CallContext, get_options, set_options};
 
 type Acted = Result<Response<Answers<arrow_flight::Result>>, Status>;
 
@@ -33,7 +33,7 @@ impl Service {
     }
 
     /// Begins a session where there is none, and names it by a cookie.
-    pub async fn set_session_options(&self, caller: &Caller, body: &Bytes) -> Acted {
+    pub async fn set_session_options(&self, caller: &CallContext, body: &Bytes) -> Acted {
         check_length(body, "request")?;
         let request = SetSessionOptionsRequest::decode(body.clone()).map_err(|_| protobuf_status("request"))?;
         match &caller.session {
@@ -47,13 +47,13 @@ impl Service {
         }
     }
 
-    pub async fn get_session_options(&self, caller: &Caller) -> Acted {
+    pub async fn get_session_options(&self, caller: &CallContext) -> Acted {
         let connection = self.sessions.connection(caller)?;
         answer(get_options(&connection).await?)
     }
 
     /// With its prepared statements and its transactions, which roll back.
-    pub fn close_session(&self, caller: &Caller) -> Acted {
+    pub fn close_session(&self, caller: &CallContext) -> Acted {
         let Some((handle, _)) = &caller.session else {
             return Err(Status::failed_precondition("this call has no session, so there is none to close"));
         };

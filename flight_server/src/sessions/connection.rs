@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::MutexGuard;
 use tonic::Status;
 
-use crate::budget::{Budget, Share};
+use crate::budget::{Budget, BudgetShare};
 use crate::error::{status, status_in};
 use crate::handles::Handle;
 
@@ -31,7 +31,7 @@ pub struct Connection {
     turn: tokio::sync::Mutex<()>,
     budget: Option<Arc<Budget>>,
     /// Of the budget: what prepared statements of SQL take.
-    kept: Mutex<Option<Share>>,
+    kept: Mutex<Option<BudgetShare>>,
     /// Of a transaction: whether a statement has come yet, and with it BEGIN.
     is_begun: AtomicBool,
     /// Of a transaction: the session it was begun in, and ends with.
@@ -41,7 +41,7 @@ pub struct Connection {
 impl Connection {
     /// For one call.
     pub fn of_call(session: Session) -> Arc<Connection> {
-        session.refuse_volatile_tables("this call has no session; begin one by SetSessionOptions and keep its cookie");
+        session.refuse_temporary_tables("this call has no session; begin one by SetSessionOptions and keep its cookie");
         Connection::of(session, Lifetime::Call, None, None)
     }
 
@@ -90,13 +90,13 @@ impl Connection {
     }
 
     /// As [`Connection::turn`], for a statement that was prepared in it.
-    pub async fn turn_of_prepared(&self) -> Result<Turn<'_>, Status> {
+    pub async fn turn_of_prepared(&self) -> Result<SessionLock<'_>, Status> {
         self.turn().await.map_err(|error| if self.is_ended() { outlived() } else { error })
     }
 
     /// Waits until no other statement of this session is being started.
-    pub async fn turn(&self) -> Result<Turn<'_>, Status> {
-        let turn = Turn { connection: self, _guard: self.turn.lock().await };
+    pub async fn turn(&self) -> Result<SessionLock<'_>, Status> {
+        let turn = SessionLock { connection: self, _guard: self.turn.lock().await };
         if self.is_ended() {
             return Err(ended());
         }
@@ -113,16 +113,16 @@ impl Connection {
 
     /// Makes `session` as this one is: settings, and what was prepared by SQL.
     pub fn lend_settings(&self, session: &Session) -> Result<(), Status> {
-        session.set_as(&self.session).map_err(status)
+        session.copy_settings_from(&self.session).map_err(status)
     }
 
     /// Room to keep the statement, in case it is a PREPARE.
-    fn room_for(&self, sql: &str) -> Result<Option<Share>, Status> {
+    fn room_for(&self, sql: &str) -> Result<Option<BudgetShare>, Status> {
         self.budget.as_ref().map(|budget| budget.take(Session::bytes_of_prepared(sql))).transpose()
     }
 
     /// After a statement that may have changed what is kept, with the room that was taken before it: what has happened is not refused.
-    fn count_kept(&self, room: Option<Share>) {
+    fn count_kept(&self, room: Option<BudgetShare>) {
         let mut kept = self.kept.lock();
         match (&mut *kept, room) {
             (Some(kept), Some(room)) => kept.join(room),
@@ -149,12 +149,12 @@ fn ended() -> Status {
     Status::not_found("this transaction has ended; begin another one with BeginTransaction")
 }
 
-pub struct Turn<'a> {
+pub struct SessionLock<'a> {
     connection: &'a Connection,
     _guard: MutexGuard<'a, ()>,
 }
 
-impl Turn<'_> {
+impl SessionLock<'_> {
     pub fn session(&self) -> &Session {
         &self.connection.session
     }
@@ -167,7 +167,7 @@ impl Turn<'_> {
     }
 
     /// What becomes of a change of the session itself, for which there is `room` to keep it.
-    pub fn settle(&self, output: &QueryOutput, room: Option<Share>) -> Result<(), Status> {
+    pub fn settle(&self, output: &QueryOutput, room: Option<BudgetShare>) -> Result<(), Status> {
         let (lifetime, kind) = (self.connection.lifetime, output.kind());
         match (lifetime, kind) {
             (Lifetime::Call, StatementKind::Transaction) => Err(Status::failed_precondition(

@@ -8,6 +8,6 @@ mod connection;
 mod open;
 mod options;
 
-pub use connection::{Connection, Turn};
-pub use open::{Caller, Sessions, cookie};
+pub use connection::{Connection, SessionLock};
+pub use open::{CallContext, Sessions, cookie};
 pub use options::{CATALOG, get_options, set_options};

@@ -11,12 +11,12 @@ use tonic::Status;
 use tonic::metadata::MetadataMap;
 
 use super::connection::Connection;
-use crate::auth::{Credentials, Owner, Secret};
+use crate::auth::{Credentials, Principal, Secret};
 use crate::budget::Budget;
 use crate::error::status;
 use crate::handles::{Handle, Handles};
 use crate::options::ServerOptions;
-use crate::stream::Wishes;
+use crate::stream::ClientOptions;
 
 pub struct Sessions {
     engine: Engine,
@@ -24,13 +24,13 @@ pub struct Sessions {
     budget: Arc<Budget>,
 }
 
-/// Who calls, in which session, what about, and how he wants his answers.
-pub struct Caller {
+/// The context of a call: its principal, its session, what it is for, and the options of the client.
+pub struct CallContext {
     /// None where the server has no users.
     pub identity: Option<Identity>,
-    pub owner: Owner,
+    pub principal: Principal,
     pub session: Option<(Handle, Arc<Connection>)>,
-    pub wishes: Wishes,
+    pub client_options: ClientOptions,
     /// What a plan is about that the call brings.
     pub binding: Binding,
     /// From where the call came.
@@ -53,34 +53,34 @@ impl Sessions {
         identity: Option<Identity>,
         session: Option<Handle>,
         shown: Credentials,
-        (wishes, binding): (Wishes, Binding),
-    ) -> Result<Caller, Status> {
-        let owner = Owner::of(identity.as_ref());
+        (client_options, binding): (ClientOptions, Binding),
+    ) -> Result<CallContext, Status> {
+        let principal = Principal::of(identity.as_ref());
         let session = match (session, shown.secret) {
             (None, Secret::Bearer(token)) if identity.is_none() => Some(Bytes::from(token)),
             (session, _) => session,
         };
-        let session = session.map(|handle| self.find(&owner, &handle).map(|found| (handle, found))).transpose()?;
-        Ok(Caller { identity, owner, session, wishes, binding, peer: shown.peer, cut: shown.cut })
+        let session = session.map(|handle| self.find(&principal, &handle).map(|found| (handle, found))).transpose()?;
+        Ok(CallContext { identity, principal, session, client_options, binding, peer: shown.peer, cut: shown.cut })
     }
 
     /// A session that is gone is never replaced in silence: what was set in it would be lost unnoticed.
-    fn find(&self, owner: &Owner, handle: &[u8]) -> Result<Arc<Connection>, Status> {
+    fn find(&self, principal: &Principal, handle: &[u8]) -> Result<Arc<Connection>, Status> {
         let gone = |unknown: Status| Status::unauthenticated(format!("{}, by connecting again", unknown.message()));
-        self.open.get(owner, handle).map_err(gone)
+        self.open.get(principal, handle).map_err(gone)
     }
 
     pub fn begin(&self, identity: Option<&Identity>) -> Result<(Handle, Arc<Connection>), Status> {
         let connection = Connection::of_session(self.engine_session(identity)?, &self.budget);
-        Ok((self.open.insert_arc(&Owner::of(identity), Arc::clone(&connection))?, connection))
+        Ok((self.open.insert_arc(&Principal::of(identity), Arc::clone(&connection))?, connection))
     }
 
-    pub fn end(&self, caller: &Caller, handle: &[u8]) -> bool {
-        self.open.remove(&caller.owner, handle)
+    pub fn end(&self, caller: &CallContext, handle: &[u8]) -> bool {
+        self.open.remove(&caller.principal, handle)
     }
 
-    pub fn retain(&self, keep: impl Fn(&Owner) -> bool) {
-        self.open.retain(|owner, _| keep(owner));
+    pub fn retain(&self, keep: impl Fn(&Principal) -> bool) {
+        self.open.retain(|principal, _| keep(principal));
     }
 
     pub fn sweep(&self) {
@@ -92,7 +92,7 @@ impl Sessions {
     }
 
     /// The session of the caller, or one for the call.
-    pub fn connection(&self, caller: &Caller) -> Result<Arc<Connection>, Status> {
+    pub fn connection(&self, caller: &CallContext) -> Result<Arc<Connection>, Status> {
         match &caller.session {
             Some((_, connection)) => Ok(Arc::clone(connection)),
             None => Ok(Connection::of_call(self.engine_session(caller.identity.as_ref())?)),
@@ -100,7 +100,7 @@ impl Sessions {
     }
 
     /// One in which nothing was done yet, set as the caller's session is.
-    pub fn another(&self, caller: &Caller) -> Result<engine::Session, Status> {
+    pub fn another(&self, caller: &CallContext) -> Result<engine::Session, Status> {
         let session = self.engine_session(caller.identity.as_ref())?;
         if let Some((_, connection)) = &caller.session {
             connection.lend_settings(&session)?;
@@ -109,13 +109,13 @@ impl Sessions {
     }
 
     /// A transaction of the caller, which begins with its first statement and ends with his session.
-    pub fn transaction(&self, caller: &Caller) -> Result<Arc<Connection>, Status> {
+    pub fn transaction(&self, caller: &CallContext) -> Result<Arc<Connection>, Status> {
         let begun_in = caller.session.as_ref().map(|(handle, _)| handle.clone());
         Ok(Connection::in_transaction(self.another(caller)?, begun_in, &self.budget))
     }
 
     /// Of the caller, to hold a version with; it ends with its lease.
-    pub fn lease(&self, caller: &Caller) -> Result<Arc<Connection>, Status> {
+    pub fn lease(&self, caller: &CallContext) -> Result<Arc<Connection>, Status> {
         Ok(Connection::in_lease(self.another(caller)?, &self.budget))
     }
 

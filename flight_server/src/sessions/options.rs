@@ -11,7 +11,7 @@ use flight_wire::session_messages::{
 };
 use tonic::Status;
 
-use super::connection::{Connection, Turn};
+use super::connection::{Connection, SessionLock};
 use crate::error::{arrow_status, status};
 
 /// The name of the store as a catalog; `the_catalog_is_called_as_in_sql` holds it to the engine's.
@@ -55,7 +55,7 @@ fn check_schema(request: &SetSessionOptionsRequest) -> Result<(), Status> {
     }
 }
 
-async fn set_option(turn: &Turn<'_>, name: &str, value: Option<OptionValue>) -> Result<(), ErrorValue> {
+async fn set_option(turn: &SessionLock<'_>, name: &str, value: Option<OptionValue>) -> Result<(), ErrorValue> {
     let text = value.map(as_text).transpose()?;
     if let Some((_, fixed)) = FIXED.iter().find(|(known, _)| *known == name) {
         return if text.is_none_or(|text| text == *fixed) { Ok(()) } else { Err(ErrorValue::InvalidValue) };

@@ -7,7 +7,7 @@ use arrow_flight::sql::EndTransaction;
 use parking_lot::Mutex;
 use tonic::Status;
 
-use crate::auth::Owner;
+use crate::auth::Principal;
 use crate::error::status;
 use crate::handles::{Handle, Handles};
 use crate::options::ServerOptions;
@@ -24,12 +24,12 @@ pub struct Transactions {
 
 /// A session in which SQL may want to begin a transaction.
 #[derive(Clone, Copy)]
-pub struct Beside<'a> {
+pub struct TransactionScope<'a> {
     transactions: &'a Transactions,
     session: Option<&'a Handle>,
 }
 
-impl Beside<'_> {
+impl TransactionScope<'_> {
     /// Statements that do not name the transaction of BeginTransaction are not in it, so a BEGIN among them would be a second one.
     pub fn check(&self) -> Result<(), Status> {
         let Some(session) = self.session else { return Ok(()) };
@@ -83,7 +83,7 @@ impl Transactions {
     /// Where there are too many in which nothing was done yet, the oldest of them is forgotten: nothing is lost with it.
     /// `session` is that of the caller, if he has one, in which no transaction of SQL may be open: of two at once somebody
     /// would commit the wrong one. Does not wait for the session's turn, which rows that are being sent have for long.
-    pub fn begin(&self, owner: &Owner, transaction: Arc<Connection>, session: Option<&Connection>) -> Result<Handle, Status> {
+    pub fn begin(&self, principal: &Principal, transaction: Arc<Connection>, session: Option<&Connection>) -> Result<Handle, Status> {
         let is_taken = || session.is_some_and(Connection::is_in_transaction);
         let taken = || {
             Status::failed_precondition(
@@ -94,76 +94,76 @@ impl Transactions {
         if is_taken() {
             return Err(taken());
         }
-        let handle = self.fresh.insert_over_oldest(owner, transaction, Connection::begun_in)?;
+        let handle = self.fresh.insert_over_oldest(principal, transaction, Connection::begun_in)?;
         // Again: BEGIN looks for this one when it has run, so of the two at once one sees the other.
         if is_taken() {
-            self.fresh.remove(owner, &handle);
+            self.fresh.remove(principal, &handle);
             return Err(taken());
         }
         Ok(handle)
     }
 
     /// What BEGIN in SQL has to ask in this session.
-    pub fn beside<'a>(&'a self, session: Option<&'a Handle>) -> Beside<'a> {
-        Beside { transactions: self, session }
+    pub fn beside<'a>(&'a self, session: Option<&'a Handle>) -> TransactionScope<'a> {
+        TransactionScope { transactions: self, session }
     }
 
-    pub fn connection(&self, owner: &Owner, id: &[u8]) -> Result<Arc<Connection>, Status> {
+    pub fn connection(&self, principal: &Principal, id: &[u8]) -> Result<Arc<Connection>, Status> {
         let _moving = self.moving.lock();
-        match self.fresh.take(owner, id) {
+        match self.fresh.take(principal, id) {
             Ok(connection) => {
-                let put = self.open.put(owner, Handle::copy_from_slice(id), Arc::clone(&connection));
+                let put = self.open.put(principal, Handle::copy_from_slice(id), Arc::clone(&connection));
                 if put.is_err() {
                     // Its statement may be tried again when others have ended.
-                    self.fresh.put(owner, Handle::copy_from_slice(id), Arc::clone(&connection))?;
+                    self.fresh.put(principal, Handle::copy_from_slice(id), Arc::clone(&connection))?;
                 }
                 put.map(|()| connection)
             }
-            Err(_) => self.open.get(owner, id),
+            Err(_) => self.open.get(principal, id),
         }
     }
 
     /// Takes it off the list; none where nothing was done in it yet.
-    fn taken(&self, owner: &Owner, id: &[u8]) -> Result<Option<Arc<Connection>>, Status> {
+    fn taken(&self, principal: &Principal, id: &[u8]) -> Result<Option<Arc<Connection>>, Status> {
         let _moving = self.moving.lock();
-        match self.fresh.remove(owner, id) {
+        match self.fresh.remove(principal, id) {
             true => Ok(None),
-            false => self.open.take(owner, id).map(Some),
+            false => self.open.take(principal, id).map(Some),
         }
     }
 
     /// Whatever comes of it, the transaction is over: a commit that was refused has rolled back.
-    pub async fn end(&self, owner: &Owner, id: &[u8], action: i32) -> Result<(), Status> {
+    pub async fn end(&self, principal: &Principal, id: &[u8], action: i32) -> Result<(), Status> {
         let sql = match EndTransaction::try_from(action) {
             Ok(EndTransaction::Commit) => "COMMIT",
             Ok(EndTransaction::Rollback) => "ROLLBACK",
             _ => return Err(Status::invalid_argument("EndTransaction says neither commit nor rollback; set its action")),
         };
-        let Some(transaction) = self.taken(owner, id)? else { return Ok(()) };
+        let Some(transaction) = self.taken(principal, id)? else { return Ok(()) };
         self.savepoints.retain(|_, savepoint| savepoint.transaction != id);
         let turn = transaction.turn().await?;
         turn.run(sql).await.map_err(status)
     }
 
-    pub async fn begin_savepoint(&self, owner: &Owner, id: &[u8]) -> Result<Handle, Status> {
-        self.savepoints.check_room(owner)?;
-        let transaction = self.connection(owner, id)?;
+    pub async fn begin_savepoint(&self, principal: &Principal, id: &[u8]) -> Result<Handle, Status> {
+        self.savepoints.check_room(principal)?;
+        let transaction = self.connection(principal, id)?;
         let turn = transaction.turn().await?;
         // Of our own making, so that two of one name are two.
         let name = format!("savepoint_{}", uuid::Uuid::new_v4().simple());
         turn.run(&format!("SAVEPOINT {name}")).await.map_err(status)?;
-        self.savepoints.insert(owner, SavepointOf { transaction: Handle::copy_from_slice(id), name })
+        self.savepoints.insert(principal, SavepointOf { transaction: Handle::copy_from_slice(id), name })
     }
 
     /// A savepoint that was gone back to stays; one that was released is over, and those after either of them.
-    pub async fn end_savepoint(&self, owner: &Owner, id: &[u8], action: i32) -> Result<(), Status> {
-        let savepoint = self.savepoints.get(owner, id).map_err(|_| savepoint_over())?;
-        let transaction = self.open.get(owner, &savepoint.transaction)?;
+    pub async fn end_savepoint(&self, principal: &Principal, id: &[u8], action: i32) -> Result<(), Status> {
+        let savepoint = self.savepoints.get(principal, id).map_err(|_| savepoint_over())?;
+        let transaction = self.open.get(principal, &savepoint.transaction)?;
         let turn = transaction.turn().await?;
         let name = &savepoint.name;
         // A statement that fails would take the transaction with it. SQL may have gone back beyond it, too.
         if !turn.session().has_savepoint(name) {
-            self.savepoints.remove(owner, id);
+            self.savepoints.remove(principal, id);
             return Err(savepoint_over());
         }
         let sql = match action {
@@ -185,14 +185,14 @@ impl Transactions {
 
     /// Those of transactions that are over.
     fn forget_savepoints(&self) {
-        self.savepoints.retain(|owner, savepoint| self.open.holds(owner, &savepoint.transaction));
+        self.savepoints.retain(|principal, savepoint| self.open.holds(principal, &savepoint.transaction));
     }
 
     /// Of owners that are not kept: their transactions roll back.
-    pub fn retain(&self, keep: impl Fn(&Owner) -> bool) {
-        self.fresh.retain(|owner, _| keep(owner));
-        self.open.retain(|owner, _| keep(owner));
-        self.savepoints.retain(|owner, _| keep(owner));
+    pub fn retain(&self, keep: impl Fn(&Principal) -> bool) {
+        self.fresh.retain(|principal, _| keep(principal));
+        self.open.retain(|principal, _| keep(principal));
+        self.savepoints.retain(|principal, _| keep(principal));
     }
 
     pub fn sweep(&self) {

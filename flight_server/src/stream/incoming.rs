@@ -14,7 +14,7 @@ use flight_wire::{check, decoded, guarded, too_many_bytes};
 use futures::{Stream, StreamExt};
 use tonic::Status;
 
-use super::unpacked::{may_share, unpacked_bytes};
+use super::expanded_size::{expanded_bytes, may_share};
 use crate::options::ServerOptions;
 
 /// Columns, with those inside of others. Each is looked for by its name among all of them.
@@ -82,7 +82,7 @@ impl Batches {
 
     fn check_unpacked(&self, batch: &RecordBatch) -> Result<(), Status> {
         let Some(max) = self.unpacked_bytes_max else { return Ok(()) };
-        match guarded(|| unpacked_bytes(batch))? {
+        match guarded(|| expanded_bytes(batch))? {
             bytes if bytes > max => Err(too_many_bytes(bytes, max)),
             _ => Ok(()),
         }

@@ -18,7 +18,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 use tonic::Status;
 
-use super::unsent::{Kind, Lane, Share, counted};
+use super::send_budget::{CreditKind, CreditShare, StreamCredit, counted};
 
 /// Pieces of less are put together: a message of very many columns is not to be one of very many pieces.
 const COPIED_BYTES_MAX: usize = 16 << 10;
@@ -36,8 +36,8 @@ pub struct Message {
     header: Bytes,
     metadata: Bytes,
     body: Vec<Bytes>,
-    /// Of what is made and not sent; None where nobody counts.
-    share: Option<Arc<Share>>,
+    /// Its share of the send budget; `None` if it is not counted.
+    share: Option<Arc<CreditShare>>,
 }
 
 impl Message {
@@ -46,9 +46,9 @@ impl Message {
     }
 
     /// Counted in the lane until its last byte is sent.
-    pub fn counted_in(self, lane: &Arc<Lane>) -> Message {
+    pub fn counted_in(self, credit: &Arc<StreamCredit>) -> Message {
         let bytes = self.header.len() + self.metadata.len() + self.body.iter().map(Bytes::len).sum::<usize>();
-        Message { share: Some(Arc::new(lane.hold(Kind::Message, bytes))), ..self }
+        Message { share: Some(Arc::new(credit.hold(CreditKind::Message, bytes))), ..self }
     }
 
     /// The bytes of the message on the wire, in order. With `in_place` large buffers are those of the batch.
@@ -169,7 +169,7 @@ fn take(left: &mut VecDeque<Buffer>, mut count: usize) -> Result<Vec<Bytes>, Arr
         }
         count -= first.len();
         if !first.is_empty() {
-            taken.push(Bytes::from_owner(Held(first)));
+            taken.push(Bytes::from_owner(SharedBuffer(first)));
         }
     }
     // What has no bytes has no place either.
@@ -179,9 +179,9 @@ fn take(left: &mut VecDeque<Buffer>, mut count: usize) -> Result<Vec<Bytes>, Arr
     Ok(taken)
 }
 
-struct Held(Buffer);
+struct SharedBuffer(Buffer);
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for SharedBuffer {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }

@@ -1,27 +1,27 @@
 //! Record batches to Flight messages and back.
 //!
 //! - [`outgoing`] — a result as messages, while it is made; [`message`] is one, whose rows stay where they lie
-//! - [`ahead`] — a large result is made on another thread than it is sent from
-//! - [`incoming`] — messages as batches; `unpacked` what their rows come to
-//! - [`unsent`] — how much is made ahead of those who read
-//! - [`wishes`] — the headers by which a client asks for something else
+//! - [`prefetch`] — a large result is made on another thread than it is sent from
+//! - [`incoming`] — messages as batches; `expanded_size` what their rows come to
+//! - [`send_budget`] — how much is made ahead of those who read
+//! - [`client_options`] — the headers by which a client asks for something else
 //!
 //! What a client does with messages too is in `flight_wire`.
 
-mod ahead;
+mod client_options;
+mod expanded_size;
 mod incoming;
 mod message;
 mod outgoing;
-mod unpacked;
-mod unsent;
-mod wishes;
+mod prefetch;
+mod send_budget;
 
-pub use ahead::ahead;
+pub use client_options::ClientOptions;
 pub use incoming::{Batches, incoming};
 pub use message::Message;
-pub use outgoing::{Cancel, FlightStream, Outgoing, of_batches};
-pub use unsent::{Lane, Unsent};
-pub use wishes::Wishes;
+pub use outgoing::{Cancel, FlightStream, ResultEncoder, of_batches};
+pub use prefetch::prefetch;
+pub use send_budget::{SendBudget, StreamCredit};
 
 use arrow::datatypes::Schema;
 use arrow_flight::{IpcMessage, SchemaAsIpc};

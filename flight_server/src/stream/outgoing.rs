@@ -1,5 +1,5 @@
 //! A result as messages, made while they are read: the engine works ahead by what lies between it and the
-//! socket, and by less where many results do, see `unsent`. Dropping the stream cancels the query.
+//! socket, and by less where many results do, see `send_budget`. Dropping the stream cancels the query.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -11,18 +11,18 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use engine::{EngineError, QueryOutput, QueryReport};
-use flight_wire::{MESSAGE_BYTES, batch_bytes, brief_report_json, lying_plain, pieces, pieces_of, report_json, to_wire, wire_schema};
+use flight_wire::{MESSAGE_BYTES, batch_bytes, brief_report_json, pieces_of, pieces, report_json, to_wire, wire_schema, without_views};
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
-use super::ahead::{Made, ahead};
+use super::client_options::ClientOptions;
 use super::message::{Encoder, Message};
-use super::unsent::{Kind, Lane, Share};
-use super::wishes::Wishes;
+use super::prefetch::{Made, prefetch};
+use super::send_budget::{CreditKind, CreditShare, StreamCredit};
 use crate::error::{arrow_status, status};
-use crate::executors::Lease;
+use crate::executors::ExecutorLease;
 
 pub type FlightStream = Made<Message>;
 
@@ -32,26 +32,26 @@ const TIGHT_MESSAGE_BYTES: usize = 256 << 10;
 const PIECE_BYTES_MAX: usize = 1 << 30;
 
 /// A query on its way to the client.
-pub struct Outgoing {
-    output: Running,
+pub struct ResultEncoder {
+    output: SharedEncoding,
     wire: SchemaRef,
-    wishes: Wishes,
+    client_options: ClientOptions,
     stop: CancellationToken,
-    lane: Arc<Lane>,
+    credit: Arc<StreamCredit>,
 }
 
-/// Shared with whoever may cancel it: a client that does not read keeps its stream from being polled.
-type Running = Arc<Mutex<Option<Making>>>;
+/// Shared with cancellation: the stream of a client that does not read is never polled.
+type SharedEncoding = Arc<Mutex<Option<EncodingState>>>;
 
 /// A query and those of its rows of which no message was made yet.
-struct Making {
+struct EncodingState {
     output: QueryOutput,
     left: VecDeque<RecordBatch>,
     /// Of what is left.
-    share: Option<Share>,
+    share: Option<CreditShare>,
 }
 
-impl Making {
+impl EncodingState {
     fn next_piece(&mut self, is_tight: bool) -> Option<RecordBatch> {
         let piece = self.left.pop_front()?;
         let mut cut = match is_tight {
@@ -67,17 +67,17 @@ impl Making {
         first
     }
 
-    fn take(&mut self, batch: RecordBatch, wire: &SchemaRef, lane: &Arc<Lane>) {
-        let batch = lying_plain(batch, wire);
+    fn take(&mut self, batch: RecordBatch, wire: &SchemaRef, credit: &Arc<StreamCredit>) {
+        let batch = without_views(batch, wire);
         let bytes = batch_bytes(&batch);
-        self.share = Some(lane.hold(Kind::Batch, bytes));
+        self.share = Some(credit.hold(CreditKind::Batch, bytes));
         self.left.extend(pieces_of(batch, bytes, MESSAGE_BYTES));
     }
 }
 
 #[derive(Clone)]
 pub struct Cancel {
-    output: Running,
+    output: SharedEncoding,
     stop: CancellationToken,
 }
 
@@ -95,12 +95,12 @@ impl Cancel {
     }
 }
 
-impl Outgoing {
+impl ResultEncoder {
     /// Ends with an error when `stop` is cancelled.
-    pub fn new(output: QueryOutput, wishes: Wishes, stop: CancellationToken, lane: Arc<Lane>) -> Outgoing {
-        let wire = wire_schema(&output.schema(), wishes.types);
-        let making = Making { output, left: VecDeque::new(), share: None };
-        Outgoing { output: Arc::new(Mutex::new(Some(making))), wire, wishes, stop, lane }
+    pub fn new(output: QueryOutput, client_options: ClientOptions, stop: CancellationToken, credit: Arc<StreamCredit>) -> ResultEncoder {
+        let wire = wire_schema(&output.schema(), client_options.types);
+        let making = EncodingState { output, left: VecDeque::new(), share: None };
+        ResultEncoder { output: Arc::new(Mutex::new(Some(making))), wire, client_options, stop, credit }
     }
 
     pub fn cancel(&self) -> Cancel {
@@ -109,46 +109,46 @@ impl Outgoing {
 
     /// The last message has no rows, and the report in its `app_metadata`. What is `kept` lives as long as the
     /// stream: the engine's session among other things.
-    pub fn into_stream(self, kept: impl Send + 'static, executor: Lease) -> Result<FlightStream, Status> {
-        let Outgoing { output, wire, wishes, stop, lane } = self;
-        let encoder = encoder(&wire, wishes)?;
+    pub fn into_stream(self, kept: impl Send + 'static, executor: ExecutorLease) -> Result<FlightStream, Status> {
+        let ResultEncoder { output, wire, client_options, stop, credit } = self;
+        let encoder = encoder(&wire, client_options)?;
         let schema = encoder.schema();
-        let rows = Rows {
+        let rows = MessageStream {
             next: Next::Schema(schema),
             encoder,
             output,
             wire,
-            lane,
+            credit,
             stopped: Box::pin(stop.cancelled_owned()),
             report: None,
-            is_brief: wishes.types.brief,
+            is_brief: client_options.types.brief,
             _kept: Box::new(kept),
         };
-        Ok(ahead(Box::pin(rows), executor))
+        Ok(prefetch(Box::pin(rows), executor))
     }
 }
 
 /// Batches that are there already, as messages of just this schema: clients compare that of metadata field by
 /// field. Without a report.
-pub fn of_batches(schema: &SchemaRef, batches: Vec<RecordBatch>, wishes: Wishes) -> Result<FlightStream, Status> {
-    let mut encoder = encoder(schema, wishes)?;
+pub fn of_batches(schema: &SchemaRef, batches: Vec<RecordBatch>, client_options: ClientOptions) -> Result<FlightStream, Status> {
+    let mut encoder = encoder(schema, client_options)?;
     let mut messages = vec![Ok(encoder.schema())];
     let pieces = batches.into_iter().flat_map(|batch| pieces(batch, MESSAGE_BYTES));
     messages.extend(pieces.map(|piece| encoder.batch(&piece).map_err(arrow_status)));
     Ok(Box::pin(futures::stream::iter(messages)))
 }
 
-fn encoder(wire: &SchemaRef, wishes: Wishes) -> Result<Encoder, Status> {
-    Encoder::new(wire, wishes.write_options()?).map_err(arrow_status)
+fn encoder(wire: &SchemaRef, client_options: ClientOptions) -> Result<Encoder, Status> {
+    Encoder::new(wire, client_options.write_options()?).map_err(arrow_status)
 }
 
 /// The batches of a query, cut and in the types of the wire, between the schema and the message with the report.
-struct Rows {
+struct MessageStream {
     next: Next,
     encoder: Encoder,
-    output: Running,
+    output: SharedEncoding,
     wire: SchemaRef,
-    lane: Arc<Lane>,
+    credit: Arc<StreamCredit>,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
     report: Option<Bytes>,
     is_brief: bool,
@@ -162,7 +162,7 @@ enum Next {
     Nothing,
 }
 
-impl Rows {
+impl MessageStream {
     fn failed(&mut self, error: Status) -> Poll<Option<Result<Message, Status>>> {
         self.next = Next::Nothing;
         let output = self.output.lock().take();
@@ -171,7 +171,7 @@ impl Rows {
     }
 
     fn message(&mut self, piece: &RecordBatch) -> Result<Message, Status> {
-        // A piece of more rows has no more bytes than a message, see `pieces`: not all its texts are looked at again.
+        // A piece of more rows has no more bytes than a message, see `split`: not all its texts are looked at again.
         let bytes = if piece.num_rows() > 1 { 0 } else { batch_bytes(piece) };
         if bytes > PIECE_BYTES_MAX {
             return Err(Status::resource_exhausted(format!(
@@ -179,7 +179,7 @@ impl Rows {
             )));
         }
         let batch = to_wire(piece, &self.wire).map_err(arrow_status)?;
-        Ok(self.encoder.batch(&batch).map_err(arrow_status)?.counted_in(&self.lane))
+        Ok(self.encoder.batch(&batch).map_err(arrow_status)?.counted_in(&self.credit))
     }
 
     /// Without rows, with the report.
@@ -195,21 +195,21 @@ impl Rows {
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Option<Poll<Option<Result<RecordBatch, EngineError>>>> {
         let mut making = self.output.lock();
         loop {
-            let running = making.as_mut()?;
-            let kind = if running.left.is_empty() { Kind::Batch } else { Kind::Message };
+            let active_streams = making.as_mut()?;
+            let kind = if active_streams.left.is_empty() { CreditKind::Batch } else { CreditKind::Message };
             // Again when its rows are there, whoever has waited for them: what a query still works on is no memory of ours.
-            if self.lane.poll_room(kind, context).is_pending() {
+            if self.credit.poll_room(kind, context).is_pending() {
                 return Some(Poll::Pending);
             }
-            if let Some(piece) = running.next_piece(self.lane.is_tight()) {
+            if let Some(piece) = active_streams.next_piece(self.credit.is_tight()) {
                 return Some(Poll::Ready(Some(Ok(piece))));
             }
-            match running.output.poll_next_unpin(context) {
-                Poll::Ready(Some(Ok(batch))) => running.take(batch, &self.wire, &self.lane),
+            match active_streams.output.poll_next_unpin(context) {
+                Poll::Ready(Some(Ok(batch))) => active_streams.take(batch, &self.wire, &self.credit),
                 Poll::Ready(None) => {
-                    let report = running.output.report();
+                    let report = active_streams.output.report();
                     self.report =
-                        Some(if self.is_brief { brief_report_json(&report) } else { report_json(&report, running.output.kind()) });
+                        Some(if self.is_brief { brief_report_json(&report) } else { report_json(&report, active_streams.output.kind()) });
                     *making = None;
                     return Some(Poll::Ready(None));
                 }
@@ -238,11 +238,11 @@ impl Rows {
     }
 
     fn stopped(&mut self) -> Poll<Option<Result<Message, Status>>> {
-        self.failed(self.lane.why_ended().unwrap_or_else(cancelled))
+        self.failed(self.credit.why_ended().unwrap_or_else(cancelled))
     }
 }
 
-impl Stream for Rows {
+impl Stream for MessageStream {
     type Item = Result<Message, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -91,7 +91,7 @@ impl Call {
     }
 
     /// How it ended, where the headers or trailers say so.
-    fn told(&mut self, headers: &HeaderMap) {
+    fn record_status(&mut self, headers: &HeaderMap) {
         if let Some(code) = headers.get(GRPC_STATUS) {
             self.code = Some(Code::from_bytes(code.as_bytes()));
         }
@@ -158,7 +158,7 @@ impl<B, E> Future for Answering<B, E> {
         this.answer = None;
         let mut call = this.call.take();
         Poll::Ready(done.map(|response| {
-            call.iter_mut().for_each(|call| call.told(response.headers()));
+            call.iter_mut().for_each(|call| call.record_status(response.headers()));
             response.map(|body| Answer { body: Some(body), call })
         }))
     }
@@ -189,7 +189,7 @@ impl<B: HttpBody<Error = Status> + Unpin> HttpBody for Answer<B> {
         let Some(call) = &mut this.call else { return Pin::new(body).poll_frame(waker) };
         let polled = call.context.within(|| Pin::new(body).poll_frame(waker));
         match &polled {
-            Poll::Ready(Some(Ok(frame))) => frame.trailers_ref().into_iter().for_each(|trailers| call.told(trailers)),
+            Poll::Ready(Some(Ok(frame))) => frame.trailers_ref().into_iter().for_each(|trailers| call.record_status(trailers)),
             Poll::Ready(Some(Err(status))) => call.code = Some(status.code()),
             Poll::Ready(None) | Poll::Pending => {}
         }

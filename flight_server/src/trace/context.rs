@@ -70,11 +70,11 @@ impl Context {
 
 /// The call that something is made for: it ends within that one, from wherever it is ended.
 #[derive(Clone, Copy)]
-pub struct OfCall(Option<Context>);
+pub struct CallTrace(Option<Context>);
 
-impl OfCall {
-    pub fn current() -> OfCall {
-        OfCall(Context::current())
+impl CallTrace {
+    pub fn current() -> CallTrace {
+        CallTrace(Context::current())
     }
 
     pub fn within<T>(self, work: impl FnOnce() -> T) -> T {

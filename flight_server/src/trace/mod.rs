@@ -30,7 +30,7 @@ use messages::Span;
 use sender::{Counts, Sender};
 
 pub use call::traced;
-pub use context::OfCall;
+pub use context::CallTrace;
 
 /// Spans that wait for the collector; one more is dropped.
 const SPANS_MAX: usize = 8_192;

@@ -27,11 +27,11 @@ impl Traces {
 
 /// Nobody asks which call something is made for.
 #[derive(Clone, Copy)]
-pub struct OfCall;
+pub struct CallTrace;
 
-impl OfCall {
-    pub fn current() -> OfCall {
-        OfCall
+impl CallTrace {
+    pub fn current() -> CallTrace {
+        CallTrace
     }
 
     pub fn within<T>(self, work: impl FnOnce() -> T) -> T {

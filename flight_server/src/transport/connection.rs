@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::counts::{Place, Refusal};
+use super::counts::{ConnectionPermit, RejectReason};
 
 /// "PRI * HTTP/2.0" and what belongs to it. Whoever has sent so much is asked by pings whether he is there.
 const PREFACE_BYTES: usize = 24;
@@ -37,19 +37,19 @@ pub struct Connection {
     peer: Peer,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
     /// Until HTTP/2 has begun.
-    greeting: Option<Greeting>,
-    place: Place,
+    greeting: Option<HandshakeTimer>,
+    place: ConnectionPermit,
 }
 
-struct Greeting {
+struct HandshakeTimer {
     until: Pin<Box<Sleep>>,
     bytes_left: usize,
 }
 
 impl Connection {
     /// One that ends if HTTP/2 has not begun at `until`.
-    pub fn new(stream: Box<dyn Transport>, peer: Peer, place: Place, until: Instant) -> Connection {
-        let greeting = Greeting { until: Box::pin(tokio::time::sleep_until(until)), bytes_left: PREFACE_BYTES };
+    pub fn new(stream: Box<dyn Transport>, peer: Peer, place: ConnectionPermit, until: Instant) -> Connection {
+        let greeting = HandshakeTimer { until: Box::pin(tokio::time::sleep_until(until)), bytes_left: PREFACE_BYTES };
         let cut = Box::pin(peer.cut.clone().cancelled_owned());
         Connection { stream, peer, cut, greeting: Some(greeting), place }
     }
@@ -76,7 +76,7 @@ impl AsyncRead for Connection {
         if read.is_pending() {
             ready!(greeting.until.as_mut().poll(context));
             self.greeting = None;
-            self.place.counts().refused(Refusal::Silent);
+            self.place.counts().refused(RejectReason::Silent);
             tracing::info!(peer = %self.peer.address, "a connection is closed: it has not begun to speak HTTP/2");
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }

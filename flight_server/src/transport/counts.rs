@@ -15,7 +15,7 @@ pub struct Connections {
 
 /// Why a connection came to nothing.
 #[derive(Debug, Clone, Copy)]
-pub enum Refusal {
+pub enum RejectReason {
     /// There were as many as may be.
     TooMany,
     /// TLS's handshake failed: a client without TLS, one that does not trust the server, one whose certificate will not do.
@@ -24,12 +24,12 @@ pub enum Refusal {
     Silent,
 }
 
-impl Refusal {
+impl RejectReason {
     fn reason(self) -> &'static str {
         match self {
-            Refusal::TooMany => "too_many",
-            Refusal::Tls => "tls",
-            Refusal::Silent => "silent",
+            RejectReason::TooMany => "too_many",
+            RejectReason::Tls => "tls",
+            RejectReason::Silent => "silent",
         }
     }
 }
@@ -38,7 +38,7 @@ impl Connections {
     pub fn registered(registry: &mut Registry) -> Connections {
         let connections = Connections::default();
         // Shown from the beginning, so that a rise from none is seen as one.
-        for refusal in [Refusal::TooMany, Refusal::Tls, Refusal::Silent] {
+        for refusal in [RejectReason::TooMany, RejectReason::Tls, RejectReason::Silent] {
             drop(connections.refused.get_or_create(&[("reason", refusal.reason())]));
         }
         registry.register("connections", "Connections of clients that are open", connections.open.clone());
@@ -56,20 +56,20 @@ impl Connections {
         self.open.dec();
     }
 
-    pub fn refused(&self, refusal: Refusal) {
+    pub fn refused(&self, refusal: RejectReason) {
         self.refused.get_or_create(&[("reason", refusal.reason())]).inc();
     }
 }
 
 /// Among the connections that may be, until it is dropped.
-pub struct Place {
+pub struct ConnectionPermit {
     counts: Connections,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Place {
-    pub fn new(counts: Connections, permit: OwnedSemaphorePermit) -> Place {
-        Place { counts, _permit: permit }
+impl ConnectionPermit {
+    pub fn new(counts: Connections, permit: OwnedSemaphorePermit) -> ConnectionPermit {
+        ConnectionPermit { counts, _permit: permit }
     }
 
     pub fn counts(&self) -> &Connections {
@@ -77,7 +77,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.counts.closed();
     }

@@ -41,20 +41,20 @@ pub fn wait(headers: &HeaderMap) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn said(text: &'static str) -> Option<Duration> {
+    fn parse_timeout(text: &'static str) -> Option<Duration> {
         wait(&HeaderMap::from_iter([(TIMEOUT.parse().unwrap(), text.parse().unwrap())]))
     }
 
     #[test]
     fn a_wait_has_a_unit_and_at_most_eight_digits() {
-        assert_eq!(said("2H"), Some(Duration::from_secs(7_200)));
-        assert_eq!(said("3M"), Some(Duration::from_secs(180)));
-        assert_eq!(said("99999999S"), Some(Duration::from_secs(99_999_999)));
-        assert_eq!(said("7m"), Some(Duration::from_millis(7)));
-        assert_eq!(said("8u"), Some(Duration::from_micros(8)));
-        assert_eq!(said("9n"), Some(Duration::from_nanos(9)));
+        assert_eq!(parse_timeout("2H"), Some(Duration::from_secs(7_200)));
+        assert_eq!(parse_timeout("3M"), Some(Duration::from_secs(180)));
+        assert_eq!(parse_timeout("99999999S"), Some(Duration::from_secs(99_999_999)));
+        assert_eq!(parse_timeout("7m"), Some(Duration::from_millis(7)));
+        assert_eq!(parse_timeout("8u"), Some(Duration::from_micros(8)));
+        assert_eq!(parse_timeout("9n"), Some(Duration::from_nanos(9)));
         for senseless in ["", "S", "1", "1s", "-1S", "+1S", "1.5S", "999999999S", "1 S"] {
-            assert_eq!(said(senseless), None, "{senseless:?}");
+            assert_eq!(parse_timeout(senseless), None, "{senseless:?}");
         }
         assert_eq!(wait(&HeaderMap::new()), None);
     }

@@ -13,13 +13,13 @@ use tonic::codegen::http::Request;
 use tonic::{Code, Status};
 
 /// The request with a body that ends by an error unless it is whole.
-pub fn whole(request: Request<Body>) -> Request<Body> {
-    request.map(|body| Body::new(Whole(body)))
+pub fn require_whole_body(request: Request<Body>) -> Request<Body> {
+    request.map(|body| Body::new(WholeBody(body)))
 }
 
-struct Whole(Body);
+struct WholeBody(Body);
 
-impl HttpBody for Whole {
+impl HttpBody for WholeBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -57,7 +57,7 @@ mod tests {
     }
 
     async fn read(body: Body) -> Result<Bytes, Status> {
-        whole(Request::new(body)).into_body().collect().await.map(|whole| whole.to_bytes())
+        require_whole_body(Request::new(body)).into_body().collect().await.map(|whole| whole.to_bytes())
     }
 
     #[tokio::test]

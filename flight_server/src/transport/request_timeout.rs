@@ -1,5 +1,5 @@
 //! The one message of a call: it is waited for only while it comes. Calls that send streams of messages are left alone here;
-//! [`crate::running`] waits for those.
+//! [`crate::active_streams`] waits for those.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ const STREAMING: [&str; 3] = ["/Handshake", "/DoPut", "/DoExchange"];
 
 /// A service whose requests have to come.
 #[derive(Clone)]
-pub struct Received<S> {
+pub struct RequestTimeoutService<S> {
     pub service: S,
     /// Between two pieces of a request.
     pub silence: Duration,
@@ -27,7 +27,7 @@ pub struct Received<S> {
     pub longest: Duration,
 }
 
-impl<S: Service<http::Request<Body>>> Service<http::Request<Body>> for Received<S> {
+impl<S: Service<http::Request<Body>>> Service<http::Request<Body>> for RequestTimeoutService<S> {
     type Response = S::Response;
     type Error = S::Error;
     type Future = S::Future;
@@ -40,17 +40,17 @@ impl<S: Service<http::Request<Body>>> Service<http::Request<Body>> for Received<
         let is_streaming = STREAMING.iter().any(|call| request.uri().path().ends_with(call));
         self.service.call(match is_streaming {
             true => request,
-            false => request.map(|body| Body::new(Awaited::new(body, self.silence, self.longest))),
+            false => request.map(|body| Body::new(TimedBody::new(body, self.silence, self.longest))),
         })
     }
 }
 
-impl<S: NamedService> NamedService for Received<S> {
+impl<S: NamedService> NamedService for RequestTimeoutService<S> {
     const NAME: &'static str = S::NAME;
 }
 
 /// A body that ends with an error when nothing more of it comes.
-struct Awaited {
+struct TimedBody {
     body: Body,
     silence: Duration,
     until: Instant,
@@ -59,10 +59,10 @@ struct Awaited {
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
-impl Awaited {
-    fn new(body: Body, silence: Duration, longest: Duration) -> Awaited {
+impl TimedBody {
+    fn new(body: Body, silence: Duration, longest: Duration) -> TimedBody {
         let now = Instant::now();
-        Awaited { body, silence, until: now + longest, heard: now, alarm: None }
+        TimedBody { body, silence, until: now + longest, heard: now, alarm: None }
     }
 
     fn poll_alarm(&mut self, context: &mut Context<'_>) -> Poll<()> {
@@ -75,7 +75,7 @@ impl Awaited {
     }
 }
 
-impl HttpBody for Awaited {
+impl HttpBody for TimedBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -104,10 +104,10 @@ mod tests {
 
     use super::*;
 
-    fn awaited(pieces: impl futures::Stream<Item = Bytes> + Send + 'static, silence: Duration, longest: Duration) -> Awaited {
+    fn awaited(pieces: impl futures::Stream<Item = Bytes> + Send + 'static, silence: Duration, longest: Duration) -> TimedBody {
         use futures::StreamExt;
         let frames = pieces.map(|piece| Ok::<_, Status>(Frame::data(piece)));
-        Awaited::new(Body::new(StreamBody::new(frames)), silence, longest)
+        TimedBody::new(Body::new(StreamBody::new(frames)), silence, longest)
     }
 
     fn every(pause: Duration, count: usize) -> impl futures::Stream<Item = Bytes> + Send + 'static {

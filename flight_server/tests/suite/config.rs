@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use flight_server::config::{Config, Given, SETTINGS, Setting, Source, variable};
+use flight_server::config::{Config, SETTINGS, Setting, SettingSource, Source, variable};
 
-fn file(text: &str) -> (tempfile::TempDir, Given) {
+fn file(text: &str) -> (tempfile::TempDir, SettingSource) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("quiver.toml");
     std::fs::write(&path, text).unwrap();
-    (dir, Given { file: Some(path), ..Given::default() })
+    (dir, SettingSource { file: Some(path), ..SettingSource::default() })
 }
 
 fn error(text: &str) -> String {
@@ -98,15 +98,15 @@ fn what_is_no_toml_is_an_error_with_its_line() {
     assert!(said.starts_with("FILE:2: "), "{said}");
     let twice = error("sessions_max = 5\nsessions_max = 6\n");
     assert!(twice.starts_with("FILE:2: ") && twice.contains("duplicate"), "{twice}");
-    let missing = Config::load(&Given { file: Some("/no/such/file".into()), ..Given::default() }).unwrap_err().to_string();
+    let missing = Config::load(&SettingSource { file: Some("/no/such/file".into()), ..SettingSource::default() }).unwrap_err().to_string();
     assert!(missing.starts_with("the configuration file /no/such/file cannot be read"), "{missing}");
 }
 
 #[test]
 fn a_wrong_flag_or_variable_is_named() {
-    let flags = Given { flags: vec![("session_idle", "soon".into())], ..Given::default() };
+    let flags = SettingSource { flags: vec![("session_idle", "soon".into())], ..SettingSource::default() };
     assert!(Config::load(&flags).unwrap_err().to_string().starts_with("--session-idle: a time such as"));
-    let variables = Given { variables: vec![("QUIVER_SESSION_IDLE".into(), "soon".into())], ..Given::default() };
+    let variables = SettingSource { variables: vec![("QUIVER_SESSION_IDLE".into(), "soon".into())], ..SettingSource::default() };
     assert!(Config::load(&variables).unwrap_err().to_string().ends_with("is expected, and not \"soon\""));
 }
 
@@ -114,7 +114,7 @@ fn a_wrong_flag_or_variable_is_named() {
 fn a_variable_that_looks_like_one_of_ours_is_pointed_out() {
     let variables = ["QUIVER_SESION_IDLE", "QUIVER_BIN", "PATH", "QUIVER_SESSION_IDLE", "QUIVER_CONFIG"]
         .map(|name| (name.to_string(), "1h".to_string()));
-    let given = Given { variables: variables.into(), ..Given::default() };
+    let given = SettingSource { variables: variables.into(), ..SettingSource::default() };
     assert_eq!(given.doubtful_variables(), [("QUIVER_SESION_IDLE".to_string(), "QUIVER_SESSION_IDLE".to_string())]);
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use arrow_flight::Empty;
 use arrow_flight::flight_service_client::FlightServiceClient;
 use bytes::Bytes;
-use flight_server::{Limits, ServerOptions, Silence, TlsOptions};
+use flight_server::{IdleTimeouts, Limits, ServerOptions, TlsOptions};
 use futures::StreamExt;
 use http_body_util::StreamBody;
 use hyper::body::Frame;
@@ -31,13 +31,13 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A frame of no settings.
 const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 
-fn served(silence: Silence, tls: TlsOptions) -> Served {
+fn served(silence: IdleTimeouts, tls: TlsOptions) -> Served {
     let limits = Limits { silence, ..Limits::default() };
     Served::with(ServerOptions { limits, tls, http: Some("127.0.0.1:0".parse().unwrap()), ..options() })
 }
 
-fn greeting(time: Duration) -> Silence {
-    Silence { greeting: time, ..Silence::default() }
+fn greeting(time: Duration) -> IdleTimeouts {
+    IdleTimeouts { greeting: time, ..IdleTimeouts::default() }
 }
 
 /// A connection on which so much is said and then nothing more.
@@ -133,7 +133,7 @@ async fn through_tls(authority: &Authority, served: &Served) -> tokio_rustls::cl
 
 #[test]
 fn a_client_that_answers_no_ping_is_cut_off() {
-    let silence = Silence { ping_every: 200 * MILLISECOND, ping_wait: 300 * MILLISECOND, ..Silence::default() };
+    let silence = IdleTimeouts { ping_every: 200 * MILLISECOND, ping_wait: 300 * MILLISECOND, ..IdleTimeouts::default() };
     let served = served(silence, TlsOptions::default());
     until_closed(said(&served, &[PREFACE, SETTINGS].concat()));
     eventually("none is open", || metric(&served, "quiver_connections") == 0.0);
@@ -142,11 +142,11 @@ fn a_client_that_answers_no_ping_is_cut_off() {
 #[test]
 fn idle_clients_that_answer_pings_live_on() {
     const CLIENTS: usize = 300;
-    let silence = Silence {
+    let silence = IdleTimeouts {
         greeting: Duration::from_secs(60),
         ping_every: 100 * MILLISECOND,
         ping_wait: Duration::from_secs(60),
-        ..Silence::default()
+        ..IdleTimeouts::default()
     };
     let served = served(silence, TlsOptions::default());
     let mut clients: Vec<_> = (0..CLIENTS).map(|_| FlightServiceClient::new(served.another_channel())).collect();
@@ -181,7 +181,7 @@ fn answer_to(served: &Served, call: &str, come: &'static [u8]) -> Code {
 
 #[test]
 fn a_request_that_does_not_come_whole_is_not_waited_for() {
-    let silence = Silence { request: 300 * MILLISECOND, ..Silence::default() };
+    let silence = IdleTimeouts { request: 300 * MILLISECOND, ..IdleTimeouts::default() };
     let served = served(silence, TlsOptions::default());
     // Nothing; half of the length of a message; a message of 16 bytes with 4 of them.
     for come in [b"".as_slice(), b"\0\0", b"\0\0\0\0\x10half"] {

@@ -41,7 +41,7 @@ fn check_batch(batch: RecordBatch<'_>, body: &[u8], unpacked_bytes_max: u64) -> 
         let bytes = range(body, buffer.offset(), buffer.length()).ok_or_else(|| refused("a buffer lies outside of it"))?;
         packed_bytes = packed_bytes.saturating_add(bytes.len() as u64);
         if is_compressed && !bytes.is_empty() {
-            unpacked_bytes = unpacked_bytes.saturating_add(unpacked(bytes)?);
+            unpacked_bytes = unpacked_bytes.saturating_add(uncompressed_length(bytes)?);
         }
     }
     // Those that lie over each other would be copied one by one where they are not aligned.
@@ -68,7 +68,7 @@ fn range(body: &[u8], offset: i64, length: i64) -> Option<&[u8]> {
 }
 
 /// The length a compressed buffer begins with; -1 for one that was left as it is.
-fn unpacked(buffer: &[u8]) -> Result<u64, Status> {
+fn uncompressed_length(buffer: &[u8]) -> Result<u64, Status> {
     let prefix = buffer.first_chunk::<8>().ok_or_else(|| refused("a compressed buffer is too short"))?;
     match i64::from_le_bytes(*prefix) {
         -1 => Ok(0),

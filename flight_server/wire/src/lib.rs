@@ -25,8 +25,8 @@ pub use guard::guarded;
 pub use headers::{BRIEF, COMPRESSION, COOKIE, JDBC_TYPES, VIEW_TYPES};
 pub use report::{brief_report_json, ended_json, progress_json, report_json, report_of_json};
 pub use rows::{
-    MESSAGE_BYTES, Origin, WireTypes, annotated, batch_bytes, for_wire, lying_plain, parameter_schema, pieces, pieces_of, to_wire,
-    wire_schema,
+    MESSAGE_BYTES, Origin, WireTypes, annotated, batch_bytes, for_wire, parameter_schema, pieces, pieces_of, to_wire, wire_schema,
+    without_views,
 };
 pub use table_command::{DEFAULT_SCHEMA, PutCommand, TableCommand, check_name, is_json, quoted};
 

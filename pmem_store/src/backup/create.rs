@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use super::copy::{PlacedSegment, ProgressMeter, SEGMENT_FILES, SegmentCopier, is_there};
 use super::directory::{lock, read_segments, remove_new, resolved};
 use super::head::{Head, mark_begun};
 use super::image::Image;
 use super::layout::{CATALOG_FILE, is_backup, segment_path, segments_dir, state_dir};
-use super::place::{Meter, Placed, Placer, SEGMENT_FILES, is_there};
-use super::sweep::{Named, sweep, sweep_states};
+use super::sweep::{BackupSegments, sweep, sweep_states};
 use super::verify::verify_segment;
 use super::{BackupReport, FileCount, Watch};
 use crate::catalog::TableId;
@@ -78,14 +78,14 @@ impl Job<'_> {
         report.copied.add(1 + logs.len() as u64, catalog.size_bytes + logs.iter().map(|log| log.file.size_bytes).sum::<u64>());
         Head::new(store_id, version, created_at_ms, state, catalog, logs).publish(self.to)?;
         // What is left of the one before is no reason to say that this one was not made.
-        sweep(self.to, Some(state), &Named::of(&self.segments));
+        sweep(self.to, Some(state), &BackupSegments::of(&self.segments));
         Ok(report)
     }
 
     fn place_segments(&self, report: &mut BackupReport, watch: Watch<'_>) -> Result<()> {
         let size = |sealed: &SealedSegment| sealed.size_bytes + sealed.side_size_bytes;
-        let mut meter = Meter::new(self.segments.iter().map(|(_, sealed)| size(sealed)).sum(), watch);
-        let mut placer = Placer::new(self.copies);
+        let mut meter = ProgressMeter::new(self.segments.iter().map(|(_, sealed)| size(sealed)).sum(), watch);
+        let mut placer = SegmentCopier::new(self.copies);
         let mut kept = FileCount::default();
         for (table, sealed) in &self.segments {
             let from = files::segment_path(self.store.path(), *table, sealed.id);
@@ -99,7 +99,7 @@ impl Job<'_> {
             let damaged = |what| StoreError::from(BackupError::DamagedSource { path: from.clone(), what });
             // Of what is linked there is only one: it is as good as the store. A copy is to be better.
             let placed = placer.place(&from, &to, sealed, &mut meter, |copy| verify_segment(copy, sealed).map_err(damaged))?;
-            if placed == Placed::Linked && !is_there(&from, &to, sealed, false) {
+            if placed == PlacedSegment::Linked && !is_there(&from, &to, sealed, false) {
                 crate::segment::remove_segment_files(&to);
                 return Err(damaged("it has another size than the catalog says".to_string()));
             }
@@ -129,12 +129,12 @@ impl Job<'_> {
             Some(previous) => {
                 let catalog = self.to.join(state_dir(previous.state)).join(CATALOG_FILE);
                 match read_segments(&catalog) {
-                    Ok(segments) => sweep(self.to, state, &Named::of(&segments)),
+                    Ok(segments) => sweep(self.to, state, &BackupSegments::of(&segments)),
                     Err(_) => sweep_states(self.to, state),
                 }
             }
             None => {
-                sweep(self.to, None, &Named::default());
+                sweep(self.to, None, &BackupSegments::default());
                 remove_new(self.to, is_new);
             }
         }

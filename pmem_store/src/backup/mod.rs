@@ -3,7 +3,7 @@
 //! - `create`: the way of a backup; `image`: one version of the store, held while it is copied
 //! - `directory`: where a backup is and who works on it
 //! - `layout`: names in a backup; `head`: the file that says what the backup is
-//! - `place`: files linked or copied; `sweep`: what no backup needs goes
+//! - `copy`: files linked or copied; `sweep`: what no backup needs goes
 //! - `verify` and `restore`: the way back
 //!
 //! **Invariant:** a backup is what its head names, and a head never changes: a new one takes its place
@@ -13,12 +13,12 @@
 //! **Invariant:** a file with a second name, in a store or a backup, is a sealed segment or lies beside
 //! one. Those never change, whoever has them; catalogs and logs are copied.
 
+mod copy;
 mod create;
 mod directory;
 mod head;
 mod image;
 mod layout;
-mod place;
 mod restore;
 mod sweep;
 mod verify;

@@ -8,10 +8,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::copy::{ProgressMeter, SegmentCopier, copy};
 use super::directory::{read_segments, remove_new, resolved};
 use super::head::Head;
 use super::layout::{CATALOG_FILE, log_file, segment_path, segments_dir, state_dir};
-use super::place::{Meter, Placer, copy};
 use super::verify::{hold, own_problems, verify_segment};
 use super::{BackupReport, Watch};
 use crate::catalog::{Access, CatalogWriter, Database, new_store_id};
@@ -98,8 +98,8 @@ impl Job<'_> {
 
     fn place_segments(&self, segments: &[(u64, SealedSegment)], report: &mut BackupReport, watch: Watch<'_>) -> Result<()> {
         let size = |sealed: &SealedSegment| sealed.size_bytes + sealed.side_size_bytes;
-        let mut meter = Meter::new(segments.iter().map(|(_, sealed)| size(sealed)).sum(), watch);
-        let mut placer = Placer::new(self.copies);
+        let mut meter = ProgressMeter::new(segments.iter().map(|(_, sealed)| size(sealed)).sum(), watch);
+        let mut placer = SegmentCopier::new(self.copies);
         for (table, sealed) in segments {
             let (from, to) = (segment_path(self.backup, *table, sealed), files::segment_path(self.to, *table, sealed.id));
             verify_segment(&from, sealed)
@@ -118,7 +118,7 @@ impl Job<'_> {
         // One that is there already would keep its mode.
         files::remove(&new);
         files::open_private(&new).map_err(|error| StoreError::io("create", &new, error))?;
-        copy(catalog, &new, &mut Meter::new(self.head.catalog.size_bytes, &mut |_| ControlFlow::Continue(())))?;
+        copy(catalog, &new, &mut ProgressMeter::new(self.head.catalog.size_bytes, &mut |_| ControlFlow::Continue(())))?;
         let writer = CatalogWriter::begin(&Arc::new(Database::open(&new, Access::Write)?))?;
         writer.put_store_id(&new_store_id())?;
         writer.commit_unversioned("the restored catalog")?;

@@ -12,16 +12,16 @@ use crate::segment::SealedSegment;
 
 /// The segments a backup consists of.
 #[derive(Debug, Default)]
-pub struct Named(HashSet<(TableId, String)>);
+pub struct BackupSegments(HashSet<(TableId, String)>);
 
-impl Named {
-    pub fn of(segments: &[(TableId, SealedSegment)]) -> Named {
-        Named(segments.iter().map(|(table, sealed)| (*table, segment_stem(sealed))).collect())
+impl BackupSegments {
+    pub fn of(segments: &[(TableId, SealedSegment)]) -> BackupSegments {
+        BackupSegments(segments.iter().map(|(table, sealed)| (*table, segment_stem(sealed))).collect())
     }
 }
 
 /// Only what has a name that a backup gives is removed. What cannot be goes with the next backup.
-pub fn sweep(backup: &Path, state: Option<u64>, named: &Named) {
+pub fn sweep(backup: &Path, state: Option<u64>, named: &BackupSegments) {
     sweep_states(backup, state);
     for (name, dir) in entries(&segments_dir(backup)) {
         let Ok(table) = name.parse::<TableId>() else { continue };

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::Path;
 
+use super::copy::ProgressMeter;
 use super::directory::{lock, read_segments};
 use super::head::{Head, LogFile};
 use super::layout::{CATALOG_FILE, log_file, segment_path, state_dir};
-use super::place::Meter;
 use super::{VerifyReport, Watch};
 use crate::error::{BackupError, Result, StoreError};
 use crate::lock::{LockKind, StoreLock};
@@ -30,7 +30,7 @@ pub fn verify_backup(backup: &Path, watch: Watch<'_>) -> Result<VerifyReport> {
     }
     let segments = read_segments(&state.join(CATALOG_FILE))?;
     let size = |sealed: &SealedSegment| sealed.size_bytes + sealed.side_size_bytes;
-    let mut meter = Meter::new(segments.iter().map(|(_, sealed)| size(sealed)).sum(), watch);
+    let mut meter = ProgressMeter::new(segments.iter().map(|(_, sealed)| size(sealed)).sum(), watch);
     for (table, sealed) in &segments {
         let path = segment_path(backup, *table, sealed);
         report.problems.extend(verify_segment(&path, sealed).err());

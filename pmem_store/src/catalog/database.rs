@@ -17,7 +17,7 @@ use super::sum::{self, Records};
 use crate::error::{Result, StoreError, is_full};
 use crate::files;
 use crate::region::simulated::Disk;
-use crate::region::{PoisonFlag, Unknown};
+use crate::region::{CommitInDoubt, PoisonFlag};
 
 /// `"store"` → [`StoreRecord`]; `"id"` → the store's id, as text; `"token_key"` → bytes
 pub const STORE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("store");
@@ -159,7 +159,7 @@ impl Database {
 
     /// Commits what `begin_write` began. After an error, or a panic, the change may be in the file, as a whole, or may not be:
     /// the next one who opens it sees which. Until then nothing is written, and nothing that either of the two needs is removed.
-    pub fn commit(&self, transaction: WriteTransaction, unknown: Unknown) -> Result<()> {
+    pub fn commit(&self, transaction: WriteTransaction, unknown: CommitInDoubt) -> Result<()> {
         let Err(error) = transaction.commit() else {
             unknown.succeeded();
             return Ok(());

@@ -9,7 +9,7 @@ use redb::StorageBackend;
 
 use crate::region::simulated::{Disk, Trace};
 
-/// Writes through to the file, for who reads it, and remembers what of that is durable.
+/// Writes through to the file, so that readers see it, and remembers which bytes are durable.
 #[derive(Debug)]
 pub struct SimulatedFile {
     file: File,

@@ -18,7 +18,7 @@ use crate::clock::now_ms;
 use crate::deletions::Deletions;
 use crate::error::Result;
 use crate::names::{NamedSnapshot, TableId};
-use crate::region::Unknown;
+use crate::region::CommitInDoubt;
 
 pub struct CatalogWriter {
     pub(super) transaction: WriteTransaction,
@@ -182,7 +182,7 @@ impl CatalogWriter {
         self.commit_with(unknown)
     }
 
-    fn commit_with(self, unknown: Unknown) -> Result<()> {
+    fn commit_with(self, unknown: CommitInDoubt) -> Result<()> {
         self.put(STORE, STORE_KEY, &self.store)?;
         let CatalogWriter { transaction, database, .. } = self;
         database.commit(transaction, unknown)

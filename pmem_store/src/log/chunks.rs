@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::data::LogData;
 use super::decode::Decoder;
-use super::index::Piece;
+use super::index::RecordRange;
 use crate::error::{Result, StoreError};
 use crate::segment::{compact, exact};
 
@@ -92,7 +92,7 @@ impl Chunks {
 }
 
 /// Buffers of their own size, because memory accounting counts what lies behind a buffer.
-fn in_place(data: &LogData, decoder: &Decoder<'_>, piece: &Piece) -> Result<RecordBatch> {
+fn in_place(data: &LogData, decoder: &Decoder<'_>, piece: &RecordRange) -> Result<RecordBatch> {
     let record = decoder.decode(piece.offset)?;
     let slice = record.slice(piece.start, piece.rows);
     let arrays = slice.columns().iter().map(|array| exact(array, &data.mapping)).collect();

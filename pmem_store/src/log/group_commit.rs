@@ -7,21 +7,21 @@ use crate::error::Result;
 
 #[derive(Debug, Default)]
 pub(super) struct GroupCommit {
-    state: Mutex<State>,
+    state: Mutex<FlushState>,
     turn: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FlushState {
     /// Everything before this offset is durable.
     durable: u64,
     someone_flushes: bool,
 }
 
-/// Ends the turn of the one who flushes, however it ends.
-struct Turn<'a>(&'a GroupCommit);
+/// Releases the role of the flusher on every way out.
+struct FlushTurn<'a>(&'a GroupCommit);
 
-impl Drop for Turn<'_> {
+impl Drop for FlushTurn<'_> {
     fn drop(&mut self) {
         self.0.state.lock().someone_flushes = false;
         self.0.turn.notify_all();
@@ -31,7 +31,7 @@ impl Drop for Turn<'_> {
 impl GroupCommit {
     /// Of a log that is durable up to here.
     pub fn new(durable: u64) -> GroupCommit {
-        GroupCommit { state: Mutex::new(State { durable, someone_flushes: false }), turn: Condvar::new() }
+        GroupCommit { state: Mutex::new(FlushState { durable, someone_flushes: false }), turn: Condvar::new() }
     }
 
     pub fn durable(&self) -> u64 {
@@ -60,7 +60,7 @@ impl GroupCommit {
         }
         state.someone_flushes = true;
         drop(state);
-        let _turn = Turn(self);
+        let _turn = FlushTurn(self);
         let durable = flush()?;
         self.advance(durable);
         Ok(())

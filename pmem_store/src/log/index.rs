@@ -31,7 +31,7 @@ pub(super) struct Extent {
 
 /// A part of a record, as positions in the record.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
+pub(super) struct RecordRange {
     pub offset: u64,
     pub start: usize,
     pub rows: usize,
@@ -110,7 +110,7 @@ impl Index {
     }
 
     /// The parts of records that make up these rows, in order.
-    pub fn pieces(&self, rows: std::ops::Range<u64>) -> Vec<Piece> {
+    pub fn pieces(&self, rows: std::ops::Range<u64>) -> Vec<RecordRange> {
         let mut pieces = Vec::new();
         let Some(within) = self.entries.partition_point(|entry| entry.first_row <= rows.start).checked_sub(1) else { return pieces };
         let offset = self.entries[within].offset;
@@ -125,7 +125,7 @@ impl Index {
             if start >= end {
                 break;
             }
-            pieces.push(Piece { offset, start: (start - record.start) as usize, rows: (end - start) as usize });
+            pieces.push(RecordRange { offset, start: (start - record.start) as usize, rows: (end - start) as usize });
             first = after;
         }
         pieces

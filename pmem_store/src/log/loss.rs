@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::format::LogIdentity;
 use super::summary::LogEnd;
-use super::tail_log::Found;
+use super::tail_log::RecoveredLog;
 use crate::error::{Result, StoreError};
 use crate::mapping::MappingError;
 
@@ -22,7 +22,7 @@ pub(super) struct LogLoss {
 
 impl LogLoss {
     /// None where nothing is missing.
-    pub fn between(found: &Found, noted: Option<&LogEnd>) -> Option<LogLoss> {
+    pub fn between(found: &RecoveredLog, noted: Option<&LogEnd>) -> Option<LogLoss> {
         let index = &found.recovered.index;
         let (offset, rows, what) = (index.end(), index.until(u64::MAX).rows, found.wrong_length());
         let noted = noted.filter(|noted| offset < noted.end);

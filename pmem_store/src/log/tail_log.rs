@@ -34,13 +34,13 @@ pub struct TailLog {
 }
 
 /// A log as it lies there.
-pub(super) struct Found {
+pub(super) struct RecoveredLog {
     mapping: Arc<Mapping>,
     pub header: FileHeader,
     pub recovered: Recovered,
 }
 
-impl Found {
+impl RecoveredLog {
     /// What is wrong with the length of the file, if something is.
     pub fn wrong_length(&self) -> Option<String> {
         let (len, made) = (self.mapping.len() as u64, self.header.capacity_bytes);
@@ -90,7 +90,7 @@ impl TailLog {
         poison: &Arc<PoisonFlag>,
         is_committed: &dyn Fn(u64) -> bool,
     ) -> Result<TailLog> {
-        let found = read_whole(path, identity, &physical_schema, is_committed)?;
+        let found = scan_table(path, identity, &physical_schema, is_committed)?;
         TailLog::to_write(path, identity, physical_schema, found, 0, kind, poison)
     }
 
@@ -99,7 +99,7 @@ impl TailLog {
         path: &Path,
         identity: LogIdentity,
         physical_schema: SchemaRef,
-        Found { mapping, header, recovered }: Found,
+        RecoveredLog { mapping, header, recovered }: RecoveredLog,
         durable_end: u64,
         kind: RegionKind,
         poison: &Arc<PoisonFlag>,
@@ -131,12 +131,12 @@ impl TailLog {
         physical_schema: SchemaRef,
         is_committed: &dyn Fn(u64) -> bool,
     ) -> Result<TailLog> {
-        let found = read_whole(path, identity, &physical_schema, is_committed)?;
+        let found = scan_table(path, identity, &physical_schema, is_committed)?;
         Ok(TailLog::to_read(path, identity, physical_schema, found, None))
     }
 
-    pub(super) fn to_read(path: &Path, identity: LogIdentity, schema: SchemaRef, found: Found, loss: Option<LogLoss>) -> TailLog {
-        let Found { mapping, recovered, .. } = found;
+    pub(super) fn to_read(path: &Path, identity: LogIdentity, schema: SchemaRef, found: RecoveredLog, loss: Option<LogLoss>) -> TailLog {
+        let RecoveredLog { mapping, recovered, .. } = found;
         TailLog { data: LogData::new(path, identity, schema, mapping, recovered.index), writer: None, loss }
     }
 
@@ -324,7 +324,7 @@ impl TailLog {
 }
 
 /// Maps the file and finds its records, as far as they go.
-pub(super) fn read(path: &Path, identity: LogIdentity, is_committed: &dyn Fn(u64) -> bool) -> Result<Found> {
+pub(super) fn read(path: &Path, identity: LogIdentity, is_committed: &dyn Fn(u64) -> bool) -> Result<RecoveredLog> {
     let mapping = Mapping::open(path, None)?;
     let bytes = mapping.slice(0, mapping.len())?;
     let found = parse_begin(path, bytes).and_then(|header| {
@@ -339,11 +339,11 @@ pub(super) fn read(path: &Path, identity: LogIdentity, is_committed: &dyn Fn(u64
         return Err(cut_short(path, 0));
     }
     let (header, recovered) = found?;
-    Ok(Found { mapping, header, recovered })
+    Ok(RecoveredLog { mapping, header, recovered })
 }
 
 /// As [`read`], of a log of these columns whose file is as long as it was made.
-fn read_whole(path: &Path, identity: LogIdentity, schema: &SchemaRef, is_committed: &dyn Fn(u64) -> bool) -> Result<Found> {
+fn scan_table(path: &Path, identity: LogIdentity, schema: &SchemaRef, is_committed: &dyn Fn(u64) -> bool) -> Result<RecoveredLog> {
     let found = read(path, identity, is_committed)?;
     if let Some(what) = found.wrong_length() {
         return Err(StoreError::damaged(path, 32, what));

@@ -34,7 +34,7 @@ pub use detect::detect_mode;
 pub use environment::refuse_forced_pmem;
 pub use error::RegionError;
 pub use log_region::LogRegion;
-pub use poison::{PoisonFlag, Unknown};
+pub use poison::{CommitInDoubt, PoisonFlag};
 
 /// What a store promises about data it has acknowledged; shown to the user in lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

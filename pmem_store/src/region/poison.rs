@@ -29,8 +29,8 @@ impl PoisonFlag {
     }
 
     /// Of `what`, a commit that begins now: unless it is said to have ended, also by a panic, the flag is set.
-    pub fn until_known(self: &Arc<Self>, what: String) -> Unknown {
-        Unknown { poison: Arc::clone(self), what: Some(what) }
+    pub fn until_known(self: &Arc<Self>, what: String) -> CommitInDoubt {
+        CommitInDoubt { poison: Arc::clone(self), what: Some(what) }
     }
 
     /// What failed, once something has.
@@ -52,12 +52,12 @@ impl PoisonFlag {
 /// A commit of which nobody knows yet whether it is one. Dropped, it stops all writing.
 #[must_use]
 #[derive(Debug)]
-pub struct Unknown {
+pub struct CommitInDoubt {
     poison: Arc<PoisonFlag>,
     what: Option<String>,
 }
 
-impl Unknown {
+impl CommitInDoubt {
     /// It is one.
     pub fn succeeded(mut self) {
         self.what = None;
@@ -70,7 +70,7 @@ impl Unknown {
     }
 }
 
-impl Drop for Unknown {
+impl Drop for CommitInDoubt {
     fn drop(&mut self) {
         if let Some(what) = self.what.take() {
             self.poison.poison(format!("{what} did not come to an end"));

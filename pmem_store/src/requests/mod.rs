@@ -1,7 +1,7 @@
 //! What other processes ask of the one that has a store open for writing, by files in the store's directory
 //! `requests`: only that process knows what is committed.
 //!
-//! - `record`: names and bytes; `ask`: the side of the asker; `inbox`: the side of the holder
+//! - `record`: names and bytes; `client`: the side of the asker; `server`: the side of the holder
 //!
 //! The way of a request: the asker writes `<id>.json`, which it keeps locked with flock(2) for as long as it
 //! waits; the holder says in `<id>.taken` that it knows of it, and how far it is, and then in `<id>.done` what
@@ -17,15 +17,15 @@
 //!
 //! Whoever may write into the store's directory is trusted, as with all its other files.
 
-mod ask;
-mod inbox;
+mod client;
 mod record;
+mod server;
 
 use std::path::{Path, PathBuf};
 
-pub use ask::{Asked, Heard};
-pub use inbox::{Inbox, Waiting};
+pub use client::{PendingRequest, RequestState};
 pub use record::Answer;
+pub use server::{Inbox, OpenRequest};
 
 /// To make `to` a backup of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,7 +18,7 @@ pub const SIZE_BYTES_MAX: u64 = 64 << 10;
 
 /// The files of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum RequestFile {
     Request,
     /// A request while it is written.
     New,
@@ -28,16 +28,16 @@ pub enum Kind {
     Unfinished,
 }
 
-impl Kind {
-    const ALL: [Kind; 5] = [Kind::Request, Kind::New, Kind::Taken, Kind::Done, Kind::Unfinished];
+impl RequestFile {
+    const ALL: [RequestFile; 5] = [RequestFile::Request, RequestFile::New, RequestFile::Taken, RequestFile::Done, RequestFile::Unfinished];
 
     fn suffix(self) -> &'static str {
         match self {
-            Kind::Request => ".json",
-            Kind::New => ".new",
-            Kind::Taken => ".taken",
-            Kind::Done => ".done",
-            Kind::Unfinished => ".unfinished",
+            RequestFile::Request => ".json",
+            RequestFile::New => ".new",
+            RequestFile::Taken => ".taken",
+            RequestFile::Done => ".done",
+            RequestFile::Unfinished => ".unfinished",
         }
     }
 
@@ -48,10 +48,10 @@ impl Kind {
 
 /// None for a file that is none of ours. Ids are numbers with hyphens between them; the first is the time,
 /// with leading zeros, so that sorted by names the oldest comes first.
-pub fn parse_name(name: &str) -> Option<(&str, Kind)> {
+pub fn parse_name(name: &str) -> Option<(&str, RequestFile)> {
     let end = name.find(|sign: char| !sign.is_ascii_digit() && sign != '-')?;
     let (id, suffix) = name.split_at(end);
-    let kind = Kind::ALL.into_iter().find(|kind| kind.suffix() == suffix)?;
+    let kind = RequestFile::ALL.into_iter().find(|kind| kind.suffix() == suffix)?;
     (!id.is_empty()).then_some((id, kind))
 }
 

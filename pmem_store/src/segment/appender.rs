@@ -14,7 +14,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
 use super::compact::{cast_to, compact, unstorable_column};
-use super::in_place::{AroundHole, Elements};
+use super::in_place::{Elements, OtherColumns};
 use super::seal::{SealedSegment, remove_segment_files};
 use super::writer::{SegmentWriter, bound_bytes, capacity_for_one};
 use super::{BATCH_ZONES, SEGMENT_TARGET_BYTES};
@@ -154,7 +154,7 @@ impl Appender {
     /// Those of `make` too. After an error nothing more is taken, as after one of [`Appender::write`].
     pub fn write_in_place<E: From<StoreError>>(
         &mut self,
-        rows: AroundHole,
+        rows: OtherColumns,
         make: impl FnOnce(Elements<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.check()?;

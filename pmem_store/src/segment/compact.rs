@@ -109,7 +109,7 @@ fn compact_view<T: ByteViewType>(array: &GenericByteViewArray<T>) -> ArrayRef {
         return by_zone(array);
     }
     // `gc` keeps one buffer as it is found; more than one, or a waste of it, is rewritten.
-    if array.data_buffers().len() <= 1 && !wasteful(array.total_buffer_bytes_used(), array.data_buffers()) {
+    if array.data_buffers().len() <= 1 && !is_wasteful(array.total_buffer_bytes_used(), array.data_buffers()) {
         return Arc::new(array.clone());
     }
     Arc::new(array.gc())
@@ -123,7 +123,7 @@ fn by_zone<T: ByteViewType>(array: &GenericByteViewArray<T>) -> ArrayRef {
     concat(&pieces).unwrap_or_else(|_| Arc::new(array.clone()))
 }
 
-fn wasteful(used_bytes: usize, buffers: &[arrow::buffer::Buffer]) -> bool {
+fn is_wasteful(used_bytes: usize, buffers: &[arrow::buffer::Buffer]) -> bool {
     let held: usize = buffers.iter().map(|buffer| buffer.len()).sum();
     held > held_bytes_max(used_bytes)
 }

@@ -35,7 +35,7 @@ pub enum Elements<'a> {
 
 /// All columns of rows but the one that is made in its place.
 #[derive(Debug)]
-pub struct AroundHole {
+pub struct OtherColumns {
     /// Of the physical schema, in its order; None: that one, a list of fixed size of DOUBLE or REAL.
     pub columns: Vec<Option<ArrayRef>>,
     pub row_count: usize,
@@ -44,15 +44,15 @@ pub struct AroundHole {
 }
 
 /// Rows with a column that nobody looks at.
-pub(super) struct Hole {
+pub(super) struct InPlaceRows {
     pub rows: RecordBatch,
     /// Of its elements.
     pub buffer: Buffer,
     pub element: DataType,
 }
 
-impl AroundHole {
-    pub(super) fn with_hole(self, schema: &SchemaRef) -> Result<Hole> {
+impl OtherColumns {
+    pub(super) fn with_hole(self, schema: &SchemaRef) -> Result<InPlaceRows> {
         if !(1..=ROWS_MAX).contains(&self.row_count) {
             return Err(refused(format!("{} rows are not one batch", self.row_count)));
         }
@@ -62,7 +62,7 @@ impl AroundHole {
             columns.push(match (column, field.data_type()) {
                 (Some(column), _) => column,
                 (None, DataType::FixedSizeList(item, width)) if hole.is_none() => {
-                    let (elements, buffer) = untouched(item.data_type(), self.row_count, *width)?;
+                    let (elements, buffer) = untouched_elements(item.data_type(), self.row_count, *width)?;
                     hole = Some((buffer, item.data_type().clone()));
                     Arc::new(FixedSizeListArray::try_new(Arc::clone(item), *width, elements, self.nulls.clone())?)
                 }
@@ -70,7 +70,7 @@ impl AroundHole {
             });
         }
         let (buffer, element) = hole.ok_or_else(|| refused("no column is left to be made in place".to_string()))?;
-        Ok(Hole { rows: RecordBatch::try_new(Arc::clone(schema), columns)?, buffer, element })
+        Ok(InPlaceRows { rows: RecordBatch::try_new(Arc::clone(schema), columns)?, buffer, element })
     }
 }
 
@@ -79,7 +79,7 @@ fn refused(what: String) -> StoreError {
 }
 
 /// Elements that take no memory, because nobody touches them.
-fn untouched(element: &DataType, rows: usize, width: i32) -> Result<(ArrayRef, Buffer)> {
+fn untouched_elements(element: &DataType, rows: usize, width: i32) -> Result<(ArrayRef, Buffer)> {
     let count = usize::try_from(width).ok().and_then(|width| width.checked_mul(rows)).filter(|count| *count > 0);
     let size = count.zip(element.primitive_width()).and_then(|(count, width)| count.checked_mul(width));
     let size = size.ok_or_else(|| refused(format!("{rows} rows of {width} elements are not made in place")))?;
@@ -101,8 +101,8 @@ impl<'a> Elements<'a> {
     /// None where they do not begin at a place for such a number.
     pub(super) fn of(element: &DataType, bytes: &'a mut [u8]) -> Option<Elements<'a>> {
         match element {
-            DataType::Float64 => whole(bytes).map(Elements::F64),
-            DataType::Float32 => whole(bytes).map(Elements::F32),
+            DataType::Float64 => as_elements(bytes).map(Elements::F64),
+            DataType::Float32 => as_elements(bytes).map(Elements::F32),
             _ => None,
         }
     }
@@ -112,7 +112,7 @@ trait Number {}
 impl Number for f64 {}
 impl Number for f32 {}
 
-fn whole<T: Number>(bytes: &mut [u8]) -> Option<&mut [T]> {
+fn as_elements<T: Number>(bytes: &mut [u8]) -> Option<&mut [T]> {
     // SAFETY: `Number` is f64 and f32, of which any bits are a value and any value has bits. Held by
     // `rows_made_in_place_read_back_equal`.
     let (before, numbers, after) = unsafe { bytes.align_to_mut::<T>() };

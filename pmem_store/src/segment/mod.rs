@@ -22,7 +22,7 @@ pub use checksum::{BufferChecksums, ChecksumEntry};
 pub(crate) use compact::cast_to;
 pub use compact::{compact, storable_schema};
 pub(crate) use exact::exact;
-pub use in_place::{AroundHole, Elements, rows_of_segment};
+pub use in_place::{Elements, OtherColumns, rows_of_segment};
 pub use reader::{BatchPlace, Segment};
 pub use seal::SealedSegment;
 pub(crate) use seal::{SidePaths, link_segment_files, remove_segment_files, segment_pairs};

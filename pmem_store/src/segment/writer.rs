@@ -81,7 +81,7 @@ impl SegmentWriter {
         let set = |writer: &mut Option<FileWriter<RegionCursor>>, hole| {
             writer.as_mut().and_then(|writer| std::mem::replace(&mut writer.get_mut().hole, hole))
         };
-        set(&mut self.writer, Some(Hole { address: hole.as_ptr().addr(), len: hole.len(), position: None }));
+        set(&mut self.writer, Some(PendingBuffer { address: hole.as_ptr().addr(), len: hole.len(), position: None }));
         self.write(batch)?;
         let position = set(&mut self.writer, None).and_then(|hole| hole.position);
         let (Some(writer), Some(position)) = (&mut self.writer, position) else {
@@ -174,11 +174,11 @@ pub(super) fn capacity_for_one(schema: &Schema, bytes: u64) -> u64 {
 struct RegionCursor {
     region: Box<dyn Region>,
     position: u64,
-    hole: Option<Hole>,
+    hole: Option<PendingBuffer>,
 }
 
 /// A buffer that is not copied, and where in the region its place is, once it is known.
-struct Hole {
+struct PendingBuffer {
     address: usize,
     len: usize,
     position: Option<u64>,
@@ -230,15 +230,15 @@ fn array_bound_bytes(data: &ArrayData) -> u64 {
     // 64 + 32 per buffer: the array's entries in the message.
     let own = values + rows / 8 + 64 + buffers * (32 + 2 * ALIGNMENT);
     let children = data.child_data().iter().map(|child| match data.data_type() {
-        List(_) | Map(..) => array_bound_bytes(&shown::<i32>(data, child)),
-        LargeList(_) => array_bound_bytes(&shown::<i64>(data, child)),
+        List(_) | Map(..) => array_bound_bytes(&covered_child::<i32>(data, child)),
+        LargeList(_) => array_bound_bytes(&covered_child::<i64>(data, child)),
         _ => array_bound_bytes(child),
     });
     own as u64 + children.sum::<u64>()
 }
 
 /// The child rows that the offsets of a list cover.
-fn shown<O: OffsetSizeTrait>(data: &ArrayData, child: &ArrayData) -> ArrayData {
+fn covered_child<O: OffsetSizeTrait>(data: &ArrayData, child: &ArrayData) -> ArrayData {
     let offsets = &data.buffers()[0].typed_data::<O>()[data.offset()..];
     match (offsets.first(), offsets.get(data.len())) {
         (Some(first), Some(last)) => child.slice(first.as_usize(), last.as_usize() - first.as_usize()),

@@ -8,18 +8,18 @@ use parking_lot::Mutex;
 /// Unlinks nothing itself: it says which files may go.
 #[derive(Debug, Default)]
 pub struct FileGc {
-    inner: Mutex<Inner>,
+    inner: Mutex<GcState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct GcState {
     /// Live versions and how many pins hold each.
     live: BTreeMap<u64, usize>,
     /// (first version without them, their files)
     unlinks: Vec<(u64, Vec<PathBuf>)>,
 }
 
-impl Inner {
+impl GcState {
     fn oldest(&self) -> u64 {
         self.live.keys().next().copied().unwrap_or(u64::MAX)
     }

@@ -23,9 +23,9 @@ use crate::region::PoisonFlag;
 use crate::segment::{SealedSegment, remove_segment_files};
 
 use file_gc::FileGc;
-pub(crate) use moves::{KnownRows, Moves};
+pub(crate) use moves::{ClearedRows, Moves};
 pub use moves::{ReplacedSegment, Replacement};
-pub(crate) use pins::{Base, Pin};
+pub(crate) use pins::{Pin, TransactionPin};
 use segment_cache::SegmentCache;
 pub use segment_cache::SegmentHandle;
 

@@ -1,4 +1,4 @@
-//! Where rows went when their segments were replaced by others, for who found them before.
+//! Where rows moved when compaction replaced their segments, for transactions that found them before.
 //!
 //! A transaction names rows by segment and place. A compaction that commits before it would make
 //! those places mean nothing, and whoever changes a busy table would lose to the compaction again
@@ -36,12 +36,12 @@ pub struct ReplacedSegment {
     /// Its deleted rows when it was read.
     pub deletions: Option<Arc<Deletions>>,
     /// For each row: its place in the added segments put one after the other; `u32::MAX` for one that was deleted.
-    pub places: Vec<u32>,
+    pub row_mapping: Vec<u32>,
 }
 
 /// What a table had when it was to be cleared: segments, and rows of logs.
 #[derive(Debug, Default, Clone)]
-pub struct KnownRows {
+pub struct ClearedRows {
     pub segments: BTreeSet<u64>,
     pub logs: BTreeMap<u64, u64>,
 }
@@ -80,7 +80,7 @@ impl Moves {
     pub fn keep(&self, version: u64, replacements: Vec<Arc<Replacement>>) {
         let mut known = self.known.lock();
         for replacement in replacements {
-            let rows = replacement.removed.iter().map(|old| old.places.len()).sum();
+            let rows = replacement.removed.iter().map(|old| old.row_mapping.len()).sum();
             known.push(Move { version, rows, replacement });
         }
         let oldest_base = self.bases.lock().keys().next().copied().unwrap_or(u64::MAX);
@@ -93,13 +93,13 @@ impl Moves {
     }
 
     /// The rows that were known, and the segments that have no others and came in their place.
-    pub fn followed(&self, table: TableId, rows: &KnownRows) -> KnownRows {
+    pub fn followed(&self, table: TableId, rows: &ClearedRows) -> ClearedRows {
         let mut followed = rows.clone();
         for one in self.known.lock().iter().filter(|one| one.replacement.table == table) {
             let Replacement { removed, added, .. } = one.replacement.as_ref();
             // A log that was sealed may have grown before.
             let is_known = |old: &ReplacedSegment| match followed.logs.get(&old.segment) {
-                Some(rows) => old.places.len() as u64 <= *rows,
+                Some(rows) => old.row_mapping.len() as u64 <= *rows,
                 None => followed.segments.contains(&old.segment),
             };
             if removed.iter().all(is_known) {
@@ -134,13 +134,13 @@ fn forget_most(known: &mut Vec<Move>, oldest_base: u64, rows_max: usize, rows_ne
 mod tests {
     use super::*;
 
-    fn known(versions: impl IntoIterator<Item = u64>) -> Vec<Move> {
+    fn moves_since(versions: impl IntoIterator<Item = u64>) -> Vec<Move> {
         let replacement = Arc::new(Replacement { table: 1, schema_version: 1, removed: Vec::new(), added: Vec::new(), sorted: false });
         versions.into_iter().map(|version| Move { version, rows: 10, replacement: Arc::clone(&replacement) }).collect()
     }
 
     fn left(oldest_base: u64, rows_max: usize, rows_needed_max: usize) -> Vec<u64> {
-        let mut known = known(1..=5);
+        let mut known = moves_since(1..=5);
         forget_most(&mut known, oldest_base, rows_max, rows_needed_max);
         known.iter().map(|one| one.version).collect()
     }

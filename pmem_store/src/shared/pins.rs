@@ -30,19 +30,19 @@ impl Drop for Pin {
 
 /// Held by an open transaction: where rows went since it began stays known.
 #[derive(Debug)]
-pub(crate) struct Base {
+pub(crate) struct TransactionPin {
     version: u64,
     shared: Arc<Shared>,
 }
 
-impl Base {
-    pub fn new(version: u64, shared: &Arc<Shared>) -> Base {
+impl TransactionPin {
+    pub fn new(version: u64, shared: &Arc<Shared>) -> TransactionPin {
         shared.moves.pin_base(version);
-        Base { version, shared: Arc::clone(shared) }
+        TransactionPin { version, shared: Arc::clone(shared) }
     }
 }
 
-impl Drop for Base {
+impl Drop for TransactionPin {
     fn drop(&mut self) {
         self.shared.moves.unpin_base(self.version);
     }

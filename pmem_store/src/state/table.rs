@@ -21,19 +21,19 @@ use crate::shared::{SegmentHandle, Shared};
 pub(crate) struct TableState {
     pub record: TableRecord,
     data: OnceLock<Arc<TableData>>,
-    stored: Option<Stored>,
+    stored: Option<StoredData>,
 }
 
 /// Where the data is read from.
 #[derive(Debug)]
-struct Stored {
+struct StoredData {
     version: u64,
     database: Arc<Database>,
     shared: Arc<Shared>,
     reading: Mutex<()>,
 }
 
-impl Stored {
+impl StoredData {
     fn read(&self, record: &TableRecord) -> Result<Arc<TableData>> {
         let logs = self.shared.logs.of_table(record.id);
         let reader = CatalogReader::begin(&self.database)?;
@@ -148,7 +148,7 @@ impl TableState {
 
     pub fn stored(record: TableRecord, version: u64, database: &Arc<Database>, shared: &Arc<Shared>) -> TableState {
         let (database, shared) = (Arc::clone(database), Arc::clone(shared));
-        let stored = Stored { version, database, shared, reading: Mutex::new(()) };
+        let stored = StoredData { version, database, shared, reading: Mutex::new(()) };
         TableState { record, data: OnceLock::new(), stored: Some(stored) }
     }
 

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use super::StoreOptions;
 use crate::access::Access;
 use crate::catalog::{CatalogReader, Database, TableId};
-use crate::closed::Closed;
+use crate::close_record::CloseRecord;
 use crate::error::{Result, StoreError};
 use crate::files;
 use crate::publisher::Publisher;
@@ -38,7 +38,7 @@ pub(crate) struct StoreCore {
     pub access: RwLock<Arc<Access>>,
     pub dirty: DirtyMark,
     /// What it was when it was closed before.
-    pub closed: Closed,
+    pub closed: CloseRecord,
     pub given_up: Vec<String>,
 }
 
@@ -89,7 +89,7 @@ impl StoreCore {
             return;
         }
         let version = CatalogReader::begin(&self.database).and_then(|reader| reader.store()).map(|record| record.version);
-        let noted = version.map(|version| Closed { version, logs: self.shared.logs.ends() });
+        let noted = version.map(|version| CloseRecord { version, logs: self.shared.logs.ends() });
         let written = noted.and_then(|closed| if closed == self.closed { Ok(()) } else { closed.write(&self.path, &self.poison) });
         if let Err(error) = written {
             // What was noted before holds.

@@ -18,7 +18,7 @@ const DURABILITY: &str = "durability";
 
 /// A table as it was known to who made rows for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownTable {
+pub struct TableVersion {
     pub namespace: String,
     pub name: String,
     pub id: TableId,
@@ -26,10 +26,10 @@ pub struct KnownTable {
     pub changed_version: u64,
 }
 
-impl From<&TableSnapshot> for KnownTable {
-    fn from(table: &TableSnapshot) -> KnownTable {
+impl From<&TableSnapshot> for TableVersion {
+    fn from(table: &TableSnapshot) -> TableVersion {
         let record = table.record();
-        KnownTable {
+        TableVersion {
             namespace: record.namespace.clone(),
             name: record.name.clone(),
             id: record.id,
@@ -47,7 +47,7 @@ impl TableSnapshot {
 
 impl Store {
     /// Whether the last commit has the table as it was known.
-    pub fn is_unchanged(&self, table: &KnownTable) -> bool {
+    pub fn is_unchanged(&self, table: &TableVersion) -> bool {
         self.core.publisher.with_state(|state| table.find(state).is_some())
     }
 
@@ -61,7 +61,7 @@ impl Store {
     /// then the way. `durability` stands before what the table says.
     ///
     /// The rows are visible, and durable if they are to be, when [`Acknowledgement::wait`] returns.
-    pub fn append_rows(&self, table: &KnownTable, rows: &RecordBatch, durability: Option<Durability>) -> Result<Option<Acknowledgement>> {
+    pub fn append_rows(&self, table: &TableVersion, rows: &RecordBatch, durability: Option<Durability>) -> Result<Option<Acknowledgement>> {
         let core = &self.core;
         core.check_writable()?;
         core.mark_dirty()?;
@@ -79,7 +79,7 @@ impl Store {
 
     /// As [`Store::append_rows`] with [`Durability::Async`], for rows that can be visible without waiting for
     /// anybody; the version they made. None, and nothing is done, for all others.
-    pub fn append_at_once(&self, table: &KnownTable, rows: &RecordBatch) -> Result<Option<u64>> {
+    pub fn append_at_once(&self, table: &TableVersion, rows: &RecordBatch) -> Result<Option<u64>> {
         let core = &self.core;
         core.check_writable()?;
         core.mark_dirty()?;
@@ -92,7 +92,7 @@ impl Store {
 
     /// Rows that need not be durable become a record together with others. None, and nothing is done, where
     /// they have to be one by themselves.
-    fn stage_rows(&self, table: &KnownTable, rows: &RecordBatch, durability: Option<Durability>) -> Result<Option<Acknowledgement>> {
+    fn stage_rows(&self, table: &TableVersion, rows: &RecordBatch, durability: Option<Durability>) -> Result<Option<Acknowledgement>> {
         let core = &self.core;
         if durability == Some(Durability::Sync) {
             return Ok(None);
@@ -123,7 +123,7 @@ fn stage(core: &StoreCore, log: &Arc<TailLog>, rows: &RecordBatch, version: u64)
     Ok(true)
 }
 
-impl KnownTable {
+impl TableVersion {
     /// A change of whatever the catalog says of the table, also of its name, has given it another version.
     fn find<'a>(&self, state: &'a CatalogState) -> Option<&'a Arc<TableState>> {
         state.table_by_id(self.id).filter(|found| found.record.changed_version == self.changed_version)

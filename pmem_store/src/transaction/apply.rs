@@ -242,7 +242,7 @@ fn replace_segments(state: &mut CatalogState, new: &Replacement, version: u64, s
         let segment = data.segments.remove(&old.segment).ok_or_else(conflict)?;
         let now = segment.deletions.map(|deletions| deletions.rows().clone()).unwrap_or_default();
         let since = old.deletions.as_ref().map_or(now.clone(), |before| now - before.rows());
-        gone.extend(since.iter().filter_map(|row| old.places.get(row as usize)).filter(|place| **place != u32::MAX));
+        gone.extend(since.iter().filter_map(|row| old.row_mapping.get(row as usize)).filter(|place| **place != u32::MAX));
     }
     insert_segments(&mut data, &known.record, &new.added, new.sorted, version, shared);
     let mut first = 0u64;

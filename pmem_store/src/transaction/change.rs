@@ -12,7 +12,7 @@ use super::restoration::Restoration;
 use crate::catalog::{ColumnOrder, TableId, ViewRecord};
 use crate::deletions::Deletions;
 use crate::segment::SealedSegment;
-use crate::shared::{KnownRows, Replacement};
+use crate::shared::{ClearedRows, Replacement};
 use crate::state::{CatalogState, ColumnInfo};
 use crate::store::StoreCore;
 
@@ -80,7 +80,7 @@ pub enum Change {
     /// Rows of segments and logs that were not there when it was made are not meant.
     ClearTable {
         table: TableId,
-        known: KnownRows,
+        known: ClearedRows,
     },
     ReplaceSegments(Arc<Replacement>),
     RestoreTable(Arc<Restoration>),

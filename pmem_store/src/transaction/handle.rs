@@ -15,7 +15,7 @@ use crate::catalog::{TableId, ViewRecord};
 use crate::error::{Result, StoreError};
 use crate::logs::Durability;
 use crate::segment::SealedSegment;
-use crate::shared::{Base, KnownRows, Replacement};
+use crate::shared::{ClearedRows, Replacement, TransactionPin};
 use crate::snapshot::Snapshot;
 use crate::state::{CatalogState, ColumnInfo};
 use crate::store::StoreCore;
@@ -36,13 +36,13 @@ pub struct Transaction {
     /// Owns what is made here, and may drop what is dropped.
     pub(super) author: Option<Arc<dyn Author>>,
     /// Only held: where rows go meanwhile stays known.
-    _base: Base,
+    _base: TransactionPin,
 }
 
 impl Transaction {
     pub(crate) fn new(core: Arc<StoreCore>, base: Arc<Snapshot>) -> Self {
         let state = base.state.clone();
-        let _base = Base::new(base.version(), &core.shared);
+        let _base = TransactionPin::new(base.version(), &core.shared);
         Transaction { core, base, state, changes: Vec::new(), checks: Vec::new(), durability: None, author: None, _base }
     }
 
@@ -191,7 +191,7 @@ impl Transaction {
             let table = self.state.require_table(namespace, name)?;
             let (data, base) = (table.data()?, self.base.version());
             let logs = data.logs.iter().map(|(id, log)| (*id, log.log.rows_at(base)));
-            (table.record.id, KnownRows { segments: data.segments.keys().copied().collect(), logs: logs.collect() })
+            (table.record.id, ClearedRows { segments: data.segments.keys().copied().collect(), logs: logs.collect() })
         };
         self.change(Change::ClearTable { table, known })
     }

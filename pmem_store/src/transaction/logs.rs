@@ -10,7 +10,7 @@ use crate::deletions::Deletions;
 use crate::error::{Result, StoreError};
 use crate::log::LogCommit;
 use crate::segment::SealedSegment;
-use crate::shared::{KnownRows, Shared};
+use crate::shared::{ClearedRows, Shared};
 use crate::state::{CatalogState, TableData, TableSegment};
 
 /// Of more versions than this a sealed log forgets some: they cannot be read any more.
@@ -47,7 +47,7 @@ pub fn seal(state: &mut CatalogState, table: TableId, sealed: &SealedSegment, ve
         added_version: log.record.created_version,
         sorted: false,
         removed_version: None,
-        grown: thinned(&log.log.commits()?, &needed),
+        grown: retained_commits(&log.log.commits()?, &needed),
     };
     let handle = shared.handle(table, sealed);
     let segment = TableSegment { record: Arc::new(record), handle, deletions: log.deletions, columns: log.columns };
@@ -58,7 +58,7 @@ pub fn seal(state: &mut CatalogState, table: TableId, sealed: &SealedSegment, ve
 
 /// What is remembered of the versions of a log: some of them, evenly, the last among them, and those
 /// that `needed` ones have: named ones, and those of open transactions, which may give theirs a name.
-fn thinned(commits: &[LogCommit], needed: &[u64]) -> Vec<Grown> {
+fn retained_commits(commits: &[LogCommit], needed: &[u64]) -> Vec<Grown> {
     let step = commits.len().div_ceil(GROWN_MAX).max(1);
     let last = commits.len().saturating_sub(1);
     let grown = commits.iter().enumerate().map(|(at, commit)| {
@@ -70,7 +70,7 @@ fn thinned(commits: &[LogCommit], needed: &[u64]) -> Vec<Grown> {
 }
 
 /// Whether rows were added before `version` that are not known.
-pub fn has_more(data: &TableData, known: &KnownRows, version: u64) -> bool {
+pub fn has_more(data: &TableData, known: &ClearedRows, version: u64) -> bool {
     // A log that was sealed is the segment of its id.
     let is_known = |id: &u64| known.segments.contains(id) || known.logs.contains_key(id);
     let more_rows = data.logs.iter().any(|(id, log)| known.logs.get(id).copied().unwrap_or(0) < log.log.rows_at(version - 1));

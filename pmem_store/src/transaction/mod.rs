@@ -10,6 +10,7 @@ mod apply;
 mod begin;
 mod change;
 mod commit;
+mod flush_pending;
 mod handle;
 mod logs;
 mod materialize;
@@ -19,8 +20,7 @@ mod preconditions;
 mod restoration;
 mod restore;
 mod row_remap;
-mod settle;
 
-pub use append::{Acknowledgement, KnownTable};
+pub use append::{Acknowledgement, TableVersion};
 pub use handle::{CommitCheck, Savepoint, Transaction};
 pub use parts::{NewTable, TableAlteration};

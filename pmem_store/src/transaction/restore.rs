@@ -53,7 +53,7 @@ impl Transaction {
         }
         self.core.check_writable()?;
         // Dropped with an error, it takes the files with it.
-        let mut unfinished = Unfinished { store: &store, restoration: Some(restoration) };
+        let mut unfinished = RemoveOnDrop { store: &store, restoration: Some(restoration) };
         if let Some(restoration) = &mut unfinished.restoration {
             relink(&store, restoration, &now)?;
             rewrite(&store, restoration, &then)?;
@@ -66,12 +66,12 @@ impl Transaction {
 }
 
 /// Removes the files of what did not become a change.
-struct Unfinished<'a> {
+struct RemoveOnDrop<'a> {
     store: &'a Store,
     restoration: Option<Restoration>,
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for RemoveOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(restoration) = &self.restoration {
             self.store.core.discard(restoration.table, &restoration.added());

@@ -14,7 +14,7 @@ use crate::state::TableData;
 /// by others, or nobody knows where they are.
 pub fn delete(moves: &Moves, data: &mut TableData, table: TableId, segment: u64, rows: &RoaringBitmap) -> Option<()> {
     let (replacement, at) = moves.find(table, segment)?;
-    let places = &replacement.removed[at].places;
+    let places = &replacement.removed[at].row_mapping;
     let mut moved = RoaringBitmap::new();
     for row in rows {
         moved.insert(places.get(row as usize).copied().filter(|place| *place != u32::MAX)?);

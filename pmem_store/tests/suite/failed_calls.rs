@@ -6,7 +6,7 @@ mod script;
 use std::fs::{self, File};
 use std::path::Path;
 
-use pmem_store::region::simulated::{Disk, Failure, Kept};
+use pmem_store::region::simulated::{Disk, Failure, SurvivingStores};
 use pmem_store::{RegionKind, Store, StoreError, StoreOptions};
 
 use crate::helpers::*;
@@ -85,7 +85,7 @@ impl Run {
             before.extend([9_000, 9_001]);
             assert_eq!(values(&store), Some(before.clone()), "{context}");
             // What was lost in the failure is not what this is built on.
-            let cut = after_power_cut(&self.disk, path, Kept::Nothing);
+            let cut = after_power_cut(&self.disk, path, SurvivingStores::Nothing);
             let store = open_on(&Disk::new(), cut.path(), false).unwrap_or_else(|error| panic!("{context}, then: {error}"));
             assert_eq!(values(&store), Some(before), "{context}, then a loss of power");
         }
@@ -99,7 +99,7 @@ impl Run {
 }
 
 /// A copy of the store as a loss of power leaves it.
-fn after_power_cut(disk: &Disk, store: &Path, kept: Kept) -> tempfile::TempDir {
+fn after_power_cut(disk: &Disk, store: &Path, kept: SurvivingStores) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     let images = disk.after_power_cut(kept);
     for file in files_below(store) {
@@ -119,7 +119,7 @@ fn after_power_cut(disk: &Disk, store: &Path, kept: Kept) -> tempfile::TempDir {
 
 /// Each call fails in a run of its own; how many calls there are, and how many of them were noticed. `kept_of` says which
 /// losses of power are tried after it.
-fn fail_each(error: i32, written_percent: usize, kept_of: impl Fn(u64) -> Vec<Kept>) -> (u64, usize) {
+fn fail_each(error: i32, written_percent: usize, kept_of: impl Fn(u64) -> Vec<SurvivingStores>) -> (u64, usize) {
     let (states, calls) = expected();
     let steps = steps();
     let mut failed = 0;
@@ -138,7 +138,7 @@ fn fail_each(error: i32, written_percent: usize, kept_of: impl Fn(u64) -> Vec<Ke
     (calls, failed)
 }
 
-const ALL_KEPT: [Kept; 3] = [Kept::Nothing, Kept::Everything, Kept::Any { seed: 7 }];
+const ALL_KEPT: [SurvivingStores; 3] = [SurvivingStores::Nothing, SurvivingStores::Everything, SurvivingStores::Any { seed: 7 }];
 
 #[test]
 fn no_call_that_fails_once_loses_what_was_acknowledged() {
@@ -152,7 +152,7 @@ fn no_call_that_fails_once_loses_what_was_acknowledged() {
 #[ignore = "takes minutes; `make test-long` runs it"]
 fn no_call_that_fails_once_in_any_way_loses_what_was_acknowledged() {
     for (error, written_percent) in [(libc::EIO, 0), (libc::EIO, 50), (libc::EIO, 100), (libc::ENOSPC, 50), (libc::EDQUOT, 0)] {
-        let any = |call| ALL_KEPT.into_iter().chain((1..4).map(|seed| Kept::Any { seed: seed + call })).collect();
+        let any = |call| ALL_KEPT.into_iter().chain((1..4).map(|seed| SurvivingStores::Any { seed: seed + call })).collect();
         let (calls, failed) = fail_each(error, written_percent, any);
         println!("error {error}, {written_percent} % written: {calls} calls, {failed} of them fail a statement or an opening");
     }

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use pmem_store::requests::{Answer, Asked, BackupRequest, Heard, Inbox};
+use pmem_store::requests::{Answer, BackupRequest, Inbox, PendingRequest, RequestState};
 use pmem_store::{BackupProgress, BackupReport};
 use tempfile::TempDir;
 
@@ -22,8 +22,8 @@ impl Desk {
         Desk { dir, inbox }
     }
 
-    fn ask(&self, to: &str) -> Asked {
-        Asked::place(self.dir.path(), &request(to)).unwrap()
+    fn ask(&self, to: &str) -> PendingRequest {
+        PendingRequest::submit(self.dir.path(), &request(to)).unwrap()
     }
 
     fn requests(&self) -> PathBuf {
@@ -60,17 +60,17 @@ fn a_request_is_seen_and_answered_and_leaves_nothing() {
     let mut desk = Desk::new();
     assert!(desk.inbox.look().is_empty() && !desk.requests().exists());
     let asked = desk.ask("/a");
-    assert!(matches!(asked.look().unwrap(), Heard::Nothing));
+    assert!(matches!(asked.look().unwrap(), RequestState::Nothing));
     let seen = desk.inbox.look();
     assert_eq!(seen[0].request, Ok(request("/a")));
-    assert!(matches!(asked.look().unwrap(), Heard::Taken(progress) if progress == BackupProgress::default()));
+    assert!(matches!(asked.look().unwrap(), RequestState::Taken(progress) if progress == BackupProgress::default()));
     let progress = BackupProgress { bytes_done: 3, bytes_total: 7 };
     desk.inbox.tell(&seen[0].id, progress);
-    assert!(matches!(asked.look().unwrap(), Heard::Taken(told) if told == progress));
+    assert!(matches!(asked.look().unwrap(), RequestState::Taken(told) if told == progress));
     let report = BackupReport { version: 5, path: PathBuf::from("/a"), ..BackupReport::default() };
     assert!(desk.inbox.answer(&seen[0].id, &Answer::Done(report.clone())));
     assert!(desk.inbox.look().is_empty(), "it is answered");
-    assert!(matches!(asked.look().unwrap(), Heard::Done(answer) if answer == Answer::Done(report)));
+    assert!(matches!(asked.look().unwrap(), RequestState::Done(answer) if answer == Answer::Done(report)));
     drop(asked);
     assert_eq!(names(desk.dir.path()), Vec::<String>::new());
 }
@@ -78,7 +78,7 @@ fn a_request_is_seen_and_answered_and_leaves_nothing() {
 #[test]
 fn requests_are_seen_in_the_order_in_which_they_came() {
     let mut desk = Desk::new();
-    let asked: Vec<Asked> = ["/1", "/2", "/3"].iter().map(|to| desk.ask(to)).collect();
+    let asked: Vec<PendingRequest> = ["/1", "/2", "/3"].iter().map(|to| desk.ask(to)).collect();
     assert_eq!(desk.waiting(), ["/1", "/2", "/3"].map(PathBuf::from));
     drop(asked);
     assert!(desk.inbox.look().is_empty() && !desk.requests().exists());
@@ -169,10 +169,10 @@ fn files_of_others_stay_and_links_and_pipes_are_not_opened() {
 fn something_else_in_the_place_of_the_directory_is_an_error_for_who_asks() {
     let mut desk = Desk::new();
     fs::write(desk.requests(), b"").unwrap();
-    let error = Asked::place(desk.dir.path(), &request("/a")).unwrap_err().to_string();
+    let error = PendingRequest::submit(desk.dir.path(), &request("/a")).unwrap_err().to_string();
     assert!(error.starts_with("cannot write a request in "), "{error}");
     assert!(desk.inbox.look().is_empty());
-    let error = Asked::place(&desk.dir.path().join("gone"), &request("/a")).unwrap_err().to_string();
+    let error = PendingRequest::submit(&desk.dir.path().join("gone"), &request("/a")).unwrap_err().to_string();
     assert!(error.contains("gone") && !desk.dir.path().join("gone").exists(), "{error}");
 }
 
@@ -182,13 +182,13 @@ fn who_opens_the_store_for_writing_begins_anew_with_those_who_wait() {
     let path = dir.path().join("store");
     drop(open(&path));
     let mut last_holder = Inbox::new(&path);
-    let asked = Asked::place(&path, &request("/a")).unwrap();
+    let asked = PendingRequest::submit(&path, &request("/a")).unwrap();
     assert_eq!(last_holder.look().len(), 1);
     fs::write(path.join("requests/1-1.json"), b"of one who was killed").unwrap();
     drop(open_read_only(&path).unwrap());
     assert!(path.join("requests/1-1.json").exists(), "a reader changes nothing");
     let store = open(&path);
-    assert!(matches!(asked.look().unwrap(), Heard::Nothing));
+    assert!(matches!(asked.look().unwrap(), RequestState::Nothing));
     assert_eq!(names(&path.join("requests")).len(), 1);
     assert_eq!(Inbox::new(&path).look().len(), 1);
     drop((store, asked));
@@ -219,10 +219,10 @@ fn askers_and_holder_do_not_disturb_each_other() {
 }
 
 fn ask_until_answered(store: &Path, to: &str) {
-    let asked = Asked::place(store, &request(to)).unwrap();
+    let asked = PendingRequest::submit(store, &request(to)).unwrap();
     loop {
         match asked.look().unwrap() {
-            Heard::Done(answer) => return assert_eq!(answer, Answer::Failed(to.to_string())),
+            RequestState::Done(answer) => return assert_eq!(answer, Answer::Failed(to.to_string())),
             _ => std::thread::yield_now(),
         }
     }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pmem_store::{Durability, KnownTable, Store, restore_backup};
+use pmem_store::{Durability, Store, TableVersion, restore_backup};
 
 use crate::helpers::*;
 
@@ -14,7 +14,7 @@ use crate::helpers::*;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A table with a log, which its first rows have made.
-fn table_with_log() -> (tempfile::TempDir, Store, KnownTable) {
+fn table_with_log() -> (tempfile::TempDir, Store, TableVersion) {
     let (dir, store) = fresh();
     let id = create_table(&store, "t", &ints(0..1).schema());
     let mut transaction = store.begin().unwrap();
@@ -24,8 +24,8 @@ fn table_with_log() -> (tempfile::TempDir, Store, KnownTable) {
     (dir, store, known)
 }
 
-fn known(store: &Store) -> KnownTable {
-    KnownTable::from(&table(store, "t"))
+fn known(store: &Store) -> TableVersion {
+    TableVersion::from(&table(store, "t"))
 }
 
 fn row_count(store: &Store) -> u64 {
@@ -37,7 +37,7 @@ fn row_count_after_crash(path: &Path) -> u64 {
     row_count(&open(copy.path()))
 }
 
-fn put(store: &Store, known: &KnownTable, value: i64, durability: Durability) -> u64 {
+fn put(store: &Store, known: &TableVersion, value: i64, durability: Durability) -> u64 {
     store.append_rows(known, &ints(value..value + 1), Some(durability)).unwrap().expect("the log takes it").wait().unwrap()
 }
 
@@ -150,7 +150,7 @@ fn a_full_log_takes_no_rows_and_a_transaction_makes_the_next_one() {
 }
 
 /// One row a commit, as many as fit a group and some more; returns the version of each.
-fn put_many(store: &Store, known: &KnownTable, values: std::ops::Range<i64>) -> Vec<u64> {
+fn put_many(store: &Store, known: &TableVersion, values: std::ops::Range<i64>) -> Vec<u64> {
     values.map(|value| store.append_at_once(known, &ints(value..value + 1)).unwrap().expect("nobody is in the way")).collect()
 }
 

@@ -166,7 +166,7 @@ fn rows_deleted_while_their_segment_is_replaced_stay_deleted() {
         4 => 4,
         _ => 9 - row,
     });
-    let replaced = ReplacedSegment { segment: segment.id(), deletions: segment.deletions().cloned(), places: places.collect() };
+    let replaced = ReplacedSegment { segment: segment.id(), deletions: segment.deletions().cloned(), row_mapping: places.collect() };
     delete(&store, "t", [0, 9]);
     let mut transaction = store.begin().unwrap();
     let schema_version = before.record().schema_version;
@@ -195,7 +195,7 @@ fn reverse(store: &Store) {
                 count - seen
             }
         });
-        ReplacedSegment { segment: segment.id(), places: places.collect(), deletions: segment.deletions().cloned() }
+        ReplacedSegment { segment: segment.id(), row_mapping: places.collect(), deletions: segment.deletions().cloned() }
     });
     let removed = removed.collect();
     let mut compaction = store.begin().unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::buffer::{Buffer, NullBuffer};
 use arrow::datatypes::*;
-use pmem_store::segment::{AroundHole, Elements};
+use pmem_store::segment::{Elements, OtherColumns};
 use pmem_store::{SealedSegment, StoreError, ZONE_ROWS};
 
 use crate::helpers::*;
@@ -138,10 +138,10 @@ fn narrow_rows_before_wide_ones_keep_the_segment_that_they_are_in() {
     assert_eq!(read, arrow::compute::concat_batches(&schema, &given).unwrap());
 }
 
-fn around_hole(numbers: std::ops::Range<i64>, nulls: Option<Vec<bool>>) -> AroundHole {
+fn around_hole(numbers: std::ops::Range<i64>, nulls: Option<Vec<bool>>) -> OtherColumns {
     let row_count = numbers.clone().count();
     let keys: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
-    AroundHole { columns: vec![Some(keys), None], row_count, nulls: nulls.map(NullBuffer::from) }
+    OtherColumns { columns: vec![Some(keys), None], row_count, nulls: nulls.map(NullBuffer::from) }
 }
 
 fn made(elements: Elements<'_>, make: impl FnOnce(&mut [f64])) -> Result<(), StoreError> {
@@ -207,12 +207,12 @@ fn only_one_column_of_lists_is_made_in_place() {
     let block = rows(0..1).0.column(1).clone();
     for columns in [vec![None, None], vec![None, Some(block.clone())], vec![Some(keys()), Some(block)]] {
         let mut appender = store.appender(id, schema()).unwrap();
-        let refused = appender.write_in_place(AroundHole { columns, row_count: 1, nulls: None }, |_| Ok::<(), StoreError>(()));
+        let refused = appender.write_in_place(OtherColumns { columns, row_count: 1, nulls: None }, |_| Ok::<(), StoreError>(()));
         assert!(refused.unwrap_err().to_string().contains("made in place"));
     }
     for row_count in [0, 16 * ZONE_ROWS + 1] {
         let mut appender = store.appender(id, schema()).unwrap();
-        let rows = AroundHole { columns: vec![Some(keys()), None], row_count, nulls: None };
+        let rows = OtherColumns { columns: vec![Some(keys()), None], row_count, nulls: None };
         appender.write_in_place(rows, |_| Ok::<(), StoreError>(())).unwrap_err();
     }
 }

@@ -12,7 +12,7 @@ use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, Filter, Limit, LogicalPlan, Projection, TableScan, TableScanBuilder, Union, lit};
 use engine::{Binding, EngineError, PlanContext, Pushdown, RecordBatch, Session};
-use substrait_plans::pushdown::{Node, NodeTable, RemoteTable, ship};
+use substrait_plans::pushdown::{Node, NodeTable, RemoteTable, push_down};
 
 use crate::node::SessionNode;
 
@@ -80,7 +80,7 @@ pub async fn pushed(session: &Arc<Session>, sql: &str, tally: &Tallies) -> Resul
             return Ok(plan);
         }
         *found.lock().unwrap() = true;
-        let shipment = ship(context.state().optimize(&plan)?)?;
+        let shipment = push_down(context.state().optimize(&plan)?)?;
         match (shipment.is_whole(), shipment.fragments) {
             (true, _) => tally.whole += 1,
             (false, 0) => tally.scans += 1,

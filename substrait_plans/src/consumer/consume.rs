@@ -13,11 +13,11 @@ use datafusion_substrait::logical_plan::consumer::{SubstraitConsumer, from_filte
 use engine::PlanContext;
 use parking_lot::Mutex;
 
+use super::column_names::NameGenerator;
 use super::functions::Finder;
 use super::lengths::Lengths;
-use super::named::Fresh;
 use super::parameters::Bindings;
-use super::{exprs, functions, landed, rels, root};
+use super::{exprs, functions, into_plan_error, rels, root};
 use crate::declared::Declared;
 use crate::error::PlanError;
 use crate::proto::expression::{
@@ -36,7 +36,7 @@ pub struct Consumer<'a> {
     pub declared: Declared,
     pub quirks: Quirks,
     pub bindings: Bindings,
-    pub fresh: Fresh,
+    pub fresh: NameGenerator,
     pub lengths: Lengths,
     /// Places of relations, by address: the plan does not move while it is read.
     places: HashMap<usize, String>,
@@ -56,7 +56,7 @@ impl<'a> Consumer<'a> {
             declared,
             quirks,
             bindings,
-            fresh: Fresh::of(plan),
+            fresh: NameGenerator::of(plan),
             lengths: Lengths::default(),
             places,
             none: Extensions::default(),
@@ -105,7 +105,7 @@ impl SubstraitConsumer for Consumer<'_> {
     /// All relations pass here, so that what goes wrong in one gets its place.
     async fn consume_rel(&self, rel: &Rel) -> DfResult<LogicalPlan> {
         let made = rels::rel(self, rel).await;
-        made.map_err(|error| landed(error, self.place(rel)).within(self.place(rel)).into())
+        made.map_err(|error| into_plan_error(error, self.place(rel)).within(self.place(rel)).into())
     }
 
     async fn consume_read(&self, rel: &ReadRel) -> DfResult<LogicalPlan> {

@@ -8,15 +8,15 @@
 //! - `consume.rs` the consumer: which file makes what
 //! - `rels/` relations, `exprs/` expressions, `functions/` calls
 //! - `root.rs` names of the result, `relabel.rs` those within its columns
-//! - `named.rs` names within the plan, `lengths.rs` lengths of texts
+//! - `column_names.rs` names within the plan, `lengths.rs` lengths of texts
 //! - `parameters.rs` parameters that are open
 
 mod check;
+mod column_names;
 mod consume;
 mod exprs;
 mod functions;
 mod lengths;
-mod named;
 mod parameters;
 mod relabel;
 mod rels;
@@ -43,16 +43,16 @@ pub use parameters::{Parameter, parameters};
 /// What is wrong with the plan, and where. A fault of a library that would end the process is one of them.
 pub async fn logical_plan(plan: &Plan, context: &PlanContext) -> Result<LogicalPlan, PlanError> {
     let made = AssertUnwindSafe(consume(plan, context)).catch_unwind().await;
-    made.unwrap_or_else(|panic| Err(PlanError::Panicked { what: said(panic.as_ref()) }))
+    made.unwrap_or_else(|panic| Err(PlanError::Panicked { what: panic_message(panic.as_ref()) }))
 }
 
 async fn consume(plan: &Plan, context: &PlanContext) -> Result<LogicalPlan, PlanError> {
     let places = check::check(plan, context.state())?;
     let consumer = Consumer::new(plan, context, places)?;
-    consumer.root(plan).await.map_err(|error| landed(error, "relations[0].root"))
+    consumer.root(plan).await.map_err(|error| into_plan_error(error, "relations[0].root"))
 }
 
-fn said(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| text.to_string()).or_else(|| panic.downcast_ref::<String>().cloned());
     text.unwrap_or_else(|| "a fault without words".to_string())
 }
@@ -65,7 +65,7 @@ impl From<PlanError> for DataFusionError {
 }
 
 /// An error that has come through DataFusion: ours as it was, DataFusion's with the place where it was met.
-fn landed(error: DataFusionError, place: &str) -> PlanError {
+fn into_plan_error(error: DataFusionError, place: &str) -> PlanError {
     match error {
         DataFusionError::External(source) => match source.downcast::<PlanError>() {
             Ok(error) => *error,

@@ -8,8 +8,8 @@ use datafusion::common::{DFSchema, Result as DfResult};
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection};
 use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
 
+use super::column_names::column;
 use super::consume::Consumer;
-use super::named::column;
 use super::relabel::relabelled;
 use crate::error::PlanError;
 use crate::proto::{Plan, plan_rel};

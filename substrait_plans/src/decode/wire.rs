@@ -14,7 +14,7 @@ pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), PlanError> {
     let mut left = limits.nodes;
     let too_many = PlanError::TooMany { what: "fields", limit: limits.nodes };
     match depth(bytes, depth_max + 1, &mut left) {
-        Err(Exhausted) => Err(too_many),
+        Err(FieldLimitReached) => Err(too_many),
         Ok(Some(depth)) if depth > depth_max => Err(PlanError::TooDeep { limit: depth_max }),
         Ok(Some(_)) => Ok(()),
         Ok(None) => {
@@ -24,15 +24,15 @@ pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), PlanError> {
 }
 
 /// There are more fields than may be.
-struct Exhausted;
+struct FieldLimitReached;
 
 /// The levels of messages in `bytes`, at most `levels`; None if they are no message. Takes each field off `left`, those before a
 /// fault too: they would have been made by the time it is found.
-fn depth(bytes: &[u8], levels: usize, left: &mut usize) -> Result<Option<usize>, Exhausted> {
+fn depth(bytes: &[u8], levels: usize, left: &mut usize) -> Result<Option<usize>, FieldLimitReached> {
     let mut rest = bytes;
     let mut inner = Vec::new();
     while !rest.is_empty() {
-        *left = left.checked_sub(1).ok_or(Exhausted)?;
+        *left = left.checked_sub(1).ok_or(FieldLimitReached)?;
         let Some(payload) = field(&mut rest) else { return Ok(None) };
         inner.extend(payload.filter(|payload| payload.len() > 1));
     }

@@ -21,13 +21,13 @@ use datafusion::physical_plan::{
 use engine::Pushdown;
 use futures::TryStreamExt;
 
-use super::arriving::{Arriving, Columns, Match};
 use super::metrics::RemoteMetrics;
 use super::node::{Node, NodeRows, failed};
+use super::remote_stream::{Columns, Match, RemoteStream};
 
 /// What a node is asked for.
 #[derive(Debug, Clone)]
-pub enum Work {
+pub enum RemoteRequest {
     Plan {
         bytes: Arc<[u8]>,
         /// The same for people, an operator on each line.
@@ -38,10 +38,10 @@ pub enum Work {
 }
 
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct RemoteCall {
     pub node: Arc<dyn Node>,
     pub level: Pushdown,
-    pub work: Work,
+    pub work: RemoteRequest,
     /// What comes of it.
     pub schema: SchemaRef,
     /// What is used of that; None: everything.
@@ -56,14 +56,14 @@ pub struct Request {
 
 #[derive(Debug)]
 pub struct RemoteExec {
-    request: Request,
+    request: RemoteCall,
     name: String,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl RemoteExec {
-    pub fn new(request: Request) -> Result<RemoteExec> {
+    pub fn new(request: RemoteCall) -> Result<RemoteExec> {
         let shown = match &request.projection {
             Some(columns) => Arc::new(request.schema.project(columns)?),
             None => Arc::clone(&request.schema),
@@ -79,21 +79,21 @@ impl RemoteExec {
     pub fn with_telling_name(&self) -> RemoteExec {
         RemoteExec {
             request: self.request.clone(),
-            name: format!("RemoteExec: {}", self.told(" | ")),
+            name: format!("RemoteExec: {}", self.description(" | ")),
             properties: Arc::clone(&self.properties),
             metrics: ExecutionPlanMetricsSet::new(),
         }
     }
 
-    fn told(&self, between: &str) -> String {
-        let Request { node, level, work, limit, .. } = &self.request;
+    fn description(&self, between: &str) -> String {
+        let RemoteCall { node, level, work, limit, .. } = &self.request;
         let mut told = format!("node={}, level={level}", node.address());
         if let Some(limit) = limit {
             told += &format!(", limit={limit}");
         }
         match work {
-            Work::Table { namespace, name } => told += &format!(", the whole table {namespace}.{name}"),
-            Work::Plan { bytes, text } => {
+            RemoteRequest::Table { namespace, name } => told += &format!(", the whole table {namespace}.{name}"),
+            RemoteRequest::Plan { bytes, text } => {
                 told += &format!(", runs there ({} bytes):", bytes.len());
                 text.trim_end().lines().for_each(|line| told += &format!("{between}{line}"));
             }
@@ -103,7 +103,7 @@ impl RemoteExec {
 }
 
 /// As far as its first columns are used.
-fn shown_order(request: &Request) -> Vec<PhysicalSortExpr> {
+fn shown_order(request: &RemoteCall) -> Vec<PhysicalSortExpr> {
     let place = |column: usize| match &request.projection {
         Some(columns) => columns.iter().position(|used| *used == column),
         None => Some(column),
@@ -179,29 +179,29 @@ impl ExecutionPlan for RemoteExec {
     }
 }
 
-async fn begun(request: Request, metrics: RemoteMetrics) -> Result<Arriving> {
-    let Request { node, work, schema, projection, .. } = request;
+async fn begun(request: RemoteCall, metrics: RemoteMetrics) -> Result<RemoteStream> {
+    let RemoteCall { node, work, schema, projection, .. } = request;
     let (rows, found_by) = match &work {
-        Work::Plan { bytes, .. } => (node.run(bytes.to_vec()).await, Match::Place),
-        Work::Table { namespace, name } => (node.fetch(namespace, name).await, Match::Name),
+        RemoteRequest::Plan { bytes, .. } => (node.run(bytes.to_vec()).await, Match::Place),
+        RemoteRequest::Table { namespace, name } => (node.fetch(namespace, name).await, Match::Name),
     };
     let rows: NodeRows = rows.map_err(failed)?;
     let columns = Columns::new(node.address(), &rows.schema, &schema, projection.as_deref(), found_by);
     let columns = columns.inspect_err(|_| node.forget()).map_err(failed)?;
-    Ok(Arriving::new(rows, columns, metrics))
+    Ok(RemoteStream::new(rows, columns, metrics))
 }
 
 impl DisplayAs for RemoteExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match format {
-            DisplayFormatType::Default | DisplayFormatType::Verbose => write!(f, "RemoteExec: {}", self.told("\n      | ")),
+            DisplayFormatType::Default | DisplayFormatType::Verbose => write!(f, "RemoteExec: {}", self.description("\n      | ")),
             DisplayFormatType::TreeRender => {
                 writeln!(f, "node={}", self.request.node.address())?;
                 writeln!(f, "level={}", self.request.level)?;
                 match &self.request.work {
-                    Work::Table { namespace, name } => writeln!(f, "table={namespace}.{name}"),
+                    RemoteRequest::Table { namespace, name } => writeln!(f, "table={namespace}.{name}"),
                     // A line with = would be cut in two.
-                    Work::Plan { text, .. } => text.lines().try_for_each(|line| writeln!(f, "{}", line.replace('=', ":"))),
+                    RemoteRequest::Plan { text, .. } => text.lines().try_for_each(|line| writeln!(f, "{}", line.replace('=', ":"))),
                 }
             }
         }

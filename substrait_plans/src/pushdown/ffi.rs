@@ -27,15 +27,15 @@ static FUNCTIONS: LazyLock<Arc<SessionContext>> = LazyLock::new(|| Arc::new(Sess
 /// The table for the other side. Its streams run on `runtime`, which has to live as long as they may be read.
 pub fn foreign_table(table: RemoteTable, runtime: Handle) -> ForeignTable {
     let functions: Arc<dyn TaskContextProvider> = Arc::<SessionContext>::clone(&FUNCTIONS);
-    FFI_TableProvider::new(Arc::new(Telling(table)), true, Some(runtime), &functions, None)
+    FFI_TableProvider::new(Arc::new(NamedRemoteTable(table)), true, Some(runtime), &functions, None)
 }
 
 /// Of an operator of another library EXPLAIN shows the name alone.
 #[derive(Debug)]
-struct Telling(RemoteTable);
+struct NamedRemoteTable(RemoteTable);
 
 #[async_trait]
-impl TableProvider for Telling {
+impl TableProvider for NamedRemoteTable {
     fn schema(&self) -> SchemaRef {
         self.0.schema()
     }

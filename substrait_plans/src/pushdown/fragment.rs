@@ -13,28 +13,28 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Projection, SortExpr, TableSca
 use datafusion::physical_plan::ExecutionPlan;
 use engine::Pushdown;
 
-use super::exec::{RemoteExec, Request};
+use super::exec::{RemoteCall, RemoteExec};
 use super::node::Node;
 use super::on_node::limited;
-use super::write::Shipped;
+use super::write::EncodedFragment;
 
 #[derive(Debug)]
 pub struct Fragment {
     /// In the words of the node.
     plan: LogicalPlan,
     /// Of which all columns are used, each with a name of its own.
-    request: Request,
+    request: RemoteCall,
     is_bare: bool,
 }
 
 impl Fragment {
     /// `order` is that of the plan's rows.
-    pub fn new(node: Arc<dyn Node>, plan: LogicalPlan, shipped: Shipped, order: &[SortExpr]) -> Fragment {
-        let Shipped { work, is_bare } = shipped;
+    pub fn new(node: Arc<dyn Node>, plan: LogicalPlan, shipped: EncodedFragment, order: &[SortExpr]) -> Fragment {
+        let EncodedFragment { work, is_bare } = shipped;
         let order = places(order, plan.schema());
         let rows = plan.max_rows().filter(|rows| *rows < ROWS_KNOWN_MAX);
         let schema = Arc::new(unique(plan.schema()));
-        let request = Request { node, level: Pushdown::Full, work, schema, projection: None, order, rows, limit: None };
+        let request = RemoteCall { node, level: Pushdown::Full, work, schema, projection: None, order, rows, limit: None };
         Fragment { plan, request, is_bare }
     }
 
@@ -125,8 +125,8 @@ impl TableProvider for Fragment {
         _filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let (schema, projection) = Shipped::columns(self.is_bare, &self.request.schema, projection.cloned());
-        Ok(Arc::new(RemoteExec::new(Request { schema, projection, limit, ..self.request.clone() })?))
+        let (schema, projection) = EncodedFragment::columns(self.is_bare, &self.request.schema, projection.cloned());
+        Ok(Arc::new(RemoteExec::new(RemoteCall { schema, projection, limit, ..self.request.clone() })?))
     }
 }
 

@@ -19,11 +19,11 @@ pub trait Network: Debug + Send + Sync + 'static {
     /// # Errors
     ///
     /// It is no such place. Whether the node is there is not asked yet.
-    fn place(&self, location: &str) -> Result<Place, NodeError>;
+    fn place(&self, location: &str) -> Result<TableLocation, NodeError>;
 }
 
 #[derive(Debug)]
-pub struct Place {
+pub struct TableLocation {
     pub node: Arc<dyn Node>,
     pub namespace: String,
     pub name: String,
@@ -40,7 +40,7 @@ struct Nodes(Arc<dyn Network>);
 #[async_trait]
 impl RemoteTables for Nodes {
     async fn open(&self, location: &str, pushdown: Pushdown) -> Result<Arc<dyn TableProvider>, EngineError> {
-        let Place { node, namespace, name } = self.0.place(location)?;
+        let TableLocation { node, namespace, name } = self.0.place(location)?;
         Ok(Arc::new(RemoteTable::open(node, namespace, name, pushdown).await?))
     }
 

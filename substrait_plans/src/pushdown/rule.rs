@@ -14,7 +14,7 @@ use super::node::Node;
 use super::on_node::on_node;
 use super::order::{Order, may_multiply, order_of};
 use super::table::RemoteTable;
-use super::write::shipped;
+use super::write::encode_fragment;
 use crate::refusal::Refusal;
 
 /// To be the last rule: what it moves has been optimised, and what comes back is left as it is.
@@ -27,7 +27,7 @@ impl OptimizerRule for PushdownRule {
     }
 
     fn rewrite(&self, plan: LogicalPlan, _config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let shipment = ship(plan)?;
+        let shipment = push_down(plan)?;
         for refusal in &shipment.refusals {
             tracing::debug!(%refusal, "a part of the plan stays here");
         }
@@ -37,7 +37,7 @@ impl OptimizerRule for PushdownRule {
 
 /// A plan of which parts run on nodes.
 #[derive(Debug)]
-pub struct Shipment {
+pub struct PushedPlan {
     pub plan: LogicalPlan,
     /// How many parts.
     pub fragments: usize,
@@ -45,36 +45,36 @@ pub struct Shipment {
     pub refusals: Vec<Refusal>,
 }
 
-impl Shipment {
+impl PushedPlan {
     /// Whether nothing is left to do here but to take the rows, and to put columns and names in their places. Only the conformance suite
     /// asks: it counts such queries.
     pub fn is_whole(&self) -> bool {
-        is_settled(&self.plan) && matches!(whose(&self.plan), Ok(Whose::Node(_)))
+        is_settled(&self.plan) && matches!(plan_owner(&self.plan), Ok(PlanOwner::Node(_)))
     }
 }
 
 /// The plan with its largest parts that are about tables of one node at [`Pushdown::Full`], and can be put into a Substrait plan, in
 /// the hands of that node. All else stays.
-pub fn ship(plan: LogicalPlan) -> Result<Shipment> {
-    let mut shipping = Shipping::default();
-    let plan = match whose(&plan)? {
-        Whose::Nobody => plan,
+pub fn push_down(plan: LogicalPlan) -> Result<PushedPlan> {
+    let mut shipping = PushdownRewriter::default();
+    let plan = match plan_owner(&plan)? {
+        PlanOwner::Nobody => plan,
         _ => shipping.shipped(plan)?.data,
     };
-    Ok(Shipment { plan, fragments: shipping.fragments, refusals: shipping.refusals })
+    Ok(PushedPlan { plan, fragments: shipping.fragments, refusals: shipping.refusals })
 }
 
 #[derive(Default)]
-struct Shipping {
+struct PushdownRewriter {
     fragments: usize,
     refusals: Vec<Refusal>,
 }
 
-impl Shipping {
+impl PushdownRewriter {
     fn shipped(&mut self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         if is_part(&plan)
             && !is_settled(&plan)
-            && let Whose::Node(node) = whose(&plan)?
+            && let PlanOwner::Node(node) = plan_owner(&plan)?
             && let Some(scan) = self.moved(&plan, node)?
         {
             return Ok(Transformed::yes(scan));
@@ -97,7 +97,7 @@ impl Shipping {
             Order::Lost => return Ok(None),
         };
         let there = on_node(plan)?;
-        let shipped = match shipped(&there) {
+        let shipped = match encode_fragment(&there) {
             Ok(shipped) => shipped,
             Err(refusal) => {
                 self.refusals.push(refusal);
@@ -115,8 +115,8 @@ impl Shipping {
     }
 }
 
-/// Whose tables a plan reads.
-enum Whose {
+/// Which node owns the tables that a plan reads.
+enum PlanOwner {
     /// None of a node.
     Nobody,
     /// One node's and no others.
@@ -124,7 +124,7 @@ enum Whose {
     Several,
 }
 
-fn whose(plan: &LogicalPlan) -> Result<Whose> {
+fn plan_owner(plan: &LogicalPlan) -> Result<PlanOwner> {
     let (mut found, mut others) = (None::<Arc<dyn Node>>, false);
     plan.apply_with_subqueries(|part| {
         if let LogicalPlan::TableScan(scan) = part {
@@ -139,9 +139,9 @@ fn whose(plan: &LogicalPlan) -> Result<Whose> {
         Ok(if others && found.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
     Ok(match (found, others) {
-        (None, _) => Whose::Nobody,
-        (Some(node), false) => Whose::Node(node),
-        (Some(_), true) => Whose::Several,
+        (None, _) => PlanOwner::Nobody,
+        (Some(node), false) => PlanOwner::Node(node),
+        (Some(_), true) => PlanOwner::Several,
     })
 }
 

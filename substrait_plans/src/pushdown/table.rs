@@ -19,10 +19,10 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use engine::Pushdown;
 
-use super::exec::{RemoteExec, Request, Work};
+use super::exec::{RemoteCall, RemoteExec, RemoteRequest};
 use super::node::{Node, NodeError, NodeTable};
 use super::on_node::on_node;
-use super::write::{Shipped, shipped};
+use super::write::{EncodedFragment, encode_fragment};
 use crate::refusal::Refusal;
 
 /// By itself it moves filters, the choice of columns and a limit to the node. What stands above a scan is moved by
@@ -92,35 +92,35 @@ impl RemoteTable {
     }
 
     fn there(&self, projection: Option<&Vec<usize>>, filters: &[Expr], limit: Option<usize>) -> Result<Arc<dyn ExecutionPlan>, Refusal> {
-        let Shipped { work, is_bare } = self.shipped(projection.cloned(), filters, limit)?;
+        let EncodedFragment { work, is_bare } = self.shipped(projection.cloned(), filters, limit)?;
         let shown = match projection {
             Some(projection) => Arc::new(self.schema.project(projection).map_err(DataFusionError::from)?),
             None => Arc::clone(&self.schema),
         };
-        let (schema, projection) = Shipped::columns(is_bare, &shown, None);
+        let (schema, projection) = EncodedFragment::columns(is_bare, &shown, None);
         let rows = self.row_count().filter(|_| filters.is_empty());
-        let request = Request { work, schema, projection, ..self.request(rows, None) };
+        let request = RemoteCall { work, schema, projection, ..self.request(rows, None) };
         Ok(Arc::new(RemoteExec::new(request)?))
     }
 
-    fn shipped(&self, projection: Option<Vec<usize>>, filters: &[Expr], limit: Option<usize>) -> Result<Shipped, Refusal> {
+    fn shipped(&self, projection: Option<Vec<usize>>, filters: &[Expr], limit: Option<usize>) -> Result<EncodedFragment, Refusal> {
         let scan = TableScanBuilder::new(self.reference(), provider_as_source(Arc::new(self.clone())));
         // Planners name the table as it is called here.
         let filters = unnormalize_cols(filters.iter().cloned());
         let scan = scan.with_projection(projection).with_filters(filters).with_fetch(limit).build()?;
-        shipped(&on_node(&LogicalPlan::TableScan(scan))?)
+        encode_fragment(&on_node(&LogicalPlan::TableScan(scan))?)
     }
 
     /// All of it comes here.
     fn whole(&self, projection: Option<Vec<usize>>, limit: Option<usize>) -> Result<RemoteExec> {
-        RemoteExec::new(Request { projection, ..self.request(self.row_count(), limit) })
+        RemoteExec::new(RemoteCall { projection, ..self.request(self.row_count(), limit) })
     }
 
-    fn request(&self, rows: Option<usize>, limit: Option<usize>) -> Request {
-        Request {
+    fn request(&self, rows: Option<usize>, limit: Option<usize>) -> RemoteCall {
+        RemoteCall {
             node: Arc::clone(&self.node),
             level: self.level,
-            work: Work::Table { namespace: self.namespace.clone(), name: self.name.clone() },
+            work: RemoteRequest::Table { namespace: self.namespace.clone(), name: self.name.clone() },
             schema: Arc::clone(&self.schema),
             projection: None,
             order: Vec::new(),

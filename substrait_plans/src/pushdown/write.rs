@@ -11,20 +11,20 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Projection, lit};
 use datafusion_substrait::substrait::proto::{Plan, plan_rel};
 use prost::Message;
 
-use super::exec::Work;
+use super::exec::RemoteRequest;
 use crate::producer::produce;
 use crate::refusal::Refusal;
 
 /// An optimiser's rule has no session of its own, and of one the names of the default catalog and schema are used alone.
 static STATE: LazyLock<SessionState> = LazyLock::new(|| SessionStateBuilder::new().with_default_features().build());
 
-pub struct Shipped {
-    pub work: Work,
+pub struct EncodedFragment {
+    pub work: RemoteRequest,
     /// The plan has no columns, and its rows come as a bit each.
     pub is_bare: bool,
 }
 
-impl Shipped {
+impl EncodedFragment {
     /// What comes, and what is used of it, where `shown` and `projection` say both of a plan with columns.
     pub fn columns(is_bare: bool, shown: &SchemaRef, projection: Option<Vec<usize>>) -> (SchemaRef, Option<Vec<usize>>) {
         match is_bare {
@@ -40,12 +40,12 @@ const ROW: &str = "row";
 /// # Errors
 ///
 /// What the plan has that a plan for elsewhere cannot say.
-pub fn shipped(plan: &LogicalPlan) -> Result<Shipped, Refusal> {
+pub fn encode_fragment(plan: &LogicalPlan) -> Result<EncodedFragment, Refusal> {
     let sent = with_names(plan)?;
     let mut message = produce(&sent, &STATE)?;
     shorten(&mut message, &sent);
-    let work = Work::Plan { bytes: message.encode_to_vec().into(), text: plan.display_indent().to_string() };
-    Ok(Shipped { work, is_bare: plan.schema().fields().is_empty() })
+    let work = RemoteRequest::Plan { bytes: message.encode_to_vec().into(), text: plan.display_indent().to_string() };
+    Ok(EncodedFragment { work, is_bare: plan.schema().fields().is_empty() })
 }
 
 /// A result has columns, each with a name of its own. Rows of which nothing is used but their number are sent as a bit each.

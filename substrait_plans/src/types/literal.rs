@@ -5,7 +5,7 @@ use arrow::datatypes::{DataType, i256};
 use datafusion::scalar::ScalarValue;
 
 use super::plain::{decimal128, plain};
-use super::{NoForm, TypeAnchors, type_of};
+use super::{TypeAnchors, Unrepresentable, type_of};
 use crate::proto::expression::cast::FailureBehavior;
 use crate::proto::expression::literal::LiteralType;
 use crate::proto::expression::nested::{List as NestedList, NestedType};
@@ -18,7 +18,7 @@ use crate::proto::{Expression, Type};
 /// # Errors
 ///
 /// Structs, whose fields would lose their names; maps that have entries; unions.
-pub fn literal(value: &ScalarValue, anchors: &mut TypeAnchors) -> Result<Expression, NoForm> {
+pub fn literal(value: &ScalarValue, anchors: &mut TypeAnchors) -> Result<Expression, Unrepresentable> {
     if value.is_null() {
         return Ok(of_literal(LiteralType::Null(type_of(&value.data_type(), true, anchors)?)));
     }
@@ -46,7 +46,7 @@ pub fn literal(value: &ScalarValue, anchors: &mut TypeAnchors) -> Result<Express
         ScalarValue::List(list) => return of_list(&list.value(0), &data_type, anchors),
         ScalarValue::LargeList(list) => return of_list(&list.value(0), &data_type, anchors),
         ScalarValue::FixedSizeList(list) => return of_list(&list.value(0), &data_type, anchors),
-        _ => return Err(NoForm::new(format!("a constant of type {data_type}"), "there is no way to write one")),
+        _ => return Err(Unrepresentable::new(format!("a constant of type {data_type}"), "there is no way to write one")),
     };
     cast(of_literal(other), &data_type, anchors)
 }
@@ -68,7 +68,7 @@ fn instant(value: i64, precision: i32, is_utc: bool) -> LiteralType {
 }
 
 /// As a decimal of fewer digits if it fits one, else as text, which is cast exactly too.
-fn decimal256(value: i256, precision: u8, scale: i8) -> Result<LiteralType, NoForm> {
+fn decimal256(value: i256, precision: u8, scale: i8) -> Result<LiteralType, Unrepresentable> {
     const DIGITS: u32 = 38;
     match value.to_i128().filter(|value| value.unsigned_abs() < 10_u128.pow(DIGITS)) {
         Some(value) if (0..=38).contains(&scale) => Ok(decimal128(value, 38, scale)),
@@ -79,13 +79,13 @@ fn decimal256(value: i256, precision: u8, scale: i8) -> Result<LiteralType, NoFo
             });
             match text {
                 Ok(ScalarValue::Utf8(Some(text))) => Ok(LiteralType::String(text)),
-                _ => Err(NoForm::new("a constant of more than 38 digits", "it cannot be written as text")),
+                _ => Err(Unrepresentable::new("a constant of more than 38 digits", "it cannot be written as text")),
             }
         }
     }
 }
 
-fn cast(input: Expression, data_type: &DataType, anchors: &mut TypeAnchors) -> Result<Expression, NoForm> {
+fn cast(input: Expression, data_type: &DataType, anchors: &mut TypeAnchors) -> Result<Expression, Unrepresentable> {
     let cast = Cast {
         r#type: Some(type_of(data_type, false, anchors)?),
         input: Some(Box::new(input)),
@@ -95,19 +95,19 @@ fn cast(input: Expression, data_type: &DataType, anchors: &mut TypeAnchors) -> R
 }
 
 /// A list of literals, or of expressions where an item is none.
-fn of_list(items: &ArrayRef, data_type: &DataType, anchors: &mut TypeAnchors) -> Result<Expression, NoForm> {
+fn of_list(items: &ArrayRef, data_type: &DataType, anchors: &mut TypeAnchors) -> Result<Expression, Unrepresentable> {
     let list = if items.is_empty() {
         let Type { kind: Some(Kind::List(of)) } = type_of(&as_list(data_type), false, anchors)? else {
-            return Err(NoForm::new(format!("an empty {data_type}"), "it is no list"));
+            return Err(Unrepresentable::new(format!("an empty {data_type}"), "it is no list"));
         };
         let empty = ListType { r#type: of.r#type, type_variation_reference: 0, nullability: of.nullability };
         of_literal(LiteralType::EmptyList(empty))
     } else {
         let values = (0..items.len()).map(|index| {
             let value = ScalarValue::try_from_array(items, index);
-            literal(&value.map_err(|error| NoForm::new("an item of a list", error.strip_backtrace()))?, anchors)
+            literal(&value.map_err(|error| Unrepresentable::new("an item of a list", error.strip_backtrace()))?, anchors)
         });
-        joined(values.collect::<Result<Vec<_>, NoForm>>()?)
+        joined(values.collect::<Result<Vec<_>, Unrepresentable>>()?)
     };
     match data_type {
         DataType::FixedSizeList(..) => cast(list, data_type, anchors),

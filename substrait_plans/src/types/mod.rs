@@ -36,19 +36,19 @@ pub use write::{TypeAnchors, is_plain_tensor, named_struct, type_of, type_of_fie
 
 /// Why a type or a value has no form in a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoForm {
+pub struct Unrepresentable {
     pub what: String,
     pub why: String,
 }
 
-impl NoForm {
-    pub(crate) fn new(what: impl Into<String>, why: impl Into<String>) -> NoForm {
-        NoForm { what: what.into(), why: why.into() }
+impl Unrepresentable {
+    pub(crate) fn new(what: impl Into<String>, why: impl Into<String>) -> Unrepresentable {
+        Unrepresentable { what: what.into(), why: why.into() }
     }
 }
 
-impl From<NoForm> for Refusal {
-    fn from(no_form: NoForm) -> Refusal {
+impl From<Unrepresentable> for Refusal {
+    fn from(no_form: Unrepresentable) -> Refusal {
         Refusal::new(no_form.what, no_form.why)
     }
 }

@@ -3,7 +3,7 @@
 use arrow::datatypes::{DataType, Field, Fields, IntervalUnit, Schema, TimeUnit};
 use engine::tensor_shape;
 
-use super::NoForm;
+use super::Unrepresentable;
 use super::names::{
     ARROW_TYPES, DATE_MILLIS, DECIMAL256, DURATION, FIXED_LIST, FLOAT16, NULL, OUR_TYPES, TENSOR, TIMESTAMP_ZONE, UNSIGNED, names_of,
 };
@@ -47,7 +47,7 @@ impl TypeAnchors {
 }
 
 /// The schema of a table as a plan reads it, with names depth first.
-pub fn named_struct(schema: &Schema, anchors: &mut TypeAnchors) -> Result<NamedStruct, NoForm> {
+pub fn named_struct(schema: &Schema, anchors: &mut TypeAnchors) -> Result<NamedStruct, Unrepresentable> {
     let mut columns = of_fields(schema.fields(), false, anchors)?;
     columns.nullability = Nullability::Required as i32;
     Ok(NamedStruct { names: names_of(schema), r#struct: Some(columns) })
@@ -59,7 +59,7 @@ pub fn is_plain_tensor(field: &Field) -> bool {
 }
 
 /// The type of a field: of tensors with their shape.
-pub fn type_of_field(field: &Field, is_nullable: bool, anchors: &mut TypeAnchors) -> Result<Type, NoForm> {
+pub fn type_of_field(field: &Field, is_nullable: bool, anchors: &mut TypeAnchors) -> Result<Type, Unrepresentable> {
     let (DataType::FixedSizeList(item, _), Some(shape)) = (field.data_type(), tensor_shape(field)) else {
         return type_of(field.data_type(), is_nullable, anchors);
     };
@@ -71,7 +71,7 @@ pub fn type_of_field(field: &Field, is_nullable: bool, anchors: &mut TypeAnchors
 }
 
 /// A type on the wire. It has no variation.
-pub fn type_of(data_type: &DataType, is_nullable: bool, anchors: &mut TypeAnchors) -> Result<Type, NoForm> {
+pub fn type_of(data_type: &DataType, is_nullable: bool, anchors: &mut TypeAnchors) -> Result<Type, Unrepresentable> {
     let nullability = nullability(is_nullable);
     let none = 0;
     let kind = match data_type {
@@ -121,7 +121,7 @@ pub fn type_of(data_type: &DataType, is_nullable: bool, anchors: &mut TypeAnchor
         DataType::Null => anchors.arrow(NULL, Nullability::Nullable as i32),
         DataType::Date64 => anchors.arrow(DATE_MILLIS, nullability),
         DataType::Duration(unit) => anchors.ours(DURATION, nullability, vec![parameter::Parameter::Integer(precision(*unit).into())]),
-        DataType::Union(..) => return Err(NoForm::new("a union", "no type of Substrait and none of ours is one")),
+        DataType::Union(..) => return Err(Unrepresentable::new("a union", "no type of Substrait and none of ours is one")),
     };
     Ok(Type { kind: Some(kind) })
 }
@@ -174,16 +174,19 @@ fn interval(unit: IntervalUnit, nullability: i32) -> Kind {
     }
 }
 
-fn decimal(data_type: &DataType, nullability: i32, anchors: &mut TypeAnchors) -> Result<Kind, NoForm> {
+fn decimal(data_type: &DataType, nullability: i32, anchors: &mut TypeAnchors) -> Result<Kind, Unrepresentable> {
     let (precision, scale) = match data_type {
         DataType::Decimal32(precision, scale)
         | DataType::Decimal64(precision, scale)
         | DataType::Decimal128(precision, scale)
         | DataType::Decimal256(precision, scale) => (*precision, *scale),
-        other => return Err(NoForm::new(format!("{other} as a decimal"), "it is none")),
+        other => return Err(Unrepresentable::new(format!("{other} as a decimal"), "it is none")),
     };
     if scale < 0 || scale.unsigned_abs() > precision {
-        return Err(NoForm::new(format!("{data_type}"), "decimals of Substrait have between none and all of their digits after the point"));
+        return Err(Unrepresentable::new(
+            format!("{data_type}"),
+            "decimals of Substrait have between none and all of their digits after the point",
+        ));
     }
     Ok(match data_type {
         DataType::Decimal256(..) => {
@@ -194,15 +197,15 @@ fn decimal(data_type: &DataType, nullability: i32, anchors: &mut TypeAnchors) ->
     })
 }
 
-fn map(entries: &Field, nullability: i32, anchors: &mut TypeAnchors) -> Result<Kind, NoForm> {
-    let DataType::Struct(fields) = entries.data_type() else { return Err(NoForm::new("a map", "its entries are no pairs")) };
-    let [key, value] = fields.iter().as_slice() else { return Err(NoForm::new("a map", "its entries are no pairs")) };
+fn map(entries: &Field, nullability: i32, anchors: &mut TypeAnchors) -> Result<Kind, Unrepresentable> {
+    let DataType::Struct(fields) = entries.data_type() else { return Err(Unrepresentable::new("a map", "its entries are no pairs")) };
+    let [key, value] = fields.iter().as_slice() else { return Err(Unrepresentable::new("a map", "its entries are no pairs")) };
     let key = type_of(key.data_type(), false, anchors)?;
     let value = type_of(value.data_type(), value.is_nullable(), anchors)?;
     Ok(Kind::Map(Box::new(types::Map { key: Some(Box::new(key)), value: Some(Box::new(value)), type_variation_reference: 0, nullability })))
 }
 
-fn of_fields(fields: &Fields, is_nullable: bool, anchors: &mut TypeAnchors) -> Result<types::Struct, NoForm> {
+fn of_fields(fields: &Fields, is_nullable: bool, anchors: &mut TypeAnchors) -> Result<types::Struct, Unrepresentable> {
     let of_field = |field: &std::sync::Arc<Field>| type_of_field(field, field.is_nullable(), anchors);
     let types = fields.iter().map(of_field).collect::<Result<Vec<_>, _>>()?;
     Ok(types::Struct { types, type_variation_reference: 0, nullability: nullability(is_nullable) })

@@ -1,7 +1,7 @@
 //! The parts of an expression.
 
 use super::parts::Gathered;
-use super::{Parts, Place};
+use super::{Parts, PlanPath};
 use crate::error::PlanError;
 use crate::proto::Expression;
 use crate::proto::expression::field_reference::RootType;
@@ -37,7 +37,7 @@ pub fn kind_of_expression(expression: &RexType) -> &'static str {
 ///
 /// A part that must be there is missing, or the expression is of no kind.
 #[expect(deprecated, reason = "the field of plans before 0.3")]
-pub fn parts_of_expression<'a>(expression: &'a Expression, place: &Place<'_>) -> Result<Parts<'a>, PlanError> {
+pub fn parts_of_expression<'a>(expression: &'a Expression, place: &PlanPath<'_>) -> Result<Parts<'a>, PlanError> {
     let Some(kind) = &expression.rex_type else { return Err(PlanError::missing("the kind of the expression", place)) };
     let mut parts = Gathered { kind: kind_of_expression(kind), place, parts: Vec::new() };
     match kind {

@@ -1,6 +1,6 @@
 //! The parts of a relation.
 
-use super::{Part, Parts, Place, Step};
+use super::{Parts, PathStep, PlanPart, PlanPath};
 use crate::error::PlanError;
 use crate::proto::rel::RelType;
 use crate::proto::{
@@ -41,7 +41,7 @@ pub fn kind_of_rel(rel: &RelType) -> &'static str {
 /// # Errors
 ///
 /// A part that must be there is missing, or the relation is of no kind.
-pub fn parts_of_rel<'a>(rel: &'a Rel, place: &Place<'_>) -> Result<Parts<'a>, PlanError> {
+pub fn parts_of_rel<'a>(rel: &'a Rel, place: &PlanPath<'_>) -> Result<Parts<'a>, PlanError> {
     let Some(kind) = &rel.rel_type else { return Err(PlanError::missing("the kind of the relation", place)) };
     let mut parts = Gathered { kind: kind_of_rel(kind), place, parts: Vec::new() };
     match kind {
@@ -63,7 +63,7 @@ pub fn parts_of_rel<'a>(rel: &'a Rel, place: &Place<'_>) -> Result<Parts<'a>, Pl
         }
         RelType::Set(set) => {
             let inputs = set.inputs.iter().enumerate();
-            parts.parts.extend(inputs.map(|(index, input)| (Step::nth("set", "inputs", index), Part::Rel(input))));
+            parts.parts.extend(inputs.map(|(index, input)| (PathStep::nth("set", "inputs", index), PlanPart::Rel(input))));
         }
         RelType::Cross(cross) => {
             parts.rel("left", cross.left.as_deref())?;
@@ -79,18 +79,18 @@ pub fn parts_of_rel<'a>(rel: &'a Rel, place: &Place<'_>) -> Result<Parts<'a>, Pl
 /// The parts that were found, and what is needed to say which is missing.
 pub struct Gathered<'a, 'p> {
     pub kind: &'static str,
-    pub place: &'p Place<'p>,
+    pub place: &'p PlanPath<'p>,
     pub parts: Parts<'a>,
 }
 
 impl<'a> Gathered<'a, '_> {
     pub fn missing(&self, field: &'static str) -> PlanError {
-        PlanError::missing(format!("\"{field}\""), self.place.at(Step::to(self.kind, "")))
+        PlanError::missing(format!("\"{field}\""), self.place.at(PathStep::to(self.kind, "")))
     }
 
     pub fn rel(&mut self, field: &'static str, rel: Option<&'a Rel>) -> Result<(), PlanError> {
         let rel = rel.ok_or_else(|| self.missing(field))?;
-        self.parts.push((Step::to(self.kind, field), Part::Rel(rel)));
+        self.parts.push((PathStep::to(self.kind, field), PlanPart::Rel(rel)));
         Ok(())
     }
 
@@ -101,20 +101,20 @@ impl<'a> Gathered<'a, '_> {
     }
 
     pub fn optional(&mut self, field: &'static str, expression: Option<&'a Expression>) {
-        let step = Step::to(self.kind, field);
-        self.parts.extend(expression.map(|expression| (step, Part::Expression(expression))));
+        let step = PathStep::to(self.kind, field);
+        self.parts.extend(expression.map(|expression| (step, PlanPart::Expression(expression))));
     }
 
     pub fn expressions(&mut self, field: &'static str, expressions: &'a [Expression]) {
         let numbered = expressions.iter().enumerate();
         let kind = self.kind;
-        self.parts.extend(numbered.map(|(index, expression)| (Step::nth(kind, field, index), Part::Expression(expression))));
+        self.parts.extend(numbered.map(|(index, expression)| (PathStep::nth(kind, field, index), PlanPart::Expression(expression))));
     }
 
     pub fn sorts(&mut self, field: &'static str, sorts: &'a [SortField]) -> Result<(), PlanError> {
         for (index, sort) in sorts.iter().enumerate() {
             let expression = sort.expr.as_ref().ok_or_else(|| self.missing("sorts.expr"))?;
-            self.parts.push((Step::nth(self.kind, field, index), Part::Expression(expression)));
+            self.parts.push((PathStep::nth(self.kind, field, index), PlanPart::Expression(expression)));
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ impl<'a> Gathered<'a, '_> {
         for (index, argument) in arguments.iter().enumerate() {
             match &argument.arg_type {
                 Some(function_argument::ArgType::Value(expression)) => {
-                    self.parts.push((Step::nth(self.kind, "arguments", index), Part::Expression(expression)));
+                    self.parts.push((PathStep::nth(self.kind, "arguments", index), PlanPart::Expression(expression)));
                 }
                 Some(_) => {}
                 None => return Err(self.missing("arguments.arg_type")),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{Part, each};
+use super::{PlanPart, each};
 use crate::proto::expression::RexType;
 use crate::proto::read_rel::ReadType;
 use crate::proto::rel::RelType;
@@ -12,7 +12,7 @@ use crate::proto::{Plan, Rel, Type};
 pub fn tables(plan: &Plan) -> Vec<String> {
     let mut tables: Vec<String> = Vec::new();
     each(plan, &mut |part| {
-        if let Part::Rel(rel) = part
+        if let PlanPart::Rel(rel) = part
             && let Some(names) = tables_of(rel)
         {
             let name = names.join(".");
@@ -39,7 +39,7 @@ pub fn tables_of(rel: &Rel) -> Option<&[String]> {
 pub fn typed_parameters(plan: &Plan) -> BTreeMap<u32, Option<&Type>> {
     let mut parameters = BTreeMap::new();
     each(plan, &mut |part| {
-        if let Part::Expression(expression) = part
+        if let PlanPart::Expression(expression) = part
             && let Some(RexType::DynamicParameter(parameter)) = &expression.rex_type
         {
             let data_type = parameters.entry(parameter.parameter_reference).or_insert(None);

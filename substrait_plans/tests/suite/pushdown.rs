@@ -16,7 +16,8 @@ use datafusion::prelude::SessionContext;
 use engine::{Binding, Engine, EngineError, EngineOptions, MaintenanceOptions, QueryOutput, Session};
 use futures::{StreamExt, TryStreamExt};
 use substrait_plans::pushdown::{
-    Known, Network, Node, NodeError, NodeReport, NodeRows, NodeTable, Place, Pushdown, PushdownRule, RemoteTable, remote_tables,
+    CachedNode, Network, Node, NodeError, NodeReport, NodeRows, NodeTable, Pushdown, PushdownRule, RemoteTable, TableLocation,
+    remote_tables,
 };
 
 use crate::runtime::wait;
@@ -104,10 +105,10 @@ impl Node for Handle {
 struct OneNode(Arc<dyn Node>);
 
 impl Network for OneNode {
-    fn place(&self, location: &str) -> Result<Place, NodeError> {
+    fn place(&self, location: &str) -> Result<TableLocation, NodeError> {
         let table = location.strip_prefix("quiver://other/").ok_or(NodeError::Location { reason: "there is one node".into() })?;
         let (namespace, name) = table.split_once('.').unwrap_or(("main", table));
-        Ok(Place { node: Arc::clone(&self.0), namespace: namespace.into(), name: name.into() })
+        Ok(TableLocation { node: Arc::clone(&self.0), namespace: namespace.into(), name: name.into() })
     }
 }
 
@@ -125,7 +126,7 @@ impl Both {
         let other =
             Arc::new(Other { session, engine, plans: Mutex::default(), fetched: AtomicUsize::new(0), rows_out: AtomicUsize::new(0) });
         statements.iter().for_each(|statement| drop(rows(&other.session, statement).unwrap()));
-        let node: Arc<dyn Node> = Arc::new(Known::new(Arc::new(Handle(Arc::clone(&other)))));
+        let node: Arc<dyn Node> = Arc::new(CachedNode::new(Arc::new(Handle(Arc::clone(&other)))));
         let here = engine_with(|options| options.remote_tables = Some(remote_tables(Arc::new(OneNode(node)))));
         Both { session: here.session().unwrap(), _engine: here, other }
     }

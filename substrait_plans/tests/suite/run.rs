@@ -6,7 +6,7 @@ use std::future::Future;
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use engine::{Binding, Engine, EngineError, EngineOptions, ErrorKind, MaintenanceOptions, Session};
-use substrait_plans::{PlanError, PlanFormat, describe, from_sql, read, run, shown};
+use substrait_plans::{PlanError, PlanFormat, describe, format_plan, from_sql, read, run};
 use tokio::runtime::Builder;
 
 /// On a runtime of its own, with a stack as the binary's threads have.
@@ -69,7 +69,7 @@ fn a_plan_of_sql_gives_what_the_sql_gives() {
             assert_eq!(of_plan(&session, &plan, &Binding::default()).await.unwrap(), sql(&session, query).await.unwrap(), "{query}");
             let described = describe(&session, &plan, &Binding::default()).await.unwrap();
             assert_eq!(described.schema.fields().len(), session.describe(query).await.unwrap().schema.fields().len());
-            let json = shown(&plan, PlanFormat::Json).unwrap();
+            let json = format_plan(&plan, PlanFormat::Json).unwrap();
             let again = read(&json).unwrap();
             assert_eq!(of_plan(&session, &again, &Binding::default()).await.unwrap(), sql(&session, query).await.unwrap(), "{query}");
         }

@@ -62,18 +62,18 @@ pub enum ImportError {
 
 /// Where in a file a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum RowPosition {
     /// Physical line, from 1.
     Line(u64),
     /// Row, from 1, in a format without lines.
     Row(u64),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RowPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Line(line) => write!(f, "line {line}"),
-            Place::Row(row) => write!(f, "row {row}"),
+            RowPosition::Line(line) => write!(f, "line {line}"),
+            RowPosition::Row(row) => write!(f, "row {row}"),
         }
     }
 }
@@ -82,7 +82,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRow {
     pub file: String,
-    pub place: Place,
+    pub place: RowPosition,
     pub column: Option<String>,
     pub problem: String,
     pub hint: &'static str,
@@ -146,7 +146,7 @@ fn describe_mismatch(missing: &[String], extra: &[String]) -> String {
 }
 
 /// A value for an error message: quoted, one line, not longer than a line can bear.
-pub fn shown(value: &str) -> String {
+pub fn quote_value(value: &str) -> String {
     const SHOWN_CHARS: usize = 60;
     if value.chars().count() <= SHOWN_CHARS {
         return format!("{value:?}");

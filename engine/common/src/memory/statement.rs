@@ -23,10 +23,10 @@ const OPERATORS_ONE_OF: usize = 8;
 
 /// Of a statement, where functions find it: among the settings that they are called with.
 #[derive(Debug, Clone)]
-pub struct StatementMemory(Arc<Shared>);
+pub struct StatementMemory(Arc<StatementMemoryState>);
 
 #[derive(Debug)]
-struct Shared {
+struct StatementMemoryState {
     pool: Arc<dyn MemoryPool>,
     runs: AtomicBool,
     constants_bytes: AtomicUsize,
@@ -37,7 +37,7 @@ struct Shared {
 impl StatementMemory {
     pub fn new(pool: Arc<dyn MemoryPool>) -> StatementMemory {
         let (constants_bytes, constants_ns, planning) = Default::default();
-        StatementMemory(Arc::new(Shared { pool, runs: AtomicBool::new(false), constants_bytes, constants_ns, planning }))
+        StatementMemory(Arc::new(StatementMemoryState { pool, runs: AtomicBool::new(false), constants_bytes, constants_ns, planning }))
     }
 
     pub fn of(config: &ConfigOptions) -> Option<&StatementMemory> {

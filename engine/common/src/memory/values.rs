@@ -32,16 +32,16 @@ struct Evaluation {
 
 /// The evaluation of one expression on this thread.
 #[derive(Debug)]
-pub struct Evaluating(());
+pub struct EvaluationGuard(());
 
-impl Evaluating {
+impl EvaluationGuard {
     /// None while there is one already: what is evaluated then is a part of that.
-    pub fn begin() -> Option<Evaluating> {
+    pub fn begin() -> Option<EvaluationGuard> {
         EVALUATION.with_borrow_mut(|evaluation| match evaluation {
             Some(_) => None,
             None => {
                 *evaluation = Some(Evaluation::default());
-                Some(Evaluating(()))
+                Some(EvaluationGuard(()))
             }
         })
     }
@@ -77,7 +77,7 @@ impl Evaluating {
     }
 }
 
-impl Drop for Evaluating {
+impl Drop for EvaluationGuard {
     fn drop(&mut self) {
         EVALUATION.set(None);
     }
@@ -122,7 +122,7 @@ fn large_buffers(data: &ArrayData) -> usize {
 
 fn counted_data(data: ArrayData, reservation: &Arc<MemoryReservation>) -> Result<ArrayData> {
     let buffers = data.buffers().iter().map(|buffer| match is_large(buffer) {
-        true => Buffer::from(SharedBytes::from_owner(Counted { buffer: buffer.clone(), _reservation: Arc::clone(reservation) })),
+        true => Buffer::from(SharedBytes::from_owner(CountedBuffer { buffer: buffer.clone(), _reservation: Arc::clone(reservation) })),
         false => buffer.clone(),
     });
     let buffers = buffers.collect();
@@ -131,12 +131,12 @@ fn counted_data(data: ArrayData, reservation: &Arc<MemoryReservation>) -> Result
 }
 
 /// A buffer that is counted while it is held.
-struct Counted {
+struct CountedBuffer {
     buffer: Buffer,
     _reservation: Arc<MemoryReservation>,
 }
 
-impl AsRef<[u8]> for Counted {
+impl AsRef<[u8]> for CountedBuffer {
     fn as_ref(&self) -> &[u8] {
         &self.buffer
     }
@@ -156,8 +156,8 @@ mod tests {
     #[test]
     fn what_is_made_counts_until_the_result_is_dropped() {
         let pool = pool();
-        let evaluating = Evaluating::begin().unwrap();
-        assert!(Evaluating::begin().is_none());
+        let evaluating = EvaluationGuard::begin().unwrap();
+        assert!(EvaluationGuard::begin().is_none());
         reserve(&pool, || "f()".to_string(), 512 << 10).unwrap();
         assert_eq!(pool.reserved(), 0);
         reserve(&pool, || "f()".to_string(), 4 << 20).unwrap();
@@ -178,10 +178,10 @@ mod tests {
     #[test]
     fn what_has_no_room_is_refused_and_not_counted() {
         let pool = pool();
-        let evaluating = Evaluating::begin().unwrap();
+        let evaluating = EvaluationGuard::begin().unwrap();
         let error = reserve(&pool, || "repeat()".to_string(), 20 << 20).unwrap_err().to_string();
         assert!(error.contains("what repeat() makes"), "{error}");
-        assert_eq!((evaluating.made(), Evaluating::counted(), pool.reserved()), (0, 0, 0));
+        assert_eq!((evaluating.made(), EvaluationGuard::counted(), pool.reserved()), (0, 0, 0));
         reserve(&pool, || "f()".to_string(), 9 << 20).unwrap();
         drop(evaluating);
         assert_eq!(pool.reserved(), 0);
@@ -195,7 +195,7 @@ mod tests {
         let lists = datafusion::common::utils::SingleRowListArrayBuilder::new(Arc::clone(&views)).build_list_array();
         for array in [views, Arc::new(lists) as ArrayRef] {
             let pool = pool();
-            let evaluating = Evaluating::begin().unwrap();
+            let evaluating = EvaluationGuard::begin().unwrap();
             reserve(&pool, || "f()".to_string(), 8 << 20).unwrap();
             let result = evaluating.finish(array.slice(0, 1)).unwrap();
             assert_eq!(&result, &array.slice(0, 1));

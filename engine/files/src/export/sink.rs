@@ -19,7 +19,7 @@ static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
 pub(super) struct Sink {
     bytes: Bytes,
     /// `None`: a writer of the caller, which is only flushed.
-    place: Option<Place>,
+    place: Option<TemporaryFile>,
 }
 
 enum Bytes {
@@ -37,7 +37,7 @@ struct CountedWriter<W> {
 }
 
 /// The file under its temporary name; removed on drop unless it was put in its place.
-struct Place {
+struct TemporaryFile {
     temporary: PathBuf,
     path: PathBuf,
     file: File,
@@ -52,7 +52,7 @@ impl Sink {
         // A leading dot: imports and shells pass it over.
         let temporary = path.with_file_name(format!(".{name}.{}-{number}.tmp", std::process::id()));
         let file = OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(failed)?;
-        let place = Place { temporary, path: path.to_owned(), file, is_kept: false };
+        let place = TemporaryFile { temporary, path: path.to_owned(), file, is_kept: false };
         let writer = place.file.try_clone().map_err(failed)?;
         let bytes = Bytes::new(Box::new(writer), compression).map_err(failed)?;
         Ok(Sink { bytes, place: Some(place) })
@@ -137,7 +137,7 @@ impl<W: Write> Write for CountedWriter<W> {
     }
 }
 
-impl Drop for Place {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if !self.is_kept {
             // Nothing more can be done about a file that cannot be removed.

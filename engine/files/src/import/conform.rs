@@ -3,7 +3,7 @@
 //! Not what `arrow::compute::cast` does by default: a value that does not fit is an error and not a
 //! NULL, a fraction is not cut off to make an integer, numbers do not become instants.
 
-mod beneath;
+mod mask_nulls;
 mod nested;
 mod plain;
 mod valid;
@@ -15,7 +15,7 @@ use arrow::compute::{CastOptions, can_cast_types, cast};
 use arrow::datatypes::{DataType, Field};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
-use common::error::import::shown;
+use common::error::import::quote_value;
 pub use nested::find_field;
 pub use plain::{is_list, plain_schema, settled_type};
 use semantics::functions::cast_nearest;
@@ -142,7 +142,7 @@ fn misfit(array: &dyn Array, row: usize, to: &DataType) -> Misfit {
         .and_then(|formatter| formatter.value(row).try_to_string())
         .unwrap_or_else(|_| "a value".to_owned());
     let name = common::type_names::plain::sql_type_name(to);
-    Misfit { row, problem: format!("{} does not fit {name}", shown(&value)) }
+    Misfit { row, problem: format!("{} does not fit {name}", quote_value(&value)) }
 }
 
 fn whole(error: arrow::error::ArrowError) -> Misfit {

@@ -24,60 +24,60 @@ use arrow::datatypes::{DataType, Date32Type, Float64Type, TimeUnit};
 pub const UTC: &str = "UTC";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen(u16);
+pub struct SeenTypes(u16);
 
-impl Seen {
-    pub const BOOL: Seen = Seen(1);
-    pub const INT: Seen = Seen(1 << 1);
-    pub const BIG_INT: Seen = Seen(1 << 2);
-    pub const FLOAT: Seen = Seen(1 << 3);
-    pub const NAN: Seen = Seen(1 << 4);
-    pub const INFINITY: Seen = Seen(1 << 5);
-    pub const DATE: Seen = Seen(1 << 6);
-    pub const TIMESTAMP: Seen = Seen(1 << 7);
-    pub const TIMESTAMP_ZONED: Seen = Seen(1 << 8);
-    pub const TIME: Seen = Seen(1 << 9);
-    pub const TEXT: Seen = Seen(1 << 10);
+impl SeenTypes {
+    pub const BOOL: SeenTypes = SeenTypes(1);
+    pub const INT: SeenTypes = SeenTypes(1 << 1);
+    pub const BIG_INT: SeenTypes = SeenTypes(1 << 2);
+    pub const FLOAT: SeenTypes = SeenTypes(1 << 3);
+    pub const NAN: SeenTypes = SeenTypes(1 << 4);
+    pub const INFINITY: SeenTypes = SeenTypes(1 << 5);
+    pub const DATE: SeenTypes = SeenTypes(1 << 6);
+    pub const TIMESTAMP: SeenTypes = SeenTypes(1 << 7);
+    pub const TIMESTAMP_ZONED: SeenTypes = SeenTypes(1 << 8);
+    pub const TIME: SeenTypes = SeenTypes(1 << 9);
+    pub const TEXT: SeenTypes = SeenTypes(1 << 10);
 
-    pub fn add(&mut self, other: Seen) {
+    pub fn add(&mut self, other: SeenTypes) {
         self.0 |= other.0;
     }
 
     pub fn is_text(self) -> bool {
-        self.0 & Seen::TEXT.0 != 0
+        self.0 & SeenTypes::TEXT.0 != 0
     }
 
-    fn within(self, parts: &[Seen]) -> bool {
+    fn within(self, parts: &[SeenTypes]) -> bool {
         self.0 & !parts.iter().fold(0, |all, part| all | part.0) == 0
     }
 
-    fn has(self, part: Seen) -> bool {
+    fn has(self, part: SeenTypes) -> bool {
         self.0 & part.0 != 0
     }
 
     /// `Null` when no value was seen: such a column takes the type it has in other files.
     pub fn data_type(self) -> DataType {
-        let numbers = [Seen::INT, Seen::BIG_INT, Seen::FLOAT, Seen::NAN, Seen::INFINITY];
-        let is_number = self.has(Seen::INT) || self.has(Seen::BIG_INT) || self.has(Seen::FLOAT);
+        let numbers = [SeenTypes::INT, SeenTypes::BIG_INT, SeenTypes::FLOAT, SeenTypes::NAN, SeenTypes::INFINITY];
+        let is_number = self.has(SeenTypes::INT) || self.has(SeenTypes::BIG_INT) || self.has(SeenTypes::FLOAT);
         // NaN among dates or truths is a NULL token (pandas writes it so).
-        let rest = Seen(self.0 & !Seen::NAN.0);
+        let rest = SeenTypes(self.0 & !SeenTypes::NAN.0);
         if rest.0 == 0 {
             DataType::Null
         } else if is_number && self.within(&numbers) {
-            match (self.within(&[Seen::INT]), self.within(&[Seen::INT, Seen::BIG_INT])) {
+            match (self.within(&[SeenTypes::INT]), self.within(&[SeenTypes::INT, SeenTypes::BIG_INT])) {
                 (true, _) => DataType::Int64,
                 (_, true) => DataType::Decimal128(38, 0),
                 _ => DataType::Float64,
             }
-        } else if rest == Seen::BOOL {
+        } else if rest == SeenTypes::BOOL {
             DataType::Boolean
-        } else if rest == Seen::DATE {
+        } else if rest == SeenTypes::DATE {
             DataType::Date32
-        } else if rest == Seen::TIME {
+        } else if rest == SeenTypes::TIME {
             DataType::Time64(TimeUnit::Microsecond)
-        } else if rest == Seen::TIMESTAMP_ZONED {
+        } else if rest == SeenTypes::TIMESTAMP_ZONED {
             DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()))
-        } else if rest.within(&[Seen::DATE, Seen::TIMESTAMP]) {
+        } else if rest.within(&[SeenTypes::DATE, SeenTypes::TIMESTAMP]) {
             DataType::Timestamp(TimeUnit::Microsecond, None)
         } else {
             DataType::Utf8View
@@ -91,17 +91,17 @@ pub fn is_soft_null(text: &str) -> bool {
 }
 
 /// The flag of one value that is not NULL. What it promises, [`super::leaf`] can parse.
-pub fn classify(text: &str) -> Seen {
+pub fn classify(text: &str) -> SeenTypes {
     let text = text.trim_ascii();
     let bytes = text.as_bytes();
     match bytes.first() {
         Some(b'0'..=b'9') if bytes.len() >= 8 && matches!(bytes[4], b'-') => classify_date(text),
         Some(b'0'..=b'9') if bytes.len() >= 8 && bytes[2] == b':' => classify_time(text),
         Some(b'0'..=b'9' | b'-' | b'.') => classify_number(text),
-        Some(b't' | b'T' | b'f' | b'F') if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") => Seen::BOOL,
-        Some(b'n' | b'N') if text.eq_ignore_ascii_case("nan") => Seen::NAN,
-        Some(b'i' | b'I') if is_infinity(text) => Seen::INFINITY,
-        _ => Seen::TEXT,
+        Some(b't' | b'T' | b'f' | b'F') if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false") => SeenTypes::BOOL,
+        Some(b'n' | b'N') if text.eq_ignore_ascii_case("nan") => SeenTypes::NAN,
+        Some(b'i' | b'I') if is_infinity(text) => SeenTypes::INFINITY,
+        _ => SeenTypes::TEXT,
     }
 }
 
@@ -109,33 +109,33 @@ fn is_infinity(text: &str) -> bool {
     text.eq_ignore_ascii_case("inf") || text.eq_ignore_ascii_case("infinity")
 }
 
-fn classify_number(text: &str) -> Seen {
+fn classify_number(text: &str) -> SeenTypes {
     let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
     if digits.len() > 1 && digits[0] == b'0' && digits[1].is_ascii_digit() {
-        return Seen::TEXT;
+        return SeenTypes::TEXT;
     }
     if digits.iter().all(u8::is_ascii_digit) && !digits.is_empty() {
         return match (text.parse::<i64>(), digits.len()) {
-            (Ok(_), _) => Seen::INT,
-            (Err(_), 0..=38) => Seen::BIG_INT,
-            _ => Seen::TEXT,
+            (Ok(_), _) => SeenTypes::INT,
+            (Err(_), 0..=38) => SeenTypes::BIG_INT,
+            _ => SeenTypes::TEXT,
         };
     }
     if is_infinity(text.strip_prefix('-').unwrap_or(text)) {
-        return Seen::INFINITY;
+        return SeenTypes::INFINITY;
     }
     let starts_right = matches!(digits.first(), Some(b'0'..=b'9' | b'.'));
     match starts_right && Float64Type::parse(text).is_some_and(f64::is_finite) {
-        true => Seen::FLOAT,
-        false => Seen::TEXT,
+        true => SeenTypes::FLOAT,
+        false => SeenTypes::TEXT,
     }
 }
 
-fn classify_date(text: &str) -> Seen {
+fn classify_date(text: &str) -> SeenTypes {
     let bytes = text.as_bytes();
     let is_date = |date: &str| date.len() == 10 && date.as_bytes()[7] == b'-' && Date32Type::parse(date).is_some();
     if bytes.len() == 10 {
-        return if is_date(text) { Seen::DATE } else { Seen::TEXT };
+        return if is_date(text) { SeenTypes::DATE } else { SeenTypes::TEXT };
     }
     let is_timestamp = bytes.len() >= 16
         && matches!(bytes[10], b'T' | b' ')
@@ -143,9 +143,9 @@ fn classify_date(text: &str) -> Seen {
         && is_date(&text[..10])
         && !is_too_fine(&text[11..]);
     match is_timestamp && is_instant(text) {
-        false => Seen::TEXT,
-        true if has_zone(&text[11..]) => Seen::TIMESTAMP_ZONED,
-        true => Seen::TIMESTAMP,
+        false => SeenTypes::TEXT,
+        true if has_zone(&text[11..]) => SeenTypes::TIMESTAMP_ZONED,
+        true => SeenTypes::TIMESTAMP,
     }
 }
 
@@ -179,13 +179,13 @@ fn is_too_fine(time: &str) -> bool {
     digits.skip(6).any(|digit| digit != b'0')
 }
 
-fn classify_time(text: &str) -> Seen {
+fn classify_time(text: &str) -> SeenTypes {
     use arrow::datatypes::Time64MicrosecondType;
     let is_shape =
         text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.')) && text.len() >= 8 && text.as_bytes()[5] == b':';
     match is_shape && !is_too_fine(text) && Time64MicrosecondType::parse(text).is_some() {
-        true => Seen::TIME,
-        false => Seen::TEXT,
+        true => SeenTypes::TIME,
+        false => SeenTypes::TEXT,
     }
 }
 
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     fn infer(values: &[&str]) -> DataType {
-        let mut seen = Seen::default();
+        let mut seen = SeenTypes::default();
         for value in values.iter().filter(|value| !is_soft_null(value) || **value == "NaN") {
             seen.add(classify(value));
         }

@@ -37,7 +37,7 @@ mod window;
 mod zip_members;
 
 pub use arrow_ipc::check_arrow;
-pub use common::error::import::{BadRow, ImportError, Place};
+pub use common::error::import::{BadRow, ImportError, RowPosition};
 pub use common::file_format::FileFormat;
 pub use conform::{check_type, valid};
 pub use guard::{guarded, silence_guarded_panics};

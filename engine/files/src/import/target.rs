@@ -70,17 +70,17 @@ fn type_name(field: &Field) -> String {
 
 /// Why a batch of a file does not fit: the row of the batch, the column, the problem.
 #[derive(Debug)]
-pub struct Unfit {
+pub struct BatchMismatch {
     pub row: usize,
     pub column: String,
     pub problem: String,
 }
 
 /// The columns of `batch` in the order and types of `target`.
-pub fn assemble(batch: &RecordBatch, mapping: &Mapping, target: &SchemaRef) -> Result<RecordBatch, Unfit> {
+pub fn assemble(batch: &RecordBatch, mapping: &Mapping, target: &SchemaRef) -> Result<RecordBatch, BatchMismatch> {
     let mut columns = Vec::with_capacity(mapping.len());
     for (field, place) in target.fields().iter().zip(mapping) {
-        let unfit = |row, problem| Unfit { row, column: field.name().clone(), problem };
+        let unfit = |row, problem| BatchMismatch { row, column: field.name().clone(), problem };
         let column = match place {
             Some(index) => conform(batch.column(*index), field.data_type()).map_err(|misfit| unfit(misfit.row, misfit.problem))?,
             None => nulls(field.data_type(), batch.num_rows()),
@@ -92,7 +92,7 @@ pub fn assemble(batch: &RecordBatch, mapping: &Mapping, target: &SchemaRef) -> R
         columns.push(column);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(target.clone(), columns, &options).map_err(|error| Unfit {
+    RecordBatch::try_new_with_options(target.clone(), columns, &options).map_err(|error| BatchMismatch {
         row: 0,
         column: String::new(),
         problem: error.to_string(),

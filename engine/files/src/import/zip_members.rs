@@ -85,13 +85,13 @@ impl Member {
 
 /// The bytes of one member, with its length and CRC checked at the end.
 pub struct CheckedMember<R> {
-    inner: Inner<R>,
+    inner: MemberReader<R>,
     crc: Crc,
     expected_crc32: u32,
     bytes_left: u64,
 }
 
-enum Inner<R> {
+enum MemberReader<R> {
     Stored(R),
     Deflated(DeflateDecoder<R>),
 }
@@ -101,8 +101,8 @@ impl<R: BufRead> CheckedMember<R> {
     pub fn new(member: &Member, reader: R) -> Self {
         CheckedMember {
             inner: match member.is_deflated {
-                true => Inner::Deflated(DeflateDecoder::new(reader)),
-                false => Inner::Stored(reader),
+                true => MemberReader::Deflated(DeflateDecoder::new(reader)),
+                false => MemberReader::Stored(reader),
             },
             crc: Crc::new(),
             expected_crc32: member.crc32,
@@ -114,8 +114,8 @@ impl<R: BufRead> CheckedMember<R> {
 impl<R: BufRead> Read for CheckedMember<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let read = match &mut self.inner {
-            Inner::Stored(reader) => reader.read(buf)?,
-            Inner::Deflated(reader) => reader.read(buf)?,
+            MemberReader::Stored(reader) => reader.read(buf)?,
+            MemberReader::Deflated(reader) => reader.read(buf)?,
         };
         let damaged = |what| Err(io::Error::new(io::ErrorKind::InvalidData, what));
         if read == 0 && !buf.is_empty() {

@@ -10,8 +10,8 @@ use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 
 use super::edges::Edges;
 use crate::numeric::histogram::{Bins, Counter};
+use common::messages::counted;
 use common::tensors::refused;
-use common::words::counted;
 
 /// Batches below this are counted one value after the other.
 const LARGE_ROWS: usize = 1024;

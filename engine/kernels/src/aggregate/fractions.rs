@@ -23,7 +23,7 @@ pub struct Fractions {
 
 /// The value at `low` and the one at `high`, which are one or neighbours, and how far from the first to the second.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Place {
+pub struct QuantilePosition {
     pub low: usize,
     pub high: usize,
     pub share: f64,
@@ -42,7 +42,7 @@ impl Fractions {
     }
 
     /// Where to look among so many values; none of no values.
-    pub fn places(&mut self, values: usize) -> Result<Vec<Place>> {
+    pub fn places(&mut self, values: usize) -> Result<Vec<QuantilePosition>> {
         let (kind, descending) = (self.kind, self.descending);
         Ok(self.fractions()?.iter().map(|fraction| place(kind, *fraction, values, descending)).collect())
     }
@@ -69,7 +69,7 @@ impl Fractions {
     }
 }
 
-fn place(kind: Kind, fraction: f64, values: usize, descending: bool) -> Place {
+fn place(kind: Kind, fraction: f64, values: usize, descending: bool) -> QuantilePosition {
     let last = values.saturating_sub(1);
     let (low, high, share) = match kind {
         Kind::Cont => {
@@ -83,8 +83,8 @@ fn place(kind: Kind, fraction: f64, values: usize, descending: bool) -> Place {
         }
     };
     match descending {
-        true => Place { low: last - low, high: last - high, share },
-        false => Place { low, high, share },
+        true => QuantilePosition { low: last - low, high: last - high, share },
+        false => QuantilePosition { low, high, share },
     }
 }
 
@@ -114,9 +114,9 @@ mod tests {
 
     #[test]
     fn the_continuous_quantile_lies_between_two_neighbours() {
-        assert_eq!(place(Kind::Cont, 0.25, 4, false), Place { low: 0, high: 1, share: 0.75 });
-        assert_eq!(place(Kind::Cont, 0.25, 4, true), Place { low: 3, high: 2, share: 0.75 });
-        assert_eq!(place(Kind::Cont, 1.0, 4, false), Place { low: 3, high: 3, share: 0.0 });
-        assert_eq!(place(Kind::Cont, 0.5, 1, false), Place { low: 0, high: 0, share: 0.0 });
+        assert_eq!(place(Kind::Cont, 0.25, 4, false), QuantilePosition { low: 0, high: 1, share: 0.75 });
+        assert_eq!(place(Kind::Cont, 0.25, 4, true), QuantilePosition { low: 3, high: 2, share: 0.75 });
+        assert_eq!(place(Kind::Cont, 1.0, 4, false), QuantilePosition { low: 3, high: 3, share: 0.0 });
+        assert_eq!(place(Kind::Cont, 0.5, 1, false), QuantilePosition { low: 0, high: 0, share: 0.0 });
     }
 }

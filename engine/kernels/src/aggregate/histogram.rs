@@ -12,9 +12,9 @@ use super::counts::{Counts, GroupedCounts};
 use super::edges::Edges;
 use super::{documented, refuse_distinct};
 use crate::scalar::types::{as_number_type, as_vector_type, check_number_type};
+use common::messages::counted;
 use common::tensors::{Vectors, refused};
 use common::type_names::declared_name;
-use common::words::counted;
 
 pub const NAME: &str = "histogram";
 

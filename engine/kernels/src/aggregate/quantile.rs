@@ -17,9 +17,9 @@ use super::fractions::Fractions;
 use super::ranked::Ranked;
 use super::values::{GroupedValues, Values};
 use crate::scalar::types::{as_number_type, check_number_type};
+use common::messages::counted;
 use common::tensors::{Vectors, refused};
 use common::type_names::declared_name;
-use common::words::counted;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {

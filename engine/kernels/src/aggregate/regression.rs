@@ -15,9 +15,9 @@ use super::summary::{Summing, double, list_of_doubles, state_types};
 use super::{documented, refuse_distinct};
 use crate::numeric::regression::{Regression, RegressionError};
 use crate::scalar::types::{as_number_type, as_vector_type, check_number_type, check_vector_type};
+use common::messages::counted;
 use common::tensors::{Vectors, refused};
-use common::words::counted;
-use semantics::cancel::StoppableExpr;
+use semantics::cancel::CancellableExpr;
 use semantics::functions::cast_operand;
 
 const NAME: &str = "linear_regression";
@@ -145,7 +145,7 @@ fn elements(vector: &Arc<dyn PhysicalExpr>) -> &[Arc<dyn PhysicalExpr>] {
 
 /// What an expression is of that only casts it, or only asks whether the query goes on.
 fn bare(expression: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExpr> {
-    let watched = || expression.is::<StoppableExpr>().then(|| expression.children().into_iter().next()).flatten();
+    let watched = || expression.is::<CancellableExpr>().then(|| expression.children().into_iter().next()).flatten();
     match cast_operand(expression).or_else(watched) {
         Some(operand) => bare(operand),
         None => expression,

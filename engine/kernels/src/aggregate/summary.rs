@@ -13,8 +13,8 @@ use datafusion::logical_expr::Accumulator;
 use crate::numeric::moments::Moments;
 use crate::numeric::regression::Regression;
 use common::error::EngineError;
+use common::messages::counted;
 use common::tensors::{Vectors, refused};
-use common::words::counted;
 
 /// What is known of rows of `width` numbers each.
 pub trait Summary: Send + Sync + Sized + 'static {

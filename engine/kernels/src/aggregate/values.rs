@@ -13,7 +13,7 @@ use arrow::datatypes::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UIn
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 
-use super::fractions::{Fractions, Place};
+use super::fractions::{Fractions, QuantilePosition};
 
 /// With so few places, finding each is less work than sorting.
 const SELECTED_MAX: usize = 4;
@@ -236,7 +236,7 @@ fn make_distinct<T: ArrowPrimitiveType>(values: &mut Vec<T::Native>) {
 }
 
 /// The values at these places of the order, of values in no order.
-fn pick<T: Ordered>(values: &mut [T::Native], places: &[Place], found: &mut Vec<T::Native>) {
+fn pick<T: Ordered>(values: &mut [T::Native], places: &[QuantilePosition], found: &mut Vec<T::Native>) {
     let order = |one: &T::Native, other: &T::Native| one.compare(*other);
     let is_sorted = places.len() > SELECTED_MAX;
     if is_sorted {

@@ -8,8 +8,8 @@ use datafusion::logical_expr::Expr;
 
 use crate::lists_of_lists::matrix_of_scalar;
 use common::error::{EngineError, nearest};
+use common::messages::{constant_hint, counted, described, described_value};
 use common::names::KMEANS;
-use common::words::{constant_hint, counted, described, described_value};
 use semantics::functions::scalar_nearest;
 
 /// With a tolerance alone, so many iterations are made at most.
@@ -54,7 +54,7 @@ impl fmt::Display for Init {
 impl Arguments {
     /// Of all arguments behind the name of the table.
     pub fn of(arguments: &[Expr]) -> Result<Arguments> {
-        let mut found = Found::default();
+        let mut found = ParsedArguments::default();
         for (at, argument) in arguments.iter().enumerate() {
             let Expr::Literal(value, _) = argument else {
                 // The first is the table.
@@ -88,7 +88,7 @@ const USAGE: &str =
     "kmeans('table', 'column', …, k => 20, iterations => 10), or tolerance => 1e-4 for the iterations; init and seed may follow";
 
 #[derive(Default)]
-struct Found {
+struct ParsedArguments {
     columns: Vec<String>,
     k: Option<usize>,
     iterations: Option<usize>,
@@ -100,7 +100,7 @@ struct Found {
     is_named: bool,
 }
 
-impl Found {
+impl ParsedArguments {
     fn take(&mut self, value: &ScalarValue) -> Result<()> {
         if let ScalarValue::Struct(named) = value {
             self.is_named = true;

@@ -23,14 +23,14 @@ use super::memory::Need;
 use super::points::Points;
 use super::rows::{rows, schema};
 use super::start::first_centroids;
-use crate::gather::gathered;
+use crate::gather::collect_batches;
 use crate::precopy::{Input, is_staged, limit_bytes};
-use crate::threads::{Stop, in_background};
+use crate::threads::{StopFlag, in_background};
+use common::engine_settings::{Precopy, switches};
+use common::messages::counted;
 use common::names::KMEANS;
 use common::report::ReportCollector;
-use common::switches::{Precopy, switches};
 use common::tensors::refused;
-use common::words::counted;
 
 #[derive(Debug)]
 pub struct KMeansExec {
@@ -172,7 +172,7 @@ struct Run {
 impl Run {
     async fn run(self, input: &Arc<dyn ExecutionPlan>, context: &Arc<TaskContext>) -> Result<RecordBatch> {
         let memory = Arc::new(MemoryConsumer::new(KMEANS).register(context.memory_pool()));
-        let batches = gathered(std::slice::from_ref(input), context, &memory).await?.into_iter().flatten().collect();
+        let batches = collect_batches(std::slice::from_ref(input), context, &memory).await?.into_iter().flatten().collect();
         let context = Arc::clone(context);
         in_background(move |stop| self.compute(batches, &memory, &context, stop)).await
     }
@@ -183,7 +183,7 @@ impl Run {
         batches: Vec<RecordBatch>,
         of_batches: &MemoryReservation,
         context: &TaskContext,
-        stop: &Stop,
+        stop: &StopFlag,
     ) -> Result<RecordBatch> {
         let config = context.session_config();
         let threads = config.target_partitions();

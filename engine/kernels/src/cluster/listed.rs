@@ -9,9 +9,9 @@ use datafusion::common::Result;
 use crate::lists_of_lists::matrix_of_lists;
 use crate::numeric::centroids::Centroids;
 use crate::scalar::types::{as_vector_type, check_vector_type};
+use common::messages::counted;
 use common::tensors::refused;
 use common::type_names::declared_name;
-use common::words::counted;
 
 /// The last ones that were read, for a function.
 #[derive(Debug)]

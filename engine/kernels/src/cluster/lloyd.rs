@@ -14,10 +14,10 @@ use super::arguments::Arguments;
 use super::points::Points;
 use crate::numeric::centroids::Centroids;
 use crate::numeric::clusters::Step;
-use crate::threads::{Stop, for_each};
+use crate::threads::{StopFlag, for_each};
+use common::messages::{counted, have};
 use common::names::KMEANS;
 use common::tensors::refused;
-use common::words::{counted, have};
 
 /// Sums are kept apart for so many groups of points, so that threads share the work evenly.
 const GROUPS_MAX: usize = 64;
@@ -41,7 +41,7 @@ pub struct Clusters {
 /// How threads share a pass.
 pub struct Sharing<'a> {
     pub threads: usize,
-    pub stop: &'a Stop,
+    pub stop: &'a StopFlag,
 }
 
 /// What is not known beforehand, one number for each iteration, is taken of `memory` as it comes.
@@ -115,7 +115,7 @@ fn farthest(before: &Centroids, after: &Centroids) -> f64 {
 }
 
 /// Why a sum is no number.
-pub fn not_finite(points: &Points, threads: usize, stop: &Stop) -> DataFusionError {
+pub fn not_finite(points: &Points, threads: usize, stop: &StopFlag) -> DataFusionError {
     match rows_not_finite(points, threads, stop) {
         Err(error) => error,
         Ok(0) => refused(
@@ -129,7 +129,7 @@ pub fn not_finite(points: &Points, threads: usize, stop: &Stop) -> DataFusionErr
     }
 }
 
-fn rows_not_finite(points: &Points, threads: usize, stop: &Stop) -> Result<usize> {
+fn rows_not_finite(points: &Points, threads: usize, stop: &StopFlag) -> Result<usize> {
     let found = AtomicUsize::new(0);
     for_each(threads, stop, points.pieces().iter().collect(), |piece| {
         points.read(piece, &mut Vec::new(), &mut |read| {

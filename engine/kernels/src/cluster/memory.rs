@@ -6,9 +6,9 @@ use super::arguments::{Arguments, Init};
 use super::lloyd::groups;
 use super::points::{Points, TILE_NUMBERS};
 use crate::numeric::centroids;
+use common::messages::counted;
 use common::names::KMEANS;
 use common::tensors::refused;
-use common::words::counted;
 
 /// Of one point among those that k-means++ has chosen, or `init => 'random'`.
 const CHOSEN_BYTES: usize = 64;

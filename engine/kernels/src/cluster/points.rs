@@ -9,11 +9,11 @@ use arrow::compute::CastOptions;
 use arrow::datatypes::{ArrowNativeType, DataType, Float64Type};
 use datafusion::common::{DataFusionError, Result, internal_err};
 
-use crate::threads::{Stop, for_each};
+use crate::threads::{StopFlag, for_each};
 use common::memory::COLUMN_BYTES;
+use common::messages::counted;
 use common::names::KMEANS;
 use common::tensors::{Vectors, VectorsOf, refused};
-use common::words::counted;
 use semantics::functions::cast_nearest;
 
 /// Numbers of a piece at most, and rows.
@@ -45,7 +45,7 @@ enum Source {
 
 impl Points {
     /// Of batches with one column of vectors, or with columns of numbers.
-    pub fn of(batches: &[RecordBatch], is_vector: bool, stop: &Stop) -> Result<Points> {
+    pub fn of(batches: &[RecordBatch], is_vector: bool, stop: &StopFlag) -> Result<Points> {
         let width = match is_vector {
             true => width_of(batches, stop)?,
             false => batches.first().map_or(0, RecordBatch::num_columns),
@@ -125,7 +125,7 @@ impl Points {
     }
 
     /// These points, end to end; the list is in order. Each piece that has some is read once.
-    pub fn at(&self, rows: &[usize], stop: &Stop) -> Result<Vec<f64>> {
+    pub fn at(&self, rows: &[usize], stop: &StopFlag) -> Result<Vec<f64>> {
         let (mut found, mut tile) = (Vec::with_capacity(rows.len() * self.width), Vec::new());
         let mut rows = rows.iter().copied().peekable();
         while let Some(row) = rows.peek().copied() {
@@ -155,7 +155,7 @@ impl Points {
     }
 
     /// The same points in one piece of memory, which begins on a line of the cache.
-    pub fn staged(self, threads: usize, stop: &Stop) -> Result<Points> {
+    pub fn staged(self, threads: usize, stop: &StopFlag) -> Result<Points> {
         let mut memory = MutableBuffer::from_len_zeroed(self.size_bytes()?);
         let mut rest: &mut [f64] = memory.typed_data_mut();
         let mut places = Vec::with_capacity(self.pieces.len());
@@ -211,7 +211,7 @@ impl Source {
 }
 
 /// That all vectors have; 0 where there is none.
-fn width_of(batches: &[RecordBatch], stop: &Stop) -> Result<usize> {
+fn width_of(batches: &[RecordBatch], stop: &StopFlag) -> Result<usize> {
     let mut width = None;
     for batch in batches {
         stop.check()?;
@@ -316,18 +316,18 @@ mod tests {
         let lists = RecordBatch::try_from_iter([("x", lists)]).unwrap();
         for (batch, is_vector) in [(columns(), false), (lists, true)] {
             let batches = [batch.slice(0, 9_000), batch.slice(9_000, batch.num_rows() - 9_000)];
-            let points = Points::of(&batches, is_vector, &Stop::default()).unwrap();
+            let points = Points::of(&batches, is_vector, &StopFlag::default()).unwrap();
             let wanted = [0, 3, 4, 7_020, 7_021, 12_345, points.rows() - 1];
             // Six of seven rows are points.
             let expected = wanted.map(|at| at + (at + 3) / 6).map(|row| [row as f64, (row + 7) as f64]);
-            assert_eq!(points.at(&wanted, &Stop::default()).unwrap(), expected.as_flattened());
-            assert!(points.at(&[], &Stop::default()).unwrap().is_empty());
+            assert_eq!(points.at(&wanted, &StopFlag::default()).unwrap(), expected.as_flattened());
+            assert!(points.at(&[], &StopFlag::default()).unwrap().is_empty());
         }
     }
 
     #[test]
     fn points_that_nobody_waits_for_are_not_read() {
-        let stop = Stop::default();
+        let stop = StopFlag::default();
         let points = Points::of(&[columns()], false, &stop).unwrap();
         stop.set();
         assert!(points.at(&[5], &stop).unwrap_err().to_string().contains("cancelled"));

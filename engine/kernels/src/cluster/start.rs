@@ -8,16 +8,16 @@ use super::lloyd::not_finite;
 use super::points::Points;
 use super::random::Random;
 use crate::numeric::vectors::l2_squared;
-use crate::threads::{Stop, for_each};
+use crate::threads::{StopFlag, for_each};
+use common::messages::counted;
 use common::names::KMEANS;
 use common::tensors::refused;
-use common::words::counted;
 
 /// Points between two looks at whether anybody waits for the result.
 const LOOK_NUMBERS: usize = 1 << 20;
 
 /// k centroids, end to end. There are at least k points.
-pub fn first_centroids(points: &Points, arguments: &Arguments, threads: usize, stop: &Stop) -> Result<Vec<f64>> {
+pub fn first_centroids(points: &Points, arguments: &Arguments, threads: usize, stop: &StopFlag) -> Result<Vec<f64>> {
     let mut random = Random::new(arguments.seed);
     match &arguments.init {
         Init::Given { values, width } if *width == points.width() => Ok(values.clone()),
@@ -32,7 +32,7 @@ pub fn first_centroids(points: &Points, arguments: &Arguments, threads: usize, s
 }
 
 /// One pass over the points for each centroid but the last.
-fn plus_plus(points: &Points, k: usize, random: &mut Random, threads: usize, stop: &Stop) -> Result<Vec<f64>> {
+fn plus_plus(points: &Points, k: usize, random: &mut Random, threads: usize, stop: &StopFlag) -> Result<Vec<f64>> {
     let mut chosen = vec![random.below(points.rows())];
     let mut centroids = points.at(&chosen, stop)?;
     centroids.reserve_exact((k - 1) * points.width());
@@ -48,7 +48,7 @@ fn plus_plus(points: &Points, k: usize, random: &mut Random, threads: usize, sto
         let row = match all > 0.0 {
             true => weighted(points, &sums, &squared, random.unit() * all),
             // Every point is where a centroid is: any other row will do.
-            false => unchosen(&chosen, random.below(points.rows() - chosen.len())),
+            false => nth_unchosen(&chosen, random.below(points.rows() - chosen.len())),
         };
         centroids.extend(points.at(&[row], stop)?);
         let place = chosen.partition_point(|before| *before < row);
@@ -58,7 +58,7 @@ fn plus_plus(points: &Points, k: usize, random: &mut Random, threads: usize, sto
 }
 
 /// Takes one more centroid into account; gives the sum of each piece.
-fn come_closer(points: &Points, centroid: &[f64], squared: &mut [f64], threads: usize, stop: &Stop) -> Result<Vec<f64>> {
+fn come_closer(points: &Points, centroid: &[f64], squared: &mut [f64], threads: usize, stop: &StopFlag) -> Result<Vec<f64>> {
     let mut sums = vec![0.0; points.pieces().len()];
     let mut rest = squared;
     let mut items = Vec::with_capacity(sums.len());
@@ -105,17 +105,17 @@ fn weighted(points: &Points, sums: &[f64], squared: &[f64], mut target: f64) -> 
 }
 
 /// The row number `at` among those that are not in the sorted list.
-fn unchosen(chosen: &[usize], at: usize) -> usize {
+fn nth_unchosen(chosen: &[usize], at: usize) -> usize {
     chosen.iter().fold(at, |row, taken| if *taken <= row { row + 1 } else { row })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::unchosen;
+    use super::nth_unchosen;
 
     #[test]
     fn rows_that_are_left_are_counted_without_those_that_are_taken() {
-        let left: Vec<usize> = (0..5).map(|at| unchosen(&[0, 2, 3], at)).collect();
+        let left: Vec<usize> = (0..5).map(|at| nth_unchosen(&[0, 2, 3], at)).collect();
         assert_eq!(left, [1, 4, 5, 6, 7]);
     }
 }

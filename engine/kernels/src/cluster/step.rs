@@ -18,8 +18,8 @@ use crate::aggregate::Argument;
 use crate::lists_of_lists::matrix_of_lists;
 use crate::numeric::clusters::Step;
 use common::error::EngineError;
+use common::messages::{counted, have};
 use common::tensors::{Vectors, VectorsOf, refused};
-use common::words::{counted, have};
 
 pub const NAME: &str = "kmeans_step";
 

@@ -10,7 +10,7 @@ use datafusion::common::{DataFusionError, Result, internal_err};
 use super::element::Element;
 use super::layout::Layout;
 use super::padding;
-use crate::threads::{Stop, for_each};
+use crate::threads::{StopFlag, for_each};
 use common::tensor_shape::shape_text;
 use common::tensors::refused;
 
@@ -19,7 +19,7 @@ const PANEL_BYTES: usize = 1 << 20;
 
 /// Where the columns are in an input's batches. A vector has no `j`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Places {
+pub struct ColumnIndices {
     pub i: usize,
     pub j: Option<usize>,
     pub block: usize,
@@ -45,11 +45,11 @@ pub struct Block {
     pub j: Key,
     batch: u32,
     row: u32,
-    pub state: State,
+    pub state: BlocksState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum BlocksState {
     Whole,
     Null,
     /// An element of it is.
@@ -66,7 +66,7 @@ pub struct Blocks<T: Element> {
 }
 
 impl<T: Element> Blocks<T> {
-    pub fn new(batches: &[RecordBatch], places: Places, layout: &Layout, rule: Rule, function: &str) -> Result<Blocks<T>> {
+    pub fn new(batches: &[RecordBatch], places: ColumnIndices, layout: &Layout, rule: Rule, function: &str) -> Result<Blocks<T>> {
         let mut blocks = Blocks { values: Vec::with_capacity(batches.len()), list: Vec::new(), width: layout.width() };
         for batch in batches {
             blocks.add(batch, places, rule)?;
@@ -78,7 +78,7 @@ impl<T: Element> Blocks<T> {
         Ok(blocks)
     }
 
-    fn add(&mut self, batch: &RecordBatch, places: Places, rule: Rule) -> Result<()> {
+    fn add(&mut self, batch: &RecordBatch, places: ColumnIndices, rule: Rule) -> Result<()> {
         let keys = |column: usize| batch.column(column).as_primitive_opt::<Int64Type>();
         let blocks = batch.column(places.block).as_fixed_size_list_opt();
         let values = blocks.and_then(|blocks| blocks.values().as_primitive_opt::<T::Arrow>());
@@ -111,27 +111,29 @@ impl<T: Element> Blocks<T> {
         let name = &layout.name;
         let error = |what: String| Err(refused(format!("{function}: {what}"), None));
         for block in &self.list {
-            let place = At { block, is_vector: layout.is_vector };
+            let place = BlockPosition { block, is_vector: layout.is_vector };
             match (block.i, block.j) {
                 (Some(i), Some(j)) if i >= 0 && j >= 0 => {}
                 (Some(_), Some(_)) => return error(format!("\"{name}\" has a block at {place}; i and j count from 0")),
                 _ => return error(format!("\"{name}\" has a block without a place, at {place}")),
             }
             match block.state {
-                State::Whole => {}
-                State::Null => return error(format!("the block {place} of \"{name}\" is NULL; leave the row out where it is all zeros")),
-                State::HasNull => return error(format!("the block {place} of \"{name}\" has an element that is NULL")),
+                BlocksState::Whole => {}
+                BlocksState::Null => {
+                    return error(format!("the block {place} of \"{name}\" is NULL; leave the row out where it is all zeros"));
+                }
+                BlocksState::HasNull => return error(format!("the block {place} of \"{name}\" has an element that is NULL")),
             }
         }
         if let Some(twice) = self.list.windows(2).find(|two| (two[0].i, two[0].j) == (two[1].i, two[1].j)) {
-            let place = At { block: &twice[0], is_vector: layout.is_vector };
+            let place = BlockPosition { block: &twice[0], is_vector: layout.is_vector };
             return error(format!("\"{name}\" has the block {place} more than once"));
         }
         Ok(())
     }
 
     /// An error if a block has anything beyond a matrix of this shape, which the layout says, or another matrix that goes with it.
-    pub fn check_padding(&self, layout: &Layout, shape: [usize; 2], function: &str, threads: usize, stop: &Stop) -> Result<()> {
+    pub fn check_padding(&self, layout: &Layout, shape: [usize; 2], function: &str, threads: usize, stop: &StopFlag) -> Result<()> {
         let [rows, columns] = layout.block;
         let inside = |at: usize| padding::inside(shape, layout.block, self.list[at].i, self.list[at].j);
         let last = (0..self.list.len()).filter(|at| inside(*at) != layout.block);
@@ -147,7 +149,7 @@ impl<T: Element> Blocks<T> {
     }
 
     fn beyond(&self, at: usize, layout: &Layout, shape: [usize; 2], function: &str) -> DataFusionError {
-        let place = At { block: &self.list[at], is_vector: layout.is_vector };
+        let place = BlockPosition { block: &self.list[at], is_vector: layout.is_vector };
         let (name, blocks) = (&layout.name, layout.block_text());
         let shape = if layout.is_vector { shape[0].to_string() } else { shape_text(&shape) };
         match layout.shape {
@@ -216,23 +218,23 @@ fn key(keys: &Int64Array, row: usize) -> Key {
     keys.is_valid(row).then(|| keys.value(row))
 }
 
-fn state(blocks: &FixedSizeListArray, row: usize, width: usize) -> State {
+fn state(blocks: &FixedSizeListArray, row: usize, width: usize) -> BlocksState {
     if blocks.is_null(row) {
-        return State::Null;
+        return BlocksState::Null;
     }
     match blocks.values().nulls().filter(|nulls| nulls.null_count() > 0) {
-        Some(nulls) if nulls.slice(row * width, width).null_count() > 0 => State::HasNull,
-        _ => State::Whole,
+        Some(nulls) if nulls.slice(row * width, width).null_count() > 0 => BlocksState::HasNull,
+        _ => BlocksState::Whole,
     }
 }
 
 /// A block's place, as people write it.
-struct At<'a> {
+struct BlockPosition<'a> {
     block: &'a Block,
     is_vector: bool,
 }
 
-impl fmt::Display for At<'_> {
+impl fmt::Display for BlockPosition<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |key: Key| key.map_or("NULL".to_string(), |key| key.to_string());
         match self.is_vector {

@@ -18,10 +18,10 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt};
 
-use super::blocks::Places;
+use super::blocks::ColumnIndices;
+use super::in_place::InPlaceTable;
 use super::layout::Layout;
 use super::operation::Operation;
-use super::place::TableInPlace;
 use super::run::Column;
 use super::start::batches;
 use common::count::count_schema;
@@ -33,7 +33,7 @@ pub struct Kernel {
     /// One or two.
     pub inputs: Vec<Layout>,
     /// Where the columns of each input are.
-    pub places: Vec<Places>,
+    pub places: Vec<ColumnIndices>,
     /// Rows and columns of the blocks of the result.
     pub block: [usize; 2],
 }
@@ -44,7 +44,7 @@ pub enum Destination {
     /// To whoever reads the rows.
     Reader,
     /// Into the table that is being built; the reader is told how many there were.
-    Place(Weak<dyn TableInPlace>),
+    Place(Weak<dyn InPlaceTable>),
 }
 
 #[derive(Debug)]
@@ -65,8 +65,8 @@ impl MatrixExec {
         MatrixExec { kernel, plans, columns, destination: Destination::Reader, properties, metrics: ExecutionPlanMetricsSet::new() }
     }
 
-    /// The same result with `columns`, made in `place`.
-    pub fn in_place(&self, columns: Vec<Column>, place: Weak<dyn TableInPlace>) -> MatrixExec {
+    /// The same result with `columns`, made in `in_place`.
+    pub fn in_place(&self, columns: Vec<Column>, place: Weak<dyn InPlaceTable>) -> MatrixExec {
         let properties = properties(EquivalenceProperties::new(count_schema()));
         let destination = Destination::Place(place);
         let (kernel, plans) = (Arc::clone(&self.kernel), self.plans.clone());

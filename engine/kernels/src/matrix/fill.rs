@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::element::Element;
-use super::work::{Inputs, Work};
+use super::work::{BlockSources, Inputs};
 use crate::numeric::elements::Stores;
 use crate::numeric::{elements, products, vectors};
-use crate::threads::Stop;
+use crate::threads::StopFlag;
 
 /// Bytes that a panel reads or writes, where memory is what takes the time: a fraction of a millisecond.
 const PANEL_BYTES: usize = 1 << 20;
@@ -22,11 +22,11 @@ pub struct Sizes {
 
 impl Sizes {
     /// How many rows of a block make one panel.
-    pub fn panel_rows(&self, work: &Work, element_bytes: usize) -> usize {
+    pub fn panel_rows(&self, work: &BlockSources, element_bytes: usize) -> usize {
         let [rows, columns] = self.result;
         let fitting = match work {
-            Work::Products(_) => products::PANEL_ROWS,
-            Work::VectorProducts(pairs) => PANEL_BYTES / (pairs.len() * self.a[1] * element_bytes).max(1),
+            BlockSources::Products(_) => products::PANEL_ROWS,
+            BlockSources::VectorProducts(pairs) => PANEL_BYTES / (pairs.len() * self.a[1] * element_bytes).max(1),
             _ => PANEL_BYTES / (columns * element_bytes),
         };
         fitting.clamp(1, rows)
@@ -34,19 +34,27 @@ impl Sizes {
 }
 
 /// Writes all of `out`, the rows `rows` of the block, whatever was there. Once `stop` is set it ends soon, with anything in it.
-pub fn fill<T: Element>(inputs: &Inputs<T>, sizes: &Sizes, work: &Work, rows: Range<usize>, out: &mut [T], stores: Stores, stop: &Stop) {
+pub fn fill<T: Element>(
+    inputs: &Inputs<T>,
+    sizes: &Sizes,
+    work: &BlockSources,
+    rows: Range<usize>,
+    out: &mut [T],
+    stores: Stores,
+    stop: &StopFlag,
+) {
     let of_a = |at: usize| inputs.a.values(at);
     let of_b = |at: usize| inputs.b.as_ref().map_or(&[][..], |b| b.values(at));
     let [_, columns] = sizes.result;
     let panel = rows.start * columns..rows.end * columns;
     match work {
-        Work::Sum(Some(a), Some(b)) => elements::add(&of_a(*a)[panel.clone()], &of_b(*b)[panel], out, stores),
-        Work::Sum(Some(a), None) => out.copy_from_slice(&of_a(*a)[panel]),
-        Work::Sum(None, Some(b)) => out.copy_from_slice(&of_b(*b)[panel]),
-        Work::Sum(None, None) | Work::Null => out.fill(T::default()),
-        Work::Scaled(a) => elements::scale(&of_a(*a)[panel], T::from_f64(sizes.by), out, stores),
-        Work::Transposed(a) => elements::transpose_columns(of_a(*a), sizes.a[0], sizes.a[1], rows, out),
-        Work::Products(pairs) => {
+        BlockSources::Sum(Some(a), Some(b)) => elements::add(&of_a(*a)[panel.clone()], &of_b(*b)[panel], out, stores),
+        BlockSources::Sum(Some(a), None) => out.copy_from_slice(&of_a(*a)[panel]),
+        BlockSources::Sum(None, Some(b)) => out.copy_from_slice(&of_b(*b)[panel]),
+        BlockSources::Sum(None, None) | BlockSources::Null => out.fill(T::default()),
+        BlockSources::Scaled(a) => elements::scale(&of_a(*a)[panel], T::from_f64(sizes.by), out, stores),
+        BlockSources::Transposed(a) => elements::transpose_columns(of_a(*a), sizes.a[0], sizes.a[1], rows, out),
+        BlockSources::Products(pairs) => {
             let [_, inner] = sizes.a;
             out.fill(T::default());
             for (a, b) in pairs.iter() {
@@ -57,7 +65,7 @@ pub fn fill<T: Element>(inputs: &Inputs<T>, sizes: &Sizes, work: &Work, rows: Ra
                 }
             }
         }
-        Work::VectorProducts(pairs) => {
+        BlockSources::VectorProducts(pairs) => {
             let [_, inner] = sizes.a;
             for (row, element) in rows.zip(out.iter_mut()) {
                 if stop.is_set() {
@@ -82,14 +90,14 @@ mod tests {
     #[test]
     fn panels_are_small_where_memory_takes_the_time_and_large_enough_where_products_do() {
         let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
-        let product = Work::Products(Pairs::new(vec![(0, 0)], MemoryConsumer::new("f").register(&pool)));
+        let product = BlockSources::Products(Pairs::new(vec![(0, 0)], MemoryConsumer::new("f").register(&pool)));
         let sizes = Sizes { a: [4096, 4096], result: [4096, 4096], shape: None, by: 1.0 };
-        assert_eq!(sizes.panel_rows(&Work::Sum(None, None), 8), 32);
+        assert_eq!(sizes.panel_rows(&BlockSources::Sum(None, None), 8), 32);
         assert_eq!(sizes.panel_rows(&product, 8), products::PANEL_ROWS);
         let small = Sizes { a: [64, 64], result: [64, 64], shape: None, by: 1.0 };
         assert_eq!(small.panel_rows(&product, 8), 64);
-        assert_eq!(small.panel_rows(&Work::Transposed(0), 8), 64);
+        assert_eq!(small.panel_rows(&BlockSources::Transposed(0), 8), 64);
         let wide = Sizes { a: [1, 1 << 30], result: [1, 1 << 30], shape: None, by: 1.0 };
-        assert_eq!(wide.panel_rows(&Work::Scaled(0), 8), 1);
+        assert_eq!(wide.panel_rows(&BlockSources::Scaled(0), 8), 1);
     }
 }

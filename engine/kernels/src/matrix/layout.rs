@@ -6,10 +6,10 @@ use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::Result;
 
 use common::error::EngineError;
+use common::messages::counted;
 use common::tensor_shape::{shape_of, shape_text};
 use common::tensors::{Vectors, tensor_field};
 use common::type_names::{column_type_name, declared_name};
-use common::words::counted;
 
 pub const I: &str = "i";
 pub const J: &str = "j";

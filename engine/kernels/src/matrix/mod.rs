@@ -4,7 +4,7 @@
 //! 2. `table` are the functions of SQL, and `product_of_tables` finds the product that a query says as a join; both make `exec`;
 //! 3. `blocks` says where each block of the inputs lies, mapped in its file;
 //! 4. `work` says what each block of the result is made of, `pairs` of a product, `run` makes them some at a time, `fill` a panel of one, in the
-//!    memory of `outputs`, or where `place` says: in the table that the result is stored in; `padding` keeps zero what is beyond the matrix;
+//!    memory of `outputs`, or where `in_place` says: in the table that the result is stored in; `padding` keeps zero what is beyond the matrix;
 //! 5. `unshuffled` keeps the result from being gathered whole;
 //! 6. `norm` is the one kernel that has no blocks as its result, `sum_product` the product as an aggregate.
 //!
@@ -14,13 +14,13 @@ mod blocks;
 mod element;
 mod exec;
 mod fill;
+mod in_place;
 mod layout;
 mod norm;
 mod operation;
 mod outputs;
 mod padding;
 mod pairs;
-mod place;
 mod product_of_tables;
 mod run;
 mod shapes;
@@ -30,7 +30,7 @@ mod table;
 mod unshuffled;
 mod work;
 
-pub use place::{TableInPlace, filled_in_place};
+pub use in_place::{InPlaceTable, filled_in_place};
 pub use product_of_tables::{ProductPlanner, with_products};
 pub use unshuffled::UnshuffledBlocks;
 

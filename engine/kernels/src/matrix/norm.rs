@@ -11,7 +11,7 @@ use datafusion::common::Result;
 
 use super::blocks::{Blocks, Key};
 use super::element::Element;
-use crate::threads::{Stop, for_each};
+use crate::threads::{StopFlag, for_each};
 
 /// Elements of a piece of a block, and bytes that are looked at before what was found of them is put together.
 const PIECE_ELEMENTS: usize = 1 << 17;
@@ -26,7 +26,7 @@ pub struct Norms {
 }
 
 /// Of blocks of `[rows, columns]` elements.
-pub fn norms<T: Element>(blocks: &Blocks<T>, [rows, columns]: [usize; 2], threads: usize, stop: &Stop) -> Result<Norms> {
+pub fn norms<T: Element>(blocks: &Blocks<T>, [rows, columns]: [usize; 2], threads: usize, stop: &StopFlag) -> Result<Norms> {
     let piece_rows = (PIECE_ELEMENTS / columns).clamp(1, rows);
     let per_round = (ROUND_BYTES / (rows * columns * size_of::<T>())).max(1);
     let mut sums = Sums::default();

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 
-use super::blocks::{Block, Blocks, Key, State};
+use super::blocks::{Block, Blocks, BlocksState, Key};
 use super::element::Element;
-use super::work::{Due, Each, Inputs, Plan, Planned, Work};
-use crate::threads::Stop;
+use super::work::{BlockSources, Each, Inputs, PendingBlock, Plan, PlannedBlock};
+use crate::threads::StopFlag;
 use common::tensors::refused;
 
 type Pair = (u32, u32);
@@ -21,9 +21,9 @@ type Pair = (u32, u32);
 /// Pairs between two looks at whether anybody waits for the result.
 const LOOK_PAIRS: usize = 1 << 16;
 /// Of a block of the result while those of its row are listed. The pairs themselves count until it is made.
-const PLANNED_BYTES: usize = size_of::<Planned>() + 2 * size_of::<(u32, usize)>() + size_of::<(u32, Vec<Pair>)>();
+const PLANNED_BYTES: usize = size_of::<PlannedBlock>() + 2 * size_of::<(u32, usize)>() + size_of::<(u32, Vec<Pair>)>();
 /// The same where pairs are not listed.
-const DUE_BYTES: usize = size_of::<Due>() + 2 * size_of::<(u32, usize)>();
+const DUE_BYTES: usize = size_of::<PendingBlock>() + 2 * size_of::<(u32, usize)>();
 /// A column that no block of the row has met.
 const UNMET: u32 = u32::MAX;
 
@@ -55,7 +55,7 @@ pub fn products<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, of_v
 }
 
 /// The blocks of the product without their pairs.
-pub fn products_due<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, memory: MemoryReservation) -> Each<Due> {
+pub fn products_due<T: Element>(inputs: Arc<Inputs<T>>, function: &'static str, memory: MemoryReservation) -> Each<PendingBlock> {
     row_by_row(inputs, function, memory, |meeting, columns, memory| {
         if meeting.row.start == 0 {
             meeting.ask_for_every_row(columns, &memory)?;
@@ -69,7 +69,7 @@ fn row_by_row<T: Element, R: Send + 'static>(
     inputs: Arc<Inputs<T>>,
     function: &'static str,
     memory: MemoryReservation,
-    list: impl Fn(&Meeting<'_>, &mut Columns, MemoryReservation) -> Result<Row<R>> + Send + 'static,
+    list: impl Fn(&RowProducts<'_>, &mut Columns, MemoryReservation) -> Result<Row<R>> + Send + 'static,
 ) -> Each<R> {
     let mut columns = None;
     let mut next = 0;
@@ -87,7 +87,7 @@ fn row_by_row<T: Element, R: Send + 'static>(
             }
             let Some(found) = row_from(left, next) else { return Ok(None) };
             next = found.end;
-            row = list(&Meeting { left, row: found, right, function, stop }, columns, memory.new_empty())?;
+            row = list(&RowProducts { left, row: found, right, function, stop }, columns, memory.new_empty())?;
         }
     })
 }
@@ -130,15 +130,15 @@ impl Columns {
 }
 
 /// A row of blocks of the left side, and all of the right side.
-struct Meeting<'a> {
+struct RowProducts<'a> {
     left: &'a [Block],
     row: Range<usize>,
     right: &'a [Block],
     function: &'static str,
-    stop: &'a Stop,
+    stop: &'a StopFlag,
 }
 
-impl Meeting<'_> {
+impl RowProducts<'_> {
     /// The blocks of the right side that a block meets.
     fn met(&self, a: usize) -> Range<usize> {
         let key = self.left[a].j;
@@ -154,8 +154,8 @@ impl Meeting<'_> {
                 self.stop.check()?;
                 for b in start..met.end.min(start + LOOK_PAIRS) {
                     match (self.left[a].state, self.right[b].state) {
-                        (State::Whole, State::Whole) => give(a, b, true),
-                        (State::Null, _) | (_, State::Null) => give(a, b, false),
+                        (BlocksState::Whole, BlocksState::Whole) => give(a, b, true),
+                        (BlocksState::Null, _) | (_, BlocksState::Null) => give(a, b, false),
                         _ => return Err(refused(format!("{}: a block has an element that is NULL", self.function), None)),
                     }
                 }
@@ -187,7 +187,7 @@ impl Meeting<'_> {
         let (mut most_bytes, mut next) = (0, 0);
         while let Some(row) = row_from(self.left, next) {
             next = row.end;
-            most_bytes = Meeting { row, ..*self }.listed_bytes(columns)?.0.max(most_bytes);
+            most_bytes = RowProducts { row, ..*self }.listed_bytes(columns)?.0.max(most_bytes);
         }
         memory.try_grow(most_bytes)?;
         memory.shrink(most_bytes);
@@ -195,7 +195,7 @@ impl Meeting<'_> {
     }
 
     /// The blocks of the row of the result, in the order of their columns.
-    fn listed(&self, columns: &mut Columns, of_vector: bool, memory: MemoryReservation) -> Result<Row<Planned>> {
+    fn listed(&self, columns: &mut Columns, of_vector: bool, memory: MemoryReservation) -> Result<Row<PlannedBlock>> {
         let (all_bytes, block_bytes) = self.listed_bytes(columns)?;
         memory.try_grow(all_bytes)?;
         let mut lists = self.lists(columns)?;
@@ -204,27 +204,27 @@ impl Meeting<'_> {
             columns.places[column as usize] = UNMET;
             let pairs_memory = memory.split(std::mem::size_of_val(pairs.as_slice()));
             let work = match pairs.is_empty() {
-                true => Work::Null,
-                false if of_vector => Work::VectorProducts(Pairs::new(pairs, pairs_memory)),
-                false => Work::Products(Pairs::new(pairs, pairs_memory)),
+                true => BlockSources::Null,
+                false if of_vector => BlockSources::VectorProducts(Pairs::new(pairs, pairs_memory)),
+                false => BlockSources::Products(Pairs::new(pairs, pairs_memory)),
             };
-            Planned { i: self.left[self.row.start].i, j: columns.keys[column as usize], work }
+            PlannedBlock { i: self.left[self.row.start].i, j: columns.keys[column as usize], work }
         });
-        let planned: Vec<Planned> = planned.collect();
+        let planned: Vec<PlannedBlock> = planned.collect();
         memory.resize(block_bytes);
         Ok(Row { list: planned.into_iter(), _memory: memory })
     }
 
     /// The row of the result as `listed` has it, without pairs.
-    fn due(&self, columns: &mut Columns, memory: MemoryReservation) -> Result<Row<Due>> {
+    fn due(&self, columns: &mut Columns, memory: MemoryReservation) -> Result<Row<PendingBlock>> {
         memory.try_grow(self.count()?.min(columns.keys.len()) * DUE_BYTES)?;
         let mut counts = self.counts(columns)?;
         counts.sort_unstable_by_key(|(column, _)| *column);
         let due = counts.into_iter().map(|(column, count)| {
             columns.places[column as usize] = UNMET;
-            Due { i: self.left[self.row.start].i, j: columns.keys[column as usize], is_null: count == 0 }
+            PendingBlock { i: self.left[self.row.start].i, j: columns.keys[column as usize], is_null: count == 0 }
         });
-        let due: Vec<Due> = due.collect();
+        let due: Vec<PendingBlock> = due.collect();
         Ok(Row { list: due.into_iter(), _memory: memory })
     }
 
@@ -264,7 +264,7 @@ mod tests {
     use datafusion::common::DataFusionError;
     use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryPool};
 
-    use super::super::blocks::{Places, Rule};
+    use super::super::blocks::{ColumnIndices, Rule};
     use super::super::layout::Layout;
     use super::*;
 
@@ -275,7 +275,7 @@ mod tests {
         let keys = |keys: Vec<i64>| Arc::new(Int64Array::from(keys)) as ArrayRef;
         let batch = RecordBatch::try_from_iter([("i", keys(i)), ("j", keys(j)), ("block", Arc::new(blocks) as ArrayRef)]).unwrap();
         let layout = Layout { name: "t".into(), element: DataType::Float64, block: [1, 1], shape: None, is_vector: false };
-        Blocks::new(&[batch], Places { i: 0, j: Some(1), block: 2 }, &layout, rule, "f").unwrap()
+        Blocks::new(&[batch], ColumnIndices { i: 0, j: Some(1), block: 2 }, &layout, rule, "f").unwrap()
     }
 
     fn inputs(a: [Vec<i64>; 2], b: [Vec<i64>; 2]) -> Arc<Inputs<f64>> {
@@ -292,8 +292,8 @@ mod tests {
     fn blocks_meet_by_the_key_they_share_and_pairs_give_back_their_memory() {
         let (mut plan, pool) = plan([vec![0, 0, 1], vec![0, 1, 1]], [vec![0, 1, 1, 2], vec![7, 5, 7, 9]], 1 << 20);
         let mut found = Vec::new();
-        while let Some(planned) = plan(&Stop::default()).unwrap() {
-            let Work::Products(pairs) = &planned.work else { panic!("{planned:?}") };
+        while let Some(planned) = plan(&StopFlag::default()).unwrap() {
+            let BlockSources::Products(pairs) = &planned.work else { panic!("{planned:?}") };
             found.push((planned.i.unwrap(), planned.j.unwrap(), pairs.to_vec()));
         }
         assert_eq!(found, [(0, 5, vec![(1, 1)]), (0, 7, vec![(0, 0), (1, 2)]), (1, 5, vec![(2, 1)]), (1, 7, vec![(2, 2)])]);
@@ -311,7 +311,7 @@ mod tests {
         let inputs = inputs([rows, vec![0; 200]], [vec![0; 400], columns]);
         let mut due = products_due(Arc::clone(&inputs), "f", memory());
         let mut plan = products(inputs, "f", false, memory());
-        let stop = Stop::default();
+        let stop = StopFlag::default();
         let (mut peak_due, mut peak) = (0, 0);
         for block in 0..6 {
             let found = due(&stop).unwrap().unwrap();
@@ -323,7 +323,7 @@ mod tests {
         for block in 0..6 {
             let found = plan(&stop).unwrap().unwrap();
             peak = peak.max(pool.reserved());
-            assert_eq!(found.due(), Due { i: Some(block / 3), j: Some(block % 3), is_null: false });
+            assert_eq!(found.due(), PendingBlock { i: Some(block / 3), j: Some(block % 3), is_null: false });
         }
         assert!(peak > 20_000 * size_of::<Pair>() && peak_due < 8192, "{peak_due} and {peak}");
     }
@@ -333,7 +333,7 @@ mod tests {
         // 10^10 of them.
         let same = || [vec![0; 100_000], vec![0; 100_000]];
         let (mut plan, pool) = plan(same(), same(), 64 << 20);
-        assert!(matches!(plan(&Stop::default()), Err(DataFusionError::ResourcesExhausted(_))));
+        assert!(matches!(plan(&StopFlag::default()), Err(DataFusionError::ResourcesExhausted(_))));
         drop(plan);
         assert_eq!(pool.reserved(), 0);
         // 10 of them in the first row, and 10^10 in the second.
@@ -341,7 +341,7 @@ mod tests {
             [[vec![0], vec![1; 100_000]].concat(), vec![0; 100_001]]
         });
         let mut due = products_due(sides, "f", MemoryConsumer::new("f").register(&pool));
-        assert!(matches!(due(&Stop::default()), Err(DataFusionError::ResourcesExhausted(_))));
+        assert!(matches!(due(&StopFlag::default()), Err(DataFusionError::ResourcesExhausted(_))));
         drop(due);
         assert_eq!(pool.reserved(), 0);
     }
@@ -350,7 +350,7 @@ mod tests {
     fn pairs_that_nobody_waits_for_are_not_listed() {
         let same = || [vec![0; 100_000], vec![0; 100_000]];
         let (mut plan, _) = plan(same(), same(), usize::MAX);
-        let stop = Stop::default();
+        let stop = StopFlag::default();
         stop.set();
         assert!(plan(&stop).unwrap_err().to_string().contains("cancelled"));
     }

@@ -27,13 +27,13 @@ use datafusion::logical_expr::{Aggregate, Expr, Extension, Join, LogicalPlan, Us
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 
-use super::blocks::Places;
+use super::blocks::ColumnIndices;
 use super::exec::{Kernel, MatrixExec};
 use super::layout::Layout;
 use super::operation::Operation;
 use super::run::Column as ResultColumn;
 use super::sum_product::SumProduct;
-use common::switches::switches;
+use common::engine_settings::switches;
 use common::tensor_shape::shape_of;
 
 /// The plan with products of tables in the places of their joins. None: as it is.
@@ -244,7 +244,10 @@ impl ExtensionPlanner for ProductPlanner {
         let Some(product) = node.as_any().downcast_ref::<ProductOfTables>() else { return Ok(None) };
         let Some(layouts) = product.layouts() else { return plan_err!("a product of tables has other columns than it had") };
         let [a, b] = product.sides;
-        let places = vec![Places { i: a.group, j: Some(a.key), block: a.block }, Places { i: b.key, j: Some(b.group), block: b.block }];
+        let places = vec![
+            ColumnIndices { i: a.group, j: Some(a.key), block: a.block },
+            ColumnIndices { i: b.key, j: Some(b.group), block: b.block },
+        ];
         let block = [layouts[0].block[0], layouts[1].block[1]];
         let kernel = Kernel { operation: Operation::Product, inputs: layouts.to_vec(), places, block };
         let columns = match product.is_swapped {

@@ -8,17 +8,17 @@ use arrow::array::{ArrayRef, FixedSizeListArray, Int64Array, RecordBatch, Record
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::{Result, internal_err};
-use pmem_store::segment::{AroundHole, rows_of_segment};
+use pmem_store::segment::{OtherColumns, rows_of_segment};
 
 use super::blocks::Key;
 use super::element::Element;
 use super::fill::{Sizes, fill};
+use super::in_place::InPlaceTable;
 use super::outputs::Outputs;
 use super::padding;
-use super::place::TableInPlace;
-use super::work::{Due, Each, Inputs, Plan, Planned};
+use super::work::{Each, Inputs, PendingBlock, Plan, PlannedBlock};
 use crate::numeric::elements::Stores;
-use crate::threads::{Stop, for_each};
+use crate::threads::{StopFlag, for_each};
 use common::error::EngineError;
 
 /// Of a batch of the result, unless one block has more. Between two batches lies half a millisecond, to the reader and back, in which
@@ -39,7 +39,7 @@ pub enum Column {
 
 /// What goes out, and on how many threads it is made.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub struct OutputTarget {
     /// Of the batches that go out: of `columns`, or the count of rows made in place.
     pub schema: SchemaRef,
     pub columns: Vec<Column>,
@@ -59,18 +59,18 @@ pub struct Run<T: Element> {
     sizes: Sizes,
     plan: Plan,
     /// A block that the last batch had no room for.
-    ahead: Option<Planned>,
-    target: Target,
+    ahead: Option<PlannedBlock>,
+    target: OutputTarget,
     outputs: Outputs,
 }
 
 impl<T: Element> Run<T> {
-    pub fn new(inputs: Arc<Inputs<T>>, sizes: Sizes, plan: Plan, target: Target, outputs: Outputs) -> Run<T> {
+    pub fn new(inputs: Arc<Inputs<T>>, sizes: Sizes, plan: Plan, target: OutputTarget, outputs: Outputs) -> Run<T> {
         Run { inputs, sizes, plan, ahead: None, target, outputs }
     }
 
     /// The next batch, which is made on the threads of the query; None at the end.
-    pub fn next(&mut self, stop: &Stop) -> Result<Option<RecordBatch>> {
+    pub fn next(&mut self, stop: &StopFlag) -> Result<Option<RecordBatch>> {
         let blocks_max = (self.target.batch_bytes / self.block_bytes()).clamp(1, self.target.batch_rows.max(1));
         let planned = self.planned(blocks_max, stop)?;
         if planned.is_empty() {
@@ -80,16 +80,16 @@ impl<T: Element> Run<T> {
             true => Some(self.blocks(&planned, stop)?),
             false => None,
         };
-        self.batch(&planned.iter().map(Planned::due).collect::<Vec<_>>(), blocks).map(Some)
+        self.batch(&planned.iter().map(PlannedBlock::due).collect::<Vec<_>>(), blocks).map(Some)
     }
 
     /// Makes the next blocks where `table` has room for them, as many as a segment has; how many, 0 at the end. `due` gives all blocks of
     /// the result once, so that what they have beside them is there before any is made.
-    pub fn next_in_place(&mut self, due: &mut Each<Due>, table: &dyn TableInPlace, stop: &Stop) -> Result<usize> {
+    pub fn next_in_place(&mut self, due: &mut Each<PendingBlock>, table: &dyn InPlaceTable, stop: &StopFlag) -> Result<usize> {
         let Some(rows_max) = rows_of_segment(self.block_bytes()) else {
             return internal_err!("blocks of {} bytes are not made in place", self.block_bytes());
         };
-        let mut rows: Vec<Due> = Vec::new();
+        let mut rows: Vec<PendingBlock> = Vec::new();
         while rows.len() < rows_max
             && let Some(row) = due(stop)?
         {
@@ -99,7 +99,7 @@ impl<T: Element> Run<T> {
         if rows.is_empty() {
             return Ok(0);
         }
-        let around = AroundHole { columns: self.columns(&rows, None), row_count: rows.len(), nulls: nulls(&rows) };
+        let around = OtherColumns { columns: self.columns(&rows, None), row_count: rows.len(), nulls: nulls(&rows) };
         table.write(around, &mut |elements| match T::of_elements(elements) {
             Some(values) => Ok(self.fill_segment(&rows, values, stop)?),
             None => Err(EngineError::internal("the blocks of a table have other elements than its kernel")),
@@ -108,11 +108,11 @@ impl<T: Element> Run<T> {
     }
 
     /// Makes these blocks, which are the next ones, some at a time: all of their pairs may be too many.
-    fn fill_segment(&mut self, rows: &[Due], values: &mut [T], stop: &Stop) -> Result<()> {
+    fn fill_segment(&mut self, rows: &[PendingBlock], values: &mut [T], stop: &StopFlag) -> Result<()> {
         let (mut rows, mut values) = (rows, values);
         while !rows.is_empty() {
             let planned = self.planned(rows.len(), stop)?;
-            if planned.is_empty() || !planned.iter().map(Planned::due).eq(rows[..planned.len()].iter().copied()) {
+            if planned.is_empty() || !planned.iter().map(PlannedBlock::due).eq(rows[..planned.len()].iter().copied()) {
                 return internal_err!("the blocks of a result are not those that were due");
             }
             let (now, later) = values.split_at_mut(planned.len() * self.block_width());
@@ -132,8 +132,8 @@ impl<T: Element> Run<T> {
         rows * columns
     }
 
-    fn planned(&mut self, blocks_max: usize, stop: &Stop) -> Result<Vec<Planned>> {
-        let mut planned: Vec<Planned> = Vec::new();
+    fn planned(&mut self, blocks_max: usize, stop: &StopFlag) -> Result<Vec<PlannedBlock>> {
+        let mut planned: Vec<PlannedBlock> = Vec::new();
         let mut pairs = 0;
         while planned.len() < blocks_max {
             let next = match self.ahead.take() {
@@ -153,19 +153,19 @@ impl<T: Element> Run<T> {
         Ok(planned)
     }
 
-    fn blocks(&mut self, planned: &[Planned], stop: &Stop) -> Result<ArrayRef> {
+    fn blocks(&mut self, planned: &[PlannedBlock], stop: &StopFlag) -> Result<ArrayRef> {
         let mut values = self.outputs.take::<T>(planned.len() * self.block_width())?;
         self.fill(planned, &mut values, stop)?;
         let DataType::FixedSizeList(item, width) = &self.target.block_type else {
             return internal_err!("the blocks of a result are of a fixed size");
         };
         let values = Arc::new(self.outputs.lend(values));
-        let due: Vec<Due> = planned.iter().map(Planned::due).collect();
+        let due: Vec<PendingBlock> = planned.iter().map(PlannedBlock::due).collect();
         Ok(Arc::new(FixedSizeListArray::try_new(Arc::clone(item), *width, values, nulls(&due))?))
     }
 
     /// Makes these blocks in `values`, one behind the other, whatever was there.
-    fn fill(&self, planned: &[Planned], values: &mut [T], stop: &Stop) -> Result<()> {
+    fn fill(&self, planned: &[PlannedBlock], values: &mut [T], stop: &StopFlag) -> Result<()> {
         let [rows, columns] = self.sizes.result;
         let stores = Stores::of(size_of_val(values));
         // With few blocks, threads share each.
@@ -191,15 +191,15 @@ impl<T: Element> Run<T> {
         stop.check()
     }
 
-    fn batch(&self, rows: &[Due], blocks: Option<ArrayRef>) -> Result<RecordBatch> {
+    fn batch(&self, rows: &[PendingBlock], blocks: Option<ArrayRef>) -> Result<RecordBatch> {
         let columns = self.columns(rows, blocks.as_ref()).into_iter().flatten().collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.target.schema), columns, &options)?)
     }
 
     /// As they go out, with `blocks` in the place of the blocks.
-    fn columns(&self, rows: &[Due], blocks: Option<&ArrayRef>) -> Vec<Option<ArrayRef>> {
-        let keys = |key: fn(&Due) -> Key| -> ArrayRef { Arc::new(rows.iter().map(key).collect::<Int64Array>()) };
+    fn columns(&self, rows: &[PendingBlock], blocks: Option<&ArrayRef>) -> Vec<Option<ArrayRef>> {
+        let keys = |key: fn(&PendingBlock) -> Key| -> ArrayRef { Arc::new(rows.iter().map(key).collect::<Int64Array>()) };
         let columns = self.target.columns.iter().map(|column| match column {
             Column::I => Some(keys(|row| row.i)),
             Column::J => Some(keys(|row| row.j)),
@@ -210,7 +210,7 @@ impl<T: Element> Run<T> {
 }
 
 /// Of these blocks.
-fn nulls(rows: &[Due]) -> Option<NullBuffer> {
+fn nulls(rows: &[PendingBlock]) -> Option<NullBuffer> {
     let valid: Vec<bool> = rows.iter().map(|row| !row.is_null).collect();
     valid.contains(&false).then(|| NullBuffer::from(valid))
 }

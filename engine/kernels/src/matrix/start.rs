@@ -15,18 +15,18 @@ use super::blocks::{Blocks, Rule};
 use super::element::Element;
 use super::exec::{Destination, Kernel};
 use super::fill::Sizes;
+use super::in_place::{InPlaceRun, InPlaceTarget};
 use super::layout::block_field;
 use super::norm::norms;
 use super::operation::Operation;
 use super::outputs::Outputs;
 use super::pairs::{products, products_due};
-use super::place::{PlacedRun, Placing};
-use super::run::{Column, Run, Target, batch_bytes};
+use super::run::{Column, OutputTarget, Run, batch_bytes};
 use super::shapes::{agreed, result_shape};
-use super::work::{Due, Each, Inputs, Plan, scaled, sums, transposed};
-use crate::gather::gathered;
+use super::work::{Each, Inputs, PendingBlock, Plan, scaled, sums, transposed};
+use crate::gather::collect_batches;
 use crate::precopy::limit_bytes;
-use crate::threads::{Stop, in_background};
+use crate::threads::{StopFlag, in_background};
 
 pub type Batches = BoxStream<'static, Result<RecordBatch>>;
 
@@ -42,8 +42,8 @@ pub async fn batches(
 ) -> Result<Batches> {
     let consumer = MemoryConsumer::new(kernel.operation.function());
     let memory = Arc::new(consumer.register(context.memory_pool()));
-    let read = gathered(&plans, &context, &memory).await?;
-    let target = Target {
+    let read = collect_batches(&plans, &context, &memory).await?;
+    let target = OutputTarget {
         schema,
         columns,
         block_type: block_field(&kernel.inputs[0].element, kernel.block, None)?.data_type().clone(),
@@ -53,20 +53,20 @@ pub async fn batches(
     };
     let placing = match destination {
         Destination::Reader => None,
-        Destination::Place(place) => Some(Placing { place, report: context.session_config().get_extension().unwrap_or_default() }),
+        Destination::Place(place) => Some(InPlaceTarget { place, report: context.session_config().get_extension().unwrap_or_default() }),
     };
     match kernel.inputs[0].element {
-        DataType::Float64 => started::<f64>(kernel, read, target, placing, memory, time).await,
-        DataType::Float32 => started::<f32>(kernel, read, target, placing, memory, time).await,
+        DataType::Float64 => start::<f64>(kernel, read, target, placing, memory, time).await,
+        DataType::Float32 => start::<f32>(kernel, read, target, placing, memory, time).await,
         _ => internal_err!("kernels are planned for DOUBLE and REAL"),
     }
 }
 
-async fn started<T: Element>(
+async fn start<T: Element>(
     kernel: Arc<Kernel>,
     read: Vec<Vec<RecordBatch>>,
-    target: Target,
-    placing: Option<Placing>,
+    target: OutputTarget,
+    placing: Option<InPlaceTarget>,
     memory: Arc<MemoryReservation>,
     time: Time,
 ) -> Result<Batches> {
@@ -88,12 +88,12 @@ async fn started<T: Element>(
     });
     Ok(match made.await? {
         (run, None) => each_in_background(run, time, Run::next),
-        (run, Some((placing, due))) => each_in_background(PlacedRun { run, due, placing }, time, PlacedRun::next),
+        (run, Some((placing, due))) => each_in_background(InPlaceRun { run, due, placing }, time, InPlaceRun::next),
     })
 }
 
 /// What `next` makes of `run` until it has no more, each when it is asked for.
-fn each_in_background<R: Send + 'static>(run: R, time: Time, next: fn(&mut R, &Stop) -> Result<Option<RecordBatch>>) -> Batches {
+fn each_in_background<R: Send + 'static>(run: R, time: Time, next: fn(&mut R, &StopFlag) -> Result<Option<RecordBatch>>) -> Batches {
     let made = futures::stream::try_unfold(run, move |mut run| {
         let timer = time.clone();
         in_background(move |stop| {
@@ -110,7 +110,7 @@ fn inputs_of<T: Element>(
     read: &[Vec<RecordBatch>],
     memory: &MemoryReservation,
     threads: usize,
-    stop: &Stop,
+    stop: &StopFlag,
 ) -> Result<(Inputs<T>, Option<[usize; 2]>)> {
     let function = kernel.operation.function();
     let rules = match kernel.operation {
@@ -143,7 +143,7 @@ fn run<T: Element>(
     kernel: &Kernel,
     inputs: Arc<Inputs<T>>,
     shape: Option<[usize; 2]>,
-    target: Target,
+    target: OutputTarget,
     memory: Arc<MemoryReservation>,
 ) -> Result<Run<T>> {
     let by = if let Operation::Scale(by) = kernel.operation { by } else { 1.0 };
@@ -164,7 +164,7 @@ fn plan<T: Element>(kernel: &Kernel, inputs: Arc<Inputs<T>>, memory: &MemoryRese
 }
 
 /// The blocks of the plan, without what they are made of where that takes memory.
-fn due<T: Element>(kernel: &Kernel, inputs: &Arc<Inputs<T>>, memory: &MemoryReservation) -> Result<Each<Due>> {
+fn due<T: Element>(kernel: &Kernel, inputs: &Arc<Inputs<T>>, memory: &MemoryReservation) -> Result<Each<PendingBlock>> {
     let inputs = Arc::clone(inputs);
     match kernel.operation {
         Operation::Add | Operation::Scale(_) | Operation::Transpose => {
@@ -178,9 +178,9 @@ fn due<T: Element>(kernel: &Kernel, inputs: &Arc<Inputs<T>>, memory: &MemoryRese
 fn norm_batch<T: Element>(
     kernel: &Kernel,
     read: &[Vec<RecordBatch>],
-    target: &Target,
+    target: &OutputTarget,
     memory: &MemoryReservation,
-    stop: &Stop,
+    stop: &StopFlag,
 ) -> Result<RecordBatch> {
     let (inputs, _) = inputs_of::<T>(kernel, read, memory, target.threads, stop)?;
     let found = norms(&inputs.a, kernel.inputs[0].block, target.threads, stop)?;

@@ -17,10 +17,10 @@ use super::element::Element;
 use super::layout::refused;
 use crate::numeric::products::multiply_add;
 use common::error::EngineError;
+use common::messages::counted;
 use common::tensor_shape::{shape_of, shape_text};
 use common::tensors::{self, Vectors, VectorsOf, tensor_field};
 use common::type_names::{column_type_name, declared_name};
-use common::words::counted;
 
 const NAME: &str = "sum_product";
 const HINT: &str = "CAST(block AS TENSOR(DOUBLE, rows, columns)) makes a matrix of a list, row by row; so does REAL";

@@ -12,14 +12,14 @@ use datafusion::physical_expr::projection::ProjectionExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::ProjectionExec;
 
-use super::blocks::Places;
+use super::blocks::ColumnIndices;
 use super::exec::{Kernel, MatrixExec};
 use super::layout::{BLOCK, I, J, Layout, block_field, refused, vector_field};
 use super::operation::Operation;
 use super::run::Column;
 use super::shapes::{result_block, result_shape};
 use crate::table_argument::{NamedTable, TablesOf, table_named};
-use common::words::{constant_hint, counted, described};
+use common::messages::{constant_hint, counted, described};
 use semantics::functions::scalar_nearest;
 
 /// A function under its name in SQL, with what it takes.
@@ -131,7 +131,7 @@ impl MatrixTable {
     }
 
     /// The scan of an input, and where its columns come.
-    async fn input(&self, number: usize, state: &dyn Session) -> Result<(Arc<dyn ExecutionPlan>, Places)> {
+    async fn input(&self, number: usize, state: &dyn Session) -> Result<(Arc<dyn ExecutionPlan>, ColumnIndices)> {
         let wanted = if self.inputs[number].is_vector { &[I, BLOCK][..] } else { &[I, J, BLOCK][..] };
         let table = &self.tables[number];
         let schema = table.schema();
@@ -139,7 +139,7 @@ impl MatrixTable {
         let plan = table.scan(state, Some(&projection), &[], None).await?;
         let schema = plan.schema();
         let j = wanted.contains(&J).then(|| schema.index_of(J)).transpose()?;
-        let places = Places { i: schema.index_of(I)?, j, block: schema.index_of(BLOCK)? };
+        let places = ColumnIndices { i: schema.index_of(I)?, j, block: schema.index_of(BLOCK)? };
         Ok((plan, places))
     }
 }

@@ -10,7 +10,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::repartition::RepartitionExec;
 
-use super::place::chosen;
+use super::in_place::chosen;
 
 /// Takes out what deals the rows of a kernel to several partitions: it gathers as many of them as a batch may have first, and rows
 /// are blocks here, so that was the whole result. Nothing asks for rows that are dealt out in turn; the kernel has threads of its own.

@@ -8,11 +8,11 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use super::blocks::{Block, Blocks, Key};
 use super::element::Element;
 use super::pairs::Pairs;
-use crate::threads::Stop;
+use crate::threads::StopFlag;
 
 /// Indices of blocks in the inputs.
 #[derive(Debug)]
-pub enum Work {
+pub enum BlockSources {
     Sum(Option<usize>, Option<usize>),
     Scaled(usize),
     Transposed(usize),
@@ -24,11 +24,11 @@ pub enum Work {
     Null,
 }
 
-impl Work {
+impl BlockSources {
     /// How many blocks are multiplied with each other.
     pub fn pairs(&self) -> usize {
         match self {
-            Work::Products(pairs) | Work::VectorProducts(pairs) => pairs.len(),
+            BlockSources::Products(pairs) | BlockSources::VectorProducts(pairs) => pairs.len(),
             _ => 0,
         }
     }
@@ -36,21 +36,21 @@ impl Work {
 
 /// A block of the result.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PlannedBlock {
     pub i: Key,
     pub j: Key,
-    pub work: Work,
+    pub work: BlockSources,
 }
 
-impl Planned {
-    pub fn due(&self) -> Due {
-        Due { i: self.i, j: self.j, is_null: matches!(self.work, Work::Null) }
+impl PlannedBlock {
+    pub fn due(&self) -> PendingBlock {
+        PendingBlock { i: self.i, j: self.j, is_null: matches!(self.work, BlockSources::Null) }
     }
 }
 
 /// A block of the result before it is known what it is made of: what its row has beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Due {
+pub struct PendingBlock {
     pub i: Key,
     pub j: Key,
     pub is_null: bool,
@@ -63,9 +63,9 @@ pub struct Inputs<T: Element> {
 }
 
 /// The next one; None at the end. It ends soon when the stop is set.
-pub type Each<R> = Box<dyn FnMut(&Stop) -> Result<Option<R>> + Send>;
+pub type Each<R> = Box<dyn FnMut(&StopFlag) -> Result<Option<R>> + Send>;
 /// The blocks of a result.
-pub type Plan = Each<Planned>;
+pub type Plan = Each<PlannedBlock>;
 
 /// Blocks of both, and those that one of them lacks.
 pub fn sums<T: Element>(inputs: Arc<Inputs<T>>) -> Plan {
@@ -76,17 +76,17 @@ pub fn sums<T: Element>(inputs: Arc<Inputs<T>>) -> Plan {
         let (left, right) = (inputs.a.list().get(a).map(place), others.get(b).map(place));
         let Some((i, j)) = left.into_iter().chain(right).min() else { return Ok(None) };
         let is_next = |side: Option<(Key, Key)>| side == Some((i, j));
-        let work = Work::Sum(is_next(left).then_some(a), is_next(right).then_some(b));
+        let work = BlockSources::Sum(is_next(left).then_some(a), is_next(right).then_some(b));
         a += usize::from(is_next(left));
         b += usize::from(is_next(right));
-        Ok(Some(Planned { i, j, work }))
+        Ok(Some(PlannedBlock { i, j, work }))
     })
 }
 
 pub fn scaled<T: Element>(inputs: Arc<Inputs<T>>) -> Plan {
     let planned = move |at: usize| {
         let block = inputs.a.list().get(at)?;
-        Some(Planned { i: block.i, j: block.j, work: Work::Scaled(at) })
+        Some(PlannedBlock { i: block.i, j: block.j, work: BlockSources::Scaled(at) })
     };
     let mut planned = (0..).map_while(planned);
     Box::new(move |_| Ok(planned.next()))
@@ -103,7 +103,7 @@ pub fn transposed<T: Element>(inputs: Arc<Inputs<T>>, memory: MemoryReservation)
         let _ = &memory;
         let planned = |at: usize| {
             let block = inputs.a.list()[at];
-            Planned { i: block.j, j: block.i, work: Work::Transposed(at) }
+            PlannedBlock { i: block.j, j: block.i, work: BlockSources::Transposed(at) }
         };
         Ok(order.next().map(|at| planned(at as usize)))
     }))

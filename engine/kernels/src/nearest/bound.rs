@@ -7,10 +7,10 @@ use super::rule::Ties;
 
 /// A distance in the order of a sort with NULLs last; NaN is after all numbers.
 #[derive(Debug, Clone, Copy)]
-pub struct Far(pub Option<f64>);
+pub struct OrderedDistance(pub Option<f64>);
 
-impl Ord for Far {
-    fn cmp(&self, other: &Far) -> Ordering {
+impl Ord for OrderedDistance {
+    fn cmp(&self, other: &OrderedDistance) -> Ordering {
         match (self.0, other.0) {
             (Some(one), Some(other)) => one.total_cmp(&other),
             (None, None) => Ordering::Equal,
@@ -19,44 +19,44 @@ impl Ord for Far {
     }
 }
 
-impl PartialOrd for Far {
-    fn partial_cmp(&self, other: &Far) -> Option<Ordering> {
+impl PartialOrd for OrderedDistance {
+    fn partial_cmp(&self, other: &OrderedDistance) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Far {
-    fn eq(&self, other: &Far) -> bool {
+impl PartialEq for OrderedDistance {
+    fn eq(&self, other: &OrderedDistance) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Far {}
+impl Eq for OrderedDistance {}
 
 /// The k smallest distances.
 #[derive(Debug)]
-pub struct Bound {
-    smallest: BinaryHeap<Far>,
+pub struct DistanceBound {
+    smallest: BinaryHeap<OrderedDistance>,
     k: usize,
     ties: Ties,
 }
 
-impl Bound {
-    pub fn new(k: usize, ties: Ties) -> Bound {
-        Bound { smallest: BinaryHeap::new(), k, ties }
+impl DistanceBound {
+    pub fn new(k: usize, ties: Ties) -> DistanceBound {
+        DistanceBound { smallest: BinaryHeap::new(), k, ties }
     }
 
     pub fn size_bytes(&self) -> usize {
-        self.smallest.capacity() * size_of::<Far>()
+        self.smallest.capacity() * size_of::<OrderedDistance>()
     }
 
     /// The k-th; None before there are k.
-    pub fn last(&self) -> Option<Far> {
+    pub fn last(&self) -> Option<OrderedDistance> {
         (self.smallest.len() == self.k).then(|| self.smallest.peek().copied()).flatten()
     }
 
     /// Whether a row that comes now can be among the first.
-    pub fn admits(&self, far: Far) -> bool {
+    pub fn admits(&self, far: OrderedDistance) -> bool {
         self.last().is_none_or(|last| match self.ties {
             Ties::First => far < last,
             Ties::All => far <= last,
@@ -64,12 +64,12 @@ impl Bound {
     }
 
     /// Whether a row that came before still can be. One that is as far as the last may be the last.
-    pub fn keeps(&self, far: Far) -> bool {
+    pub fn keeps(&self, far: OrderedDistance) -> bool {
         self.last().is_none_or(|last| far <= last)
     }
 
     /// Whether the row is one of those that can be among the first.
-    pub fn take(&mut self, far: Far) -> bool {
+    pub fn take(&mut self, far: OrderedDistance) -> bool {
         if !self.admits(far) {
             return false;
         }
@@ -90,21 +90,27 @@ mod tests {
 
     #[test]
     fn the_bound_is_the_kth_of_what_was_seen() {
-        let mut bound = Bound::new(2, Ties::First);
-        assert!(bound.take(Far(None)) && bound.take(Far(Some(f64::NAN))));
-        assert_eq!(bound.last(), Some(Far(None)));
-        assert!(!bound.take(Far(None)) && bound.take(Far(Some(5.0))));
-        assert_eq!(bound.last(), Some(Far(Some(f64::NAN))));
-        assert!(bound.take(Far(Some(7.0))) && !bound.take(Far(Some(7.0))) && !bound.take(Far(Some(f64::INFINITY))));
-        assert_eq!(bound.last(), Some(Far(Some(7.0))));
-        assert!(bound.keeps(Far(Some(7.0))) && !bound.keeps(Far(Some(f64::NAN))) && !bound.keeps(Far(None)));
+        let mut bound = DistanceBound::new(2, Ties::First);
+        assert!(bound.take(OrderedDistance(None)) && bound.take(OrderedDistance(Some(f64::NAN))));
+        assert_eq!(bound.last(), Some(OrderedDistance(None)));
+        assert!(!bound.take(OrderedDistance(None)) && bound.take(OrderedDistance(Some(5.0))));
+        assert_eq!(bound.last(), Some(OrderedDistance(Some(f64::NAN))));
+        assert!(
+            bound.take(OrderedDistance(Some(7.0)))
+                && !bound.take(OrderedDistance(Some(7.0)))
+                && !bound.take(OrderedDistance(Some(f64::INFINITY)))
+        );
+        assert_eq!(bound.last(), Some(OrderedDistance(Some(7.0))));
+        assert!(
+            bound.keeps(OrderedDistance(Some(7.0))) && !bound.keeps(OrderedDistance(Some(f64::NAN))) && !bound.keeps(OrderedDistance(None))
+        );
     }
 
     #[test]
     fn with_further_keys_all_that_are_as_far_stay() {
-        let mut bound = Bound::new(1, Ties::All);
-        assert!((0..3).all(|_| bound.take(Far(None))));
-        assert!((0..3).all(|_| bound.take(Far(Some(1.0)))));
-        assert!(!bound.admits(Far(None)));
+        let mut bound = DistanceBound::new(1, Ties::All);
+        assert!((0..3).all(|_| bound.take(OrderedDistance(None))));
+        assert!((0..3).all(|_| bound.take(OrderedDistance(Some(1.0)))));
+        assert!(!bound.admits(OrderedDistance(None)));
     }
 }

@@ -21,10 +21,10 @@ use datafusion::physical_plan::{
 };
 use futures::{Stream, StreamExt};
 
-use super::closest::Closest;
 use super::rule::{Distance, Ties};
+use super::top_k::TopK;
 use common::report::ReportCollector;
-use semantics::cancel::give_way;
+use semantics::cancel::yield_now;
 
 /// How long the stream works before it lets others run.
 const POLL_MAX: Duration = Duration::from_millis(10);
@@ -106,12 +106,12 @@ impl ExecutionPlan for NearestExec {
         let input = self.input.execute(partition, Arc::clone(&context))?;
         let report = context.session_config().get_extension::<ReportCollector>().unwrap_or_default();
         let reservation = MemoryConsumer::new("NearestExec").register(context.memory_pool());
-        let closest = Closest::new(self.schema(), &self.distance, self.k, self.ties, reservation, report)?;
+        let top_k = TopK::new(self.schema(), &self.distance, self.k, self.ties, reservation, report)?;
         Ok(Box::pin(NearestStream {
             input,
             schema: self.schema(),
-            closest,
-            state: State::Reading,
+            top_k,
+            state: StreamState::Reading,
             ready: VecDeque::new(),
             batch_rows: context.session_config().batch_size(),
             metrics: BaselineMetrics::new(&self.metrics, partition),
@@ -127,8 +127,8 @@ impl ExecutionPlan for NearestExec {
 struct NearestStream {
     input: SendableRecordBatchStream,
     schema: SchemaRef,
-    closest: Closest,
-    state: State,
+    top_k: TopK,
+    state: StreamState,
     /// What goes out before anything else happens.
     ready: VecDeque<RecordBatch>,
     batch_rows: usize,
@@ -136,7 +136,7 @@ struct NearestStream {
     abandoned: Count,
 }
 
-enum State {
+enum StreamState {
     Reading,
     /// A batch, of which so many rows were looked at.
     Looking(RecordBatch, usize),
@@ -147,11 +147,11 @@ impl NearestStream {
     /// The next batch of the input; at its end, the result is ready.
     fn read(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         self.state = match ready!(self.input.poll_next_unpin(context)).transpose()? {
-            Some(batch) => State::Looking(batch, 0),
+            Some(batch) => StreamState::Looking(batch, 0),
             None => {
-                self.abandoned.add(self.closest.abandoned);
-                self.ready.extend(self.closest.finish()?);
-                State::Ended
+                self.abandoned.add(self.top_k.abandoned);
+                self.ready.extend(self.top_k.finish()?);
+                StreamState::Ended
             }
         };
         Poll::Ready(Ok(()))
@@ -161,7 +161,7 @@ impl NearestStream {
     fn give(&mut self, batch: RecordBatch) -> RecordBatch {
         let rows = batch.num_rows().min(self.batch_rows);
         match batch.num_rows() - rows {
-            0 if self.ready.is_empty() => self.closest.handed_on(),
+            0 if self.ready.is_empty() => self.top_k.handed_on(),
             0 => {}
             left => self.ready.push_front(batch.slice(rows, left)),
         }
@@ -174,24 +174,24 @@ impl NearestStream {
             if let Some(batch) = self.ready.pop_front() {
                 return Poll::Ready(Some(Ok(self.give(batch))));
             }
-            match std::mem::replace(&mut self.state, State::Reading) {
-                State::Reading => ready!(self.read(context))?,
-                State::Looking(batch, start) if start < batch.num_rows() => {
-                    let rows = self.closest.slice_rows()?.min(batch.num_rows() - start);
+            match std::mem::replace(&mut self.state, StreamState::Reading) {
+                StreamState::Reading => ready!(self.read(context))?,
+                StreamState::Looking(batch, start) if start < batch.num_rows() => {
+                    let rows = self.top_k.slice_rows()?.min(batch.num_rows() - start);
                     let elapsed = self.metrics.elapsed_compute().clone();
                     let _timer = elapsed.timer();
-                    self.closest.push(&batch.slice(start, rows))?;
-                    self.state = State::Looking(batch, start + rows);
-                    self.ready.extend(self.closest.surplus());
+                    self.top_k.push(&batch.slice(start, rows))?;
+                    self.state = StreamState::Looking(batch, start + rows);
+                    self.ready.extend(self.top_k.surplus());
                 }
-                State::Looking(..) => {}
-                State::Ended => {
-                    self.state = State::Ended;
+                StreamState::Looking(..) => {}
+                StreamState::Ended => {
+                    self.state = StreamState::Ended;
                     return Poll::Ready(None);
                 }
             }
         }
-        give_way(context)
+        yield_now(context)
     }
 }
 
@@ -201,7 +201,7 @@ impl Stream for NearestStream {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let polled = self.step(context);
         if let Poll::Ready(Some(Err(_))) = polled {
-            self.state = State::Ended;
+            self.state = StreamState::Ended;
             self.ready.clear();
         }
         self.metrics.record_poll(polled)

@@ -19,7 +19,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
 use super::exec::NearestExec;
-use common::switches::switches;
+use common::engine_settings::switches;
 use common::tensors::Vectors;
 
 const DISTANCE: &str = "l2_distance";

@@ -6,10 +6,10 @@ use arrow::array::{ArrayRef, AsArray, GenericByteViewArray, RecordBatch, RecordB
 use arrow::datatypes::{ByteViewType, DataType};
 use datafusion::common::Result;
 
-use common::memory::Held;
+use common::memory::LiveMemory;
 
 /// The same rows with the texts that they have and no others. What lies in a mapped segment takes no memory, and stays there.
-pub fn compacted(rows: &RecordBatch, held: &Held) -> Result<RecordBatch> {
+pub fn compacted(rows: &RecordBatch, held: &LiveMemory) -> Result<RecordBatch> {
     let columns = rows.columns().iter().map(|column| match column.data_type() {
         DataType::Utf8View => own(column, column.as_string_view(), held),
         DataType::BinaryView => own(column, column.as_binary_view(), held),
@@ -19,7 +19,7 @@ pub fn compacted(rows: &RecordBatch, held: &Held) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new_with_options(rows.schema(), columns.collect(), &options)?)
 }
 
-fn own<T: ByteViewType>(column: &ArrayRef, views: &GenericByteViewArray<T>, held: &Held) -> ArrayRef {
+fn own<T: ByteViewType>(column: &ArrayRef, views: &GenericByteViewArray<T>, held: &LiveMemory) -> ArrayRef {
     match views.data_buffers().iter().any(|buffer| held.is_in_memory(buffer)) {
         true => Arc::new(views.gc()),
         false => Arc::clone(column),
@@ -38,8 +38,8 @@ mod tests {
         let texts = StringViewArray::from_iter_values((0..1_000).map(|row| format!("the text of row number {row:08}")));
         let all = RecordBatch::try_from_iter([("s", Arc::new(texts) as ArrayRef)]).unwrap();
         let row = take_record_batch(&all, &UInt32Array::from(vec![7])).unwrap();
-        let found = compacted(&row, &Held::default()).unwrap();
+        let found = compacted(&row, &LiveMemory::default()).unwrap();
         assert_eq!(found, row);
-        assert!(Held::default().take(&row) > 30_000 && Held::default().take(&found) < 300);
+        assert!(LiveMemory::default().take(&row) > 30_000 && LiveMemory::default().take(&found) < 300);
     }
 }

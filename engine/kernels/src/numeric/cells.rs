@@ -77,23 +77,23 @@ impl Scale for Powers {
 
 /// Cells of one width.
 #[derive(Clone, Copy, Debug)]
-pub struct Even {
+pub struct EvenCells {
     low: f64,
     per_cell: f64,
     last: f64,
 }
 
-impl Even {
+impl EvenCells {
     /// `cells` of them from `low` to `high`, one for what is below and one for what is above. None if they are more than `most`, or their
     /// width is no number.
-    pub fn new(low: f64, high: f64, cells: usize, most: usize) -> Option<Even> {
+    pub fn new(low: f64, high: f64, cells: usize, most: usize) -> Option<EvenCells> {
         let per_cell = cells as f64 / (high - low);
         let is_sound = cells.checked_add(3)? <= most && per_cell.is_finite() && per_cell > 0.0;
-        is_sound.then_some(Even { low, per_cell, last: (cells + 2) as f64 })
+        is_sound.then_some(EvenCells { low, per_cell, last: (cells + 2) as f64 })
     }
 }
 
-impl Scale for Even {
+impl Scale for EvenCells {
     type Key = f64;
     const NEVER: f64 = f64::NAN;
 

@@ -1,6 +1,6 @@
 //! Histograms with any increasing edges: numpy's bins, of which the last one is closed.
 
-use super::cells::{Even, GROUP, Powers, Scale, Table, Tally, cost};
+use super::cells::{EvenCells, GROUP, Powers, Scale, Table, Tally, cost};
 
 /// Tables up to this size are preferred to the fewest comparisons: they stay in the cache.
 const CELLS_WANTED: usize = 1 << 15;
@@ -50,7 +50,7 @@ pub struct Bins {
 #[derive(Clone, Debug)]
 enum Search {
     Powers(Table<Powers>),
-    Even(Table<Even>),
+    Even(Table<EvenCells>),
 }
 
 impl Bins {
@@ -172,7 +172,7 @@ impl Search {
         let wanted = CELLS_WANTED.max(edges.len().saturating_mul(4));
         let powers = (0..=20).map_while(|bits| Powers::new(low, high, bits, wanted)).min_by_key(|scale| cost(scale, edges));
         let sizes = std::iter::successors(Some(edges.len()), |size| size.checked_mul(2));
-        let even = sizes.map_while(|cells| Even::new(low, high, cells, wanted)).min_by_key(|scale| cost(scale, edges));
+        let even = sizes.map_while(|cells| EvenCells::new(low, high, cells, wanted)).min_by_key(|scale| cost(scale, edges));
         match (powers, even) {
             (Some(powers), Some(even)) if cost(&even, edges) < cost(&powers, edges) => Search::Even(Table::new(even, edges)),
             (Some(powers), _) => Search::Powers(Table::new(powers, edges)),

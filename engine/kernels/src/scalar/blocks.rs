@@ -14,10 +14,10 @@ use super::types::{as_number_type, as_vector_type, check_count, check_number_typ
 use crate::numeric::elements::{Stores, add, scale, transpose};
 use crate::numeric::products::multiply_add;
 use crate::numeric::real::Real;
+use common::messages::counted;
 use common::tensor_shape::{shape_of, shape_text};
 use common::tensors::{Vectors, VectorsOf, refused, tensor_field, tensor_type};
 use common::type_names::column_type_name;
-use common::words::counted;
 
 /// Tensors of two dimensions, elements DOUBLE or REAL; DOUBLE comes out where both kinds go in. NULL if an argument or an element is
 /// NULL. NaN and infinities follow IEEE 754.
@@ -176,7 +176,7 @@ impl Block {
         let shape = self.matrix(&arguments.arg_fields[0])?;
         let out_width = usize::try_from(*width).unwrap_or_default();
         let stores = Stores::of(rows.saturating_mul(out_width).saturating_mul(size_of::<P::Native>()));
-        let given = Given::<P>::of(self, shape, (&first, second.as_ref()), stores)?;
+        let given = ArgumentRows::<P>::of(self, shape, (&first, second.as_ref()), stores)?;
         let mut values = zeros::<P::Native>(self, rows, out_width)?;
         let mut present = Vec::with_capacity(rows);
         for row in 0..rows {
@@ -190,7 +190,7 @@ impl Block {
 }
 
 /// The rows of the arguments.
-struct Given<'a, P: Elements> {
+struct ArgumentRows<'a, P: Elements> {
     block: Block,
     shape: (usize, usize),
     a: (VectorsOf<'a, P::Native>, &'a Operand),
@@ -199,7 +199,7 @@ struct Given<'a, P: Elements> {
     stores: Stores,
 }
 
-impl<'a, P: Elements> Given<'a, P> {
+impl<'a, P: Elements> ArgumentRows<'a, P> {
     fn of(block: Block, shape: (usize, usize), operands: (&'a Operand, Option<&'a Operand>), stores: Stores) -> Result<Self> {
         let (first, second) = operands;
         let rows = |operand: &'a Operand| P::rows(Vectors::of(operand.array(), block.name())?).ok_or_else(|| no_matrices(block));
@@ -208,7 +208,7 @@ impl<'a, P: Elements> Given<'a, P> {
             (_, Some(operand)) => (Some((rows(operand)?, operand)), None),
             (_, None) => (None, None),
         };
-        Ok(Given { block, shape, a: (rows(first)?, first), b, scale, stores })
+        Ok(ArgumentRows { block, shape, a: (rows(first)?, first), b, scale, stores })
     }
 
     /// One matrix into `to`, which is zero; false for NULL.

@@ -12,9 +12,9 @@ use super::operands::{Operand, Widened};
 use super::types::{as_vector_type, check_count, check_vector_type};
 use crate::numeric::real::Real;
 use crate::numeric::vectors::{cosine_distance, dot, l2_distance};
+use common::messages::counted;
 use common::tensor_shape::{shape_of, shape_text};
 use common::tensors::{Vectors, refused};
-use common::words::counted;
 
 /// Two vectors of one length to a DOUBLE. NULL if a vector or an element of one is NULL; NaN if an element is NaN, and for
 /// the cosine distance also if a vector is zero, which has no direction.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::Result;
 
+use common::messages::counted;
 use common::tensors::{Vectors, refused};
 use common::type_names::declared_name;
-use common::words::counted;
 
 /// The list with elements of DOUBLE where it is one of other numbers: `[1.0, 2]` is a list of decimals. Others stay as they
 /// are, and [`check_vector_type`] refuses them with a better message than a failed coercion has.

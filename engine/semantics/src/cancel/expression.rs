@@ -13,33 +13,33 @@ use datafusion::logical_expr::ColumnarValue;
 use datafusion::logical_expr::sort_properties::ExprProperties;
 use datafusion::physical_expr::PhysicalExpr;
 
-use super::pace::Pace;
-use super::pieces::Pieces;
+use super::adaptive_batch::AdaptiveBatch;
+use super::adaptive_slice::AdaptiveSlice;
 use crate::functions::{scalar_bytes, values_bytes};
-use common::memory::{Evaluating, reserve};
+use common::memory::{EvaluationGuard, reserve};
 
 /// A constant of this size is made a column here, where that is counted.
 const CONSTANT_BYTES: usize = 1 << 10;
 
 /// Held by whoever may want the rows of a query.
 #[derive(Debug, Default)]
-pub struct Reader(Arc<()>);
+pub struct ReaderHandle(Arc<()>);
 
-impl Reader {
+impl ReaderHandle {
     /// What is made for the reader counts in `pool`, if there is one.
-    pub fn watched(&self, pool: Option<&Arc<dyn MemoryPool>>) -> Watch {
-        Watch { reader: Arc::downgrade(&self.0), pool: pool.cloned() }
+    pub fn watched(&self, pool: Option<&Arc<dyn MemoryPool>>) -> CancelWatch {
+        CancelWatch { reader: Arc::downgrade(&self.0), pool: pool.cloned() }
     }
 }
 
 /// Knows whether the reader is still there.
 #[derive(Debug, Clone)]
-pub struct Watch {
+pub struct CancelWatch {
     reader: Weak<()>,
     pool: Option<Arc<dyn MemoryPool>>,
 }
 
-impl Watch {
+impl CancelWatch {
     pub fn check(&self) -> Result<()> {
         if self.reader.strong_count() == 0 {
             // Nobody is there to see it; it ends the operators on its way.
@@ -62,33 +62,33 @@ impl Watch {
 /// there. No operator need know: it works wherever expressions do, but the thread is not given back
 /// between the slices. A slice that memory has no room for is halved.
 #[derive(Debug)]
-pub struct StoppableExpr {
+pub struct CancellableExpr {
     expr: Arc<dyn PhysicalExpr>,
-    watch: Watch,
+    watch: CancelWatch,
     /// None: a cheap one, of all rows at once.
-    pace: Option<Pace>,
+    pace: Option<AdaptiveSlice>,
     /// By which the operator is given its rows.
-    pieces: Option<Arc<Pieces>>,
+    pieces: Option<Arc<AdaptiveBatch>>,
 }
 
-impl StoppableExpr {
-    pub fn new(expr: Arc<dyn PhysicalExpr>, watch: &Watch) -> Self {
-        StoppableExpr { expr, watch: watch.clone(), pace: Some(Pace::default()), pieces: None }
+impl CancellableExpr {
+    pub fn new(expr: Arc<dyn PhysicalExpr>, watch: &CancelWatch) -> Self {
+        CancellableExpr { expr, watch: watch.clone(), pace: Some(AdaptiveSlice::default()), pieces: None }
     }
 
-    /// Of an operator that is given `pieces`.
-    pub fn in_pieces(expr: Arc<dyn PhysicalExpr>, watch: &Watch, pieces: Option<&Arc<Pieces>>) -> Self {
-        StoppableExpr { pieces: pieces.cloned(), ..StoppableExpr::new(expr, watch) }
+    /// Of an operator that is given `adaptive_batch`.
+    pub fn in_pieces(expr: Arc<dyn PhysicalExpr>, watch: &CancelWatch, pieces: Option<&Arc<AdaptiveBatch>>) -> Self {
+        CancellableExpr { pieces: pieces.cloned(), ..CancellableExpr::new(expr, watch) }
     }
 
     /// For what an operator does with batch after batch in one step, and asks this for each.
-    pub fn in_one_piece(expr: Arc<dyn PhysicalExpr>, watch: &Watch) -> Self {
-        StoppableExpr { expr, watch: watch.clone(), pace: None, pieces: None }
+    pub fn in_one_piece(expr: Arc<dyn PhysicalExpr>, watch: &CancelWatch) -> Self {
+        CancellableExpr { expr, watch: watch.clone(), pace: None, pieces: None }
     }
 }
 
-impl StoppableExpr {
-    fn in_slices(&self, pace: &Pace, batch: &RecordBatch) -> Result<ColumnarValue> {
+impl CancellableExpr {
+    fn in_slices(&self, pace: &AdaptiveSlice, batch: &RecordBatch) -> Result<ColumnarValue> {
         let total = batch.num_rows();
         let (mut parts, mut done) = (Vec::new(), 0);
         let mut most = total;
@@ -96,10 +96,10 @@ impl StoppableExpr {
             let rows = pace.slice(total - done).min(most);
             let slice = batch.slice(done, rows);
             self.watch.check()?;
-            let before = Evaluating::counted();
+            let before = EvaluationGuard::counted();
             let value = match pace.timed(rows, || self.expr.evaluate(&slice)) {
                 Err(error) if rows > 1 && is_out_of_memory(&error) => {
-                    Evaluating::count(before);
+                    EvaluationGuard::count(before);
                     most = rows / 2;
                     continue;
                 }
@@ -110,7 +110,7 @@ impl StoppableExpr {
             }
             let part = self.array_of(value, rows)?;
             // What was needed on the way to it is gone.
-            Evaluating::count(before.saturating_add(values_bytes(&part, 0, rows)));
+            EvaluationGuard::count(before.saturating_add(values_bytes(&part, 0, rows)));
             parts.push(part);
             done += rows;
             if done == total {
@@ -135,13 +135,13 @@ pub fn is_out_of_memory(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
-impl PhysicalExpr for StoppableExpr {
+impl PhysicalExpr for CancellableExpr {
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         let Some(pace) = &self.pace else {
             self.watch.check()?;
             return self.expr.evaluate(batch);
         };
-        let evaluating = Evaluating::begin();
+        let evaluating = EvaluationGuard::begin();
         let value = self.in_slices(pace, batch)?;
         let is_large = matches!(&value, ColumnarValue::Scalar(constant) if scalar_bytes(constant) > CONSTANT_BYTES);
         let value = if is_large { ColumnarValue::Array(self.array_of(value, batch.num_rows())?) } else { value };
@@ -167,8 +167,8 @@ impl PhysicalExpr for StoppableExpr {
     fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn PhysicalExpr>>) -> Result<Arc<dyn PhysicalExpr>> {
         match (children.pop(), children.pop()) {
             (Some(expr), None) => {
-                let pace = self.pace.is_some().then(Pace::default);
-                Ok(Arc::new(StoppableExpr { expr, watch: self.watch.clone(), pace, pieces: self.pieces.clone() }))
+                let pace = self.pace.is_some().then(AdaptiveSlice::default);
+                Ok(Arc::new(CancellableExpr { expr, watch: self.watch.clone(), pace, pieces: self.pieces.clone() }))
             }
             _ => internal_err!("a stoppable expression has one child"),
         }
@@ -186,21 +186,21 @@ impl PhysicalExpr for StoppableExpr {
     }
 }
 
-impl fmt::Display for StoppableExpr {
+impl fmt::Display for CancellableExpr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.expr.fmt(f)
     }
 }
 
-impl PartialEq for StoppableExpr {
+impl PartialEq for CancellableExpr {
     fn eq(&self, other: &Self) -> bool {
         self.expr.eq(&other.expr)
     }
 }
 
-impl Eq for StoppableExpr {}
+impl Eq for CancellableExpr {}
 
-impl Hash for StoppableExpr {
+impl Hash for CancellableExpr {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.expr.hash(state);
     }
@@ -225,7 +225,7 @@ mod tests {
         column: Column,
         evaluated: Arc<AtomicUsize>,
         leaves_after: usize,
-        reader: Mutex<Option<Reader>>,
+        reader: Mutex<Option<ReaderHandle>>,
     }
 
     impl PhysicalExpr for Slow {
@@ -276,12 +276,12 @@ mod tests {
 
     /// The result for 300 rows, and how many were evaluated.
     fn evaluate(leaves_after: usize) -> (Result<Vec<i64>>, usize) {
-        let reader = Reader::default();
+        let reader = ReaderHandle::default();
         let watch = reader.watched(None);
         let evaluated = Arc::new(AtomicUsize::new(0));
         let reader = Mutex::new(Some(reader));
         let slow = Slow { column: Column::new("a", 0), evaluated: Arc::clone(&evaluated), leaves_after, reader };
-        let expr = StoppableExpr::new(Arc::new(slow), &watch);
+        let expr = CancellableExpr::new(Arc::new(slow), &watch);
         let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, false)]));
         let batch = RecordBatch::try_new(schema, vec![Arc::new(Int64Array::from_iter_values(0..300))]).unwrap();
         let result = expr.evaluate(&batch).and_then(|value| value.into_array(300));

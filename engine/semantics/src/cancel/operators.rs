@@ -21,10 +21,10 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 
-use super::dear::may_be_dear;
-use super::expression::{StoppableExpr, Watch};
+use super::adaptive_batch::{AdaptiveBatch, grows};
+use super::expensive::may_be_expensive;
+use super::expression::{CancelWatch, CancellableExpr};
 use super::paced::PacedExec;
-use super::pieces::{Pieces, grows};
 use super::windows::{bounded_window, window};
 
 type Plan = Arc<dyn ExecutionPlan>;
@@ -32,7 +32,7 @@ type Expr = Arc<dyn PhysicalExpr>;
 
 /// The operator with its dear expressions stoppable; the same one if it has none. Its properties may
 /// be computed anew, without what was known about the expressions.
-pub fn with_stoppable_expressions(plan: Plan, watch: &Watch) -> Result<Plan> {
+pub fn with_cancellable_expressions(plan: Plan, watch: &CancelWatch) -> Result<Plan> {
     let new = if let Some(node) = plan.downcast_ref::<ProjectionExec>() {
         projection(node, watch)?
     } else if let Some(node) = plan.downcast_ref::<FilterExec>() {
@@ -64,14 +64,14 @@ struct Input<'a> {
     plan: &'a Plan,
     schema: SchemaRef,
     /// None where the expressions make about as much as they are given.
-    pieces: Option<Arc<Pieces>>,
-    watch: &'a Watch,
+    pieces: Option<Arc<AdaptiveBatch>>,
+    watch: &'a CancelWatch,
 }
 
 impl<'a> Input<'a> {
-    fn of<'b>(plan: &'a Plan, exprs: impl IntoIterator<Item = &'b Expr>, watch: &'a Watch) -> Input<'a> {
+    fn of<'b>(plan: &'a Plan, exprs: impl IntoIterator<Item = &'b Expr>, watch: &'a CancelWatch) -> Input<'a> {
         let schema = plan.schema();
-        let pieces = Pieces::of(exprs, &schema, watch.pool());
+        let pieces = AdaptiveBatch::of(exprs, &schema, watch.pool());
         Input { plan, schema, pieces, watch }
     }
 
@@ -84,8 +84,8 @@ impl<'a> Input<'a> {
     }
 
     fn stoppable(&self, expr: &Expr) -> Option<Expr> {
-        let is_any = may_be_dear(expr, &self.schema) || grows(expr, &self.schema).is_some();
-        is_any.then(|| Arc::new(StoppableExpr::in_pieces(Arc::clone(expr), self.watch, self.pieces.as_ref())) as Expr)
+        let is_any = may_be_expensive(expr, &self.schema) || grows(expr, &self.schema).is_some();
+        is_any.then(|| Arc::new(CancellableExpr::in_pieces(Arc::clone(expr), self.watch, self.pieces.as_ref())) as Expr)
     }
 
     /// All of the expressions, the dear ones stoppable; None if none is dear.
@@ -103,7 +103,7 @@ impl<'a> Input<'a> {
     }
 }
 
-fn projection(node: &ProjectionExec, watch: &Watch) -> Result<Option<Plan>> {
+fn projection(node: &ProjectionExec, watch: &CancelWatch) -> Result<Option<Plan>> {
     let exprs = || node.expr().iter().map(|projected| &projected.expr);
     let input = Input::of(node.input(), exprs(), watch);
     let Some(exprs) = input.any_stoppable(exprs()) else { return Ok(None) };
@@ -112,13 +112,13 @@ fn projection(node: &ProjectionExec, watch: &Watch) -> Result<Option<Plan>> {
     Ok(Some(Arc::new(new)))
 }
 
-fn filter(node: &FilterExec, watch: &Watch) -> Result<Option<Plan>> {
+fn filter(node: &FilterExec, watch: &CancelWatch) -> Result<Option<Plan>> {
     let input = Input::of(node.input(), [node.predicate()], watch);
     let Some(predicate) = input.stoppable(node.predicate()) else { return Ok(None) };
     Ok(Some(Arc::new(FilterExecBuilder::from(node).with_predicate(predicate).with_input(input.plan()).build()?)))
 }
 
-fn aggregate(node: &AggregateExec, watch: &Watch) -> Result<Option<Plan>> {
+fn aggregate(node: &AggregateExec, watch: &CancelWatch) -> Result<Option<Plan>> {
     // A final aggregate reads states, not arguments.
     if node.mode().input_mode() != AggregateInputMode::Raw {
         return Ok(None);
@@ -183,20 +183,20 @@ fn ordering(old: &LexOrdering, input: &Input<'_>) -> Option<LexOrdering> {
 }
 
 /// The ordering with a first key that asks before each batch whether anybody wants the rows.
-fn asking(old: &LexOrdering, watch: &Watch) -> Option<LexOrdering> {
+fn asking(old: &LexOrdering, watch: &CancelWatch) -> Option<LexOrdering> {
     let mut keys: Vec<PhysicalSortExpr> = old.iter().cloned().collect();
     let first = keys.first_mut()?;
-    first.expr = Arc::new(StoppableExpr::in_one_piece(Arc::clone(&first.expr), watch));
+    first.expr = Arc::new(CancellableExpr::in_one_piece(Arc::clone(&first.expr), watch));
     LexOrdering::new(keys)
 }
 
-fn sort(node: &SortExec, watch: &Watch) -> Result<Option<Plan>> {
+fn sort(node: &SortExec, watch: &CancelWatch) -> Result<Option<Plan>> {
     let input = Input::of(node.input(), node.expr().iter().map(|key| &key.expr), watch);
-    let dear = ordering(node.expr(), &input);
+    let expensive = ordering(node.expr(), &input);
     // Where all rows are sorted, all batches are one after the other before the first one comes out. A sort
     // with a limit works batch by batch, and its keys become filters of scans.
     let cheap = || node.fetch().is_none().then(|| asking(node.expr(), watch)).flatten();
-    let Some(keys) = dear.or_else(cheap) else { return Ok(None) };
+    let Some(keys) = expensive.or_else(cheap) else { return Ok(None) };
     let new = SortExec::new(keys, input.plan());
     let mut new = new.with_preserve_partitioning(node.preserve_partitioning()).with_fetch(node.fetch());
     for shared in shared_with_scans(node) {
@@ -212,13 +212,13 @@ fn shared_with_scans(node: &dyn ExecutionPlan) -> Vec<Arc<DynamicFilterPhysicalE
     filters.filter_map(|shared| shared.downcast::<DynamicFilterPhysicalExpr>().ok()).collect()
 }
 
-fn merge(node: &SortPreservingMergeExec, watch: &Watch) -> Option<Plan> {
+fn merge(node: &SortPreservingMergeExec, watch: &CancelWatch) -> Option<Plan> {
     let input = Input::of(node.input(), node.expr().iter().map(|key| &key.expr), watch);
     let keys = ordering(node.expr(), &input)?;
     Some(Arc::new(SortPreservingMergeExec::new(keys, input.plan()).with_fetch(node.fetch())))
 }
 
-fn repartition(node: &RepartitionExec, watch: &Watch) -> Result<Option<Plan>> {
+fn repartition(node: &RepartitionExec, watch: &CancelWatch) -> Result<Option<Plan>> {
     let Partitioning::Hash(keys, partitions) = node.partitioning() else { return Ok(None) };
     let input = Input::of(node.input(), keys, watch);
     let Some(keys) = input.any_stoppable(keys) else { return Ok(None) };
@@ -227,22 +227,22 @@ fn repartition(node: &RepartitionExec, watch: &Watch) -> Result<Option<Plan>> {
 }
 
 /// Any filter of a join: it is evaluated on as many pairs of rows as both sides make.
-fn join_filter(old: &JoinFilter, watch: &Watch) -> JoinFilter {
-    let expr = StoppableExpr::new(Arc::clone(old.expression()), watch);
+fn join_filter(old: &JoinFilter, watch: &CancelWatch) -> JoinFilter {
+    let expr = CancellableExpr::new(Arc::clone(old.expression()), watch);
     JoinFilter::new(Arc::new(expr), old.column_indices().to_vec(), Arc::clone(old.schema()))
 }
 
-fn hash_join(node: &HashJoinExec, watch: &Watch) -> Result<Option<Plan>> {
+fn hash_join(node: &HashJoinExec, watch: &CancelWatch) -> Result<Option<Plan>> {
     let mut on = node.on().to_vec();
     if let Some((build_key, _)) = on.first_mut() {
         // The table of all batches of the build side is made in one step.
-        *build_key = Arc::new(StoppableExpr::in_one_piece(Arc::clone(build_key), watch));
+        *build_key = Arc::new(CancellableExpr::in_one_piece(Arc::clone(build_key), watch));
     }
     let filter = node.filter().map(|old| join_filter(old, watch));
     HashJoinExecBuilder::from(node).with_on(on).with_filter(filter).build_exec().map(Some)
 }
 
-fn nested_loop_join(node: &NestedLoopJoinExec, watch: &Watch) -> Result<Option<Plan>> {
+fn nested_loop_join(node: &NestedLoopJoinExec, watch: &CancelWatch) -> Result<Option<Plan>> {
     let Some(old) = node.filter() else { return Ok(None) };
     let new = NestedLoopJoinExecBuilder::from(node).with_filter(Some(join_filter(old, watch))).build()?;
     Ok(Some(Arc::new(new)))

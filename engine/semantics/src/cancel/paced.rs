@@ -23,10 +23,10 @@ use datafusion::physical_plan::{
 };
 use futures::{Stream, StreamExt};
 
+use super::adaptive_batch::AdaptiveBatch;
 use super::buffers::with_few_buffers;
+use super::cooperative::yield_now;
 use super::elements::Elements;
-use super::pieces::Pieces;
-use super::turn::give_way;
 
 const YIELD_AFTER: Duration = Duration::from_millis(10);
 /// A piece that takes less than this is doubled, one that takes more than `YIELD_AFTER` is halved.
@@ -38,19 +38,19 @@ const PIECE_ROWS_MAX: usize = 1 << 20;
 pub struct PacedExec {
     operator: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
-    cut: Cut,
+    cut: BatchCut,
     /// Set if it may run once: whether it has run.
     has_run: Option<AtomicBool>,
 }
 
 /// How batches are handed on.
 #[derive(Debug, Clone)]
-enum Cut {
+enum BatchCut {
     Whole,
     /// In pieces that the reader needs some milliseconds for.
     ByTime,
     /// In pieces of which the reader makes some megabytes.
-    BySize(Arc<Pieces>),
+    BySize(Arc<AdaptiveBatch>),
     /// The same, where it makes rows of the elements of lists.
     ByElements(Arc<Elements>),
 }
@@ -60,29 +60,29 @@ impl PacedExec {
     /// object tells the operators above that nothing has changed, and they keep what they know, and
     /// the dynamic filters they share with scans.
     pub fn in_place_of(old: &Arc<dyn ExecutionPlan>, new: Arc<dyn ExecutionPlan>) -> Self {
-        PacedExec { operator: new, properties: Arc::clone(old.properties()), cut: Cut::Whole, has_run: None }
+        PacedExec { operator: new, properties: Arc::clone(old.properties()), cut: BatchCut::Whole, has_run: None }
     }
 
     /// Batches in pieces that the reader needs some milliseconds for.
     pub fn in_pieces(operator: Arc<dyn ExecutionPlan>) -> Self {
-        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::ByTime, has_run: None }
+        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: BatchCut::ByTime, has_run: None }
     }
 
     /// Batches in pieces as large as the reader's expressions allow.
-    pub fn in_pieces_of(operator: Arc<dyn ExecutionPlan>, pieces: &Arc<Pieces>) -> Self {
-        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::BySize(Arc::clone(pieces)), has_run: None }
+    pub fn in_pieces_of(operator: Arc<dyn ExecutionPlan>, pieces: &Arc<AdaptiveBatch>) -> Self {
+        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: BatchCut::BySize(Arc::clone(pieces)), has_run: None }
     }
 
     /// Batches in pieces of so many elements that the reader, which makes a row of each, makes some megabytes.
     pub fn in_pieces_of_lists(operator: Arc<dyn ExecutionPlan>, elements: Elements) -> Self {
-        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::ByElements(Arc::new(elements)), has_run: None }
+        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: BatchCut::ByElements(Arc::new(elements)), has_run: None }
     }
 
     /// What a join without equal keys holds. DataFusion runs it again where the memory is not enough for it, and goes on with parts of it on
     /// disk: rows of LEFT, ANTI and MARK joins come several times then or not at all, and an operator below that divides rows panics
     /// (apache/datafusion #22641, #24676, #24745). So that ends with the error.
     pub fn run_once(operator: Arc<dyn ExecutionPlan>) -> Self {
-        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: Cut::Whole, has_run: Some(AtomicBool::new(false)) }
+        PacedExec { properties: Arc::clone(operator.properties()), operator, cut: BatchCut::Whole, has_run: Some(AtomicBool::new(false)) }
     }
 
     fn standing_for(&self, operator: Arc<dyn ExecutionPlan>, properties: Arc<PlanProperties>) -> Arc<dyn ExecutionPlan> {
@@ -153,7 +153,7 @@ impl ExecutionPlan for PacedExec {
             );
         }
         let input = self.operator.execute(partition, context)?;
-        Ok(Box::pin(Paced::new(input, self.cut.clone())))
+        Ok(Box::pin(PacedStream::new(input, self.cut.clone())))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -179,9 +179,9 @@ impl DisplayAs for PacedExec {
     }
 }
 
-struct Paced {
+struct PacedStream {
     input: SendableRecordBatchStream,
-    cut: Cut,
+    cut: BatchCut,
     /// Rows of a piece that is cut by time. One may already be much work: nobody knows how many rows the other side has.
     piece_rows: usize,
     /// The next part last.
@@ -192,24 +192,24 @@ struct Paced {
     yielded: Instant,
 }
 
-impl Paced {
-    fn new(input: SendableRecordBatchStream, cut: Cut) -> Paced {
-        Paced { input, cut, piece_rows: 1, rest: Vec::new(), handed_out: None, yielded: Instant::now() }
+impl PacedStream {
+    fn new(input: SendableRecordBatchStream, cut: BatchCut) -> PacedStream {
+        PacedStream { input, cut, piece_rows: 1, rest: Vec::new(), handed_out: None, yielded: Instant::now() }
     }
 
     /// The next piece of `batch`.
     fn cut(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
         let rows = match &self.cut {
-            Cut::Whole => return Ok(batch),
-            Cut::ByElements(elements) => {
+            BatchCut::Whole => return Ok(batch),
+            BatchCut::ByElements(elements) => {
                 let mut parts = elements.cut(&batch)?;
                 parts.reverse();
                 let piece = parts.pop();
                 self.rest.append(&mut parts);
                 return Ok(piece.unwrap_or(batch));
             }
-            Cut::ByTime => self.rows_by_time(),
-            Cut::BySize(pieces) => {
+            BatchCut::ByTime => self.rows_by_time(),
+            BatchCut::BySize(pieces) => {
                 let rows = pieces.next().min(batch.num_rows());
                 pieces.hand_out(rows);
                 rows
@@ -234,13 +234,13 @@ impl Paced {
     }
 }
 
-impl Stream for Paced {
+impl Stream for PacedStream {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if self.yielded.elapsed() > YIELD_AFTER {
             self.yielded = Instant::now();
-            return give_way(context);
+            return yield_now(context);
         }
         if let Some(rest) = self.rest.pop() {
             return Poll::Ready(Some(self.cut(rest)));
@@ -256,7 +256,7 @@ impl Stream for Paced {
     }
 }
 
-impl RecordBatchStream for Paced {
+impl RecordBatchStream for PacedStream {
     fn schema(&self) -> SchemaRef {
         self.input.schema()
     }

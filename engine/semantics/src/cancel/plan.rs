@@ -17,22 +17,22 @@ use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::unnest::UnnestExec;
 
 use super::elements::Elements;
-use super::expression::{Reader, Watch};
-use super::operators::with_stoppable_expressions;
+use super::expression::{CancelWatch, ReaderHandle};
+use super::operators::with_cancellable_expressions;
 use super::paced::PacedExec;
 
 /// The plan with operators that give their thread back every few milliseconds, and expressions that
 /// fail when the reader is dropped. What the expressions make counts in `pool`.
-pub fn interruptible(plan: Arc<dyn ExecutionPlan>, pool: Option<&Arc<dyn MemoryPool>>) -> Result<(Arc<dyn ExecutionPlan>, Reader)> {
-    let reader = Reader::default();
+pub fn interruptible(plan: Arc<dyn ExecutionPlan>, pool: Option<&Arc<dyn MemoryPool>>) -> Result<(Arc<dyn ExecutionPlan>, ReaderHandle)> {
+    let reader = ReaderHandle::default();
     let watch = reader.watched(pool);
     let plan = plan.transform_up(|plan| interruptible_operator(plan, &watch)).data()?;
     Ok((plan, reader))
 }
 
-fn interruptible_operator(plan: Arc<dyn ExecutionPlan>, watch: &Watch) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+fn interruptible_operator(plan: Arc<dyn ExecutionPlan>, watch: &CancelWatch) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let new = with_pieces_of_lists(with_paced_probe(Arc::clone(&plan))?)?;
-    let new = with_stoppable_expressions(new, watch)?;
+    let new = with_cancellable_expressions(new, watch)?;
     if Arc::ptr_eq(&new, &plan) && only_passes_on(&plan) {
         return Ok(Transformed::no(plan));
     }

@@ -12,7 +12,7 @@ use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
 use futures::{FutureExt, Stream, StreamExt};
 use tokio::sync::mpsc;
 
-use super::expression::Reader;
+use super::expression::ReaderHandle;
 
 type Start = Box<dyn FnOnce() -> Result<SendableRecordBatchStream> + Send>;
 
@@ -22,45 +22,45 @@ pub fn on_a_task(
     schema: SchemaRef,
     start: impl FnOnce() -> Result<SendableRecordBatchStream> + Send + 'static,
 ) -> SendableRecordBatchStream {
-    Box::pin(TaskStream { _reader: None, schema, state: State::Waiting(Box::new(start)) })
+    Box::pin(TaskStream { _reader: None, schema, state: TaskState::Waiting(Box::new(start)) })
 }
 
 /// As `on_a_task`, for a plan that stops when `reader` is dropped: the result is that reader.
 pub fn on_a_task_of(
-    reader: Reader,
+    reader: ReaderHandle,
     schema: SchemaRef,
     start: impl FnOnce() -> Result<SendableRecordBatchStream> + Send + 'static,
 ) -> SendableRecordBatchStream {
-    Box::pin(TaskStream { _reader: Some(reader), schema, state: State::Waiting(Box::new(start)) })
+    Box::pin(TaskStream { _reader: Some(reader), schema, state: TaskState::Waiting(Box::new(start)) })
 }
 
 struct TaskStream {
     /// Only held: expressions stop when it is gone.
-    _reader: Option<Reader>,
+    _reader: Option<ReaderHandle>,
     schema: SchemaRef,
-    state: State,
+    state: TaskState,
 }
 
-enum State {
+enum TaskState {
     Waiting(Start),
-    Running(Running),
+    Running(RunningTask),
     Ended,
 }
 
 /// The task makes a batch when it is asked for one: batches made ahead would lie in memory, and
 /// show zeros instead of rows where a segment's file is cut short meanwhile.
-struct Running {
+struct RunningTask {
     asking: mpsc::Sender<()>,
     is_asked: bool,
     batches: mpsc::Receiver<Result<RecordBatch>>,
     task: SpawnedTask<()>,
 }
 
-impl Running {
-    fn start(start: Start) -> Running {
+impl RunningTask {
+    fn start(start: Start) -> RunningTask {
         let (asking, asked) = mpsc::channel(1);
         let (sender, batches) = mpsc::channel(1);
-        Running { asking, is_asked: false, batches, task: SpawnedTask::spawn(run(start, asked, sender)) }
+        RunningTask { asking, is_asked: false, batches, task: SpawnedTask::spawn(run(start, asked, sender)) }
     }
 
     /// None once the task has ended, as an error if by a panic.
@@ -105,15 +105,15 @@ impl Stream for TaskStream {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if matches!(self.state, State::Waiting(_))
-            && let State::Waiting(start) = std::mem::replace(&mut self.state, State::Ended)
+        if matches!(self.state, TaskState::Waiting(_))
+            && let TaskState::Waiting(start) = std::mem::replace(&mut self.state, TaskState::Ended)
         {
-            self.state = State::Running(Running::start(start));
+            self.state = TaskState::Running(RunningTask::start(start));
         }
-        let State::Running(running) = &mut self.state else { return Poll::Ready(None) };
+        let TaskState::Running(running) = &mut self.state else { return Poll::Ready(None) };
         let batch = ready!(running.poll_batch(context));
         if !matches!(batch, Some(Ok(_))) {
-            self.state = State::Ended;
+            self.state = TaskState::Ended;
         }
         Poll::Ready(batch)
     }

@@ -4,7 +4,7 @@
 //! one step, row by row: seconds, in which nothing asks whether somebody still wants them. The functions themselves
 //! ask, for each row: that is to read one number.
 //!
-//! - Aggregates: [`WatchedWindows`] puts a [`WatchedAggregate`] in the place of each while the query is planned, because a
+//! - Aggregates: [`CancellableWindows`] puts a [`CancellableAggregate`] in the place of each while the query is planned, because a
 //!   finished window expression tells nobody its FILTER and so cannot be made anew. What to watch it learns from
 //!   the finished plan.
 //! - Functions such as `first_value` are wrapped in the finished plan.
@@ -36,18 +36,18 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use parking_lot::Mutex;
 
-use super::expression::Watch;
+use super::adaptive_batch::AdaptiveBatch;
+use super::expression::CancelWatch;
 use super::paced::PacedExec;
-use super::pieces::Pieces;
 use crate::functions::{accumulates_as, described_by_inner, scalar_bytes, sliding_accumulator};
 
 /// Results of so many bytes are made without being counted.
 const UNCOUNTED_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
-pub struct WatchedWindows;
+pub struct CancellableWindows;
 
-impl AnalyzerRule for WatchedWindows {
+impl AnalyzerRule for CancellableWindows {
     fn name(&self) -> &str {
         "watched_windows"
     }
@@ -60,65 +60,65 @@ impl AnalyzerRule for WatchedWindows {
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
-                Ok(expr.transform_up(|expr| Ok(watched_function(expr)))?.update_data(|expr| name.restore(expr)))
+                Ok(expr.transform_up(|expr| Ok(cancellable_function(expr)))?.update_data(|expr| name.restore(expr)))
             })
         });
         watched.data()
     }
 }
 
-fn watched_function(mut expr: Expr) -> Transformed<Expr> {
+fn cancellable_function(mut expr: Expr) -> Transformed<Expr> {
     let Expr::WindowFunction(window) = &mut expr else { return Transformed::no(expr) };
     let WindowFunctionDefinition::AggregateUDF(function) = &mut window.fun else { return Transformed::no(expr) };
     // One of a plan that is used again, a view's, may be another query's.
-    let inner = match function.inner().downcast_ref::<WatchedAggregate>() {
+    let inner = match function.inner().downcast_ref::<CancellableAggregate>() {
         Some(watched) => Arc::clone(&watched.inner),
         None => Arc::clone(function),
     };
-    *function = Arc::new(AggregateUDF::from(WatchedAggregate { inner, watching: Mutex::new(None) }));
+    *function = Arc::new(AggregateUDF::from(CancellableAggregate { inner, watching: Mutex::new(None) }));
     Transformed::yes(expr)
 }
 
 /// Whether the function is of a plan that was made ready before.
 pub fn is_watched(function: &AggregateUDF) -> bool {
-    function.inner().downcast_ref::<WatchedAggregate>().is_some()
+    function.inner().downcast_ref::<CancellableAggregate>().is_some()
 }
 
 /// What a finished plan tells its aggregates.
 #[derive(Debug, Clone)]
-struct Watching {
-    watch: Watch,
+struct WindowWatch {
+    watch: CancelWatch,
     /// Of a window that puts out results as its rows come; None where it makes those of all rows of a partition at once.
-    pieces: Option<Arc<Pieces>>,
+    pieces: Option<Arc<AdaptiveBatch>>,
 }
 
 #[derive(Debug)]
-struct WatchedAggregate {
+struct CancellableAggregate {
     inner: Arc<AggregateUDF>,
-    watching: Mutex<Option<Watching>>,
+    watching: Mutex<Option<WindowWatch>>,
 }
 
-impl WatchedAggregate {
+impl CancellableAggregate {
     fn watched(&self, inner: Box<dyn Accumulator>) -> Box<dyn Accumulator> {
-        Box::new(WatchedAccumulator { inner, watching: self.watching.lock().clone(), results: Results::default() })
+        Box::new(CancellableAccumulator { inner, watching: self.watching.lock().clone(), results: Results::default() })
     }
 }
 
-impl PartialEq for WatchedAggregate {
+impl PartialEq for CancellableAggregate {
     fn eq(&self, other: &Self) -> bool {
         self.inner == other.inner
     }
 }
 
-impl Eq for WatchedAggregate {}
+impl Eq for CancellableAggregate {}
 
-impl Hash for WatchedAggregate {
+impl Hash for CancellableAggregate {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.inner.hash(state);
     }
 }
 
-impl AggregateUDFImpl for WatchedAggregate {
+impl AggregateUDFImpl for CancellableAggregate {
     described_by_inner!();
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
@@ -137,7 +137,7 @@ impl AggregateUDFImpl for WatchedAggregate {
         match self.inner.reverse_udf() {
             ReversedUDAF::Reversed(inner) => {
                 let watching = Mutex::new(self.watching.lock().clone());
-                ReversedUDAF::Reversed(Arc::new(AggregateUDF::from(WatchedAggregate { inner, watching })))
+                ReversedUDAF::Reversed(Arc::new(AggregateUDF::from(CancellableAggregate { inner, watching })))
             }
             same => same,
         }
@@ -145,9 +145,9 @@ impl AggregateUDFImpl for WatchedAggregate {
 }
 
 #[derive(Debug)]
-struct WatchedAccumulator {
+struct CancellableAccumulator {
     inner: Box<dyn Accumulator>,
-    watching: Option<Watching>,
+    watching: Option<WindowWatch>,
     results: Results,
 }
 
@@ -159,7 +159,7 @@ struct Results {
 }
 
 impl Results {
-    fn add(&mut self, bytes: usize, watch: &Watch) -> Result<()> {
+    fn add(&mut self, bytes: usize, watch: &CancelWatch) -> Result<()> {
         self.bytes = self.bytes.saturating_add(bytes);
         let Some(pool) = watch.pool().filter(|_| self.bytes > UNCOUNTED_BYTES) else { return Ok(()) };
         let results = self.reservation.get_or_insert_with(|| MemoryConsumer::new("the results of a window").register(pool));
@@ -170,11 +170,11 @@ impl Results {
     }
 }
 
-impl Accumulator for WatchedAccumulator {
+impl Accumulator for CancellableAccumulator {
     accumulates_as!(inner: update_batch, size, state, merge_batch, retract_batch);
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let Some(Watching { watch, pieces }) = &self.watching else { return self.inner.evaluate() };
+        let Some(WindowWatch { watch, pieces }) = &self.watching else { return self.inner.evaluate() };
         watch.check()?;
         let result = self.inner.evaluate()?;
         let bytes = scalar_bytes(&result);
@@ -187,15 +187,15 @@ impl Accumulator for WatchedAccumulator {
 }
 
 /// The window with functions that ask the watch.
-pub fn window(node: &WindowAggExec, watch: &Watch) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+pub fn window(node: &WindowAggExec, watch: &CancelWatch) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let mut any = false;
     let exprs = node.window_expr().iter().map(|expr| {
-        if let Some(aggregate) = aggregate_of(expr).and_then(|function| function.inner().downcast_ref::<WatchedAggregate>()) {
-            *aggregate.watching.lock() = Some(Watching { watch: watch.clone(), pieces: None });
+        if let Some(aggregate) = aggregate_of(expr).and_then(|function| function.inner().downcast_ref::<CancellableAggregate>()) {
+            *aggregate.watching.lock() = Some(WindowWatch { watch: watch.clone(), pieces: None });
         }
         let Some(standard) = expr.as_any().downcast_ref::<StandardWindowExpr>() else { return Arc::clone(expr) };
         any = true;
-        let function = WatchedFunction { inner: Arc::clone(standard.get_standard_func_expr()), watch: watch.clone() };
+        let function = CancellableFunction { inner: Arc::clone(standard.get_standard_func_expr()), watch: watch.clone() };
         let frame = Arc::clone(standard.get_window_frame());
         Arc::new(StandardWindowExpr::new(Arc::new(function), standard.partition_by(), standard.order_by(), frame)) as _
     });
@@ -208,16 +208,16 @@ pub fn window(node: &WindowAggExec, watch: &Watch) -> Result<Option<Arc<dyn Exec
 }
 
 /// The same of a window that puts out results as its rows come: few at once where they are long.
-pub fn bounded_window(node: &BoundedWindowAggExec, watch: &Watch) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+pub fn bounded_window(node: &BoundedWindowAggExec, watch: &CancelWatch) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let is_long = |expr: &&Arc<dyn WindowExpr>| expr.field().is_ok_and(|field| !field.data_type().is_primitive());
     let aggregates = node.window_expr().iter().filter(is_long).filter_map(aggregate_of);
-    let watched: Vec<&WatchedAggregate> = aggregates.filter_map(|function| function.inner().downcast_ref()).collect();
+    let watched: Vec<&CancellableAggregate> = aggregates.filter_map(|function| function.inner().downcast_ref()).collect();
     if watched.is_empty() {
         return Ok(None);
     }
-    let pieces = Arc::<Pieces>::default();
+    let pieces = Arc::<AdaptiveBatch>::default();
     for aggregate in watched {
-        *aggregate.watching.lock() = Some(Watching { watch: watch.clone(), pieces: Some(Arc::clone(&pieces)) });
+        *aggregate.watching.lock() = Some(WindowWatch { watch: watch.clone(), pieces: Some(Arc::clone(&pieces)) });
     }
     let input = Arc::new(PacedExec::in_pieces_of(Arc::clone(node.input()), &pieces));
     let can_repartition = !node.partition_keys().is_empty();
@@ -233,12 +233,12 @@ fn aggregate_of(expr: &Arc<dyn WindowExpr>) -> Option<&AggregateUDF> {
 }
 
 #[derive(Debug)]
-struct WatchedFunction {
+struct CancellableFunction {
     inner: Arc<dyn StandardWindowFunctionExpr>,
-    watch: Watch,
+    watch: CancelWatch,
 }
 
-impl StandardWindowFunctionExpr for WatchedFunction {
+impl StandardWindowFunctionExpr for CancellableFunction {
     fn as_any(&self) -> &dyn Any {
         self.inner.as_any()
     }
@@ -256,12 +256,12 @@ impl StandardWindowFunctionExpr for WatchedFunction {
     }
 
     fn create_evaluator(&self) -> Result<Box<dyn PartitionEvaluator>> {
-        Ok(Box::new(WatchedEvaluator { inner: self.inner.create_evaluator()?, watch: self.watch.clone() }))
+        Ok(Box::new(CancellableEvaluator { inner: self.inner.create_evaluator()?, watch: self.watch.clone() }))
     }
 
     fn reverse_expr(&self) -> Option<Arc<dyn StandardWindowFunctionExpr>> {
         let inner = self.inner.reverse_expr()?;
-        Some(Arc::new(WatchedFunction { inner, watch: self.watch.clone() }))
+        Some(Arc::new(CancellableFunction { inner, watch: self.watch.clone() }))
     }
 
     fn get_result_ordering(&self, schema: &SchemaRef) -> Option<PhysicalSortExpr> {
@@ -274,12 +274,12 @@ impl StandardWindowFunctionExpr for WatchedFunction {
 }
 
 #[derive(Debug)]
-struct WatchedEvaluator {
+struct CancellableEvaluator {
     inner: Box<dyn PartitionEvaluator>,
-    watch: Watch,
+    watch: CancelWatch,
 }
 
-impl PartitionEvaluator for WatchedEvaluator {
+impl PartitionEvaluator for CancellableEvaluator {
     fn memoize(&mut self, state: &mut WindowAggState) -> Result<()> {
         self.inner.memoize(state)
     }
@@ -320,7 +320,7 @@ impl PartitionEvaluator for WatchedEvaluator {
 
 #[cfg(test)]
 mod tests {
-    use super::super::expression::Reader;
+    use super::super::expression::ReaderHandle;
     use super::*;
 
     #[derive(Debug)]
@@ -350,9 +350,9 @@ mod tests {
 
     #[test]
     fn a_window_has_no_results_for_rows_that_nobody_wants() {
-        let reader = Reader::default();
-        let watching = Some(Watching { watch: reader.watched(None), pieces: None });
-        let mut accumulator = WatchedAccumulator { inner: Box::new(Seven), watching, results: Results::default() };
+        let reader = ReaderHandle::default();
+        let watching = Some(WindowWatch { watch: reader.watched(None), pieces: None });
+        let mut accumulator = CancellableAccumulator { inner: Box::new(Seven), watching, results: Results::default() };
         assert_eq!(accumulator.evaluate().unwrap(), ScalarValue::from(7));
         drop(reader);
         assert!(accumulator.evaluate().unwrap_err().to_string().contains("cancelled"));

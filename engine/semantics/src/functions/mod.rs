@@ -13,8 +13,8 @@ pub mod float;
 pub mod float_results;
 pub mod in_lists;
 pub mod intervals;
+pub mod keep_names;
 pub mod list_operators;
-pub mod named;
 pub mod nearest_floats;
 pub mod nested_order;
 pub mod nested_types;
@@ -39,10 +39,10 @@ pub use bounded::{is_bounded, scalar_bytes, values_bytes, with_computed_values};
 pub use casts::{cast_function, own_values, scalar_as};
 pub use current_user::current_user;
 pub(crate) use delegate::{accumulates_as, accumulates_groups_as, described_by_inner};
-pub use fixed_list::{FixedLists, deeper_scalar, flat_scalar};
+pub use fixed_list::{FixedLists, flat_scalar, nested_scalar};
 pub use float::{with_one_nan, without_one_nan};
 pub use intervals::lengths as interval_lengths;
-pub use named::map_under_names;
+pub use keep_names::map_under_names;
 pub use nearest_floats::{
     NearestFloatsOfSubqueries, cast_nearest, cast_operand, is_nearest_floats, nearest_f32, nearest_f64, scalar_nearest, with_floats,
 };

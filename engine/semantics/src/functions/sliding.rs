@@ -18,7 +18,7 @@ pub fn sliding_accumulator(function: &Arc<AggregateUDF>, args: AccumulatorArgs<'
     let forgets = function.name() != "bit_xor";
     match accumulator.supports_retract_batch() && forgets {
         true => Ok(accumulator),
-        false => Ok(Box::new(ComputedAnew { call, frame: Vec::new() })),
+        false => Ok(Box::new(RecomputedAccumulator { call, frame: Vec::new() })),
     }
 }
 
@@ -69,13 +69,13 @@ impl Call {
 }
 
 #[derive(Debug)]
-struct ComputedAnew {
+struct RecomputedAccumulator {
     call: Call,
     /// The arguments of the frame's rows; nothing before there were rows.
     frame: Vec<ArrayRef>,
 }
 
-impl ComputedAnew {
+impl RecomputedAccumulator {
     fn of_frame(&self) -> Result<Box<dyn Accumulator>> {
         let mut accumulator = self.call.accumulator()?;
         if self.frame.first().is_some_and(|column| !column.is_empty()) {
@@ -85,7 +85,7 @@ impl ComputedAnew {
     }
 }
 
-impl Accumulator for ComputedAnew {
+impl Accumulator for RecomputedAccumulator {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         self.frame = match self.frame.is_empty() {
             true => values.to_vec(),

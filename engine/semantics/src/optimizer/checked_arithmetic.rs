@@ -25,7 +25,7 @@ use crate::functions::float::{is_one_nan, one_nan};
 use crate::functions::float_results::{computes, float_result};
 use crate::functions::in_lists::compared_one_by_one;
 use crate::functions::intervals::{compared_by_length, in_groups_of_length, of_intervals, part_of_interval};
-use crate::functions::named::map_under_names;
+use crate::functions::keep_names::map_under_names;
 use crate::functions::nearest_floats::{is_nearest_floats, with_nearest_floats};
 use crate::functions::scalar::{take_computed_digits, take_own_field};
 use crate::functions::whole_results::holding_values;

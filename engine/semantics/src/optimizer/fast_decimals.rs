@@ -14,7 +14,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
 use datafusion::physical_plan::projection::ProjectionExec;
 
 use super::decimal::DecimalArithmetic;
-use common::switches::switches;
+use common::engine_settings::switches;
 
 #[derive(Debug, Default)]
 pub struct FastDecimals;

@@ -81,7 +81,8 @@ impl PhysicalOptimizerRule for FiltersByName {
 fn with_barriers(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     plan.transform_up(|node| {
         let children = node.children();
-        let is_guarded: Vec<bool> = children.iter().enumerate().map(|(at, child)| is_misled(child) || misleads(&node, at)).collect();
+        let is_guarded: Vec<bool> =
+            children.iter().enumerate().map(|(at, child)| is_misled(child) || has_ambiguous_names(&node, at)).collect();
         if !is_guarded.contains(&true) {
             return Ok(Transformed::no(node));
         }
@@ -94,7 +95,7 @@ fn with_barriers(plan: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn Exe
 }
 
 /// Whether what an operator tells the input that it has in this place is of values without one order.
-fn misleads(node: &Arc<dyn ExecutionPlan>, input: usize) -> bool {
+fn has_ambiguous_names(node: &Arc<dyn ExecutionPlan>, input: usize) -> bool {
     if let Some(join) = node.downcast_ref::<HashJoinExec>() {
         let probe = join.right().schema();
         return input == 1 && join.on().iter().any(|(_, key)| has_no_order(key, &probe));
@@ -137,13 +138,13 @@ fn is_misled(node: &Arc<dyn ExecutionPlan>) -> bool {
     match node.children().as_slice() {
         // Tables have no name twice.
         [] => false,
-        [input] => has_a_name_twice(node) || (!input.children().is_empty() && has_a_name_twice(barred(input))),
+        [input] => has_a_name_twice(node) || (!input.children().is_empty() && has_a_name_twice(with_barrier(input))),
         _ => has_a_name_twice(node),
     }
 }
 
 /// What is below a barrier, which is there before the operators above are looked at.
-fn barred(node: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
+fn with_barrier(node: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
     node.downcast_ref::<Barrier>().map_or(node, Barrier::input)
 }
 

@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
     use crate::optimizer::analyzer_rules;
-    use common::stack::with_room;
+    use common::stack::with_large_stack;
 
     static TYPE_CALLS: AtomicUsize = AtomicUsize::new(0);
 
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_types_of_a_chain_of_twice_the_length_are_found_twice_as_often() {
-        let (short, long) = with_room(|| (type_calls_of(200), type_calls_of(400)));
+        let (short, long) = with_large_stack(|| (type_calls_of(200), type_calls_of(400)));
         assert!(long < 5 * short / 2, "{short} times for 200 terms, {long} for 400");
     }
 }

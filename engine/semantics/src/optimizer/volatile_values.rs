@@ -25,8 +25,8 @@ use super::exact_comparisons::kept;
 use crate::functions::float::is_one_nan;
 use crate::functions::map_under_names;
 
-static BETWEEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Once::Between.into()));
-static COALESCE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(Once::Coalesce.into()));
+static BETWEEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(OnceRewriter::Between.into()));
+static COALESCE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(OnceRewriter::Coalesce.into()));
 
 /// Once the types are known.
 #[derive(Debug)]
@@ -85,18 +85,18 @@ fn is_never_null(expr: &Expr) -> bool {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Once {
+enum OnceRewriter {
     Between,
     Coalesce,
 }
 
 static ANY: LazyLock<Signature> = LazyLock::new(|| Signature::variadic_any(Volatility::Immutable));
 
-impl ScalarUDFImpl for Once {
+impl ScalarUDFImpl for OnceRewriter {
     fn name(&self) -> &str {
         match self {
-            Once::Between => "between_once",
-            Once::Coalesce => "coalesce_once",
+            OnceRewriter::Between => "between_once",
+            OnceRewriter::Coalesce => "coalesce_once",
         }
     }
 
@@ -106,22 +106,22 @@ impl ScalarUDFImpl for Once {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match (self, types) {
-            (Once::Between, _) => Ok(DataType::Boolean),
-            (Once::Coalesce, [first, ..]) => Ok(first.clone()),
-            (Once::Coalesce, []) => exec_err!("coalesce() takes at least one argument"),
+            (OnceRewriter::Between, _) => Ok(DataType::Boolean),
+            (OnceRewriter::Coalesce, [first, ..]) => Ok(first.clone()),
+            (OnceRewriter::Coalesce, []) => exec_err!("coalesce() takes at least one argument"),
         }
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match self {
-            Once::Between => {
+            OnceRewriter::Between => {
                 let rows = args.number_rows;
                 let [value, low, high] = take_function_args(self.name(), args.args)?;
                 let from = apply_cmp(Operator::GtEq, &value, &low)?.into_array(rows)?;
                 let to = apply_cmp(Operator::LtEq, &value, &high)?.into_array(rows)?;
                 Ok(ColumnarValue::Array(Arc::new(and_kleene(as_boolean_array(&from)?, as_boolean_array(&to)?)?)))
             }
-            Once::Coalesce => {
+            OnceRewriter::Coalesce => {
                 let mut arrays = ColumnarValue::values_to_arrays(&args.args)?.into_iter();
                 let Some(mut found) = arrays.next() else { return exec_err!("coalesce() takes at least one argument") };
                 for next in arrays {

@@ -16,7 +16,7 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::logical_plan::{Projection, Window};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use crate::cancel::may_be_dear_in_plan;
+use crate::cancel::may_be_expensive_in_plan;
 
 pub fn window_arguments(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| match plan {
@@ -27,18 +27,18 @@ pub fn window_arguments(plan: LogicalPlan) -> Result<LogicalPlan> {
 }
 
 fn with_arguments_below(window: Window) -> Result<Transformed<LogicalPlan>> {
-    let mut below = Below { schema: window.input.schema(), dear: Vec::new() };
+    let mut below = ArgumentProjection { schema: window.input.schema(), expensive: Vec::new() };
     let names = NamePreserver::new_for_projection();
     let exprs = window.window_expr.iter().map(|expr| {
         let name = names.save(expr);
         Ok(name.restore(below.rewritten(expr.clone())?))
     });
     let exprs = exprs.collect::<Result<Vec<_>>>()?;
-    if below.dear.is_empty() {
+    if below.expensive.is_empty() {
         return Ok(Transformed::no(LogicalPlan::Window(window)));
     }
     let known = below.schema.columns().into_iter().map(Expr::Column);
-    let computed = below.dear.iter().map(|(expr, name)| expr.clone().alias(name));
+    let computed = below.expensive.iter().map(|(expr, name)| expr.clone().alias(name));
     let input = Projection::try_new(known.chain(computed).collect(), Arc::clone(&window.input))?;
     let new = Window::try_new(exprs, Arc::new(LogicalPlan::Projection(input)))?;
     // The columns that the window had before.
@@ -46,13 +46,13 @@ fn with_arguments_below(window: Window) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlan::Projection(output)))
 }
 
-struct Below<'a> {
+struct ArgumentProjection<'a> {
     schema: &'a DFSchema,
     /// What the projection computes, each under its name.
-    dear: Vec<(Expr, String)>,
+    expensive: Vec<(Expr, String)>,
 }
 
-impl Below<'_> {
+impl ArgumentProjection<'_> {
     fn rewritten(&mut self, expr: Expr) -> Result<Expr> {
         let new = expr.transform_down(|expr| {
             let Expr::WindowFunction(mut function) = expr else { return Ok(Transformed::no(expr)) };
@@ -62,7 +62,7 @@ impl Below<'_> {
             let filter = params.filter.iter_mut().map(AsMut::as_mut);
             let parts = params.args.iter_mut().chain(filter).map(|part| (part, false)).chain(keys.map(|key| (key, true)));
             for (part, is_key) in parts {
-                if self.may_be_below(part) && (may_be_dear_in_plan(part, self.schema) || is_key && has_cast_of(part, &plain)) {
+                if self.may_be_below(part) && (may_be_expensive_in_plan(part, self.schema) || is_key && has_cast_of(part, &plain)) {
                     *part = self.column(part.clone());
                 }
             }
@@ -80,18 +80,18 @@ impl Below<'_> {
     }
 
     fn column(&mut self, expr: Expr) -> Expr {
-        let known = self.dear.iter().position(|(dear, _)| *dear == expr);
+        let known = self.expensive.iter().position(|(expensive, _)| *expensive == expr);
         let at = known.unwrap_or_else(|| {
-            let free = (self.dear.len()..).map(|number| format!("__window_argument_{number}"));
+            let free = (self.expensive.len()..).map(|number| format!("__window_argument_{number}"));
             let name = free.into_iter().find(|name| self.is_free(name)).unwrap_or_default();
-            self.dear.push((expr, name));
-            self.dear.len() - 1
+            self.expensive.push((expr, name));
+            self.expensive.len() - 1
         });
-        Expr::Column(Column::new_unqualified(&self.dear[at].1))
+        Expr::Column(Column::new_unqualified(&self.expensive[at].1))
     }
 
     fn is_free(&self, name: &str) -> bool {
-        !self.schema.has_column_with_unqualified_name(name) && self.dear.iter().all(|(_, used)| used != name)
+        !self.schema.has_column_with_unqualified_name(name) && self.expensive.iter().all(|(_, used)| used != name)
     }
 }
 

@@ -12,7 +12,7 @@
 
 mod parse;
 pub mod statement;
-mod words;
+mod token_reader;
 
 pub use parse::parse_access;
 pub use statement::{AccessStatement, Secret};

@@ -3,8 +3,8 @@
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use super::statement::{AccessStatement, On, UserChange, Wanted};
-use super::words::Words;
+use super::statement::{AccessStatement, GrantTarget, GrantedPrivileges, UserChange};
+use super::token_reader::TokenReader;
 use crate::access::statement::Secret;
 use crate::redact::is_about_passwords;
 use common::error::EngineError;
@@ -18,7 +18,7 @@ const REVOKE: &str = "REVOKE SELECT, … ON [TABLE] t | SCHEMA s FROM name, REVO
 
 /// The statement, if it is one of these.
 pub fn parse_access(tokens: &[TokenWithSpan]) -> Result<Option<AccessStatement>, EngineError> {
-    let mut words = Words::new(tokens);
+    let mut words = TokenReader::new(tokens);
     let (parsed, usage) = match () {
         () if words.accept(&["CREATE", "USER"]) => (create_user(&mut words), CREATE_USER),
         () if words.accept(&["ALTER", "USER"]) => (alter_user(&mut words), ALTER_USER),
@@ -47,19 +47,19 @@ pub fn parse_access(tokens: &[TokenWithSpan]) -> Result<Option<AccessStatement>,
     }
 }
 
-fn create_user(words: &mut Words<'_>) -> Option<AccessStatement> {
+fn create_user(words: &mut TokenReader<'_>) -> Option<AccessStatement> {
     let if_not_exists = words.accept(&["IF", "NOT", "EXISTS"]);
     let name = words.name()?;
     let password = password(words)?;
     Some(AccessStatement::CreateUser { name, password, is_admin: words.accept(&["ADMIN"]), if_not_exists })
 }
 
-fn password(words: &mut Words<'_>) -> Option<Secret> {
+fn password(words: &mut TokenReader<'_>) -> Option<Secret> {
     words.accept(&["WITH"]);
     words.accept(&["PASSWORD"]).then(|| words.text()).flatten().map(Secret)
 }
 
-fn alter_user(words: &mut Words<'_>) -> Option<AccessStatement> {
+fn alter_user(words: &mut TokenReader<'_>) -> Option<AccessStatement> {
     let name = words.name()?;
     let change = match () {
         () if words.accept(&["ADMIN"]) => UserChange::Admin(true),
@@ -69,50 +69,50 @@ fn alter_user(words: &mut Words<'_>) -> Option<AccessStatement> {
     Some(AccessStatement::AlterUser { name, change })
 }
 
-fn drop_user(words: &mut Words<'_>) -> Option<AccessStatement> {
+fn drop_user(words: &mut TokenReader<'_>) -> Option<AccessStatement> {
     let if_exists = words.accept(&["IF", "EXISTS"]);
     Some(AccessStatement::DropUser { name: words.name()?, if_exists })
 }
 
-fn create_role(words: &mut Words<'_>) -> Option<AccessStatement> {
+fn create_role(words: &mut TokenReader<'_>) -> Option<AccessStatement> {
     let if_not_exists = words.accept(&["IF", "NOT", "EXISTS"]);
     Some(AccessStatement::CreateRole { name: words.name()?, if_not_exists })
 }
 
-fn drop_role(words: &mut Words<'_>) -> Option<AccessStatement> {
+fn drop_role(words: &mut TokenReader<'_>) -> Option<AccessStatement> {
     let if_exists = words.accept(&["IF", "EXISTS"]);
     Some(AccessStatement::DropRole { name: words.name()?, if_exists })
 }
 
-fn show_grants(words: &mut Words<'_>) -> Option<AccessStatement> {
+fn show_grants(words: &mut TokenReader<'_>) -> Option<AccessStatement> {
     let of = if words.accept(&["FOR"]) { Some(words.name()?) } else { None };
     Some(AccessStatement::ShowGrants { of })
 }
 
 /// Of GRANT and REVOKE alike.
-enum Said {
+enum GrantClause {
     Roles { roles: Vec<String>, whom: Vec<String> },
-    Privileges { privileges: Wanted, on: On, whom: Vec<String> },
+    Privileges { privileges: GrantedPrivileges, on: GrantTarget, whom: Vec<String> },
 }
 
-impl Said {
+impl GrantClause {
     fn granted(self) -> AccessStatement {
         match self {
-            Said::Roles { roles, whom } => AccessStatement::GrantRoles { roles, to: whom },
-            Said::Privileges { privileges, on, whom } => AccessStatement::Grant { privileges, on, to: whom },
+            GrantClause::Roles { roles, whom } => AccessStatement::GrantRoles { roles, to: whom },
+            GrantClause::Privileges { privileges, on, whom } => AccessStatement::Grant { privileges, on, to: whom },
         }
     }
 
     fn revoked(self) -> AccessStatement {
         match self {
-            Said::Roles { roles, whom } => AccessStatement::RevokeRoles { roles, from: whom },
-            Said::Privileges { privileges, on, whom } => AccessStatement::Revoke { privileges, on, from: whom },
+            GrantClause::Roles { roles, whom } => AccessStatement::RevokeRoles { roles, from: whom },
+            GrantClause::Privileges { privileges, on, whom } => AccessStatement::Revoke { privileges, on, from: whom },
         }
     }
 }
 
 /// None where it is written wrongly; an error for what is not supported.
-fn grant(words: &mut Words<'_>, before_names: &str) -> Result<Option<Said>, EngineError> {
+fn grant(words: &mut TokenReader<'_>, before_names: &str) -> Result<Option<GrantClause>, EngineError> {
     let Some(things) = things(words)? else { return Ok(None) };
     let on = if words.accept(&["ON"]) { Some(object(words)?) } else { None };
     if !words.accept(&[before_names]) {
@@ -124,54 +124,56 @@ fn grant(words: &mut Words<'_>, before_names: &str) -> Result<Option<Said>, Engi
         return Err(EngineError::unsupported("WITH GRANT OPTION and WITH ADMIN OPTION", Some(hint)));
     }
     Ok(match (things, on) {
-        (Things::All, Some(Some(on))) => Some(Said::Privileges { privileges: Wanted::All, on, whom }),
-        (Things::Named(names), Some(Some(on))) => Some(Said::Privileges { privileges: Wanted::These(privileges(&names)?), on, whom }),
-        (Things::Named(names), None) if names == ["files"] => {
-            Some(Said::Privileges { privileges: Wanted::These(vec![Privilege::Files]), on: On::Store, whom })
+        (PrivilegeList::All, Some(Some(on))) => Some(GrantClause::Privileges { privileges: GrantedPrivileges::All, on, whom }),
+        (PrivilegeList::Named(names), Some(Some(on))) => {
+            Some(GrantClause::Privileges { privileges: GrantedPrivileges::These(privileges(&names)?), on, whom })
         }
-        (Things::Named(roles), None) => match roles.iter().find(|role| Privilege::of_word(role).is_some()) {
+        (PrivilegeList::Named(names), None) if names == ["files"] => {
+            Some(GrantClause::Privileges { privileges: GrantedPrivileges::These(vec![Privilege::Files]), on: GrantTarget::Store, whom })
+        }
+        (PrivilegeList::Named(roles), None) => match roles.iter().find(|role| Privilege::of_word(role).is_some()) {
             Some(privilege) => return Err(without_object(&privilege.to_uppercase())),
-            None => Some(Said::Roles { roles, whom }),
+            None => Some(GrantClause::Roles { roles, whom }),
         },
-        (Things::All, None) => return Err(without_object("ALL")),
+        (PrivilegeList::All, None) => return Err(without_object("ALL")),
         (_, Some(None)) => None,
     })
 }
 
-enum Things {
+enum PrivilegeList {
     All,
     /// Privileges or roles.
     Named(Vec<String>),
 }
 
-fn things(words: &mut Words<'_>) -> Result<Option<Things>, EngineError> {
+fn things(words: &mut TokenReader<'_>) -> Result<Option<PrivilegeList>, EngineError> {
     if words.accept(&["ALL"]) {
         words.accept(&["PRIVILEGES"]);
-        return Ok(Some(Things::All));
+        return Ok(Some(PrivilegeList::All));
     }
     let names = words.names();
     if words.ahead(0) == Some(&Token::LParen) {
         let hint = "make a view of these columns, which is read with the rights of who reads it, or a table of them";
         return Err(EngineError::unsupported("a privilege on columns", Some(hint)));
     }
-    Ok(names.map(Things::Named))
+    Ok(names.map(PrivilegeList::Named))
 }
 
 /// None where no object of ours is named.
-fn object(words: &mut Words<'_>) -> Result<Option<On>, EngineError> {
+fn object(words: &mut TokenReader<'_>) -> Result<Option<GrantTarget>, EngineError> {
     if words.accept(&["ALL", "TABLES", "IN", "SCHEMA"]) {
         let hint = "write ON SCHEMA s: that is for every table in it, also for those to come";
         return Err(EngineError::unsupported("ON ALL TABLES IN SCHEMA", Some(hint)));
     }
     if words.accept(&["SCHEMA"]) {
         // With the name of the store before it, or without.
-        return Ok(words.table().map(|name| On::Schema(name.table().to_string())));
+        return Ok(words.table().map(|name| GrantTarget::Schema(name.table().to_string())));
     }
     if words.accept(&["DATABASE"]) {
-        return Ok(words.name().filter(|name| name == CATALOG).map(|_| On::Store));
+        return Ok(words.name().filter(|name| name == CATALOG).map(|_| GrantTarget::Store));
     }
     words.accept(&["TABLE"]);
-    Ok(words.table().map(On::Table))
+    Ok(words.table().map(GrantTarget::Table))
 }
 
 fn privileges(names: &[String]) -> Result<Vec<Privilege>, EngineError> {

@@ -39,13 +39,13 @@ pub enum AccessStatement {
         from: Vec<String>,
     },
     Grant {
-        privileges: Wanted,
-        on: On,
+        privileges: GrantedPrivileges,
+        on: GrantTarget,
         to: Vec<String>,
     },
     Revoke {
-        privileges: Wanted,
-        on: On,
+        privileges: GrantedPrivileges,
+        on: GrantTarget,
         from: Vec<String>,
     },
     /// None: those of who asks.
@@ -71,14 +71,14 @@ pub enum UserChange {
 }
 
 #[derive(Debug)]
-pub enum Wanted {
+pub enum GrantedPrivileges {
     /// But ownership, and the right to files.
     All,
     These(Vec<Privilege>),
 }
 
 #[derive(Debug)]
-pub enum On {
+pub enum GrantTarget {
     Store,
     Schema(String),
     /// Or a view.

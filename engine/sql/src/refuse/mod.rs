@@ -35,14 +35,14 @@ pub fn refuse_ignored(statement: &Statement) -> Result<(), EngineError> {
 
 /// The same for a part of a statement.
 pub fn refuse(part: &impl Visit) -> Result<(), EngineError> {
-    match part.visit(&mut Ignored::default()) {
+    match part.visit(&mut IgnoredClauses::default()) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break((feature, hint)) => Err(EngineError::unsupported(feature, (!hint.is_empty()).then_some(hint))),
     }
 }
 
 #[derive(Default)]
-struct Ignored {
+struct IgnoredClauses {
     /// The next query is the whole statement.
     is_whole: bool,
 }
@@ -60,7 +60,7 @@ fn unless(is_used: bool, feature: &str, hint: &'static str) -> Refusal {
     if is_used { YES } else { no(feature, hint) }
 }
 
-impl Visitor for Ignored {
+impl Visitor for IgnoredClauses {
     type Break = (String, &'static str);
 
     fn pre_visit_query(&mut self, query: &Query) -> Refusal {

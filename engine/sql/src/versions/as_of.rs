@@ -146,13 +146,13 @@ fn last_part(name: &ObjectName) -> Option<&str> {
 }
 
 /// Makes the text of a query what somebody would write, with its clauses behind the names.
-pub fn spell_out(query: &mut Query) {
-    let _ = query.visit(&mut SpellOut);
+pub fn alias_version(query: &mut Query) {
+    let _ = query.visit(&mut AliasVersions);
 }
 
-struct SpellOut;
+struct AliasVersions;
 
-impl VisitorMut for SpellOut {
+impl VisitorMut for AliasVersions {
     type Break = ();
 
     fn pre_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<()> {
@@ -222,7 +222,7 @@ mod tests {
         name_versions(sql, &QuiverDialect, &mut tokens).unwrap();
         let mut statements = Parser::new(&QuiverDialect).with_tokens_with_locations(tokens).parse_statements().unwrap();
         let ast::Statement::Query(query) = &mut statements[0] else { panic!("a query") };
-        spell_out(query);
+        alias_version(query);
         assert_eq!(query.to_string(), sql);
     }
 }

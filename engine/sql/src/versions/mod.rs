@@ -14,7 +14,7 @@ pub mod statement;
 /// The name of the setting of the store that says how long versions stay.
 pub const RETENTION: &str = "retention";
 
-pub use as_of::{alias_versions, name_versions, spell_out};
+pub use as_of::{alias_version, alias_versions, name_versions};
 pub use duration::{duration_ms, duration_text};
 pub use evaluate::{constant, time_ms, time_text};
 pub use name::{base_name, split_name, versioned_name};

@@ -5,23 +5,23 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::compaction::stop::Stop;
+use crate::compaction::stop_signal::StopSignal;
 
 #[derive(Debug, Default)]
 pub struct Control {
-    state: Mutex<State>,
+    state: Mutex<ControlState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ControlState {
     /// Something was committed since the thread last looked.
     has_news: bool,
     stopping: bool,
     /// The thread has the store.
     is_working: bool,
     /// Of the job that runs.
-    job: Option<Arc<Stop>>,
+    job: Option<Arc<StopSignal>>,
 }
 
 impl Control {
@@ -71,18 +71,18 @@ impl Control {
     }
 
     /// From here on the thread has the store, until what this gives is dropped; None when it is time to end.
-    pub fn begin(self: &Arc<Self>) -> Option<Working> {
+    pub fn begin(self: &Arc<Self>) -> Option<WorkGuard> {
         let mut state = self.state.lock();
         if state.stopping {
             return None;
         }
         state.is_working = true;
         state.has_news = false;
-        Some(Working(Arc::clone(self)))
+        Some(WorkGuard(Arc::clone(self)))
     }
 
     /// The job that runs now; when it is time to end it is stopped.
-    pub fn set_job(&self, job: Option<&Arc<Stop>>) {
+    pub fn set_job(&self, job: Option<&Arc<StopSignal>>) {
         let mut state = self.state.lock();
         state.job = job.cloned();
         if let Some(job) = state.job.as_ref().filter(|_| state.stopping) {
@@ -91,9 +91,9 @@ impl Control {
     }
 }
 
-pub struct Working(Arc<Control>);
+pub struct WorkGuard(Arc<Control>);
 
-impl Drop for Working {
+impl Drop for WorkGuard {
     fn drop(&mut self) {
         self.0.state.lock().is_working = false;
         self.0.changed.notify_all();

@@ -20,17 +20,17 @@ use parking_lot::Mutex;
 use pmem_store::{Store, TableSnapshot};
 
 use self::control::Control;
-use self::thread::Upkeep;
+use self::thread::MaintenanceThread;
 use super::memory::background_bytes;
+use super::permits::CompactionPermits;
 use super::pick::{Effort, Limits, pick_jobs};
 use super::runs::Runs;
-use super::turns::Turns;
 use crate::options::MaintenanceOptions;
 use common::error::EngineError;
 
 /// What one job may write. More memory and time for one would not make reading quicker.
 const JOB_BYTES_MAX: u64 = 2 << 30;
-/// Who drops the engine waits for the step the thread is at, but no longer than this.
+/// Dropping the engine waits for the current step of the thread, but no longer than this.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Compactions and their background of one engine. Stops when it is dropped.
@@ -38,27 +38,27 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub struct Maintenance {
     options: MaintenanceOptions,
     runtime: Arc<RuntimeEnv>,
-    turns: Arc<Turns>,
+    compaction_permits: Arc<CompactionPermits>,
     runs: Arc<Runs>,
     control: Arc<Control>,
     /// Until the thread is started.
-    upkeep: Mutex<Option<Upkeep>>,
+    upkeep: Mutex<Option<MaintenanceThread>>,
 }
 
 impl Maintenance {
     pub fn new(options: MaintenanceOptions, store: &Arc<Store>, runtime: &Arc<RuntimeEnv>) -> Maintenance {
-        let (turns, runs, control) = (Arc::<Turns>::default(), Arc::<Runs>::default(), Arc::<Control>::default());
+        let (compaction_permits, runs, control) = (Arc::<CompactionPermits>::default(), Arc::<Runs>::default(), Arc::<Control>::default());
         let is_on = options.enabled && !store.is_read_only();
-        let upkeep = is_on.then(|| Upkeep::new(&options, store, runtime, &turns, &runs, &control));
-        Maintenance { options, runtime: Arc::clone(runtime), turns, runs, control, upkeep: Mutex::new(upkeep) }
+        let upkeep = is_on.then(|| MaintenanceThread::new(&options, store, runtime, &compaction_permits, &runs, &control));
+        Maintenance { options, runtime: Arc::clone(runtime), compaction_permits, runs, control, upkeep: Mutex::new(upkeep) }
     }
 
     pub fn options(&self) -> &MaintenanceOptions {
         &self.options
     }
 
-    pub fn turns(&self) -> &Arc<Turns> {
-        &self.turns
+    pub fn compaction_permits(&self) -> &Arc<CompactionPermits> {
+        &self.compaction_permits
     }
 
     pub fn runs(&self) -> &Arc<Runs> {

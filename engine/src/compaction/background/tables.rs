@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pmem_store::{TableId, TableRecord};
 
 use crate::compaction::pick::Limits;
-use crate::compaction::runs::Outcome;
+use crate::compaction::runs::CompactionOutcome;
 
 /// After a failure, and twice as long after each further one.
 const TROUBLED: Duration = Duration::from_secs(30);
@@ -18,11 +18,11 @@ const HALVED_MAX: u32 = 6;
 
 #[derive(Default)]
 pub struct TableWatch {
-    known: HashMap<TableId, Known>,
+    known: HashMap<TableId, KnownVersion>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownVersion {
     /// At this version there was nothing to do.
     settled: Option<u64>,
     failures: u32,
@@ -49,27 +49,27 @@ impl TableWatch {
     }
 
     pub fn settled(&mut self, table: &TableRecord) {
-        *self.known.entry(table.id).or_default() = Known { settled: Some(table.changed_version), ..Known::default() };
+        *self.known.entry(table.id).or_default() = KnownVersion { settled: Some(table.changed_version), ..KnownVersion::default() };
     }
 
     pub fn postpone(&mut self, table: TableId, until: Instant) {
         self.known.entry(table).or_default().not_before = Some(until);
     }
 
-    pub fn ended(&mut self, table: TableId, outcome: &Outcome, now: Instant) {
+    pub fn ended(&mut self, table: TableId, outcome: &CompactionOutcome, now: Instant) {
         let known = self.known.entry(table).or_default();
         let wait = match outcome {
-            Outcome::Done => {
-                *known = Known::default();
+            CompactionOutcome::Done => {
+                *known = KnownVersion::default();
                 return;
             }
-            Outcome::Conflict => {
+            CompactionOutcome::Conflict => {
                 known.conflicts = (known.conflicts + 1).min(HALVED_MAX);
                 CONFLICT
             }
             // By somebody who does the same, and soon is done.
-            Outcome::Stopped => CONFLICT,
-            Outcome::Failed(_) => {
+            CompactionOutcome::Stopped => CONFLICT,
+            CompactionOutcome::Failed(_) => {
                 known.failures += 1;
                 (TROUBLED * 2u32.saturating_pow(known.failures - 1)).min(TROUBLED_MAX)
             }
@@ -113,7 +113,7 @@ mod tests {
         watch.settled(&table(1, 5));
         assert!(!watch.is_due(&table(1, 5), now));
         assert!(watch.is_due(&table(1, 6), now));
-        watch.ended(1, &Outcome::Done, now);
+        watch.ended(1, &CompactionOutcome::Done, now);
         assert!(watch.is_due(&table(1, 5), now));
     }
 
@@ -121,13 +121,13 @@ mod tests {
     fn each_conflict_halves_the_next_job_and_a_success_ends_that() {
         let (mut watch, now) = (TableWatch::default(), Instant::now());
         let limits = Limits { rows_max: 1_024, bytes_max: 4_096 };
-        watch.ended(1, &Outcome::Conflict, now);
-        watch.ended(1, &Outcome::Conflict, now);
+        watch.ended(1, &CompactionOutcome::Conflict, now);
+        watch.ended(1, &CompactionOutcome::Conflict, now);
         assert_eq!(watch.limits(1, limits).rows_max, 256);
         assert!(!watch.is_due(&table(1, 5), now) && watch.is_due(&table(1, 5), now + CONFLICT));
-        (0..100).for_each(|_| watch.ended(1, &Outcome::Conflict, now));
+        (0..100).for_each(|_| watch.ended(1, &CompactionOutcome::Conflict, now));
         assert_eq!(watch.limits(1, limits).bytes_max, 64);
-        watch.ended(1, &Outcome::Done, now);
+        watch.ended(1, &CompactionOutcome::Done, now);
         assert_eq!(watch.limits(1, limits).bytes_max, 4_096);
     }
 
@@ -135,10 +135,10 @@ mod tests {
     fn a_table_that_fails_is_tried_less_and_less_often() {
         let (mut watch, now) = (TableWatch::default(), Instant::now());
         for expected in [30, 60, 120] {
-            watch.ended(1, &Outcome::Failed("no".into()), now);
+            watch.ended(1, &CompactionOutcome::Failed("no".into()), now);
             assert_eq!(watch.next(now), Some(Duration::from_secs(expected)));
         }
-        (0..100).for_each(|_| watch.ended(1, &Outcome::Failed("no".into()), now));
+        (0..100).for_each(|_| watch.ended(1, &CompactionOutcome::Failed("no".into()), now));
         assert_eq!(watch.next(now), Some(TROUBLED_MAX));
     }
 }

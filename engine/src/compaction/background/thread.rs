@@ -12,13 +12,13 @@ use super::expiry::Expiry;
 use super::logs::LogWatch;
 use super::tables::TableWatch;
 use super::{limits, outlook};
-use crate::compaction::job::Worker;
+use crate::compaction::job::JobRunner;
 use crate::compaction::memory::background_bytes;
-use crate::compaction::pace::Pace;
+use crate::compaction::permits::CompactionPermits;
 use crate::compaction::pick::{Effort, pick_jobs};
-use crate::compaction::runs::{Outcome, Runs};
-use crate::compaction::stop::Stop;
-use crate::compaction::turns::Turns;
+use crate::compaction::rate_limiter::RateLimiter;
+use crate::compaction::runs::{CompactionOutcome, Runs};
+use crate::compaction::stop_signal::StopSignal;
 use crate::options::MaintenanceOptions;
 use common::error::EngineError;
 
@@ -28,11 +28,11 @@ const LOGS_EVERY: Duration = Duration::from_secs(1);
 const MEMORY_AGAIN: Duration = Duration::from_secs(5);
 
 /// What the thread needs, and remembers.
-pub struct Upkeep {
+pub struct MaintenanceThread {
     options: MaintenanceOptions,
     store: Weak<Store>,
     runtime: Arc<RuntimeEnv>,
-    turns: Arc<Turns>,
+    compaction_permits: Arc<CompactionPermits>,
     runs: Arc<Runs>,
     control: Arc<Control>,
     tables: TableWatch,
@@ -42,26 +42,26 @@ pub struct Upkeep {
     backlog_at: Option<Instant>,
 }
 
-impl std::fmt::Debug for Upkeep {
+impl std::fmt::Debug for MaintenanceThread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Upkeep").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
-impl Upkeep {
+impl MaintenanceThread {
     pub fn new(
         options: &MaintenanceOptions,
         store: &Arc<Store>,
         runtime: &Arc<RuntimeEnv>,
-        turns: &Arc<Turns>,
+        compaction_permits: &Arc<CompactionPermits>,
         runs: &Arc<Runs>,
         control: &Arc<Control>,
-    ) -> Upkeep {
-        Upkeep {
+    ) -> MaintenanceThread {
+        MaintenanceThread {
             options: options.clone(),
             store: Arc::downgrade(store),
             runtime: Arc::clone(runtime),
-            turns: Arc::clone(turns),
+            compaction_permits: Arc::clone(compaction_permits),
             runs: Arc::clone(runs),
             control: Arc::clone(control),
             tables: TableWatch::default(),
@@ -151,10 +151,10 @@ impl Upkeep {
             }
             let outcome = self.compact(store, &table).await.unwrap_or_else(|error| {
                 tracing::warn!(table = %table.name, %error, "a table could not be compacted; {}", outlook(store));
-                Some(Outcome::Failed(error.to_string()))
+                Some(CompactionOutcome::Failed(error.to_string()))
             });
             if let Some(outcome) = outcome {
-                has_worked |= outcome == Outcome::Done;
+                has_worked |= outcome == CompactionOutcome::Done;
                 self.tables.ended(table.id, &outcome, Instant::now());
             }
         }
@@ -162,9 +162,9 @@ impl Upkeep {
     }
 
     /// None if there was nothing to do.
-    async fn compact(&mut self, store: &Arc<Store>, record: &TableRecord) -> Result<Option<Outcome>, EngineError> {
-        let stop = Arc::new(Stop::default());
-        let Some(_turn) = self.turns.try_take(record.id, &stop) else { return Ok(Some(Outcome::Stopped)) };
+    async fn compact(&mut self, store: &Arc<Store>, record: &TableRecord) -> Result<Option<CompactionOutcome>, EngineError> {
+        let stop = Arc::new(StopSignal::default());
+        let Some(_turn) = self.compaction_permits.try_take(record.id, &stop) else { return Ok(Some(CompactionOutcome::Stopped)) };
         let Some(table) = store.snapshot()?.table(&record.namespace, &record.name)? else { return Ok(None) };
         let memory_bytes = background_bytes(&self.runtime.memory_pool);
         let limits = self.tables.limits(record.id, limits(memory_bytes));
@@ -175,7 +175,7 @@ impl Upkeep {
         };
         let mut looked = Instant::now();
         let (logs, runs) = (&mut self.logs, Arc::clone(&self.runs));
-        let mut worker = Worker {
+        let mut worker = JobRunner {
             store,
             runs: &self.runs,
             runtime: Arc::clone(&self.runtime),
@@ -184,7 +184,7 @@ impl Upkeep {
             stop: Arc::clone(&stop),
             started_by: "background",
             owns_thread: true,
-            pace: Pace::new(self.options.rate_bytes_per_s),
+            pace: RateLimiter::new(self.options.rate_bytes_per_s),
             meanwhile: Box::new(move || {
                 if looked.elapsed() >= LOGS_EVERY {
                     logs.seal(store, &runs);

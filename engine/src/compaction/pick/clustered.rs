@@ -6,15 +6,16 @@ use std::collections::{BTreeMap, HashSet};
 use super::tier::{full_tier, tier};
 use super::{Effort, Job, Limits, chunks, is_too_small, must_be_rewritten};
 use crate::compaction::key_range::KeyRange;
-use crate::compaction::piece::{Piece, SMALL_BYTES, TARGET_BYTES};
+use crate::compaction::segment_summary::{SMALL_BYTES, SegmentSummary, TARGET_BYTES};
 use common::error::EngineError;
 
-pub type RangeOf<'a> = &'a mut dyn FnMut(&Piece) -> Result<KeyRange, EngineError>;
+pub type RangeOf<'a> = &'a mut dyn FnMut(&SegmentSummary) -> Result<KeyRange, EngineError>;
 
 /// In the background.
-pub fn pick(pieces: Vec<Piece>, range: RangeOf<'_>, limits: Limits) -> Result<Vec<Job>, EngineError> {
-    let (unsorted, sorted): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(|piece| !piece.is_sorted);
-    let (must, others): (Vec<Piece>, Vec<Piece>) = sorted.into_iter().partition(|piece| must_be_rewritten(piece, Effort::Background));
+pub fn pick(pieces: Vec<SegmentSummary>, range: RangeOf<'_>, limits: Limits) -> Result<Vec<Job>, EngineError> {
+    let (unsorted, sorted): (Vec<SegmentSummary>, Vec<SegmentSummary>) = pieces.into_iter().partition(|piece| !piece.is_sorted);
+    let (must, others): (Vec<SegmentSummary>, Vec<SegmentSummary>) =
+        sorted.into_iter().partition(|piece| must_be_rewritten(piece, Effort::Background));
     let mut jobs = chunks(unsorted, limits.bytes_max, limits);
     jobs.extend(must.into_iter().map(|piece| Job { pieces: vec![piece] }));
     jobs.extend(full_tier_of_runs(others, range, limits)?);
@@ -22,37 +23,37 @@ pub fn pick(pieces: Vec<Piece>, range: RangeOf<'_>, limits: Limits) -> Result<Ve
 }
 
 /// Pieces that were written together, one after the other in the key's order.
-struct Run {
+struct SortedRun {
     rows: u64,
     stored_rows: u64,
     bytes: u64,
-    pieces: Vec<Piece>,
+    pieces: Vec<SegmentSummary>,
 }
 
-impl Run {
-    fn new(pieces: Vec<Piece>) -> Run {
-        Run {
+impl SortedRun {
+    fn new(pieces: Vec<SegmentSummary>) -> SortedRun {
+        SortedRun {
             rows: pieces.iter().map(|piece| piece.live_rows).sum(),
             stored_rows: pieces.iter().map(|piece| piece.rows).sum(),
-            bytes: pieces.iter().map(Piece::live_bytes).sum(),
+            bytes: pieces.iter().map(SegmentSummary::live_bytes).sum(),
             pieces,
         }
     }
 }
 
 /// Runs of one tier and those below it, if there are enough of them.
-fn full_tier_of_runs(pieces: Vec<Piece>, range: RangeOf<'_>, limits: Limits) -> Result<Option<Job>, EngineError> {
-    let mut by_run: BTreeMap<u64, Vec<Piece>> = BTreeMap::new();
+fn full_tier_of_runs(pieces: Vec<SegmentSummary>, range: RangeOf<'_>, limits: Limits) -> Result<Option<Job>, EngineError> {
+    let mut by_run: BTreeMap<u64, Vec<SegmentSummary>> = BTreeMap::new();
     pieces.into_iter().for_each(|piece| by_run.entry(piece.run).or_default().push(piece));
     // Two of them would be more than a job can take.
-    let is_large = |run: &Run| run.bytes > limits.bytes_max / 2 || run.stored_rows > limits.rows_max / 2;
-    let mut runs: Vec<Run> = by_run.into_values().map(Run::new).filter(|run| !is_large(run)).collect();
+    let is_large = |run: &SortedRun| run.bytes > limits.bytes_max / 2 || run.stored_rows > limits.rows_max / 2;
+    let mut runs: Vec<SortedRun> = by_run.into_values().map(SortedRun::new).filter(|run| !is_large(run)).collect();
     // Without so many there is no use in looking at keys.
     if full_tier(runs.iter().map(|run| tier(run.rows))).is_none() {
         return Ok(None);
     }
     let overlapping = overlapping_runs(&runs, range)?;
-    let is_in_place = |at: usize, run: &Run| run.bytes >= SMALL_BYTES && !overlapping.contains(&at);
+    let is_in_place = |at: usize, run: &SortedRun| run.bytes >= SMALL_BYTES && !overlapping.contains(&at);
     runs = runs.into_iter().enumerate().filter(|(at, run)| !is_in_place(*at, run)).map(|(_, run)| run).collect();
     let Some(full) = full_tier(runs.iter().map(|run| tier(run.rows))) else { return Ok(None) };
     runs.retain(|run| tier(run.rows) <= full);
@@ -65,12 +66,12 @@ fn full_tier_of_runs(pieces: Vec<Piece>, range: RangeOf<'_>, limits: Limits) -> 
         }
         taken.push(run);
     }
-    let pieces: Vec<Piece> = taken.into_iter().flat_map(|run| run.pieces).collect();
+    let pieces: Vec<SegmentSummary> = taken.into_iter().flat_map(|run| run.pieces).collect();
     Ok((pieces.len() > 1).then_some(Job { pieces }))
 }
 
 /// The runs, by position, of which a piece overlaps one of another run.
-fn overlapping_runs(runs: &[Run], range: RangeOf<'_>) -> Result<HashSet<usize>, EngineError> {
+fn overlapping_runs(runs: &[SortedRun], range: RangeOf<'_>) -> Result<HashSet<usize>, EngineError> {
     let mut ranges = Vec::new();
     for (run, of) in runs.iter().enumerate() {
         for piece in &of.pieces {
@@ -102,23 +103,23 @@ fn overlapping_runs(runs: &[Run], range: RangeOf<'_>) -> Result<HashSet<usize>, 
 }
 
 /// All that helps: in the key's order, pieces that overlap, and neighbours that are too small.
-pub fn pick_all(pieces: Vec<Piece>, range: RangeOf<'_>, effort: Effort, limits: Limits) -> Result<Vec<Job>, EngineError> {
+pub fn pick_all(pieces: Vec<SegmentSummary>, range: RangeOf<'_>, effort: Effort, limits: Limits) -> Result<Vec<Job>, EngineError> {
     let mut ranged = Vec::with_capacity(pieces.len());
     for piece in pieces {
         ranged.push((range(&piece)?, piece));
     }
     ranged.sort_by(|(one, _), (other, _)| one.cmp(other));
-    let must = |piece: &Piece| !piece.is_sorted || must_be_rewritten(piece, effort);
+    let must = |piece: &SegmentSummary| !piece.is_sorted || must_be_rewritten(piece, effort);
     let mut jobs = Vec::new();
-    let mut open: Vec<Piece> = Vec::new();
-    let mut close = |open: &mut Vec<Piece>| {
+    let mut open: Vec<SegmentSummary> = Vec::new();
+    let mut close = |open: &mut Vec<SegmentSummary>| {
         let chunks = chunks(std::mem::take(open), u64::MAX, limits);
         jobs.extend(chunks.into_iter().filter(|job| job.pieces.len() > 1 || job.pieces.iter().any(must)));
     };
     for component in components(ranged) {
         let has_work = component.len() > 1 || component.iter().any(|piece| must(piece) || is_too_small(piece, effort));
         // A full one in between would be overlapped by what holds both of its neighbours.
-        if !has_work || open.iter().map(Piece::live_bytes).sum::<u64>() >= TARGET_BYTES {
+        if !has_work || open.iter().map(SegmentSummary::live_bytes).sum::<u64>() >= TARGET_BYTES {
             close(&mut open);
         }
         if has_work {
@@ -130,8 +131,8 @@ pub fn pick_all(pieces: Vec<Piece>, range: RangeOf<'_>, effort: Effort, limits: 
 }
 
 /// Pieces that overlap, directly or by others between them; `ranged` is in the order of the ranges.
-fn components(ranged: Vec<(KeyRange, Piece)>) -> Vec<Vec<Piece>> {
-    let mut components: Vec<Vec<Piece>> = Vec::new();
+fn components(ranged: Vec<(KeyRange, SegmentSummary)>) -> Vec<Vec<SegmentSummary>> {
+    let mut components: Vec<Vec<SegmentSummary>> = Vec::new();
     let mut reach: Option<KeyRange> = None;
     for (range, piece) in ranged {
         match (components.last_mut(), &mut reach) {

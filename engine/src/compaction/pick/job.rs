@@ -1,6 +1,6 @@
 //! A job: pieces that are rewritten together, and how many may be.
 
-use crate::compaction::piece::Piece;
+use crate::compaction::segment_summary::SegmentSummary;
 
 /// What one job may take.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,7 @@ impl Limits {
 /// Pieces that are rewritten together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<SegmentSummary>,
 }
 
 impl Job {
@@ -36,12 +36,12 @@ impl Job {
     }
 
     pub fn live_bytes(&self) -> u64 {
-        self.pieces.iter().map(Piece::live_bytes).sum()
+        self.pieces.iter().map(SegmentSummary::live_bytes).sum()
     }
 }
 
 /// Pieces in their order, in each job as many as `bytes_max` and the limits allow, and one at least.
-pub fn chunks(pieces: impl IntoIterator<Item = Piece>, bytes_max: u64, limits: Limits) -> Vec<Job> {
+pub fn chunks(pieces: impl IntoIterator<Item = SegmentSummary>, bytes_max: u64, limits: Limits) -> Vec<Job> {
     let mut jobs: Vec<Job> = Vec::new();
     let (mut rows, mut bytes) = (0, 0);
     for piece in pieces {

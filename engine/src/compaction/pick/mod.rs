@@ -17,7 +17,7 @@ use pmem_store::TableSnapshot;
 use self::job::chunks;
 pub use self::job::{Job, Limits};
 use super::key_range::KeyRanges;
-use super::piece::{Piece, TARGET_BYTES, pieces_of};
+use super::segment_summary::{SegmentSummary, TARGET_BYTES, pieces_of};
 use common::error::EngineError;
 
 /// How much is rewritten.
@@ -34,14 +34,14 @@ pub enum Effort {
 /// The jobs of a table, the most urgent first. No piece is in two of them.
 pub fn pick_jobs(table: &TableSnapshot, effort: Effort, limits: Limits) -> Result<Vec<Job>, EngineError> {
     let pieces = pieces_of(table)?;
-    let (dead, pieces): (Vec<Piece>, Vec<Piece>) = pieces.into_iter().partition(Piece::is_dead);
+    let (dead, pieces): (Vec<SegmentSummary>, Vec<SegmentSummary>) = pieces.into_iter().partition(SegmentSummary::is_dead);
     // They cost nothing but the commit.
     let mut jobs: Vec<Job> = (!dead.is_empty()).then_some(Job { pieces: dead }).into_iter().collect();
     if table.record().cluster_key.is_empty() {
         jobs.extend(plain::pick(pieces, effort, limits));
     } else {
         let ranges = KeyRanges::new(table)?;
-        let mut range = |piece: &Piece| ranges.of(piece);
+        let mut range = |piece: &SegmentSummary| ranges.of(piece);
         jobs.extend(match effort {
             Effort::Background => clustered::pick(pieces, &mut range, limits)?,
             Effort::Optimize | Effort::Full => clustered::pick_all(pieces, &mut range, effort, limits)?,
@@ -55,7 +55,7 @@ pub fn pick_jobs(table: &TableSnapshot, effort: Effort, limits: Limits) -> Resul
 }
 
 /// Whether the piece is worth to be rewritten by itself.
-fn must_be_rewritten(piece: &Piece, effort: Effort) -> bool {
+fn must_be_rewritten(piece: &SegmentSummary, effort: Effort) -> bool {
     let by_deletions = match effort {
         Effort::Background => piece.is_much_deleted(),
         Effort::Optimize => piece.is_slowed_by_deletions(),
@@ -65,7 +65,7 @@ fn must_be_rewritten(piece: &Piece, effort: Effort) -> bool {
 }
 
 /// Whether a table should rather have fewer, larger ones.
-fn is_too_small(piece: &Piece, effort: Effort) -> bool {
+fn is_too_small(piece: &SegmentSummary, effort: Effort) -> bool {
     match effort {
         // A segment is closed when the next batch does not fit, so that a full one may be a good deal smaller.
         // One of wide rows ends without a zone, and would come out as it is.

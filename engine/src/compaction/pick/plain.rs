@@ -2,10 +2,10 @@
 
 use super::tier::{full_tier, tier};
 use super::{Effort, Job, Limits, chunks, is_too_small, must_be_rewritten};
-use crate::compaction::piece::{Piece, TARGET_BYTES};
+use crate::compaction::segment_summary::{SegmentSummary, TARGET_BYTES};
 
-pub fn pick(pieces: Vec<Piece>, effort: Effort, limits: Limits) -> Vec<Job> {
-    let must = |piece: &Piece| must_be_rewritten(piece, effort);
+pub fn pick(pieces: Vec<SegmentSummary>, effort: Effort, limits: Limits) -> Vec<Job> {
+    let must = |piece: &SegmentSummary| must_be_rewritten(piece, effort);
     // One that is too small and alone stays what it is.
     let is_worth_it = |job: &Job| job.pieces.len() > 1 || job.pieces.iter().any(must);
     if effort != Effort::Background {
@@ -16,11 +16,11 @@ pub fn pick(pieces: Vec<Piece>, effort: Effort, limits: Limits) -> Vec<Job> {
     let small = || pieces.iter().filter(|piece| piece.is_small());
     let full = full_tier(small().map(|piece| tier(piece.live_rows))).or_else(|| {
         // Few, and yet enough for a whole segment.
-        let is_enough = small().map(Piece::live_bytes).sum::<u64>() >= TARGET_BYTES;
+        let is_enough = small().map(SegmentSummary::live_bytes).sum::<u64>() >= TARGET_BYTES;
         is_enough.then_some(u32::MAX)
     });
-    let is_chosen = |piece: &Piece| piece.is_small() && full.is_some_and(|full| tier(piece.live_rows) <= full);
-    let (chosen, others): (Vec<Piece>, Vec<Piece>) = pieces.iter().cloned().partition(is_chosen);
+    let is_chosen = |piece: &SegmentSummary| piece.is_small() && full.is_some_and(|full| tier(piece.live_rows) <= full);
+    let (chosen, others): (Vec<SegmentSummary>, Vec<SegmentSummary>) = pieces.iter().cloned().partition(is_chosen);
     let merged = chunks(chosen, TARGET_BYTES, limits).into_iter().filter(is_worth_it);
     let rewritten = chunks(others.into_iter().filter(must), TARGET_BYTES, limits);
     merged.chain(rewritten).collect()

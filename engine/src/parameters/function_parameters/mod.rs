@@ -22,12 +22,12 @@ pub type Taken = HashMap<String, FieldRef>;
 /// Of one statement.
 #[derive(Debug, Default)]
 pub struct FunctionParameters {
-    given: Mutex<Given>,
+    given: Mutex<SlotValues>,
     taken: Mutex<Taken>,
 }
 
 #[derive(Debug, Clone, Default)]
-enum Given {
+enum SlotValues {
     /// The statement is run as it is.
     #[default]
     Nothing,
@@ -39,12 +39,12 @@ enum Given {
 impl FunctionParameters {
     /// The statement is planned to know what it takes and gives.
     pub fn describe(&self) {
-        *self.given.lock() = Given::Types;
+        *self.given.lock() = SlotValues::Types;
     }
 
     /// The statement is planned with these for `$1`, `$2`, …
     pub fn fill(&self, values: Vec<ScalarAndMetadata>) {
-        *self.given.lock() = Given::Values(values);
+        *self.given.lock() = SlotValues::Values(values);
     }
 
     /// Those that the statement's table functions take, once it is planned.

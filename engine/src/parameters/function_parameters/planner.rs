@@ -12,9 +12,9 @@ use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, Relati
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, TableSource};
 use datafusion::sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, TableFactor, Visit, Visitor};
 
-use super::slots::{Slot, Slots, StandIn, missing};
+use super::slots::{Slot, Slots, Substitute, missing};
 use super::unset::UnsetTable;
-use super::{FunctionParameters, Given};
+use super::{FunctionParameters, SlotValues};
 use common::error::EngineError;
 
 impl RelationPlanner for FunctionParameters {
@@ -22,9 +22,9 @@ impl RelationPlanner for FunctionParameters {
         let Some(call) = Call::of(&relation, context) else { return Ok(RelationPlanning::Original(Box::new(relation))) };
         let given = self.given.lock().clone();
         let source = match &given {
-            Given::Nothing => return Err(no_value(&call.parameter, 0).into()),
-            Given::Types => self.described(&call, context)?,
-            Given::Values(values) => self.filled(&call, values, context)?,
+            SlotValues::Nothing => return Err(no_value(&call.parameter, 0).into()),
+            SlotValues::Types => self.described(&call, context)?,
+            SlotValues::Values(values) => self.filled(&call, values, context)?,
         };
         let plan = LogicalPlanBuilder::scan(TableReference::bare(call.scanned), source, None)?.build()?;
         let (TableFactor::Table { alias, .. } | TableFactor::Function { alias, .. }) = relation else { unreachable!("it is a call") };
@@ -112,12 +112,12 @@ impl FunctionParameters {
         let mut schema = None;
         let arguments = self.each_argument(call, &slots, |argument, slot| match &slot.stand_in {
             _ if parameter_in(argument).is_none() => Ok(argument.clone()),
-            StandIn::Value(value) => Ok(Expr::Literal(value.clone(), None)),
-            StandIn::Unneeded(columns) => {
+            Substitute::Value(value) => Ok(Expr::Literal(value.clone(), None)),
+            Substitute::Unneeded(columns) => {
                 schema = Some(Arc::clone(columns));
                 Ok(argument.clone())
             }
-            StandIn::Missing => Err(missing(&call.function, &parameter_in(argument).unwrap_or_default()).into()),
+            Substitute::Missing => Err(missing(&call.function, &parameter_in(argument).unwrap_or_default()).into()),
         })?;
         let schema = match schema {
             Some(schema) => schema,

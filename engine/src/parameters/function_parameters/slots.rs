@@ -4,7 +4,7 @@ use arrow::datatypes::{DataType, Field, IntervalUnit, SchemaRef, TimeUnit};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::Expr;
 
-use crate::parameters::fitting::{fitted_value, wrong_value};
+use crate::parameters::coerce::{fitted_value, wrong_value};
 use common::error::EngineError;
 use common::names::KMEANS;
 use kernels::{cluster, matrix};
@@ -15,10 +15,10 @@ pub struct Slot {
     pub data_type: DataType,
     /// Other types have a meaning there too.
     is_open: bool,
-    pub stand_in: StandIn,
+    pub stand_in: Substitute,
 }
 
-pub enum StandIn {
+pub enum Substitute {
     /// The columns of the result are those that the function has with it.
     Value(ScalarValue),
     /// The function cannot be called without the value, and its columns are always the same.
@@ -29,10 +29,10 @@ pub enum StandIn {
 
 impl Slot {
     pub fn strict(data_type: DataType, stand_in: ScalarValue) -> Slot {
-        Slot { data_type, is_open: false, stand_in: StandIn::Value(stand_in) }
+        Slot { data_type, is_open: false, stand_in: Substitute::Value(stand_in) }
     }
 
-    fn open(data_type: DataType, stand_in: StandIn) -> Slot {
+    fn open(data_type: DataType, stand_in: Substitute) -> Slot {
         Slot { data_type, is_open: true, stand_in }
     }
 
@@ -76,9 +76,9 @@ impl Slots<'_> {
             "generate_series" | "range" => self.of_series(position),
             function if matrix::is_table_function(function) => match (function, position) {
                 ("matrix_scale", 1) => Slot::strict(DataType::Float64, ScalarValue::from(1.0)),
-                _ => Slot::open(DataType::Utf8, StandIn::Missing),
+                _ => Slot::open(DataType::Utf8, Substitute::Missing),
             },
-            _ => Slot::open(DataType::Null, StandIn::Value(ScalarValue::Null)),
+            _ => Slot::open(DataType::Null, Substitute::Value(ScalarValue::Null)),
         }
     }
 
@@ -88,7 +88,7 @@ impl Slots<'_> {
             "k" | "iterations" | "seed" => Slot::strict(DataType::Int64, ScalarValue::from(1_i64)),
             "tolerance" => Slot::strict(DataType::Float64, ScalarValue::from(1.0)),
             "init" => of_init(),
-            _ => Slot::open(DataType::Null, StandIn::Value(ScalarValue::Null)),
+            _ => Slot::open(DataType::Null, Substitute::Value(ScalarValue::Null)),
         }
     }
 
@@ -100,7 +100,7 @@ impl Slots<'_> {
 
     /// Columns are texts, and k is the first that is none. Where parameters follow each other, one column is named, and the next is k.
     fn of_kmeans(&self, position: usize) -> Slot {
-        let name = || Slot::open(DataType::Utf8, StandIn::Unneeded(cluster::kmeans_schema()));
+        let name = || Slot::open(DataType::Utf8, Substitute::Unneeded(cluster::kmeans_schema()));
         let is_text = |argument: &Expr| matches!(argument, Expr::Literal(value, _) if matches!(value.try_as_str(), Some(Some(_))));
         let is_k = |(at, argument): &(usize, &Expr)| *at > 1 && !is_text(argument);
         let named_k = self.arguments.iter().any(|argument| names_of(argument).any(|name| name == "k"));
@@ -109,9 +109,9 @@ impl Slots<'_> {
             None => name(),
             Some(_) if named_k => name(),
             // Behind k a whole number is iterations, and one of another type a tolerance.
-            Some(0 | 1 | 3) => Slot::open(DataType::Int64, StandIn::Value(ScalarValue::from(1_i64))),
+            Some(0 | 1 | 3) => Slot::open(DataType::Int64, Substitute::Value(ScalarValue::from(1_i64))),
             Some(2) => of_init(),
-            Some(_) => Slot::open(DataType::Null, StandIn::Value(ScalarValue::Null)),
+            Some(_) => Slot::open(DataType::Null, Substitute::Value(ScalarValue::Null)),
         }
     }
 
@@ -145,7 +145,7 @@ fn names_of(argument: &Expr) -> impl Iterator<Item = &str> {
 }
 
 fn of_init() -> Slot {
-    Slot::open(DataType::Null, StandIn::Value(ScalarValue::from("random")))
+    Slot::open(DataType::Null, Substitute::Value(ScalarValue::from("random")))
 }
 
 /// As far as it is written: of a constant, and of what is cast.

@@ -9,16 +9,16 @@ pub struct Columns {
     /// Those of each table.
     pub whole: Vec<Column>,
     /// In the order of `*`: the tables from left to right, what is made one where it is in the first of them.
-    pub all: Vec<Shown>,
+    pub all: Vec<OutputColumn>,
     /// Of the first table, where that is joins in parentheses.
     pub first: Option<Box<Columns>>,
     /// The first join first.
-    pub joins: Vec<Joined>,
+    pub joins: Vec<JoinedColumns>,
 }
 
 /// What a join adds.
 #[derive(Debug, Clone)]
-pub struct Joined {
+pub struct JoinedColumns {
     /// What it makes one. Of each pair the left side's column is the first.
     pub pairs: Vec<(Column, Column)>,
     /// Of its table, where that is joins in parentheses.
@@ -26,7 +26,7 @@ pub struct Joined {
 }
 
 #[derive(Debug, Clone)]
-pub struct Shown {
+pub struct OutputColumn {
     pub column: Column,
     /// It stands for columns of both sides of a join.
     pub is_merged: bool,
@@ -43,7 +43,7 @@ impl Columns {
             node = join.left.as_ref();
         }
         let first = inner(node, &table.relation)?;
-        let all = first.as_ref().map_or_else(|| shown(node), |first| first.all.clone());
+        let all = first.as_ref().map_or_else(|| output_columns(node), |first| first.all.clone());
         let mut columns =
             Columns { whole: plan.schema().columns(), all, first: first.map(Box::new), joins: Vec::with_capacity(steps.len()) };
         for (join, said) in steps.into_iter().rev().zip(&table.joins) {
@@ -55,13 +55,13 @@ impl Columns {
                 }
             }
             let inner = inner(&join.right, &said.relation)?;
-            columns.join(join.join_type, inner.as_ref().map_or_else(|| shown(&join.right), |inner| inner.all.clone()), &pairs);
-            columns.joins.push(Joined { pairs, inner });
+            columns.join(join.join_type, inner.as_ref().map_or_else(|| output_columns(&join.right), |inner| inner.all.clone()), &pairs);
+            columns.joins.push(JoinedColumns { pairs, inner });
         }
         Some(columns)
     }
 
-    fn join(&mut self, kind: JoinType, right: Vec<Shown>, pairs: &[(Column, Column)]) {
+    fn join(&mut self, kind: JoinType, right: Vec<OutputColumn>, pairs: &[(Column, Column)]) {
         match kind {
             JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => {}
             JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => self.all = right,
@@ -76,8 +76,9 @@ impl Columns {
 
     /// Whether DataFusion shows what is made one as it is meant: it keeps the column that sorts first.
     pub fn is_shown_right(&self) -> bool {
-        let is_right =
-            |join: &Joined| join.pairs.iter().all(|(left, right)| left < right) && join.inner.as_ref().is_none_or(Columns::is_shown_right);
+        let is_right = |join: &JoinedColumns| {
+            join.pairs.iter().all(|(left, right)| left < right) && join.inner.as_ref().is_none_or(Columns::is_shown_right)
+        };
         self.first.as_ref().is_none_or(|first| first.is_shown_right()) && self.joins.iter().all(is_right)
     }
 }
@@ -90,11 +91,11 @@ fn inner(plan: &LogicalPlan, table: &TableFactor) -> Option<Option<Columns>> {
     }
 }
 
-fn shown(plan: &LogicalPlan) -> Vec<Shown> {
-    plan.schema().columns().into_iter().map(|column| Shown { column, is_merged: false }).collect()
+fn output_columns(plan: &LogicalPlan) -> Vec<OutputColumn> {
+    plan.schema().columns().into_iter().map(|column| OutputColumn { column, is_merged: false }).collect()
 }
 
-impl Shown {
+impl OutputColumn {
     pub fn expr(&self, by_name: bool) -> Expr {
         if self.is_merged && by_name { Expr::Identifier(ident(&self.column.name)) } else { expr_of(&self.column) }
     }

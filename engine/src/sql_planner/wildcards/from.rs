@@ -11,21 +11,21 @@ use datafusion::sql::sqlparser::ast::{
 use parking_lot::Mutex;
 
 use super::columns::Columns;
-use super::concerned::is_concerned;
 use super::merged::constraint_mut;
+use super::rewrite_needed::needs_rewrite;
 
 const MARK: &str = "quiver from ";
 
 /// An element of the FROM of a SELECT, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Places {
+pub struct FromElements {
     pub select: usize,
     pub table: usize,
 }
 
 /// Marks what a SELECT reads, if it is one that DataFusion might read otherwise. Whether it is.
 pub fn mark(number: usize, select: &mut Select) -> bool {
-    let is_marked = !select.from.is_empty() && is_concerned(select);
+    let is_marked = !select.from.is_empty() && needs_rewrite(select);
     if is_marked {
         for (table, from) in select.from.iter_mut().enumerate() {
             let mut inner = TableWithJoins { relation: from.relation.clone(), joins: std::mem::take(&mut from.joins) };
@@ -59,22 +59,22 @@ fn has_query(expr: &Expr) -> bool {
     expr.visit(&mut Queries).is_break()
 }
 
-fn place_of(alias: &TableAlias) -> Option<Places> {
+fn place_of(alias: &TableAlias) -> Option<FromElements> {
     let (select, table) = alias.name.value.strip_prefix(MARK)?.split_once(' ')?;
-    Some(Places { select: select.parse().ok()?, table: table.parse().ok()? })
+    Some(FromElements { select: select.parse().ok()?, table: table.parse().ok()? })
 }
 
 /// Sees the plans of what is marked.
 #[derive(Debug, Default)]
-pub struct Recorder(Mutex<HashMap<Places, Columns>>);
+pub struct PlanRecorder(Mutex<HashMap<FromElements, Columns>>);
 
-impl Recorder {
-    pub fn take(&self) -> HashMap<Places, Columns> {
+impl PlanRecorder {
+    pub fn take(&self) -> HashMap<FromElements, Columns> {
         std::mem::take(&mut self.0.lock())
     }
 }
 
-impl RelationPlanner for Recorder {
+impl RelationPlanner for PlanRecorder {
     fn plan_relation(&self, relation: TableFactor, context: &mut dyn RelationPlannerContext) -> Result<RelationPlanning> {
         let TableFactor::NestedJoin { table_with_joins, alias: Some(alias) } = relation else {
             return Ok(RelationPlanning::Original(Box::new(relation)));

@@ -7,14 +7,14 @@ use datafusion::sql::sqlparser::ast::{
     ExcludeSelectItem, Ident, ObjectName, ObjectNamePart, Select, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
 
-use super::columns::{Columns, Shown, ident};
-use super::concerned::{has_leak, options_of};
+use super::columns::{Columns, OutputColumn, ident};
 use super::merged::has_merging;
+use super::rewrite_needed::{has_leak, options_of};
 use common::error::EngineError;
 use sql::merged_names::normalized;
 
 /// `columns` are those of each element of FROM. Whether anything is said otherwise than before.
-pub fn spell(select: &mut Select, columns: &[Columns]) -> Result<bool, EngineError> {
+pub fn expand_wildcards(select: &mut Select, columns: &[Columns]) -> Result<bool, EngineError> {
     let has_options = select.projection.iter().filter_map(options_of).any(|options| !is_plain(options));
     if !has_options && columns.iter().all(Columns::is_shown_right) && !has_leak(select) {
         return Ok(false);
@@ -41,7 +41,7 @@ fn is_plain(options: &WildcardAdditionalOptions) -> bool {
     *options == WildcardAdditionalOptions { wildcard_token: options.wildcard_token.clone(), ..Default::default() }
 }
 
-fn of_table(name: &ObjectName, columns: &[Columns]) -> Result<Vec<Shown>, EngineError> {
+fn of_table(name: &ObjectName, columns: &[Columns]) -> Result<Vec<OutputColumn>, EngineError> {
     let parts: Vec<String> = name.0.iter().filter_map(ObjectNamePart::as_ident).map(normalized).collect();
     let table = match parts.as_slice() {
         [table] => TableReference::bare(table.as_str()),
@@ -52,7 +52,7 @@ fn of_table(name: &ObjectName, columns: &[Columns]) -> Result<Vec<Shown>, Engine
     let is_its = |relation: &Option<TableReference>| relation.as_ref().is_some_and(|relation| relation.resolved_eq(&table));
     // What joins make one is a column of each of its tables.
     let whole = columns.iter().flat_map(|columns| &columns.whole).filter(|column| is_its(&column.relation));
-    let shown: Vec<Shown> = whole.map(|column| Shown { column: column.clone(), is_merged: false }).collect();
+    let shown: Vec<OutputColumn> = whole.map(|column| OutputColumn { column: column.clone(), is_merged: false }).collect();
     match shown.is_empty() {
         true => Err(wrong(format!("there is no table {name}"))),
         false => Ok(shown),
@@ -60,7 +60,11 @@ fn of_table(name: &ObjectName, columns: &[Columns]) -> Result<Vec<Shown>, Engine
 }
 
 /// With `is_merging` a column that is made one is found by its name alone, see `merged_columns`.
-fn with_options(mut shown: Vec<Shown>, is_merging: bool, options: WildcardAdditionalOptions) -> Result<Vec<SelectItem>, EngineError> {
+fn with_options(
+    mut shown: Vec<OutputColumn>,
+    is_merging: bool,
+    options: WildcardAdditionalOptions,
+) -> Result<Vec<SelectItem>, EngineError> {
     let WildcardAdditionalOptions { wildcard_token: _, opt_ilike, opt_exclude, opt_except, opt_replace, opt_rename: _, opt_alias: _ } =
         options;
     let excluded = match opt_exclude {

@@ -10,12 +10,12 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::columns::{Columns, expr_of, ident};
-use super::concerned::options_of;
+use super::rewrite_needed::options_of;
 use sql::merged_columns::is_merging;
 use sql::merged_names::normalized;
 
 /// `columns` are those of each element of FROM.
-pub fn spell(select: &mut Select, order_by: Option<&mut OrderBy>, columns: &[Columns]) {
+pub fn expand_merged_columns(select: &mut Select, order_by: Option<&mut OrderBy>, columns: &[Columns]) {
     for (table, columns) in select.from.iter_mut().zip(columns) {
         name_naturals(table, columns);
     }

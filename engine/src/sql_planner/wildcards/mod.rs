@@ -4,10 +4,10 @@
 //! knows no pattern behind `* ILIKE`, and takes any name behind `* REPLACE`. Where nothing of that can be, nothing is done here.
 
 mod columns;
-mod concerned;
 mod from;
 mod items;
 mod merged;
+mod rewrite_needed;
 mod selects;
 
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Select;
 
 use self::columns::Columns;
-use self::from::{Places, Recorder};
+use self::from::{FromElements, PlanRecorder};
 use self::selects::each_select;
 use crate::catalog;
 use common::error::EngineError;
@@ -29,11 +29,11 @@ use common::error::EngineError;
 const ROUNDS_MAX: usize = 64;
 
 /// What plans a statement.
-pub async fn spell_wildcards<F>(state: &SessionState, statement: &mut Statement, plan: impl Fn(SessionState, Statement) -> F) -> Result<()>
+pub async fn expand_wildcards<F>(state: &SessionState, statement: &mut Statement, plan: impl Fn(SessionState, Statement) -> F) -> Result<()>
 where
     F: Future<Output = Result<LogicalPlan>>,
 {
-    if !concerned::has_concerned(statement) {
+    if !rewrite_needed::has_concerned(statement) {
         return Ok(());
     }
     let mut done = HashSet::new();
@@ -42,17 +42,17 @@ where
         if !each_select(&mut marked, |number, select, _| Ok(!done.contains(&number) && from::mark(number, select)))? {
             return Ok(());
         }
-        let recorder = Arc::<Recorder>::default();
+        let recorder = Arc::<PlanRecorder>::default();
         let mut planning = state.clone();
-        planning.register_relation_planner(Arc::<Recorder>::clone(&recorder))?;
-        let planned = catalog::with_whole_tables(plan(planning, marked)).await;
+        planning.register_relation_planner(Arc::<PlanRecorder>::clone(&recorder))?;
+        let planned = catalog::plan_with_whole_tables(plan(planning, marked)).await;
         let found = recorder.take();
         // Those that come later may read from one whose columns change, and are planned again.
         let mut has_changed = false;
         let is_more = each_select(statement, |number, select, order_by| match of_select(&found, number, select) {
             Some(columns) if !has_changed => {
-                merged::spell(select, order_by, &columns);
-                has_changed = items::spell(select, &columns)?;
+                merged::expand_merged_columns(select, order_by, &columns);
+                has_changed = items::expand_wildcards(select, &columns)?;
                 Ok(done.insert(number))
             }
             _ => Ok(false),
@@ -66,8 +66,8 @@ where
 }
 
 /// The columns of each of its tables; None if not all are known.
-fn of_select(found: &HashMap<Places, Columns>, number: usize, select: &Select) -> Option<Vec<Columns>> {
+fn of_select(found: &HashMap<FromElements, Columns>, number: usize, select: &Select) -> Option<Vec<Columns>> {
     let tables = 0..select.from.len();
-    let columns: Vec<Columns> = tables.map(|table| found.get(&Places { select: number, table }).cloned()).collect::<Option<_>>()?;
+    let columns: Vec<Columns> = tables.map(|table| found.get(&FromElements { select: number, table }).cloned()).collect::<Option<_>>()?;
     (!columns.is_empty()).then_some(columns)
 }

@@ -5,12 +5,12 @@ use arrow::array::RecordBatch;
 use super::Change;
 use super::object::{owned_object, words_of};
 use crate::access::{PUBLIC, all_roles, principal};
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use crate::system::{GrantRow, grant_rows, grants_batch};
 use common::error::EngineError;
-use sql::access::statement::{On, Wanted};
+use sql::access::statement::{GrantTarget, GrantedPrivileges};
 
-pub fn grant(privileges: Wanted, on: On, to: Vec<String>) -> Change {
+pub fn grant(privileges: GrantedPrivileges, on: GrantTarget, to: Vec<String>) -> Change {
     Box::new(move |now, access| {
         let object = owned_object(now, &on)?;
         let words = words_of(&privileges, &object)?;
@@ -24,7 +24,7 @@ pub fn grant(privileges: Wanted, on: On, to: Vec<String>) -> Change {
     })
 }
 
-pub fn revoke(privileges: Wanted, on: On, from: Vec<String>) -> Change {
+pub fn revoke(privileges: GrantedPrivileges, on: GrantTarget, from: Vec<String>) -> Change {
     Box::new(move |now, access| {
         let object = owned_object(now, &on)?;
         let words = words_of(&privileges, &object)?;
@@ -40,14 +40,14 @@ pub fn revoke(privileges: Wanted, on: On, from: Vec<String>) -> Change {
 
 /// Those of a name, with what it has by its roles; of who asks without one. A session of the process itself has no
 /// name, and sees all.
-pub fn shown(running: &Running, of: Option<&str>) -> Result<RecordBatch, EngineError> {
-    let permit = running.catalog.permit();
-    let access = running.engine.store.access();
-    let rows = grant_rows(&access, &running.catalog.snapshot(), permit.as_deref())?;
-    let rows: Vec<GrantRow> = match of.or(permit.as_deref().map(|permit| permit.user())) {
+pub fn shown(ctx: &StatementContext, of: Option<&str>) -> Result<RecordBatch, EngineError> {
+    let authorization = ctx.catalog.authorization();
+    let access = ctx.engine.store.access();
+    let rows = grant_rows(&access, &ctx.catalog.snapshot(), authorization.as_deref())?;
+    let rows: Vec<GrantRow> = match of.or(authorization.as_deref().map(|authorization| authorization.user())) {
         None => rows,
         Some(name) => {
-            let may_know = permit.as_deref().is_none_or(|permit| permit.is_admin() || permit.has_name(name));
+            let may_know = authorization.as_deref().is_none_or(|authorization| authorization.is_admin() || authorization.has_name(name));
             if may_know && name != PUBLIC {
                 principal(&access, name)?;
             }

@@ -1,7 +1,7 @@
 //! Runs the statements: each is one durable change of users, roles and grants, and holds from then on.
 
+pub mod current_access;
 pub mod grants;
-pub mod now;
 pub mod object;
 pub mod principals;
 
@@ -11,17 +11,17 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use pmem_store::Access;
 
-use self::now::Now;
+use self::current_access::CurrentAccess;
 use crate::blocking::blocking;
-use crate::execution::Running;
-use crate::queries::{Gate, Stop};
+use crate::execution::StatementContext;
+use crate::queries::{CommitGuard, StopReason};
 use crate::system::grants_batch;
 use crate::transactions::state_error;
 use common::error::EngineError;
-use sql::access::statement::{AccessStatement, On, UserChange};
+use sql::access::statement::{AccessStatement, GrantTarget, UserChange};
 
 /// A change of users, roles and grants; it runs while nobody else changes them, nor anything that they are about.
-pub type Change = Box<dyn FnOnce(&Now, &mut Access) -> Result<(), EngineError> + Send>;
+pub type Change = Box<dyn FnOnce(&CurrentAccess, &mut Access) -> Result<(), EngineError> + Send>;
 
 /// The columns of the rows that it gives; None where it gives none.
 pub fn result_schema(statement: &AccessStatement) -> Option<SchemaRef> {
@@ -32,36 +32,38 @@ pub fn result_schema(statement: &AccessStatement) -> Option<SchemaRef> {
 }
 
 /// The rows of SHOW GRANTS.
-pub async fn run_access(running: &Running, statement: AccessStatement) -> Result<Option<RecordBatch>, EngineError> {
+pub async fn run_access(ctx: &StatementContext, statement: AccessStatement) -> Result<Option<RecordBatch>, EngineError> {
     if let AccessStatement::ShowGrants { of } = &statement {
-        return grants::shown(running, of.as_deref()).map(Some);
+        return grants::shown(ctx, of.as_deref()).map(Some);
     }
-    if running.catalog.transaction().is_open() {
+    if ctx.catalog.transaction().is_open() {
         let message = "users, roles and grants change at once and for everybody, so that is no part of a transaction";
         return Err(state_error(message, "end the transaction first"));
     }
-    if let AccessStatement::Grant { on: On::Table(name), .. } | AccessStatement::Revoke { on: On::Table(name), .. } = &statement {
-        running.catalog.check_stored(name, "grants on")?;
+    if let AccessStatement::Grant { on: GrantTarget::Table(name), .. } | AccessStatement::Revoke { on: GrantTarget::Table(name), .. } =
+        &statement
+    {
+        ctx.catalog.check_stored(name, "grants on")?;
     }
-    running.catalog.write_scope().check_writable()?;
+    ctx.catalog.write_scope().check_writable()?;
     // Before a password is hashed for nothing.
-    running.catalog.check(|permit| match &statement {
+    ctx.catalog.check(|authorization| match &statement {
         AccessStatement::Grant { .. } | AccessStatement::Revoke { .. } => Ok(()),
-        AccessStatement::AlterUser { name, change: UserChange::Password(_) } if name == permit.user() => Ok(()),
-        _ => permit.admin(principals::MANAGE),
+        AccessStatement::AlterUser { name, change: UserChange::Password(_) } if name == authorization.user() => Ok(()),
+        _ => authorization.admin(principals::MANAGE),
     })?;
-    let (store, access, gate) = (Arc::clone(&running.engine.store), running.access.clone(), Arc::clone(running.gate()));
-    let mut left = StopWhenLeft(Some(Arc::clone(&gate)));
+    let (store, access, commit_guard) = (Arc::clone(&ctx.engine.store), ctx.access.clone(), Arc::clone(ctx.commit_guard()));
+    let mut left = StopWhenLeft(Some(Arc::clone(&commit_guard)));
     // A hash takes tens of milliseconds, and the commit a flush.
     let changed = blocking(move || {
         let change = change_of(statement)?;
         let changed = store.change_access(|users| {
-            change(&Now::of(&store, access.as_deref())?, users)?;
+            change(&CurrentAccess::of(&store, access.as_deref())?, users)?;
             // Who ends the statement comes before this, or too late.
-            gate.seal()
+            commit_guard.begin_commit()
         });
         if changed.is_err() {
-            gate.unseal();
+            commit_guard.abandon_commit();
         }
         changed
     })
@@ -71,12 +73,12 @@ pub async fn run_access(running: &Running, statement: AccessStatement) -> Result
 }
 
 /// Where nobody waits for the change any more it does not happen, unless it has begun.
-struct StopWhenLeft(Option<Arc<Gate>>);
+struct StopWhenLeft(Option<Arc<CommitGuard>>);
 
 impl Drop for StopWhenLeft {
     fn drop(&mut self) {
-        if let Some(gate) = &self.0 {
-            gate.stop(Stop::Killed);
+        if let Some(commit_guard) = &self.0 {
+            commit_guard.stop(StopReason::Killed);
         }
     }
 }

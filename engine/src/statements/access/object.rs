@@ -5,51 +5,51 @@ use std::collections::BTreeSet;
 use datafusion::common::TableReference;
 use pmem_store::{GrantObject, StoreError};
 
-use super::now::Now;
+use super::current_access::CurrentAccess;
 use crate::catalog::resolve;
 use common::error::EngineError;
 use common::names::SYSTEM;
 use common::privilege::Privilege;
-use sql::access::statement::{On, Wanted};
+use sql::access::statement::{GrantTarget, GrantedPrivileges};
 
 /// The object, as the statement's user sees it, who must own it.
-pub fn owned_object(now: &Now, on: &On) -> Result<GrantObject, EngineError> {
+pub fn owned_object(now: &CurrentAccess, on: &GrantTarget) -> Result<GrantObject, EngineError> {
     match on {
-        On::Store => {
-            now.check(|permit| permit.admin("grant on the store"))?;
+        GrantTarget::Store => {
+            now.check(|authorization| authorization.admin("grant on the store"))?;
             Ok(GrantObject::Store)
         }
-        On::Schema(name) => {
+        GrantTarget::Schema(name) => {
             if name == SYSTEM || !now.snapshot().has_namespace(name) {
                 return Err(StoreError::DoesNotExist { kind: "schema", name: name.clone() }.into());
             }
-            now.check(|permit| permit.schema(Privilege::Ownership, name))?;
+            now.check(|authorization| authorization.schema(Privilege::Ownership, name))?;
             Ok(GrantObject::Schema(name.clone()))
         }
-        On::Table(name) => table_or_view(now, name),
+        GrantTarget::Table(name) => table_or_view(now, name),
     }
 }
 
-fn table_or_view(now: &Now, name: &TableReference) -> Result<GrantObject, EngineError> {
+fn table_or_view(now: &CurrentAccess, name: &TableReference) -> Result<GrantObject, EngineError> {
     let (namespace, name) = resolve(name)?;
     if let Some(table) = now.snapshot().table(&namespace, &name)? {
-        now.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
+        now.check(|authorization| authorization.table(Privilege::Ownership, table.record()))?;
         return Ok(GrantObject::Table(table.record().id));
     }
     if let Some(view) = now.snapshot().view(&namespace, &name)? {
-        now.check(|permit| permit.view(Privilege::Ownership, &view))?;
+        now.check(|authorization| authorization.view(Privilege::Ownership, &view))?;
         return Ok(GrantObject::View(namespace, name));
     }
     Err(StoreError::no_table(&namespace, &name).into())
 }
 
 /// The privileges, which must make sense on the object, as the store keeps them.
-pub fn words_of(wanted: &Wanted, object: &GrantObject) -> Result<BTreeSet<String>, EngineError> {
+pub fn words_of(wanted: &GrantedPrivileges, object: &GrantObject) -> Result<BTreeSet<String>, EngineError> {
     let possible = Privilege::on(object);
     let all = || possible.iter().copied().filter(|privilege| !matches!(privilege, Privilege::Ownership | Privilege::Files)).collect();
     let wanted: Vec<Privilege> = match wanted {
-        Wanted::All => all(),
-        Wanted::These(privileges) => privileges.clone(),
+        GrantedPrivileges::All => all(),
+        GrantedPrivileges::These(privileges) => privileges.clone(),
     };
     if let Some(other) = wanted.iter().find(|privilege| !possible.contains(privilege)) {
         let what = match object {

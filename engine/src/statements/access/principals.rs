@@ -18,7 +18,7 @@ pub const MANAGE: &str = "manage users and roles";
 /// Admins alone change users and roles: as of when it is done, because this is what takes that away, too.
 fn managed(change: impl FnOnce(&mut Access) -> Result<(), EngineError> + Send + 'static) -> Change {
     Box::new(move |now, access| {
-        now.check(|permit| permit.admin(MANAGE))?;
+        now.check(|authorization| authorization.admin(MANAGE))?;
         change(access)
     })
 }
@@ -56,7 +56,7 @@ pub fn alter_user(name: String, change: UserChange) -> Result<Change, EngineErro
     let is_password = new_password.is_some();
     Ok(Box::new(move |now, access| {
         // One's own password is one's own business.
-        now.check(|permit| if is_password && permit.user() == name { Ok(()) } else { permit.admin(MANAGE) })?;
+        now.check(|authorization| if is_password && authorization.user() == name { Ok(()) } else { authorization.admin(MANAGE) })?;
         let mut record = existing(access, &name, true)?;
         match (change, new_password) {
             (UserChange::Admin(is_admin), _) => record.is_admin = is_admin,

@@ -7,7 +7,7 @@ use pmem_store::StoreError;
 use super::columns;
 use crate::catalog::resolve;
 use crate::constraints::{identifier, table_constraint};
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use crate::statements::draft::Draft;
 use crate::statements::table_options::set_options;
 use crate::write::key_of;
@@ -15,7 +15,7 @@ use common::error::{EngineError, nearest};
 use sql::order_clause::KeyColumn;
 
 pub async fn apply(
-    running: &Running,
+    ctx: &StatementContext,
     draft: &mut Draft,
     operation: AlterTableOperation,
     key: &mut Option<Vec<KeyColumn>>,
@@ -23,9 +23,7 @@ pub async fn apply(
 ) -> Result<(), EngineError> {
     use AlterTableOperation as Op;
     match operation {
-        Op::AddColumn { if_not_exists, column_def, column_position: None, .. } => {
-            columns::add(running, draft, column_def, if_not_exists).await
-        }
+        Op::AddColumn { if_not_exists, column_def, column_position: None, .. } => columns::add(ctx, draft, column_def, if_not_exists).await,
         Op::AddColumn { .. } => {
             Err(EngineError::unsupported("FIRST and AFTER", Some("a new column is the last one; name columns in queries")))
         }
@@ -36,9 +34,9 @@ pub async fn apply(
         Op::RenameColumn { old_column_name, new_column_name } => {
             columns::rename(draft, &identifier(&old_column_name), &identifier(&new_column_name))
         }
-        Op::AlterColumn { column_name, op } => columns::alter(running, draft, &identifier(&column_name), op).await,
+        Op::AlterColumn { column_name, op } => columns::alter(ctx, draft, &identifier(&column_name), op).await,
         Op::RenameTable { table_name } => rename_table(draft, table_name, namespace),
-        Op::AddConstraint { constraint, not_valid: false } => draft.declare(running, table_constraint(&constraint)?),
+        Op::AddConstraint { constraint, not_valid: false } => draft.declare(ctx, table_constraint(&constraint)?),
         Op::AddConstraint { .. } => {
             Err(EngineError::unsupported("NOT VALID", Some("leave it out: the rows that are there are checked when a constraint is added")))
         }

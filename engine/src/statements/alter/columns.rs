@@ -7,22 +7,22 @@ use pmem_store::{ColumnInfo, StoreError};
 
 use super::widen::{initial_text, is_wider, widened_initial};
 use crate::constraints::{Rule, column_clauses, default_value, identifier, renamed};
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use crate::statements::create_table::column_field;
 use crate::statements::draft::Draft;
 use common::error::EngineError;
 use common::type_names::column_type_name;
 
-pub async fn add(running: &Running, draft: &mut Draft, column: ColumnDef, if_not_exists: bool) -> Result<(), EngineError> {
+pub async fn add(ctx: &StatementContext, draft: &mut Draft, column: ColumnDef, if_not_exists: bool) -> Result<(), EngineError> {
     let name = identifier(&column.name);
     if draft.find(&name).is_some() {
         return if if_not_exists { Ok(()) } else { Err(StoreError::AlreadyExists { kind: "column", name }.into()) };
     }
     let clauses = column_clauses(&column)?;
-    let field = column_field(running, column.name, column.data_type).await?.with_nullable(!clauses.not_null);
+    let field = column_field(ctx, column.name, column.data_type).await?.with_nullable(!clauses.not_null);
     let mut info = ColumnInfo { default_sql: clauses.default, ..ColumnInfo::default() };
     if let Some(sql) = &info.default_sql {
-        let value = default_value(&running.engine.rules, sql, &field).map_err(|error| running.located(error))?;
+        let value = default_value(&ctx.engine.rules, sql, &field).map_err(|error| ctx.located(error))?;
         let (value, is_same_for_all) = value;
         if !is_same_for_all {
             let hint = "add the column without it, then use ALTER COLUMN … SET DEFAULT for new rows and UPDATE for those that are there";
@@ -31,7 +31,7 @@ pub async fn add(running: &Running, draft: &mut Draft, column: ColumnDef, if_not
         info.initial = initial_text(&value, field.data_type())?;
     }
     draft.push(field, info);
-    clauses.constraints.into_iter().try_for_each(|declared| draft.declare(running, declared))
+    clauses.constraints.into_iter().try_for_each(|declared| draft.declare(ctx, declared))
 }
 
 pub fn drop(draft: &mut Draft, name: &str, if_exists: bool, cascade: bool) -> Result<(), EngineError> {
@@ -76,18 +76,18 @@ pub fn rename(draft: &mut Draft, old: &str, new: &str) -> Result<(), EngineError
     Ok(())
 }
 
-pub async fn alter(running: &Running, draft: &mut Draft, name: &str, operation: AlterColumnOperation) -> Result<(), EngineError> {
+pub async fn alter(ctx: &StatementContext, draft: &mut Draft, name: &str, operation: AlterColumnOperation) -> Result<(), EngineError> {
     let place = draft.place(name)?;
     match operation {
         AlterColumnOperation::SetNotNull => draft.set_not_null(place),
         AlterColumnOperation::DropNotNull => drop_not_null(draft, place)?,
         AlterColumnOperation::SetDefault { value } => {
             let sql = value.to_string();
-            default_value(&running.engine.rules, &sql, &draft.columns[place].field).map_err(|error| running.located(error))?;
+            default_value(&ctx.engine.rules, &sql, &draft.columns[place].field).map_err(|error| ctx.located(error))?;
             draft.columns[place].info.default_sql = Some(sql);
         }
         AlterColumnOperation::DropDefault => draft.columns[place].info.default_sql = None,
-        AlterColumnOperation::SetDataType { data_type, using: None, .. } => set_type(running, draft, place, data_type).await?,
+        AlterColumnOperation::SetDataType { data_type, using: None, .. } => set_type(ctx, draft, place, data_type).await?,
         AlterColumnOperation::SetDataType { .. } => {
             return Err(EngineError::unsupported(
                 "TYPE … USING",
@@ -110,15 +110,15 @@ fn drop_not_null(draft: &mut Draft, place: usize) -> Result<(), EngineError> {
     Ok(())
 }
 
-async fn set_type(running: &Running, draft: &mut Draft, place: usize, data_type: SqlType) -> Result<(), EngineError> {
+async fn set_type(ctx: &StatementContext, draft: &mut Draft, place: usize, data_type: SqlType) -> Result<(), EngineError> {
     let column = &draft.columns[place];
     let name = column.field.name().clone();
-    let wanted = column_field(running, Ident::with_quote('"', name.as_str()), data_type).await?;
+    let wanted = column_field(ctx, Ident::with_quote('"', name.as_str()), data_type).await?;
     let (from, to) = (column.field.data_type().clone(), wanted.data_type().clone());
     if from == to {
         // Of a tensor another shape, or a list of fixed size that is one from now on.
         if let Some(sql) = &column.info.default_sql {
-            default_value(&running.engine.rules, sql, &wanted).map_err(|error| running.located(error))?;
+            default_value(&ctx.engine.rules, sql, &wanted).map_err(|error| ctx.located(error))?;
         }
         draft.columns[place].field = wanted.with_nullable(draft.columns[place].field.is_nullable());
         return Ok(());
@@ -131,7 +131,7 @@ async fn set_type(running: &Running, draft: &mut Draft, place: usize, data_type:
     let mut info = column.info.clone();
     info.initial = widened_initial(info.initial, &from, &to)?;
     if let Some(sql) = &info.default_sql {
-        let _: (ScalarValue, bool) = default_value(&running.engine.rules, sql, &wanted).map_err(|error| running.located(error))?;
+        let _: (ScalarValue, bool) = default_value(&ctx.engine.rules, sql, &wanted).map_err(|error| ctx.located(error))?;
     }
     let column = &mut draft.columns[place];
     column.field = Field::new(name, to, column.field.is_nullable());

@@ -14,21 +14,21 @@ use crate::blocking::blocking;
 use crate::catalog::resolve;
 use crate::constraints::{check_existing, others_have_written};
 use crate::definition::VIEW;
-use crate::execution::Running;
+use crate::execution::StatementContext;
 use common::error::{EngineError, nearest};
 use common::privilege::Privilege;
 use sql::order_clause::KeyColumn;
 
 /// `key` is what the clause ORDER BY or CLUSTER BY says, if there is one.
-pub async fn alter_table(running: &Running, alter: ast::AlterTable, key: Option<Vec<KeyColumn>>) -> Result<(), EngineError> {
+pub async fn alter_table(ctx: &StatementContext, alter: ast::AlterTable, key: Option<Vec<KeyColumn>>) -> Result<(), EngineError> {
     if alter.on_cluster.is_some() || alter.location.is_some() || alter.table_type.is_some() {
         return Err(EngineError::unsupported("this form of ALTER TABLE", Some("leave ON CLUSTER, LOCATION and ICEBERG out")));
     }
     let reference = TableReference::parse_str(&alter.name.to_string());
-    running.catalog.check_stored(&reference, "ALTER TABLE of")?;
+    ctx.catalog.check_stored(&reference, "ALTER TABLE of")?;
     let (namespace, name) = resolve(&reference)?;
-    let Some(table) = existing(running, &namespace, &name, alter.if_exists)? else { return Ok(()) };
-    running.catalog.check(|permit| permit.table(Privilege::Ownership, table.record()))?;
+    let Some(table) = existing(ctx, &namespace, &name, alter.if_exists)? else { return Ok(()) };
+    ctx.catalog.check(|authorization| authorization.table(Privilege::Ownership, table.record()))?;
     let orders = alter.operations.iter().filter(|operation| matches!(operation, AlterTableOperation::DropClusteringKey)).count();
     if orders > 1 {
         return Err(EngineError::unsupported("a table with two orders", Some("use one ORDER BY (…), or DROP CLUSTERING KEY")));
@@ -36,13 +36,13 @@ pub async fn alter_table(running: &Running, alter: ast::AlterTable, key: Option<
     let mut draft = Draft::of(&table)?;
     let mut key = key;
     for operation in alter.operations {
-        actions::apply(running, &mut draft, operation, &mut key, &namespace).await?;
+        actions::apply(ctx, &mut draft, operation, &mut key, &namespace).await?;
     }
-    commit(running, &table, draft).await
+    commit(ctx, &table, draft).await
 }
 
-fn existing(running: &Running, namespace: &str, name: &str, if_exists: bool) -> Result<Option<TableSnapshot>, EngineError> {
-    let snapshot = running.catalog.snapshot();
+fn existing(ctx: &StatementContext, namespace: &str, name: &str, if_exists: bool) -> Result<Option<TableSnapshot>, EngineError> {
+    let snapshot = ctx.catalog.snapshot();
     if let Some(table) = snapshot.table(namespace, name)? {
         return Ok(Some(table));
     }
@@ -53,18 +53,18 @@ fn existing(running: &Running, namespace: &str, name: &str, if_exists: bool) -> 
     if if_exists {
         return Ok(None);
     }
-    let listing = running.catalog.listing()?;
+    let listing = ctx.catalog.listing()?;
     let near = nearest(name, listing.iter().map(|listed| listed.name.as_str()));
     let hint = near.map(|near| format!("did you mean \"{near}\"?"));
     Err(EngineError::Sql { message: format!("table \"{}\" does not exist", said_name(namespace, name)), position: None, hint })
 }
 
 /// Asks the rows that are there, those included that others commit meanwhile.
-async fn commit(running: &Running, table: &TableSnapshot, draft: Draft) -> Result<(), EngineError> {
+async fn commit(ctx: &StatementContext, table: &TableSnapshot, draft: Draft) -> Result<(), EngineError> {
     let Some(alteration) = draft.alteration(table)? else { return Ok(()) };
-    let (rules, not_null) = draft.unproven(running)?;
+    let (rules, not_null) = draft.unproven(ctx)?;
     let proven = not_null.is_empty() && rules.checks.is_empty() && rules.keys.is_empty();
-    let (scope, record) = (running.catalog.write_scope(), table.record().clone());
+    let (scope, record) = (ctx.catalog.write_scope(), table.record().clone());
     blocking(move || {
         let mut broken = None;
         let changed = scope.change("ALTER TABLE", |transaction| {

@@ -1,6 +1,6 @@
 //! Logging in, and where passwords must not be seen.
 
-use engine::{ErrorKind, redacted};
+use engine::{ErrorKind, redact_statement};
 
 use super::house;
 use crate::helpers::Db;
@@ -64,7 +64,7 @@ fn no_error_has_a_password_in_it() {
         let error = db.error(sql);
         let shown = format!("{error} {error:?} {}", error.hint().unwrap_or_default());
         assert!(!shown.contains("hunter2"), "{sql}: {shown}");
-        assert!(!redacted(sql).contains("hunter2"), "{}", redacted(sql));
+        assert!(!redact_statement(sql).contains("hunter2"), "{}", redact_statement(sql));
     }
     assert!(db.engine.login("bob", "pw-bob").is_ok());
 }

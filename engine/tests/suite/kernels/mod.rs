@@ -9,7 +9,7 @@ mod messages;
 mod nearest;
 mod quantiles;
 mod regression;
+mod temporary_tables;
 mod tensors;
 mod tensors_on_the_way;
 mod vectors;
-mod volatile;

@@ -9,7 +9,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use super::answer::{answer, is_quick};
+use super::response::{answer, is_quick};
 use crate::monitor::Monitor;
 
 /// A watcher or two, and some room for people.
@@ -43,12 +43,12 @@ pub async fn accept(listener: TcpListener, monitor: Arc<Monitor>) {
         let monitor = Arc::clone(&monitor);
         tokio::spawn(async move {
             let _place = place;
-            converse(stream, monitor).await;
+            handle_connection(stream, monitor).await;
         });
     }
 }
 
-async fn converse(stream: TcpStream, monitor: Arc<Monitor>) {
+async fn handle_connection(stream: TcpStream, monitor: Arc<Monitor>) {
     let answered = service_fn(move |request| {
         let monitor = Arc::clone(&monitor);
         async move {

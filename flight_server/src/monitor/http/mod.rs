@@ -1,13 +1,13 @@
 //! `/health` and `/metrics` over HTTP/1.1, for those who watch the server.
 //!
-//! - [`answer`] — what is said to which request; [`connections`] who asks
+//! - [`response`] — what is said to which request; [`connections`] who asks
 //!
-//! They have a thread of their own: whoever asks how a server does wants an answer above all when its threads are busy.
+//! They have a thread of their own, because an answer matters most when the other threads are busy.
 //!
 //! Whoever connects is not trusted: connections are few, short and closed when a request is slow to come, and no body is read.
 
-mod answer;
 mod connections;
+mod response;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Http {
     }
 
     /// On a thread of its own, until the result is dropped.
-    pub fn serve(self) -> Answering {
+    pub fn serve(self) -> HttpThread {
         let over = CancellationToken::new();
         let until = over.clone();
         let answering = std::thread::Builder::new().name("quiver-http".into()).spawn(move || {
@@ -66,17 +66,17 @@ impl Http {
         if let Err(error) = &answering {
             tracing::error!("no thread could be started that answers /health and /metrics: {error}");
         }
-        Answering { over, thread: answering.ok() }
+        HttpThread { over, thread: answering.ok() }
     }
 }
 
 /// The thread that answers. When this is gone, so is that, and its port and what it held of the server are free.
-pub struct Answering {
+pub struct HttpThread {
     over: CancellationToken,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Drop for Answering {
+impl Drop for HttpThread {
     fn drop(&mut self) {
         self.over.cancel();
         if let Some(thread) = self.thread.take()

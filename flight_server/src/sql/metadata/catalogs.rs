@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow_flight::sql::CommandGetCatalogs;
 use engine::{EngineError, Session};
 
-use super::made;
+use super::build_batch;
 use crate::sessions::CATALOG;
 
 pub fn schema() -> SchemaRef {
@@ -16,5 +16,5 @@ pub fn schema() -> SchemaRef {
 
 pub fn batch(_: &Session, _: &CommandGetCatalogs) -> Result<RecordBatch, EngineError> {
     let names: ArrayRef = Arc::new(StringArray::from(vec![CATALOG]));
-    made(schema(), vec![names])
+    build_batch(schema(), vec![names])
 }

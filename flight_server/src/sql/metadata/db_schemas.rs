@@ -7,8 +7,8 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow_flight::sql::CommandGetDbSchemas;
 use engine::{EngineError, Session};
 
+use super::build_batch;
 use super::listing::schema_names;
-use super::made;
 use super::pattern::{Pattern, is_in_catalog};
 use crate::sessions::CATALOG;
 
@@ -22,5 +22,5 @@ pub fn batch(session: &Session, command: &CommandGetDbSchemas) -> Result<RecordB
     let mut names = schema_names(session)?;
     names.retain(|name| is_in_catalog(command.catalog.as_deref()) && pattern.fits(name));
     let catalogs: ArrayRef = Arc::new(StringArray::from(vec![CATALOG; names.len()]));
-    made(schema(), vec![catalogs, Arc::new(StringArray::from(names))])
+    build_batch(schema(), vec![catalogs, Arc::new(StringArray::from(names))])
 }

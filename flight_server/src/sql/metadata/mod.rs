@@ -43,7 +43,7 @@ use engine::EngineError;
 
 pub use sql_info::ServerFacts;
 
-fn made(schema: SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch, EngineError> {
+fn build_batch(schema: SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch, EngineError> {
     RecordBatch::try_new(schema, columns).map_err(internal)
 }
 

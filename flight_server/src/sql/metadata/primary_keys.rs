@@ -10,8 +10,8 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow_flight::sql::CommandGetPrimaryKeys;
 use engine::{EngineError, Session};
 
+use super::build_batch;
 use super::definition::primary_key;
-use super::made;
 use super::pattern::is_in_catalog;
 use super::query::{literal, texts};
 use crate::sessions::CATALOG;
@@ -57,5 +57,5 @@ pub async fn batch(session: &Session, command: &CommandGetPrimaryKeys) -> Result
     let text = |values: Vec<String>| -> ArrayRef { Arc::new(StringArray::from(values)) };
     let catalogs: ArrayRef = Arc::new(StringArray::from(vec![CATALOG; places.len()]));
     let places: ArrayRef = Arc::new(Int32Array::from(places));
-    made(schema(), vec![catalogs, text(schemas), text(tables), text(columns), text(names), places])
+    build_batch(schema(), vec![catalogs, text(schemas), text(tables), text(columns), text(names), places])
 }

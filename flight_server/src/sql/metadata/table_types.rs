@@ -7,8 +7,8 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow_flight::sql::CommandGetTableTypes;
 use engine::{EngineError, Session};
 
+use super::build_batch;
 use super::listing::TABLE_TYPES;
-use super::made;
 
 pub fn schema() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("table_type", DataType::Utf8, false)]))
@@ -16,5 +16,5 @@ pub fn schema() -> SchemaRef {
 
 pub fn batch(_: &Session, _: &CommandGetTableTypes) -> Result<RecordBatch, EngineError> {
     let types: ArrayRef = Arc::new(StringArray::from(TABLE_TYPES.to_vec()));
-    made(schema(), vec![types])
+    build_batch(schema(), vec![types])
 }

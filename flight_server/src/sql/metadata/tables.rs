@@ -17,7 +17,7 @@ use flight_wire::{Origin, WireTypes, annotated, wire_schema};
 use super::listing::{EXTERNAL_TABLE, Listed, TABLE, VIEW, listed};
 use super::pattern::{Pattern, is_in_catalog};
 use super::query::name;
-use super::{internal, made};
+use super::{build_batch, internal};
 use crate::sessions::CATALOG;
 
 pub fn schema(include_schema: bool) -> SchemaRef {
@@ -44,7 +44,7 @@ pub async fn batch(session: &Session, command: &CommandGetTables, types: WireTyp
         is_in_catalog(command.catalog.as_deref()) && schemas.fits(&table.schema) && names.fits(&table.name) && has_type(table)
     });
     if !command.include_schema {
-        return made(schema(false), columns(&tables));
+        return build_batch(schema(false), columns(&tables));
     }
     let (mut shown, mut messages) = (Vec::with_capacity(tables.len()), Vec::with_capacity(tables.len()));
     for table in tables {
@@ -55,7 +55,7 @@ pub async fn batch(session: &Session, command: &CommandGetTables, types: WireTyp
     }
     let mut arrays = columns(&shown);
     arrays.push(Arc::new(BinaryArray::from_iter_values(messages)));
-    made(schema(true), arrays)
+    build_batch(schema(true), arrays)
 }
 
 fn columns(tables: &[Listed]) -> Vec<ArrayRef> {

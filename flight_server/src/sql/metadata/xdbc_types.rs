@@ -12,7 +12,7 @@ use arrow_flight::sql::metadata::{XdbcTypeInfo, XdbcTypeInfoData, XdbcTypeInfoDa
 use arrow_flight::sql::{CommandGetXdbcTypeInfo, Nullable, Searchable, XdbcDataType, XdbcDatetimeSubcode};
 use engine::{EngineError, Session};
 
-use super::{internal, made};
+use super::{build_batch, internal};
 
 /// Made once: what it says is the same in every session.
 static TYPES: LazyLock<Result<XdbcTypeInfoData, String>> = LazyLock::new(|| {
@@ -29,7 +29,7 @@ pub fn schema() -> SchemaRef {
 pub fn batch(_: &Session, command: &CommandGetXdbcTypeInfo) -> Result<RecordBatch, EngineError> {
     let types = TYPES.as_ref().map_err(internal)?;
     let rows = types.record_batch(command.data_type).map_err(internal)?;
-    made(schema(), rows.columns().to_vec())
+    build_batch(schema(), rows.columns().to_vec())
 }
 
 const DIGITS_MAX: i32 = 76;

@@ -3,5 +3,5 @@
 mod open;
 mod update;
 
-pub use open::{Prepared, PreparedStatements, Received};
+pub use open::{BoundRows, Prepared, PreparedStatements};
 pub use update::update;

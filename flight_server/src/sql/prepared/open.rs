@@ -10,14 +10,14 @@ use futures::StreamExt;
 use parking_lot::Mutex;
 use tonic::Status;
 
-use crate::auth::Owner;
-use crate::budget::{Budget, Share};
+use crate::auth::Principal;
+use crate::budget::{Budget, BudgetShare};
 use crate::handles::{Handle, Handles};
 use crate::options::ServerOptions;
-use crate::sessions::{Caller, Connection};
+use crate::sessions::{CallContext, Connection};
 use crate::sql::statements::{Started, Statement, Values, is_kill, start_in};
-use crate::sql::transactions::Beside;
-use crate::stream::{Batches, Wishes};
+use crate::sql::transactions::TransactionScope;
+use crate::stream::{Batches, ClientOptions};
 
 /// A statement that is no plain INSERT runs for each of them.
 const PARAMETER_ROWS_MAX: usize = 1_000_000;
@@ -41,12 +41,12 @@ pub struct Prepared {
     pub parameters: SchemaRef,
     bound: Mutex<Bound>,
     /// For its words and its columns.
-    _shares: [Share; 2],
+    _shares: [BudgetShare; 2],
 }
 
 /// Rows of parameters as they came, and what they take.
 #[derive(Default)]
-pub struct Received {
+pub struct BoundRows {
     pub rows: Vec<RecordBatch>,
     bytes: usize,
 }
@@ -55,7 +55,7 @@ pub struct Received {
 #[derive(Default)]
 struct Bound {
     rows: Vec<RecordBatch>,
-    _share: Option<Share>,
+    _share: Option<BudgetShare>,
 }
 
 impl PreparedStatements {
@@ -69,15 +69,15 @@ impl PreparedStatements {
     pub async fn prepare(
         &self,
         connection: Arc<Connection>,
-        caller: &Caller,
+        caller: &CallContext,
         statement: Statement,
     ) -> Result<(Handle, Arc<Prepared>), Status> {
         let words = self.budget.take(statement.bytes())?;
         let turn = connection.turn().await?;
         let described = statement.describe(&turn).await?;
         drop(turn);
-        let schema = wire_schema(&described.schema, caller.wishes.types);
-        let parameters = parameter_schema(&described.parameters, caller.wishes.types);
+        let schema = wire_schema(&described.schema, caller.client_options.types);
+        let parameters = parameter_schema(&described.parameters, caller.client_options.types);
         let columns = self.budget.take(FIELD_BYTES * (schema.fields().len() + parameters.fields().len()))?;
         let kind = described.kind;
         let session = caller.session.as_ref().map(|(handle, _)| handle.clone());
@@ -91,20 +91,20 @@ impl PreparedStatements {
             bound: Mutex::default(),
             _shares: [words, columns],
         });
-        Ok((self.open.insert_arc(&caller.owner, Arc::clone(&prepared))?, prepared))
+        Ok((self.open.insert_arc(&caller.principal, Arc::clone(&prepared))?, prepared))
     }
 
-    pub fn get(&self, owner: &Owner, handle: &[u8]) -> Result<Arc<Prepared>, Status> {
-        self.open.get(owner, handle)
+    pub fn get(&self, principal: &Principal, handle: &[u8]) -> Result<Arc<Prepared>, Status> {
+        self.open.get(principal, handle)
     }
 
     /// False where it was closed before, which is no harm.
-    pub fn close(&self, owner: &Owner, handle: &[u8]) -> bool {
-        self.open.remove(owner, handle)
+    pub fn close(&self, principal: &Principal, handle: &[u8]) -> bool {
+        self.open.remove(principal, handle)
     }
 
-    pub fn retain(&self, keep: impl Fn(&Owner) -> bool) {
-        self.open.retain(|owner, _| keep(owner));
+    pub fn retain(&self, keep: impl Fn(&Principal) -> bool) {
+        self.open.retain(|principal, _| keep(principal));
     }
 
     pub fn end_of_session(&self, session: &[u8]) {
@@ -120,8 +120,8 @@ impl PreparedStatements {
     }
 
     /// What was bound before is forgotten.
-    pub fn bind(&self, prepared: &Prepared, received: Option<Received>) -> Result<(), Status> {
-        let Received { rows, bytes } = received.unwrap_or_default();
+    pub fn bind(&self, prepared: &Prepared, received: Option<BoundRows>) -> Result<(), Status> {
+        let BoundRows { rows, bytes } = received.unwrap_or_default();
         // First: both at once may be more than there is.
         *prepared.bound.lock() = Bound::default();
         let share = self.budget.take(bytes)?;
@@ -130,7 +130,7 @@ impl PreparedStatements {
     }
 
     /// The rows of parameters that a client sends; empty batches are left out.
-    pub async fn received(&self, batches: Option<Batches>) -> Result<Option<Received>, Status> {
+    pub async fn received(&self, batches: Option<Batches>) -> Result<Option<BoundRows>, Status> {
         let Some(mut batches) = batches else { return Ok(None) };
         if batches.schema().fields().is_empty() {
             return Ok(None);
@@ -156,7 +156,7 @@ impl PreparedStatements {
                 rows.push(batch);
             }
         }
-        Ok(Some(Received { rows, bytes: bytes.max(batches.bytes()) }))
+        Ok(Some(BoundRows { rows, bytes: bytes.max(batches.bytes()) }))
     }
 }
 
@@ -175,13 +175,13 @@ impl Prepared {
     }
 
     /// The columns as of now, for who may still know them.
-    pub async fn schema_now(&self, wishes: Wishes) -> Result<SchemaRef, Status> {
+    pub async fn schema_now(&self, client_options: ClientOptions) -> Result<SchemaRef, Status> {
         let described = self.statement.describe(&self.connection.turn_of_prepared().await?).await?;
-        Ok(wire_schema(&described.schema, wishes.types))
+        Ok(wire_schema(&described.schema, client_options.types))
     }
 
     /// Plans it, if it is a query, with the row that is bound.
-    pub async fn start(&self, beside: Beside<'_>) -> Result<Started, Status> {
+    pub async fn start(&self, beside: TransactionScope<'_>) -> Result<Started, Status> {
         let bound = self.bound();
         let turn = self.connection.turn_of_prepared().await?;
         match bound.as_slice() {

@@ -4,19 +4,19 @@ use arrow::array::RecordBatch;
 use engine::StatementKind;
 use tonic::Status;
 
-use super::{Prepared, Received};
+use super::{BoundRows, Prepared};
 use crate::error::{status, status_in};
-use crate::sessions::{Caller, Sessions, Turn};
+use crate::sessions::{CallContext, SessionLock, Sessions};
 use crate::sql::statements::{Statement, Values, run_in};
-use crate::sql::transactions::Beside;
+use crate::sql::transactions::TransactionScope;
 
 /// The rows that came with the call, or else those that were bound before; the number of rows changed.
 pub async fn update(
     prepared: &Prepared,
-    received: Option<Received>,
+    received: Option<BoundRows>,
     sessions: &Sessions,
-    caller: &Caller,
-    beside: Beside<'_>,
+    caller: &CallContext,
+    beside: TransactionScope<'_>,
 ) -> Result<i64, Status> {
     let is_given = received.is_some();
     let rows = received.map_or_else(|| prepared.bound(), |received| received.rows);
@@ -41,7 +41,7 @@ pub async fn update(
     }
 }
 
-async fn run_all(turn: &Turn<'_>, statement: &Statement, batches: &[RecordBatch]) -> Result<i64, Status> {
+async fn run_all(turn: &SessionLock<'_>, statement: &Statement, batches: &[RecordBatch]) -> Result<i64, Status> {
     let Statement::Sql(sql) = statement else { return Err(Status::internal("a plan changes no rows; please report it")) };
     let mut changed = 0i64;
     for batch in batches {

@@ -10,11 +10,11 @@ use futures::StreamExt;
 use tonic::Status;
 
 use crate::error::status;
-use crate::sessions::{Connection, Turn};
-use crate::sql::transactions::Beside;
+use crate::sessions::{Connection, SessionLock};
+use crate::sql::transactions::TransactionScope;
 
 pub use statement::{Statement, plan_of};
-pub use tickets::{Tickets, Told};
+pub use tickets::{TicketInfo, Tickets};
 
 /// A row of bound parameters.
 #[derive(Clone, Copy)]
@@ -51,13 +51,18 @@ pub async fn start(
     connection: &Connection,
     statement: &Statement,
     values: Option<Values<'_>>,
-    beside: Beside<'_>,
+    beside: TransactionScope<'_>,
 ) -> Result<Started, Status> {
     let turn = connection.turn().await?;
     start_in(&turn, statement, values, beside).await
 }
 
-pub async fn start_in(turn: &Turn<'_>, statement: &Statement, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<Started, Status> {
+pub async fn start_in(
+    turn: &SessionLock<'_>,
+    statement: &Statement,
+    values: Option<Values<'_>>,
+    beside: TransactionScope<'_>,
+) -> Result<Started, Status> {
     let output = begin(turn, statement, values, beside).await?;
     match output.kind() {
         StatementKind::Query => Ok(Started::Query(output)),
@@ -70,12 +75,22 @@ pub async fn start_in(turn: &Turn<'_>, statement: &Statement, values: Option<Val
 }
 
 /// Runs a statement to its end; the number of rows it changed, 0 where it changes none, -1 for a query.
-pub async fn run(connection: &Connection, statement: &Statement, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<i64, Status> {
+pub async fn run(
+    connection: &Connection,
+    statement: &Statement,
+    values: Option<Values<'_>>,
+    beside: TransactionScope<'_>,
+) -> Result<i64, Status> {
     let turn = connection.turn().await?;
     run_in(&turn, statement, values, beside).await
 }
 
-pub async fn run_in(turn: &Turn<'_>, statement: &Statement, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<i64, Status> {
+pub async fn run_in(
+    turn: &SessionLock<'_>,
+    statement: &Statement,
+    values: Option<Values<'_>>,
+    beside: TransactionScope<'_>,
+) -> Result<i64, Status> {
     let mut output = begin(turn, statement, values, beside).await?;
     if output.kind() != StatementKind::Query {
         let is_in_transaction = turn.session().is_in_transaction();
@@ -88,7 +103,12 @@ pub async fn run_in(turn: &Turn<'_>, statement: &Statement, values: Option<Value
     Ok(-1)
 }
 
-async fn begin(turn: &Turn<'_>, statement: &Statement, values: Option<Values<'_>>, beside: Beside<'_>) -> Result<QueryOutput, Status> {
+async fn begin(
+    turn: &SessionLock<'_>,
+    statement: &Statement,
+    values: Option<Values<'_>>,
+    beside: TransactionScope<'_>,
+) -> Result<QueryOutput, Status> {
     let was_in_transaction = turn.session().is_in_transaction();
     let output = statement.begin(turn, values).await?;
     // What a statement is about is known once it was read, and nobody else has had the session since.

@@ -8,7 +8,7 @@ use tonic::Status;
 
 use super::Values;
 use crate::error::{status, status_in};
-use crate::sessions::Turn;
+use crate::sessions::SessionLock;
 
 /// Of the result, for each byte of a plan, beside what it is for SQL: a number takes a few bytes in a plan, and many words in SQL.
 const PLAN_BYTES_PER_BYTE: usize = 8;
@@ -46,14 +46,14 @@ impl Statement {
     }
 
     /// What it takes and gives; it does not run.
-    pub async fn describe(&self, turn: &Turn<'_>) -> Result<Description, Status> {
+    pub async fn describe(&self, turn: &SessionLock<'_>) -> Result<Description, Status> {
         match self {
             Statement::Sql(sql) => turn.session().describe_to_run(sql).await.map_err(|error| status_in(error, sql)),
             Statement::Plan { plan, binding } => substrait_plans::describe(turn.session(), plan, binding).await.map_err(plan_status),
         }
     }
 
-    pub(super) async fn begin(&self, turn: &Turn<'_>, values: Option<Values<'_>>) -> Result<QueryOutput, Status> {
+    pub(super) async fn begin(&self, turn: &SessionLock<'_>, values: Option<Values<'_>>) -> Result<QueryOutput, Status> {
         match (self, values) {
             (Statement::Sql(sql), None) => turn.execute(sql).await,
             (Statement::Sql(sql), Some(Values { batch, row })) => {
@@ -75,7 +75,7 @@ pub fn plan_status(error: PlanError) -> Status {
 }
 
 /// The plan of a query, as a client may send it back.
-pub async fn plan_of(turn: &Turn<'_>, sql: &str) -> Result<Bytes, Status> {
+pub async fn plan_of(turn: &SessionLock<'_>, sql: &str) -> Result<Bytes, Status> {
     let plan = substrait_plans::from_sql(turn.session(), sql).await.map_err(|error| status_in(error.into(), sql))?;
     Ok(plan.into())
 }

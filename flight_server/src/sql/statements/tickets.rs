@@ -12,20 +12,20 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use super::{Done, Started};
-use crate::auth::Owner;
-use crate::budget::{Budget, Share};
+use crate::active_streams::{ActiveStreams, DownloadHandle};
+use crate::auth::Principal;
+use crate::budget::{Budget, BudgetShare};
 use crate::error::status;
 use crate::executors::Executors;
 use crate::handles::{Handle, Handles, new_handle};
 use crate::options::ServerOptions;
-use crate::running::{End, Running};
-use crate::sessions::{Caller, Connection};
-use crate::stream::{FlightStream, Outgoing, Wishes, of_batches};
-use crate::trace::OfCall;
+use crate::sessions::{CallContext, Connection};
+use crate::stream::{ClientOptions, FlightStream, ResultEncoder, of_batches};
+use crate::trace::CallTrace;
 
 pub struct Tickets {
-    waiting: Handles<Waiting>,
-    running: Arc<Running>,
+    waiting: Handles<PendingResult>,
+    active_streams: Arc<ActiveStreams>,
     executors: Arc<Executors>,
     budget: Arc<Budget>,
     /// Cancelled when the server's patience with running calls is over.
@@ -41,19 +41,19 @@ const PLAN_BYTES: usize = 32 << 10;
 const PLAN_BYTES_PER_BYTE: usize = 4;
 
 /// A result that nobody has fetched yet.
-struct Waiting {
+struct PendingResult {
     output: Mutex<Option<QueryOutput>>,
     /// As it was asked for when it was planned: its schema was told then.
-    wishes: Wishes,
+    client_options: ClientOptions,
     connection: Arc<Connection>,
     /// That it was asked for in, and ends with.
     session: Option<Handle>,
     /// That planned it.
-    call: OfCall,
-    _share: Share,
+    call: CallTrace,
+    _share: BudgetShare,
 }
 
-impl Drop for Waiting {
+impl Drop for PendingResult {
     /// Of what nobody has fetched.
     fn drop(&mut self) {
         let output = self.output.get_mut().take();
@@ -62,7 +62,7 @@ impl Drop for Waiting {
 }
 
 /// What is told of a result before it is fetched.
-pub struct Told {
+pub struct TicketInfo {
     pub handle: Handle,
     pub schema: SchemaRef,
     /// Rows that were changed, if that is known.
@@ -74,78 +74,103 @@ impl Tickets {
     pub fn new(
         options: &ServerOptions,
         budget: &Arc<Budget>,
-        running: &Arc<Running>,
+        active_streams: &Arc<ActiveStreams>,
         executors: &Arc<Executors>,
         stop: CancellationToken,
     ) -> Arc<Tickets> {
         let max = options.tickets_max;
         let waiting = Handles::new("results", max, options.limits.of_user(max), options.ticket_idle);
-        Arc::new(Tickets { waiting, running: Arc::clone(running), executors: Arc::clone(executors), budget: Arc::clone(budget), stop })
+        Arc::new(Tickets {
+            waiting,
+            active_streams: Arc::clone(active_streams),
+            executors: Arc::clone(executors),
+            budget: Arc::clone(budget),
+            stop,
+        })
     }
 
     /// `words_bytes` of the statement say what its plan may take.
-    pub fn keep(&self, started: Started, caller: &Caller, connection: Arc<Connection>, words_bytes: usize) -> Result<Told, Status> {
+    pub fn keep(
+        &self,
+        started: Started,
+        caller: &CallContext,
+        connection: Arc<Connection>,
+        words_bytes: usize,
+    ) -> Result<TicketInfo, Status> {
         let output = match started {
             Started::Query(output) => output,
             Started::Done(Done { kind, rows, report, is_in_transaction }) => {
                 let (handle, schema) = (Bytes::from_static(DONE), Arc::new(Schema::empty()));
                 let report = ended_json(&report, kind, is_in_transaction);
-                return Ok(Told { handle, schema, rows: Some(rows), report });
+                return Ok(TicketInfo { handle, schema, rows: Some(rows), report });
             }
         };
-        let wishes = caller.wishes;
-        let (schema, report) = (wire_schema(&output.schema(), wishes.types), report_json(&output.report(), output.kind()));
+        let client_options = caller.client_options;
+        let (schema, report) = (wire_schema(&output.schema(), client_options.types), report_json(&output.report(), output.kind()));
         let share = self.budget.take(words_bytes.saturating_mul(PLAN_BYTES_PER_BYTE).saturating_add(PLAN_BYTES))?;
         let session = caller.session.as_ref().map(|(handle, _)| handle.clone());
-        let waiting = Waiting { output: Mutex::new(Some(output)), wishes, connection, session, call: OfCall::current(), _share: share };
-        let handle = self.waiting.insert_over_oldest(&caller.owner, Arc::new(waiting), |waiting| waiting.session.as_ref())?;
-        Ok(Told { handle, schema, rows: None, report })
+        let waiting = PendingResult {
+            output: Mutex::new(Some(output)),
+            client_options,
+            connection,
+            session,
+            call: CallTrace::current(),
+            _share: share,
+        };
+        let handle = self.waiting.insert_over_oldest(&caller.principal, Arc::new(waiting), |waiting| waiting.session.as_ref())?;
+        Ok(TicketInfo { handle, schema, rows: None, report })
     }
 
     /// The result, for the only time. The caller's wishes decide about compression; the types were decided before.
-    pub fn fetch(&self, caller: &Caller, handle: &[u8]) -> Result<FlightStream, Status> {
-        let (owner, wishes) = (&caller.owner, caller.wishes);
+    pub fn fetch(&self, caller: &CallContext, handle: &[u8]) -> Result<FlightStream, Status> {
+        let (principal, client_options) = (&caller.principal, caller.client_options);
         if handle == DONE {
-            return of_batches(&Arc::new(Schema::empty()), Vec::new(), wishes);
+            return of_batches(&Arc::new(Schema::empty()), Vec::new(), client_options);
         }
         // First: a result that is taken can be fetched by nobody else.
-        self.running.check_room(owner)?;
-        let waiting = self.waiting.take(owner, handle)?;
+        self.active_streams.check_room(principal)?;
+        let waiting = self.waiting.take(principal, handle)?;
         let output = waiting.output.lock().take();
         let mut output =
             output.ok_or_else(|| Status::not_found("the result of this ticket was fetched already; run the statement again"))?;
         // Some time may have passed since it was planned.
         output.check_reads().map_err(status)?;
-        self.stream(caller, Bytes::copy_from_slice(handle), output, wishes.with_types_of(waiting.wishes), Arc::clone(&waiting.connection))
+        self.stream(
+            caller,
+            Bytes::copy_from_slice(handle),
+            output,
+            client_options.with_types_of(waiting.client_options),
+            Arc::clone(&waiting.connection),
+        )
     }
 
     /// Whether one more result may be read: to be asked before one is made.
-    pub fn check_room(&self, owner: &Owner) -> Result<(), Status> {
-        self.running.check_room(owner)
+    pub fn check_room(&self, principal: &Principal) -> Result<(), Status> {
+        self.active_streams.check_room(principal)
     }
 
     /// A result without a ticket, which ends with the server as all do.
-    pub fn read(&self, caller: &Caller, output: QueryOutput, kept: impl Send + 'static) -> Result<FlightStream, Status> {
-        self.stream(caller, new_handle(), output, caller.wishes, kept)
+    pub fn read(&self, caller: &CallContext, output: QueryOutput, kept: impl Send + 'static) -> Result<FlightStream, Status> {
+        self.stream(caller, new_handle(), output, caller.client_options, kept)
     }
 
     fn stream(
         &self,
-        caller: &Caller,
+        caller: &CallContext,
         handle: Handle,
         output: QueryOutput,
-        wishes: Wishes,
+        client_options: ClientOptions,
         kept: impl Send + 'static,
     ) -> Result<FlightStream, Status> {
-        let lane = self.running.lane(&caller.owner);
-        let outgoing = Outgoing::new(output, wishes, self.stop.child_token(), Arc::clone(&lane));
-        let end = End { cancel: outgoing.cancel(), lane, cut: caller.cut.clone() };
-        self.running.get(&caller.owner, handle, end, outgoing.into_stream(kept, self.executors.lease())?)
+        let credit = self.active_streams.credit(&caller.principal);
+        let outgoing = ResultEncoder::new(output, client_options, self.stop.child_token(), Arc::clone(&credit));
+        let end = DownloadHandle { cancel: outgoing.cancel(), credit, cut: caller.cut.clone() };
+        self.active_streams.get(&caller.principal, handle, end, outgoing.into_stream(kept, self.executors.lease())?)
     }
 
     /// Of a result that waits or is being read.
-    pub fn cancel(&self, owner: &Owner, handle: &[u8]) -> Option<CancelStatus> {
-        let is_there = self.waiting.remove(owner, handle) || self.running.cancel(owner, handle);
+    pub fn cancel(&self, principal: &Principal, handle: &[u8]) -> Option<CancelStatus> {
+        let is_there = self.waiting.remove(principal, handle) || self.active_streams.cancel(principal, handle);
         is_there.then_some(CancelStatus::Cancelled)
     }
 
@@ -155,17 +180,17 @@ impl Tickets {
     }
 
     /// How far a result is; None before it is read, when nothing of it runs, and after its end.
-    pub fn progress(&self, owner: &Owner, handle: &[u8]) -> Option<QueryReport> {
-        self.running.report(owner, handle)
+    pub fn progress(&self, principal: &Principal, handle: &[u8]) -> Option<QueryReport> {
+        self.active_streams.report(principal, handle)
     }
 
     /// Begins its idle time anew.
-    pub fn renew(&self, owner: &Owner, handle: &[u8]) -> Result<(), Status> {
-        if handle == DONE { Ok(()) } else { self.waiting.get(owner, handle).map(|_| ()) }
+    pub fn renew(&self, principal: &Principal, handle: &[u8]) -> Result<(), Status> {
+        if handle == DONE { Ok(()) } else { self.waiting.get(principal, handle).map(|_| ()) }
     }
 
-    pub fn retain(&self, keep: impl Fn(&Owner) -> bool) {
-        self.waiting.retain(|owner, _| keep(owner));
+    pub fn retain(&self, keep: impl Fn(&Principal) -> bool) {
+        self.waiting.retain(|principal, _| keep(principal));
     }
 
     pub fn sweep(&self) {
@@ -174,6 +199,6 @@ impl Tickets {
 
     /// Waiting and running.
     pub fn counts(&self) -> (usize, usize) {
-        (self.waiting.len(), self.running.count())
+        (self.waiting.len(), self.active_streams.count())
     }
 }

@@ -10,7 +10,7 @@ use arrow::error::ArrowError;
 
 use super::column_facts::annotated;
 use super::jdbc;
-use super::pieces::{MESSAGE_BYTES, pieces};
+use super::split::{MESSAGE_BYTES, pieces};
 use super::views::{self, compact, plain};
 
 /// The types in which results are sent and parameters are told.
@@ -86,7 +86,7 @@ fn plain_type(kind: &DataType, for_jdbc: bool) -> DataType {
 
 /// With the columns of views that lie as plain ones made plain, if those are wanted: their bytes are known at once then, and they are cut
 /// without another look at each value.
-pub fn lying_plain(batch: RecordBatch, wire: &SchemaRef) -> RecordBatch {
+pub fn without_views(batch: RecordBatch, wire: &SchemaRef) -> RecordBatch {
     let mut columns = batch.columns().to_vec();
     let mut is_other = false;
     for (array, field) in columns.iter_mut().zip(wire.fields()) {
@@ -154,7 +154,7 @@ mod tests {
     const VIEWS: WireTypes = WireTypes { views: true, jdbc: false, brief: false };
     const JDBC: WireTypes = WireTypes { views: false, jdbc: true, brief: false };
 
-    fn wired(array: ArrayRef, types: WireTypes) -> ArrayRef {
+    fn wire_value(array: ArrayRef, types: WireTypes) -> ArrayRef {
         let batch = RecordBatch::try_from_iter_with_nullable([("c", array, true)]).unwrap();
         let wire = wire_schema(&batch.schema(), types);
         Arc::clone(to_wire(&batch, &wire).unwrap().column(0))
@@ -166,7 +166,7 @@ mod tests {
         let nulls = Some(vec![true, false].into());
         let none = Arc::new(arrow::array::Int64Array::from(Vec::<i64>::new()));
         let fixed = arrow::array::FixedSizeListArray::try_new_with_length(item, 0, none, nulls, 2).unwrap();
-        let sent = wired(Arc::new(fixed), WireTypes::default());
+        let sent = wire_value(Arc::new(fixed), WireTypes::default());
         assert!(matches!(sent.data_type(), DataType::List(_)));
         assert_eq!((sent.len(), sent.null_count(), sent.as_list::<i32>().value(0).len()), (2, 1, 0));
     }
@@ -180,7 +180,7 @@ mod tests {
         let lists: ArrayRef = Arc::new(lists.finish());
         let pair: ArrayRef =
             Arc::new(StructArray::from(vec![(Arc::new(Field::new("l", lists.data_type().clone(), true)), Arc::clone(&lists))]));
-        let sent = wired(pair.slice(1, 2), WireTypes::default());
+        let sent = wire_value(pair.slice(1, 2), WireTypes::default());
         let DataType::Struct(fields) = sent.data_type() else { panic!("{}", sent.data_type()) };
         assert_eq!(*fields[0].data_type(), DataType::new_list(DataType::Utf8, true));
         let list = sent.as_struct().column(0).as_list::<i32>();
@@ -192,7 +192,7 @@ mod tests {
     fn a_slice_of_views_is_sent_without_the_rest() {
         let texts: Vec<String> = (0..1_000).map(|n| format!("{n} and so on, longer than a view has room for")).collect();
         let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values(texts));
-        let sent = wired(texts.slice(7, 2), VIEWS);
+        let sent = wire_value(texts.slice(7, 2), VIEWS);
         assert_eq!(*sent.data_type(), DataType::Utf8View);
         assert!(sent.get_buffer_memory_size() < 10_000, "{}", sent.get_buffer_memory_size());
         assert!(sent.as_string_view().value(0).starts_with("7 and"));
@@ -205,12 +205,12 @@ mod tests {
         let dictionary: ArrayRef = Arc::new(DictionaryArray::<Int8Type>::from_iter([long, long, "b"]));
         let bytes = cast(&texts, &DataType::Binary).unwrap();
         for (array, wanted) in [(&texts, DataType::Utf8View), (&dictionary, DataType::Utf8View), (&bytes, DataType::BinaryView)] {
-            let sent = wired(array.slice(1, 2), VIEWS);
+            let sent = wire_value(array.slice(1, 2), VIEWS);
             assert_eq!(*sent.data_type(), wanted);
             let sent = cast(&sent, &DataType::Utf8).unwrap();
             assert_eq!(sent.as_string::<i32>().iter().flatten().collect::<Vec<_>>(), [long, "b"]);
         }
-        let sent = wired(texts.slice(1, 2), VIEWS);
+        let sent = wire_value(texts.slice(1, 2), VIEWS);
         let held =
             sent.as_string_view().data_buffers().iter().map(|buffer| String::from_utf8_lossy(buffer).into_owned()).collect::<String>();
         assert!(held.contains(long) && !held.contains("left out"), "{held}");
@@ -219,20 +219,20 @@ mod tests {
     #[test]
     fn a_dictionary_is_sent_as_its_values() {
         let dictionary: DictionaryArray<Int8Type> = ["x", "y", "x"].into_iter().collect();
-        let sent = wired(Arc::new(dictionary), WireTypes::default());
+        let sent = wire_value(Arc::new(dictionary), WireTypes::default());
         assert_eq!(sent.as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["x", "y", "x"]);
     }
 
     #[test]
     fn unsigned_integers_are_signed_and_wide_enough_for_jdbc() {
-        let sent = wired(Arc::new(UInt64Array::from(vec![Some(u64::MAX), None])), JDBC);
+        let sent = wire_value(Arc::new(UInt64Array::from(vec![Some(u64::MAX), None])), JDBC);
         assert_eq!(sent.as_primitive::<Decimal128Type>().value(0), i128::from(u64::MAX));
         assert!(sent.is_null(1));
         let mut lists = ListBuilder::new(UInt32Builder::new());
         lists.append_value([Some(u32::MAX)]);
-        let sent = wired(Arc::new(lists.finish()), JDBC);
+        let sent = wire_value(Arc::new(lists.finish()), JDBC);
         assert_eq!(sent.as_list::<i32>().value(0).as_primitive::<Int64Type>().value(0), i64::from(u32::MAX));
-        let sent = wired(Arc::new(UInt64Array::from(vec![1])), WireTypes::default());
+        let sent = wire_value(Arc::new(UInt64Array::from(vec![1])), WireTypes::default());
         assert_eq!(*sent.data_type(), DataType::UInt64);
     }
 

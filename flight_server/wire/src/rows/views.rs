@@ -31,7 +31,7 @@ where
         return Ok(plain);
     }
     let views = shown(array);
-    let mut measured = Measured::new(views.len());
+    let mut measured = ViewLengths::new(views.len());
     measured.add(&views, None);
     if i32::try_from(measured.bytes).is_err() {
         return Err(ArrowError::OffsetOverflowError(measured.bytes));
@@ -52,7 +52,7 @@ where
 {
     let views = shown(array);
     let first = first_place(&views)?;
-    let mut measured = Measured::new(views.len());
+    let mut measured = ViewLengths::new(views.len());
     // A column that is not in order is mostly seen not to be at its beginning.
     if !views.chunks(ROWS_AT_ONCE).all(|views| measured.add(views, Some(first))) {
         return None;
@@ -99,23 +99,23 @@ fn shown<V: ByteViewType>(array: &GenericByteViewArray<V>) -> Cow<'_, [u128]> {
 }
 
 /// The number of a buffer in the lower half, a place in it in the upper one, as a view has them.
-type Place = u64;
+type BufferPosition = u64;
 
-struct Measured {
+struct ViewLengths {
     offsets: Vec<i32>,
     /// The last offset, also where it is more than offsets reach.
     bytes: usize,
 }
 
-impl Measured {
-    fn new(rows: usize) -> Measured {
+impl ViewLengths {
+    fn new(rows: usize) -> ViewLengths {
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
-        Measured { offsets, bytes: 0 }
+        ViewLengths { offsets, bytes: 0 }
     }
 
     /// Whether these views too show what lies behind each other from `first` on.
-    fn add(&mut self, views: &[u128], first: Option<Place>) -> bool {
+    fn add(&mut self, views: &[u128], first: Option<BufferPosition>) -> bool {
         let from = first.unwrap_or_default();
         let (mut end, mut in_order) = (self.bytes, true);
         self.offsets.extend(views.iter().map(|view| {
@@ -143,12 +143,12 @@ fn shown_in_order(views: &[u128]) -> Option<usize> {
     in_order.then_some(bytes)
 }
 
-fn first_place(views: &[u128]) -> Option<Place> {
+fn first_place(views: &[u128]) -> Option<BufferPosition> {
     views.iter().find(|view| length(**view) > INLINE_BYTES_MAX).map(|view| place(*view))
 }
 
 /// `bytes` from a place on, as they lie.
-fn lying(buffers: &[Buffer], first: Place, bytes: usize) -> Option<Buffer> {
+fn lying(buffers: &[Buffer], first: BufferPosition, bytes: usize) -> Option<Buffer> {
     let (buffer, start) = taken_apart(first);
     let buffer = buffers.get(buffer)?;
     let end = start + bytes;
@@ -186,11 +186,11 @@ fn length(view: u128) -> usize {
     view as u32 as usize
 }
 
-fn place(view: u128) -> Place {
+fn place(view: u128) -> BufferPosition {
     (view >> 64) as u64
 }
 
-fn taken_apart(place: Place) -> (usize, usize) {
+fn taken_apart(place: BufferPosition) -> (usize, usize) {
     (place as u32 as usize, (place >> 32) as usize)
 }
 

@@ -43,7 +43,7 @@ pub struct CrashImage {
 
 /// What of the stores that were not flushed survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum SurvivingStores {
     Nothing,
     Everything,
     /// Of each place any of its values; another seed picks others.
@@ -116,11 +116,11 @@ impl CrashImages {
     }
 
     /// One of the images at the end of the trace.
-    pub(super) fn last(initial: &[u8], events: Vec<Event>, kept: Kept) -> Vec<u8> {
+    pub(super) fn last(initial: &[u8], events: Vec<Event>, kept: SurvivingStores) -> Vec<u8> {
         let (index, seed) = match kept {
-            Kept::Nothing => (0, 0),
-            Kept::Everything => (1, 0),
-            Kept::Any { seed } => (2, seed),
+            SurvivingStores::Nothing => (0, 0),
+            SurvivingStores::Everything => (1, 0),
+            SurvivingStores::Any { seed } => (2, seed),
         };
         let mut images = CrashImages::new(initial, events, CrashLimits { seed, images_max: 1 });
         while !images.ended {

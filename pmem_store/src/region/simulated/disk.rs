@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Kept, Trace};
+use super::{SurvivingStores, Trace};
 
 thread_local! {
     static DISK: RefCell<Option<Disk>> = const { RefCell::new(None) };
@@ -69,7 +69,7 @@ impl Disk {
     }
 
     /// What the files could hold after a loss of power, now.
-    pub fn after_power_cut(&self, kept: Kept) -> BTreeMap<PathBuf, Vec<u8>> {
+    pub fn after_power_cut(&self, kept: SurvivingStores) -> BTreeMap<PathBuf, Vec<u8>> {
         let files = self.files.lock().clone();
         files.into_iter().map(|(path, trace)| (path, trace.after_power_cut(kept))).collect()
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::mapped::{Backing, CreateError};
-pub use crash::{CrashImage, CrashImages, CrashLimits, Kept};
+pub use crash::{CrashImage, CrashImages, CrashLimits, SurvivingStores};
 use disk::Calls;
 pub use disk::{Disk, Failure};
 
@@ -122,7 +122,7 @@ impl Trace {
     }
 
     /// What the file could hold after a loss of power, now.
-    pub fn after_power_cut(&self, kept: Kept) -> Vec<u8> {
+    pub fn after_power_cut(&self, kept: SurvivingStores) -> Vec<u8> {
         CrashImages::last(&self.initial, self.events(), kept)
     }
 

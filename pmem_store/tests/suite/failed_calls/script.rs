@@ -113,7 +113,7 @@ fn compact(store: &Store, name: &str) -> Result<(), StoreError> {
                 seen - 1
             }
         });
-        ReplacedSegment { segment: segment.id(), deletions: segment.deletions().cloned(), places: places.collect() }
+        ReplacedSegment { segment: segment.id(), deletions: segment.deletions().cloned(), row_mapping: places.collect() }
     });
     let removed = removed.collect();
     let schema_version = before.record().schema_version;

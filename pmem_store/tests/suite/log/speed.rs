@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use pmem_store::region::RegionKind;
-use pmem_store::{Durability, KnownTable};
+use pmem_store::{Durability, TableVersion};
 
 use super::helpers::*;
 use crate::helpers::{batch, create_table, fresh, ints, strings, table};
@@ -134,7 +134,7 @@ fn putting_single_rows_into_a_store() {
         let mut transaction = store.begin().unwrap();
         transaction.append_rows(id, rows[0].clone()).unwrap();
         transaction.commit("INSERT").unwrap();
-        let known = KnownTable::from(&table(&store, "t"));
+        let known = TableVersion::from(&table(&store, "t"));
         let clock = Clock::start();
         for row in &rows {
             match durability {

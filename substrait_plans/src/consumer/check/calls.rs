@@ -6,16 +6,16 @@ use crate::consumer::functions::{Finder, check_phase};
 use crate::error::PlanError;
 use crate::proto::expression::{ScalarFunction, WindowFunction};
 use crate::proto::rel::RelType;
-use crate::walk::Place;
+use crate::walk::PlanPath;
 
 #[expect(deprecated, reason = "the field of plans before 0.3")]
-pub fn scalar(finder: &Finder<'_>, call: &ScalarFunction, place: &Place<'_>) -> Result<(), PlanError> {
+pub fn scalar(finder: &Finder<'_>, call: &ScalarFunction, place: &PlanPath<'_>) -> Result<(), PlanError> {
     let function = finder.scalar(call.function_reference, place)?;
     function.check_arity(call.arguments.len().max(call.args.len()), place)
 }
 
 #[expect(deprecated, reason = "the field of plans before 0.3")]
-pub fn window(finder: &Finder<'_>, call: &WindowFunction, place: &Place<'_>) -> Result<(), PlanError> {
+pub fn window(finder: &Finder<'_>, call: &WindowFunction, place: &PlanPath<'_>) -> Result<(), PlanError> {
     check_phase(call.phase, place)?;
     let function = finder.window(call.function_reference, place)?;
     function.check_arity(call.arguments.len().max(call.args.len()), place)
@@ -24,7 +24,7 @@ pub fn window(finder: &Finder<'_>, call: &WindowFunction, place: &Place<'_>) -> 
 impl Check<'_> {
     /// The calls and the sorts that are parts of the relation itself.
     #[expect(deprecated, reason = "the field of plans before 0.3")]
-    pub fn calls_of(&self, rel: &RelType, place: &Place<'_>) -> Result<(), PlanError> {
+    pub fn calls_of(&self, rel: &RelType, place: &PlanPath<'_>) -> Result<(), PlanError> {
         match rel {
             RelType::Aggregate(aggregate) => {
                 for call in aggregate.measures.iter().filter_map(|measure| measure.measure.as_ref()) {

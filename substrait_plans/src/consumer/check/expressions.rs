@@ -11,11 +11,11 @@ use crate::proto::expression::nested::NestedType;
 use crate::proto::expression::reference_segment::ReferenceType as Segment;
 use crate::proto::expression::subquery::SubqueryType;
 use crate::proto::expression::{FieldReference, RexType, Subquery};
-use crate::walk::{Part, Place, kind_of_expression, parts_of_expression};
+use crate::walk::{PlanPart, PlanPath, kind_of_expression, parts_of_expression};
 
 impl Check<'_> {
     /// The size of the expression; `scope`: those of the columns that it sees.
-    pub fn expression(&mut self, expression: &Expression, scope: &[usize], place: &Place<'_>) -> Result<Size, PlanError> {
+    pub fn expression(&mut self, expression: &Expression, scope: &[usize], place: &PlanPath<'_>) -> Result<Size, PlanError> {
         let mut size = Size::ONE;
         let kind = expression.rex_type.as_ref().ok_or_else(|| PlanError::missing("the kind of the expression", place))?;
         match kind {
@@ -61,8 +61,8 @@ impl Check<'_> {
             let place = place.at(step);
             self.windows = within;
             match part {
-                Part::Expression(part) => size.add(self.expression(part, scope, &place)?),
-                Part::Rel(rel) => {
+                PlanPart::Expression(part) => size.add(self.expression(part, scope, &place)?),
+                PlanPart::Rel(rel) => {
                     self.outer.push(scope.to_vec());
                     let width = self.rel(rel, &place)?.len();
                     self.outer.pop();
@@ -76,7 +76,7 @@ impl Check<'_> {
         Ok(size.made(kind))
     }
 
-    fn reference(&self, reference: &FieldReference, scope: &[usize], place: &Place<'_>) -> Result<Size, PlanError> {
+    fn reference(&self, reference: &FieldReference, scope: &[usize], place: &PlanPath<'_>) -> Result<Size, PlanError> {
         let direct = match &reference.reference_type {
             Some(ReferenceType::DirectReference(direct)) => direct,
             Some(ReferenceType::MaskedReference(_)) => return Err(PlanError::unsupported("a masked reference", place)),
@@ -107,7 +107,7 @@ impl Check<'_> {
     }
 }
 
-fn one_needle(subquery: &Subquery, place: &Place<'_>) -> Result<(), PlanError> {
+fn one_needle(subquery: &Subquery, place: &PlanPath<'_>) -> Result<(), PlanError> {
     match &subquery.subquery_type {
         Some(SubqueryType::InPredicate(predicate)) if predicate.needles.len() != 1 => {
             Err(PlanError::unsupported(format!("IN of {} values in a subquery, where one is possible,", predicate.needles.len()), place))

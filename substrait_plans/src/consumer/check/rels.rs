@@ -4,11 +4,11 @@ use super::{Check, RELS_MAX, kinds, sizes, widths};
 use crate::error::PlanError;
 use crate::proto::Rel;
 use crate::proto::rel::RelType;
-use crate::walk::{Part, Place, parts_of_rel};
+use crate::walk::{PlanPart, PlanPath, parts_of_rel};
 
 impl Check<'_> {
     /// The sizes of the columns that the relation gives.
-    pub fn rel(&mut self, rel: &Rel, place: &Place<'_>) -> Result<Vec<usize>, PlanError> {
+    pub fn rel(&mut self, rel: &Rel, place: &PlanPath<'_>) -> Result<Vec<usize>, PlanError> {
         if self.places.len() == RELS_MAX {
             return Err(PlanError::TooMany { what: "relations", limit: RELS_MAX });
         }
@@ -18,7 +18,7 @@ impl Check<'_> {
         let parts = parts_of_rel(rel, place)?;
         let mut inputs = Vec::new();
         for (step, part) in &parts {
-            if let Part::Rel(input) = part {
+            if let PlanPart::Rel(input) = part {
                 inputs.push(self.rel(input, &place.at(*step))?);
             }
         }
@@ -29,7 +29,7 @@ impl Check<'_> {
         let scopes = self.scopes(kind, &inputs, direct, place)?;
         let mut made = Vec::new();
         for (step, part) in &parts {
-            if let Part::Expression(expression) = part {
+            if let PlanPart::Expression(expression) = part {
                 let scope = scopes.of(step.field);
                 self.windows = matches!(kind, RelType::Project(_));
                 let place = place.at(*step);

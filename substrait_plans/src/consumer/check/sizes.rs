@@ -8,7 +8,7 @@ use crate::error::PlanError;
 use crate::proto::expression::RexType;
 use crate::proto::rel::RelType;
 use crate::proto::rel_common::EmitKind;
-use crate::walk::Place;
+use crate::walk::PlanPath;
 
 /// How much larger than the plan has them the expressions may become, in parts of all of them together: some seconds of planning.
 const GROWTH_MAX: usize = 100_000;
@@ -43,7 +43,7 @@ impl Size {
 
 impl Check<'_> {
     /// Of an expression of that relation. Those of projections are not moved, and only count in what stands above them.
-    pub fn count_growth(&mut self, rel: &RelType, size: Size, place: &Place<'_>) -> Result<(), PlanError> {
+    pub fn count_growth(&mut self, rel: &RelType, size: Size, place: &PlanPath<'_>) -> Result<(), PlanError> {
         if matches!(rel, RelType::Project(_)) {
             return Ok(());
         }
@@ -61,7 +61,7 @@ impl Check<'_> {
         inputs: &[Vec<usize>],
         made: &[usize],
         direct: usize,
-        place: &Place<'_>,
+        place: &PlanPath<'_>,
     ) -> Result<Vec<usize>, PlanError> {
         let mut sizes = match (rel, inputs) {
             (RelType::Project(_), _) if made.len() == direct => made.to_vec(),
@@ -103,7 +103,7 @@ impl Scopes {
 }
 
 impl Check<'_> {
-    pub fn scopes(&self, rel: &RelType, inputs: &[Vec<usize>], direct: usize, place: &Place<'_>) -> Result<Scopes, PlanError> {
+    pub fn scopes(&self, rel: &RelType, inputs: &[Vec<usize>], direct: usize, place: &PlanPath<'_>) -> Result<Scopes, PlanError> {
         Ok(match rel {
             // Values in the plan see no columns.
             RelType::Read(read) => {

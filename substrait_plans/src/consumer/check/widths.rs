@@ -8,14 +8,14 @@ use crate::proto::read_rel::{NamedTable, ReadType};
 use crate::proto::rel::RelType;
 use crate::proto::rel_common::EmitKind;
 use crate::proto::{NamedStruct, ReadRel, RelCommon, SetRel};
-use crate::walk::Place;
+use crate::walk::PlanPath;
 
 /// Inputs of one EXCEPT or INTERSECT: each makes the plan one join deeper.
 const SETS_MAX: usize = 64;
 
 impl Check<'_> {
     /// The columns of a relation before it emits some of them.
-    pub fn direct_width(&mut self, kind: &RelType, inputs: &[usize], place: &Place<'_>) -> Result<usize, PlanError> {
+    pub fn direct_width(&mut self, kind: &RelType, inputs: &[usize], place: &PlanPath<'_>) -> Result<usize, PlanError> {
         let all = inputs.iter().sum::<usize>();
         Ok(match kind {
             RelType::Read(read) => self.read_width(read, place)?,
@@ -45,7 +45,7 @@ impl Check<'_> {
         })
     }
 
-    fn read_width(&mut self, read: &ReadRel, place: &Place<'_>) -> Result<usize, PlanError> {
+    fn read_width(&mut self, read: &ReadRel, place: &PlanPath<'_>) -> Result<usize, PlanError> {
         let schema = read.base_schema.as_ref().ok_or_else(|| PlanError::missing("\"base_schema\"", place))?;
         self.types.fields(schema, place)?;
         let width = base_width(schema);
@@ -68,7 +68,7 @@ impl Check<'_> {
 }
 
 /// The columns that are left.
-pub fn emitted(common: Option<&RelCommon>, direct: usize, place: &Place<'_>) -> Result<usize, PlanError> {
+pub fn emitted(common: Option<&RelCommon>, direct: usize, place: &PlanPath<'_>) -> Result<usize, PlanError> {
     let Some(EmitKind::Emit(emit)) = common.and_then(|common| common.emit_kind.as_ref()) else { return Ok(direct) };
     // Each takes a byte or two in a plan.
     check_columns(emit.output_mapping.len())?;
@@ -107,7 +107,7 @@ pub fn base_width(schema: &NamedStruct) -> usize {
     schema.r#struct.as_ref().map_or(0, |columns| columns.types.len())
 }
 
-fn set_width(set: &SetRel, inputs: &[usize], place: &Place<'_>) -> Result<usize, PlanError> {
+fn set_width(set: &SetRel, inputs: &[usize], place: &PlanPath<'_>) -> Result<usize, PlanError> {
     let op = kinds::set_op(set, place)?;
     match inputs {
         [] | [_] => Err(PlanError::invalid("a set operation with fewer than two inputs", place)),

@@ -9,8 +9,8 @@ use datafusion::logical_expr::{Expr, ExprSchemable, lit};
 use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
 
 use super::literal::literal;
+use crate::consumer::column_names::column;
 use crate::consumer::consume::Consumer;
-use crate::consumer::named::column;
 use crate::consumer::relabel::relabelled;
 use crate::error::PlanError;
 use crate::proto::expression::field_reference::{ReferenceType, RootType};

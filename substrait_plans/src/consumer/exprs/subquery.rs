@@ -7,8 +7,8 @@ use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuant
 use datafusion::logical_expr::{Expr, Operator, Subquery};
 use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
 
+use crate::consumer::column_names::{Columns, column};
 use crate::consumer::consume::Consumer;
-use crate::consumer::named::{Columns, column};
 use crate::error::PlanError;
 use crate::proto::expression::Subquery as Written;
 use crate::proto::expression::subquery::set_comparison::{ComparisonOp, ReductionOp};

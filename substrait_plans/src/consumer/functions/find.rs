@@ -7,7 +7,7 @@ use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 
 use super::{aggregates, own, standard, table, windows};
-use crate::declared::{Declared, Named, Origin};
+use crate::declared::{Declared, DeclaredName, Origin};
 use crate::error::PlanError;
 use crate::quirks::Quirks;
 
@@ -89,7 +89,7 @@ impl Finder<'_> {
     }
 
     fn find<F>(&self, anchor: u32, place: &dyn Display, find: impl FnOnce(&str, Origin) -> Option<F>) -> Result<Found<F>, PlanError> {
-        let unknown = |named: Option<&Named>| PlanError::UnknownFunction {
+        let unknown = |named: Option<&DeclaredName>| PlanError::UnknownFunction {
             name: named.map_or_else(|| "a function that the plan does not declare".to_string(), |named| named.name.clone()),
             anchor,
             uri: named.and_then(|named| named.urn.clone()),

@@ -24,19 +24,19 @@ use crate::proto::{AggregateFunction, AggregationPhase, FunctionOption, Type};
 
 /// What is left to do with the result of DataFusion's aggregate.
 #[derive(Debug, Clone, PartialEq)]
-pub enum After {
+pub enum PostAggregate {
     Nothing,
     ZeroIfNull,
     Cast(DataType),
 }
 
-impl After {
+impl PostAggregate {
     /// `result` is of type `data_type`.
     pub fn apply(self, result: Expr, data_type: &DataType, consumer: &Consumer<'_>) -> DfResult<Expr> {
         Ok(match self {
-            After::Nothing => result,
-            After::Cast(to) => cast(result, to),
-            After::ZeroIfNull => {
+            PostAggregate::Nothing => result,
+            PostAggregate::Cast(to) => cast(result, to),
+            PostAggregate::ZeroIfNull => {
                 let zero = Expr::Literal(ScalarValue::new_zero(data_type)?, None);
                 let coalesce = consumer.state().udf("coalesce")?;
                 coalesce.call(vec![result, zero])
@@ -46,10 +46,10 @@ impl After {
 }
 
 /// A function of DataFusion with its arguments.
-pub struct Chosen {
+pub struct ChosenFunction {
     pub function: Arc<AggregateUDF>,
     pub values: Vec<Expr>,
-    pub after: After,
+    pub after: PostAggregate,
 }
 
 /// A measure.
@@ -59,7 +59,7 @@ pub async fn aggregate(
     of: &AggregateFunction,
     filter: Option<Box<Expr>>,
     schema: &DFSchema,
-) -> DfResult<(Expr, After)> {
+) -> DfResult<(Expr, PostAggregate)> {
     let function = consumer.finder().aggregate(of.function_reference, &"a call")?;
     let place = function.place();
     let is_distinct = is_distinct(of.invocation, &place)?;
@@ -77,7 +77,7 @@ pub fn chosen(
     given: &[FunctionOption],
     output: Option<&Type>,
     schema: &DFSchema,
-) -> DfResult<Chosen> {
+) -> DfResult<ChosenFunction> {
     let place = function.place();
     let state = consumer.state();
     let entry = match &function.form {
@@ -85,28 +85,28 @@ pub fn chosen(
         Aggregate::Registered(registered) => {
             choose(given, &[], false, &place)?;
             let values = counted(registered.name(), arguments.values_only(&place)?);
-            return Ok(Chosen { function: Arc::clone(registered), values, after: After::Nothing });
+            return Ok(ChosenFunction { function: Arc::clone(registered), values, after: PostAggregate::Nothing });
         }
     };
     let options = choose(given, entry.options, arguments.are_floats(schema), &place)?;
     let (name, after) = match entry.form {
-        Form::Named(name) => (name, After::Nothing),
-        Form::Count => ("count", After::Nothing),
-        Form::SumOrZero => ("sum", After::ZeroIfNull),
+        Form::Named(name) => (name, PostAggregate::Nothing),
+        Form::Count => ("count", PostAggregate::Nothing),
+        Form::SumOrZero => ("sum", PostAggregate::ZeroIfNull),
         Form::Average => ("avg", whole_average(consumer, function.origin, &mut arguments, output, schema, &place)?),
         Form::Median => match enumeration(&mut arguments).as_deref() {
-            None | Some("EXACT") => ("median", After::Nothing),
-            Some("APPROXIMATE") => ("approx_median", After::Nothing),
+            None | Some("EXACT") => ("median", PostAggregate::Nothing),
+            Some("APPROXIMATE") => ("approx_median", PostAggregate::Nothing),
             Some(other) => return Err(unknown(other, &place).into()),
         },
         Form::Deviation(sample, population) => match distribution(&options, &mut arguments).as_deref() {
-            None | Some("SAMPLE") => (sample, After::Nothing),
-            Some("POPULATION") => (population, After::Nothing),
+            None | Some("SAMPLE") => (sample, PostAggregate::Nothing),
+            Some("POPULATION") => (population, PostAggregate::Nothing),
             Some(other) => return Err(unknown(other, &place).into()),
         },
     };
     let values = counted(name, arguments.values_only(&place)?);
-    Ok(Chosen { function: state.udaf(name)?, values, after })
+    Ok(ChosenFunction { function: state.udaf(name)?, values, after })
 }
 
 /// DataFusion's count of rows counts a constant.
@@ -126,14 +126,16 @@ fn whole_average(
     output: Option<&Type>,
     schema: &DFSchema,
     place: &str,
-) -> DfResult<After> {
-    let (Origin::Standard, Some(output), Some(value)) = (origin, output, arguments.values.first_mut()) else { return Ok(After::Nothing) };
+) -> DfResult<PostAggregate> {
+    let (Origin::Standard, Some(output), Some(value)) = (origin, output, arguments.values.first_mut()) else {
+        return Ok(PostAggregate::Nothing);
+    };
     let output = consumer.types().data_type(output, &place)?;
     if !output.is_integer() || !value.get_type(schema)?.is_integer() {
-        return Ok(After::Nothing);
+        return Ok(PostAggregate::Nothing);
     }
     *value = cast(value.clone(), WHOLE);
-    Ok(After::Cast(output))
+    Ok(PostAggregate::Cast(output))
 }
 
 /// As an option, or as an enumeration in plans before 0.20.

@@ -32,7 +32,7 @@ mod windows;
 pub use call::cast;
 pub use find::{Finder, Scalar};
 pub use logic::balanced;
-pub use measure::{After, aggregate, check_phase};
+pub use measure::{PostAggregate, aggregate, check_phase};
 pub use windows::{OverRows, over_rows, window};
 
 use datafusion::common::{DFSchema, Result as DfResult};

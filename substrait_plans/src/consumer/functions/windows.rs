@@ -8,7 +8,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, WindowFrame, WindowFunctionD
 use super::arguments::arguments;
 use super::find::Window;
 use super::frame::{Bounds, frame};
-use super::measure::{After, chosen, is_distinct};
+use super::measure::{PostAggregate, chosen, is_distinct};
 use super::options::{Accepted, choose};
 use crate::consumer::consume::Consumer;
 use crate::consumer::exprs::{expressions, sorts};
@@ -94,11 +94,11 @@ pub async fn over_rows(consumer: &Consumer<'_>, of: &OverRows<'_>, schema: &DFSc
         Window::Table(entry) => {
             choose(of.options, if entry.name == "nth_value" { NTH_OPTIONS } else { &[] }, false, &place)?;
             let fun = WindowFunctionDefinition::WindowUDF(consumer.state().udwf(entry.name)?);
-            (fun, arguments.values_only(&place)?, entry.has_frame, After::Nothing)
+            (fun, arguments.values_only(&place)?, entry.has_frame, PostAggregate::Nothing)
         }
         Window::Registered(fun) => {
             choose(of.options, &[], false, &place)?;
-            (WindowFunctionDefinition::WindowUDF(fun), arguments.values_only(&place)?, true, After::Nothing)
+            (WindowFunctionDefinition::WindowUDF(fun), arguments.values_only(&place)?, true, PostAggregate::Nothing)
         }
         Window::Aggregate(form) => {
             let function = super::find::Found { shown, origin, form };
@@ -115,7 +115,7 @@ pub async fn over_rows(consumer: &Consumer<'_>, of: &OverRows<'_>, schema: &DFSc
     };
     let params = WindowFunctionParams { args, partition_by, order_by, window_frame, filter: None, null_treatment: None, distinct };
     let call = Expr::WindowFunction(Box::new(WindowCall { fun, params }));
-    if after == After::Nothing {
+    if after == PostAggregate::Nothing {
         return Ok(call);
     }
     let data_type = call.get_type(schema)?;

@@ -9,9 +9,9 @@ use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
 
 use super::input;
 use crate::consumer::check::groups_of;
+use crate::consumer::column_names::{Columns, column};
 use crate::consumer::consume::Consumer;
-use crate::consumer::functions::{self, After};
-use crate::consumer::named::{Columns, column};
+use crate::consumer::functions::{self, PostAggregate};
 use crate::error::PlanError;
 use crate::proto::AggregateRel;
 
@@ -48,11 +48,11 @@ pub async fn aggregate(consumer: &Consumer<'_>, rel: &AggregateRel) -> DfResult<
 struct Measures {
     made: Vec<Expr>,
     /// Which of those made each measure is, and what is left to do with it.
-    wanted: Vec<(usize, After)>,
+    wanted: Vec<(usize, PostAggregate)>,
 }
 
 impl Measures {
-    fn push(&mut self, expr: Expr, after: After) {
+    fn push(&mut self, expr: Expr, after: PostAggregate) {
         let known = self.made.iter().position(|made| *made == expr);
         let index = known.unwrap_or_else(|| {
             self.made.push(expr);

@@ -10,8 +10,8 @@ use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, LogicalPlanBuilder, 
 
 use super::project::pick;
 use super::set::kept;
+use crate::consumer::column_names::{Columns, column};
 use crate::consumer::consume::Consumer;
-use crate::consumer::named::{Columns, column};
 
 pub fn minus(consumer: &Consumer<'_>, rows: LogicalPlan, others: LogicalPlan) -> DfResult<LogicalPlan> {
     let width = rows.schema().fields().len();

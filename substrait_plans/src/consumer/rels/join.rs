@@ -8,8 +8,8 @@ use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
 
 use super::input;
 use crate::consumer::check::join_type;
+use crate::consumer::column_names::{Columns, column};
 use crate::consumer::consume::Consumer;
-use crate::consumer::named::{Columns, column};
 use crate::proto::{CrossRel, JoinRel};
 
 /// The condition sees the columns of both sides, whichever of them the join gives. A filter after the join sees what it gives.

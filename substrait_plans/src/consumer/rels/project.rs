@@ -8,9 +8,9 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use super::input;
 use super::window::with_windows;
+use crate::consumer::column_names::{Columns, column};
 use crate::consumer::consume::Consumer;
 use crate::consumer::exprs::expressions;
-use crate::consumer::named::{Columns, column};
 use crate::error::PlanError;
 use crate::proto::rel_common::EmitKind;
 use crate::proto::{ProjectRel, RelCommon};
@@ -31,14 +31,14 @@ pub async fn project(consumer: &Consumer<'_>, rel: &ProjectRel) -> DfResult<Logi
         // One call of random() is one value, however often it is emitted; and a copy of a long expression for each time it is would be
         // far more than the plan.
         let all = (0..width + exprs.len()).collect::<Vec<_>>();
-        let made = made(consumer, input, exprs, &all, width)?;
+        let made = projection(consumer, input, exprs, &all, width)?;
         return pick(consumer, made, &emitted);
     }
-    made(consumer, input, exprs, &emitted, width)
+    projection(consumer, input, exprs, &emitted, width)
 }
 
 /// The columns of `input` and the expressions, of which those are kept that are emitted.
-fn made(consumer: &Consumer<'_>, input: LogicalPlan, exprs: Vec<Expr>, emitted: &[usize], width: usize) -> DfResult<LogicalPlan> {
+fn projection(consumer: &Consumer<'_>, input: LogicalPlan, exprs: Vec<Expr>, emitted: &[usize], width: usize) -> DfResult<LogicalPlan> {
     let schema = DFSchemaRef::clone(input.schema());
     let mut columns = Columns::new(consumer);
     let mut kept = Vec::with_capacity(emitted.len());

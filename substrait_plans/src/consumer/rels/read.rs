@@ -6,8 +6,8 @@ use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
 
 use super::{table, values};
 use crate::consumer::check::mask;
+use crate::consumer::column_names::Columns;
 use crate::consumer::consume::Consumer;
-use crate::consumer::named::Columns;
 use crate::error::PlanError;
 use crate::proto::ReadRel;
 use crate::proto::read_rel::ReadType;

@@ -10,8 +10,8 @@ use datafusion_substrait::logical_plan::consumer::SubstraitConsumer;
 use super::copies;
 use super::project::renamed;
 use crate::consumer::check::{Operation, set_op};
+use crate::consumer::column_names::column;
 use crate::consumer::consume::Consumer;
-use crate::consumer::named::column;
 use crate::error::PlanError;
 use crate::proto::SetRel;
 

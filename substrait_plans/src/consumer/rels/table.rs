@@ -16,9 +16,9 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use super::fit::{Fit, fit};
 use super::required;
 use crate::consumer::check::names_of_table;
+use crate::consumer::column_names::Columns;
 use crate::consumer::consume::Consumer;
 use crate::consumer::functions::cast;
-use crate::consumer::named::Columns;
 use crate::error::PlanError;
 use crate::proto::NamedStruct;
 use crate::proto::read_rel::NamedTable;
@@ -37,11 +37,11 @@ pub async fn scan(consumer: &Consumer<'_>, named: &NamedTable, schema: &NamedStr
     };
     let stored = provider.schema();
     let statistics = LazyCell::new(|| provider.statistics());
-    let plan = whole(consumer, &reference, Arc::clone(&provider))?;
+    let plan = table_scan(consumer, &reference, Arc::clone(&provider))?;
     let mut columns = Columns::new(consumer);
     let mut lengths = schema.r#struct.iter().flat_map(|columns| &columns.types).map(text_length);
     let mut is_as_stored = fields.len() == stored.fields().len();
-    let mut finding = Finding { stored: &stored, next: 0 };
+    let mut finding = ColumnFinder { stored: &stored, next: 0 };
     for (place, field) in fields.iter().enumerate() {
         let wrong = |what: String| PlanError::Schema { table: reference.to_string(), what, place: PLACE.to_string() };
         let index = finding.place(field.name()).map_err(wrong)?;
@@ -58,7 +58,7 @@ pub async fn scan(consumer: &Consumer<'_>, named: &NamedTable, schema: &NamedStr
 }
 
 /// All columns of the table, under a name that no other table of the plan has.
-fn whole(consumer: &Consumer<'_>, reference: &TableReference, provider: Arc<dyn TableProvider>) -> DfResult<LogicalPlan> {
+fn table_scan(consumer: &Consumer<'_>, reference: &TableReference, provider: Arc<dyn TableProvider>) -> DfResult<LogicalPlan> {
     let builder = LogicalPlanBuilder::scan(reference.clone(), provider_as_source(provider), None)?;
     match consumer.fresh.table(reference.table()) {
         None => builder.build(),
@@ -68,17 +68,17 @@ fn whole(consumer: &Consumer<'_>, reference: &TableReference, provider: Arc<dyn 
 
 /// Where the columns are that the plan names. None where one is not found: what is wrong is said where they are taken one by one.
 fn places(stored: &Schema, fields: &Fields) -> Option<BTreeSet<usize>> {
-    let mut finding = Finding { stored, next: 0 };
+    let mut finding = ColumnFinder { stored, next: 0 };
     fields.iter().map(|field| finding.place(field.name()).ok()).collect()
 }
 
 /// Most plans name columns in the order of the table, and looking for each of 10,000 among 10,000 takes long.
-struct Finding<'a> {
+struct ColumnFinder<'a> {
     stored: &'a Schema,
     next: usize,
 }
 
-impl Finding<'_> {
+impl ColumnFinder<'_> {
     fn place(&mut self, name: &str) -> Result<usize, String> {
         let is_next = self.stored.fields().get(self.next).is_some_and(|field| field.name() == name);
         let place = if is_next { self.next } else { index_of(self.stored, name)? };

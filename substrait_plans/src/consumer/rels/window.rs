@@ -9,9 +9,9 @@ use datafusion::logical_expr::utils::find_window_exprs;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 
 use super::input;
+use crate::consumer::column_names::Columns;
 use crate::consumer::consume::Consumer;
 use crate::consumer::functions::{OverRows, over_rows};
-use crate::consumer::named::Columns;
 use crate::proto::ConsistentPartitionWindowRel;
 
 pub async fn window(consumer: &Consumer<'_>, rel: &ConsistentPartitionWindowRel) -> DfResult<LogicalPlan> {

@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    fn shown(rel: &Rel) -> String {
+    fn emitted_text(rel: &Rel) -> String {
         match &rel.rel_type {
             Some(RelType::Project(project)) => emitted(project.common.as_ref(), rel),
             _ => String::new(),
@@ -130,10 +130,10 @@ mod tests {
             NamedStruct { names: vec!["a".into(), "b".into()], r#struct: Some(r#type::Struct { types, ..r#type::Struct::default() }) };
         let read = || Rel { rel_type: Some(RelType::Read(Box::new(ReadRel { base_schema: Some(schema.clone()), ..ReadRel::default() }))) };
         for (mapping, expected) in [([2, 3], ""), ([0, 1], " => [$0, $1]"), ([1, 2], " => [$1, $2]"), ([3, 2], " => [$3, $2]")] {
-            assert_eq!(shown(&project(read(), &mapping)), expected);
+            assert_eq!(emitted_text(&project(read(), &mapping)), expected);
         }
-        assert_eq!(shown(&project(project(read(), &[1, 2, 3]), &[3, 4])), "");
+        assert_eq!(emitted_text(&project(project(read(), &[1, 2, 3]), &[3, 4])), "");
         // Of such an input nobody knows.
-        assert_eq!(shown(&project(Rel::default(), &[0, 1])), " => [$0, $1]");
+        assert_eq!(emitted_text(&project(Rel::default(), &[0, 1])), " => [$0, $1]");
     }
 }

@@ -7,10 +7,10 @@ use arrow::buffer::OffsetBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 
-use common::beneath_nulls::in_use;
+use common::masked_values::in_use;
 use semantics::functions::FixedLists;
 
-use super::{Misfit, beneath, can_conform, conform, plain, whole};
+use super::{Misfit, can_conform, conform, mask_nulls, plain, whole};
 
 /// The field called `name`, in the same letters if there is one.
 pub fn find_field(fields: &Fields, name: &str) -> Option<usize> {
@@ -22,7 +22,7 @@ pub(super) fn conform_struct(array: &ArrayRef, fields: &Fields) -> Result<ArrayR
     let columns = fields.iter().map(|field| match find_field(structs.fields(), field.name()) {
         Some(index) => {
             let conformed = |column: &ArrayRef| conform(column, field.data_type());
-            beneath::of_fields(structs.column(index), structs.nulls().cloned(), conformed)
+            mask_nulls::mask_fields(structs.column(index), structs.nulls().cloned(), conformed)
                 .map_err(|misfit| Misfit { problem: format!("in {}: {}", field.name(), misfit.problem), ..misfit })
         }
         None => Ok(new_null_array(field.data_type(), structs.len())),
@@ -41,7 +41,7 @@ pub(super) fn conform_list(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
     if matches!(array.data_type(), DataType::LargeList(_)) && matches!(to, DataType::LargeList(_)) {
         let list = array.as_list::<i64>();
         let (offsets, values) = in_use(list.offsets(), list.values());
-        let (offsets, values) = beneath::of_lists(&values, offsets, list.nulls(), conformed)?;
+        let (offsets, values) = mask_nulls::mask_lists(&values, offsets, list.nulls(), conformed)?;
         let list = LargeListArray::try_new(to_element.clone(), offsets, values, list.nulls().cloned());
         return Ok(Arc::new(list.map_err(whole)?));
     }
@@ -49,7 +49,7 @@ pub(super) fn conform_list(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
     let as_list = cast(array, &DataType::List(from_element.clone())).map_err(whole)?;
     let list = as_list.as_list::<i32>();
     let (offsets, values) = in_use(list.offsets(), list.values());
-    let (offsets, values) = beneath::of_lists(&values, offsets, list.nulls(), conformed)?;
+    let (offsets, values) = mask_nulls::mask_lists(&values, offsets, list.nulls(), conformed)?;
     let list = ListArray::try_new(to_element.clone(), offsets, values, list.nulls().cloned()).map_err(whole)?;
     let list: ArrayRef = Arc::new(list);
     match to {
@@ -103,7 +103,7 @@ pub(super) fn conform_map(array: &ArrayRef, field: &FieldRef, is_sorted: bool) -
         let columns = vec![conform(entries.column(0), key.data_type())?, conform(entries.column(1), value.data_type())?];
         Ok(Arc::new(StructArray::try_new(fields.clone(), columns, None).map_err(whole)?) as ArrayRef)
     };
-    let (offsets, entries) = beneath::of_lists(&entries, offsets, map.nulls(), conformed)?;
+    let (offsets, entries) = mask_nulls::mask_lists(&entries, offsets, map.nulls(), conformed)?;
     let entries = entries.as_struct().clone();
     let entry = Arc::new(Field::new(field.name(), DataType::Struct(fields), false));
     let map = MapArray::try_new(entry, offsets, entries, map.nulls().cloned(), is_sorted).map_err(whole)?;

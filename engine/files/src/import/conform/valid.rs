@@ -20,8 +20,8 @@ use arrow::datatypes::{
     TimestampMillisecondType, TimestampSecondType,
 };
 
-use super::{Misfit, beneath, whole};
-use common::beneath_nulls::in_use;
+use super::{Misfit, mask_nulls, whole};
+use common::masked_values::in_use;
 use common::type_names::plain::sql_type_name;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
@@ -124,7 +124,7 @@ fn valid_within(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
 fn valid_list<O: OffsetSizeTrait>(array: &ArrayRef, field: &FieldRef) -> Result<ArrayRef, Misfit> {
     let list = array.as_list::<O>();
     let (offsets, values) = in_use(list.offsets(), list.values());
-    let (offsets, same) = beneath::of_lists(&values, offsets, list.nulls(), valid)?;
+    let (offsets, same) = mask_nulls::mask_lists(&values, offsets, list.nulls(), valid)?;
     if Arc::ptr_eq(&same, &values) {
         return Ok(Arc::clone(array));
     }
@@ -136,7 +136,7 @@ fn valid_map(array: &ArrayRef, field: &FieldRef, is_sorted: bool) -> Result<Arra
     let map = array.as_map();
     let entries: ArrayRef = Arc::new(map.entries().clone());
     let (offsets, entries) = in_use(map.offsets(), &entries);
-    let (offsets, same) = beneath::of_lists(&entries, offsets, map.nulls(), valid)?;
+    let (offsets, same) = mask_nulls::mask_lists(&entries, offsets, map.nulls(), valid)?;
     if Arc::ptr_eq(&same, &entries) {
         return Ok(Arc::clone(array));
     }
@@ -150,7 +150,7 @@ fn valid_children(array: &ArrayRef) -> Result<ArrayRef, Misfit> {
     let (mut changed, mut looked_at) = (false, Vec::with_capacity(data.child_data().len()));
     for (index, child) in data.child_data().iter().enumerate() {
         let child = make_array(child.clone());
-        let same = beneath::of_fields(&child, parents(array), valid).map_err(|misfit| in_row(array, index, misfit))?;
+        let same = mask_nulls::mask_fields(&child, parents(array), valid).map_err(|misfit| in_row(array, index, misfit))?;
         if Arc::ptr_eq(&same, &child) || same.data_type() != child.data_type() {
             // Runs beneath NULLs are looked at as plain values, and stay what they are.
             looked_at.push(child.to_data());

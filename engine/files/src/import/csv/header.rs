@@ -2,18 +2,18 @@
 
 use std::collections::HashSet;
 
-use crate::import::infer::{Seen, classify, is_soft_null};
+use crate::import::infer::{SeenTypes, classify, is_soft_null};
 
 /// A header has a name in every field (the first may be empty: pandas writes its index so), and no
 /// name is a number, a date or a truth value. When no column below is typed the file could as well
 /// be all data; then the names must at least differ, and we still take them for a header, as people
 /// mean it most of the time. `header: false` says otherwise.
-pub(super) fn is_header(first: &[String], below: &[Seen]) -> bool {
+pub(super) fn is_header(first: &[String], below: &[SeenTypes]) -> bool {
     let named = |(index, name): (usize, &String)| {
         let is_empty = name.trim().is_empty();
-        (is_empty && index == 0 && first.len() > 1) || (!is_empty && !is_soft_null(name) && classify(name) == Seen::TEXT)
+        (is_empty && index == 0 && first.len() > 1) || (!is_empty && !is_soft_null(name) && classify(name) == SeenTypes::TEXT)
     };
-    let has_typed_column = below.iter().any(|seen| !seen.is_text() && *seen != Seen::default());
+    let has_typed_column = below.iter().any(|seen| !seen.is_text() && *seen != SeenTypes::default());
     let distinct: HashSet<&String> = first.iter().collect();
     first.iter().enumerate().all(named) && (has_typed_column || distinct.len() == first.len())
 }
@@ -53,14 +53,14 @@ mod tests {
 
     #[test]
     fn a_first_record_with_a_value_is_data() {
-        let typed = [Seen::INT, Seen::TEXT];
+        let typed = [SeenTypes::INT, SeenTypes::TEXT];
         assert!(is_header(&strings(&["id", "name"]), &typed));
         assert!(is_header(&strings(&["", "name"]), &typed));
         assert!(!is_header(&strings(&["1", "name"]), &typed));
         assert!(!is_header(&strings(&["id", ""]), &typed));
         assert!(!is_header(&strings(&["NA", "name"]), &typed));
         assert!(is_header(&strings(&["x", "x"]), &typed));
-        assert!(!is_header(&strings(&["x", "x"]), &[Seen::TEXT, Seen::TEXT]));
+        assert!(!is_header(&strings(&["x", "x"]), &[SeenTypes::TEXT, SeenTypes::TEXT]));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use super::dialect::sniff;
 use super::header::{is_header, names_by_position, names_from};
 use super::records::{Record, RecordError, Records, Syntax};
-use crate::import::infer::{Seen, classify, is_soft_null};
+use crate::import::infer::{SeenTypes, classify, is_soft_null};
 use crate::import::options::{CsvOptions, ReadOptions};
 use crate::import::source::Source;
 use common::error::import::ImportError;
@@ -27,7 +27,7 @@ pub struct CsvPlan {
     /// Every record ends with a delimiter (TPC-H's `.tbl`), after which there is no field.
     pub(super) has_trailing_delimiter: bool,
     pub names: Vec<String>,
-    seen: Vec<Seen>,
+    seen: Vec<SeenTypes>,
 }
 
 /// Reads up to `sample_bytes` of the file.
@@ -79,7 +79,7 @@ fn first_record<R: Read>(records: &mut Records<R>, source: &Source) -> Result<Ve
 /// What was seen in each column below the first record.
 #[derive(Default)]
 struct Columns {
-    seen: Vec<Seen>,
+    seen: Vec<SeenTypes>,
     rows: u64,
     /// Records whose last field is empty and unquoted.
     rows_with_empty_end: u64,
@@ -87,7 +87,7 @@ struct Columns {
 
 impl Columns {
     fn add(&mut self, record: &Record<'_>, options: &CsvOptions) {
-        self.seen.resize(record.len(), Seen::default());
+        self.seen.resize(record.len(), SeenTypes::default());
         for (index, seen) in self.seen.iter_mut().enumerate() {
             let (text, is_quoted) = record.field(index);
             if !seen.is_text() {
@@ -99,16 +99,16 @@ impl Columns {
     }
 }
 
-fn look_at(text: &str, is_quoted: bool, options: &CsvOptions) -> Seen {
+fn look_at(text: &str, is_quoted: bool, options: &CsvOptions) -> SeenTypes {
     if is_quoted && !text.is_empty() {
         return classify(text);
     }
     // A quoted nothing says nothing either: writers that quote all fields write NULL so.
     if text.is_empty() || options.null.iter().any(|token| token == text) {
-        return Seen::default();
+        return SeenTypes::default();
     }
     match classify(text) {
-        Seen::TEXT if is_soft_null(text.trim_ascii()) => Seen::default(),
+        SeenTypes::TEXT if is_soft_null(text.trim_ascii()) => SeenTypes::default(),
         seen => seen,
     }
 }
@@ -121,7 +121,7 @@ fn finish(syntax: Syntax, mut first: Vec<(String, bool)>, mut below: Columns, op
     if has_trailing_delimiter {
         first.pop();
     }
-    below.seen.resize(first.len(), Seen::default());
+    below.seen.resize(first.len(), SeenTypes::default());
     let texts: Vec<String> = first.iter().map(|(text, _)| text.clone()).collect();
     let has_header = options.csv.header.unwrap_or_else(|| is_header(&texts, &below.seen));
     if !has_header {

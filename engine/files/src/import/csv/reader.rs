@@ -15,7 +15,7 @@ use crate::import::leaf::{Leaf, leaf_for};
 use crate::import::options::{OnError, ReadOptions};
 use crate::import::progress::ImportProgress;
 use crate::import::source::Source;
-use common::error::import::{BadRow, HINT_SKIP, HINT_TYPE, IS_NULL, ImportError, Place, shown};
+use common::error::import::{BadRow, HINT_SKIP, HINT_TYPE, IS_NULL, ImportError, RowPosition, quote_value};
 use common::file_format::FileFormat;
 use common::type_names::plain::sql_type_name;
 
@@ -212,7 +212,7 @@ impl Column {
         let is_soft = || !self.is_text && !is_quoted && is_soft_null(text.trim_ascii()) && !self.is_float_nan(text);
         if !is_null && !is_soft() {
             let name = sql_type_name(self.field.data_type());
-            return Err((format!("{} is not a valid {name}", shown(text)), HINT_TYPE));
+            return Err((format!("{} is not a valid {name}", quote_value(text)), HINT_TYPE));
         }
         if !self.field.is_nullable() {
             return Err((IS_NULL.to_owned(), HINT_SKIP));
@@ -227,6 +227,6 @@ impl Column {
 }
 
 fn bad_row(file: &str, line: u64, column: Option<String>, problem: String, hint: &'static str) -> ImportError {
-    let place = Place::Line(line);
+    let place = RowPosition::Line(line);
     BadRow { file: file.to_owned(), place, column, problem, hint }.into()
 }

@@ -54,11 +54,11 @@ pub(super) struct Frames<R> {
     window: Window<R>,
     framing: Framing,
     line: u64,
-    state: State,
+    state: FrameState,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum FrameState {
     Begin,
     /// Before the first element of the array.
     First,
@@ -68,13 +68,13 @@ enum State {
 
 impl<R: Read> Frames<R> {
     pub fn new(reader: R, framing: Framing) -> Self {
-        Frames { window: Window::new(reader), framing, line: 1, state: State::Begin }
+        Frames { window: Window::new(reader), framing, line: 1, state: FrameState::Begin }
     }
 
     /// The next record's text and the line it begins on.
     pub fn next_frame(&mut self) -> Result<Option<(&str, u64)>, FrameError> {
-        if self.state == State::Done || !self.separator()? {
-            self.state = State::Done;
+        if self.state == FrameState::Done || !self.separator()? {
+            self.state = FrameState::Done;
             return Ok(None);
         }
         let line = self.line;
@@ -127,28 +127,28 @@ impl<R: Read> Frames<R> {
     fn separator(&mut self) -> Result<bool, FrameError> {
         let next = self.peek()?;
         if self.framing != Framing::Array {
-            self.state = State::Next;
+            self.state = FrameState::Next;
             return Ok(next.is_some());
         }
         let broken = |line, problem: &str| Err(FrameError::Broken { line, problem: problem.to_owned() });
         match (self.state, next) {
-            (State::Begin, Some(b'[')) => {
+            (FrameState::Begin, Some(b'[')) => {
                 self.advance(1);
-                self.state = State::First;
+                self.state = FrameState::First;
                 self.separator()
             }
-            (State::First | State::Next, Some(b']')) => {
+            (FrameState::First | FrameState::Next, Some(b']')) => {
                 self.advance(1);
                 match self.peek()? {
                     None => Ok(false),
                     Some(_) => broken(self.line, "there is text after the end of the array"),
                 }
             }
-            (State::First, Some(_)) => {
-                self.state = State::Next;
+            (FrameState::First, Some(_)) => {
+                self.state = FrameState::Next;
                 Ok(true)
             }
-            (State::Next, Some(b',')) => {
+            (FrameState::Next, Some(b',')) => {
                 self.advance(1);
                 match self.peek()? {
                     Some(b']' | b',') => broken(self.line, "an element is missing in the array"),

@@ -12,7 +12,7 @@ use super::list_node::ListNode;
 use super::parser::{Parser, Token};
 use super::struct_node::StructNode;
 use crate::import::leaf::{Leaf, leaf_for};
-use common::error::import::shown;
+use common::error::import::quote_value;
 use common::type_names::plain::sql_type_name;
 
 /// Why a record does not fit, and in which column (outermost last: a path under construction).
@@ -158,7 +158,7 @@ fn push_text(leaf: &mut dyn Leaf, data_type: &DataType, text: &str) -> Result<()
         true => Ok(()),
         false => {
             let name = sql_type_name(data_type);
-            Err(misfit(format!("{} is not a valid {name}", shown(text))))
+            Err(misfit(format!("{} is not a valid {name}", quote_value(text))))
         }
     }
 }
@@ -167,7 +167,7 @@ pub(super) fn named(token: &Token<'_>) -> String {
     match token {
         Token::Null => "null".to_owned(),
         Token::Bool(text) | Token::Number(text) => (*text).to_owned(),
-        Token::Text(text) => shown(text),
+        Token::Text(text) => quote_value(text),
         Token::Object => "an object".to_owned(),
         Token::Array => "a list".to_owned(),
     }

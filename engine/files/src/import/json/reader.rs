@@ -15,7 +15,7 @@ use crate::import::BATCH_ROWS;
 use crate::import::options::{OnError, ReadOptions};
 use crate::import::progress::ImportProgress;
 use crate::import::source::Source;
-use common::error::import::{BadRow, HINT_SKIP, HINT_TYPE, ImportError, Place};
+use common::error::import::{BadRow, HINT_SKIP, HINT_TYPE, ImportError, RowPosition};
 use common::file_format::FileFormat;
 use common::type_names::plain::sql_type_name;
 
@@ -75,7 +75,7 @@ impl JsonBatches {
     /// Appends one record; `false` at the end.
     fn step(&mut self) -> Result<bool, ImportError> {
         let bad = |line, column, problem, hint| {
-            let place = Place::Line(line);
+            let place = RowPosition::Line(line);
             Err(BadRow { file: self.file.clone(), place, column, problem, hint }.into())
         };
         match self.frames.next_frame() {

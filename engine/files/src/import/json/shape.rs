@@ -10,11 +10,11 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Fields};
 
 use super::parser::{Broken, Parser, Token};
-use crate::import::infer::{Seen, classify};
+use crate::import::infer::{SeenTypes, classify};
 
 #[derive(Default, Debug)]
 pub(super) struct Shape {
-    scalar: Seen,
+    scalar: SeenTypes,
     object: Option<ObjectShape>,
     list: Option<Box<Shape>>,
 }
@@ -41,15 +41,19 @@ impl Shape {
         let mut is_first = true;
         match token {
             Token::Null => {}
-            Token::Bool(_) => self.scalar.add(Seen::BOOL),
+            Token::Bool(_) => self.scalar.add(SeenTypes::BOOL),
             Token::Number(number) => self.scalar.add(match classify(number) {
                 // A number no 64-bit float can hold, or one of more than 38 digits.
-                Seen::TEXT => Seen::FLOAT,
+                SeenTypes::TEXT => SeenTypes::FLOAT,
                 seen => seen,
             }),
             Token::Text(text) => self.scalar.add(match classify(&text) {
-                seen @ (Seen::DATE | Seen::TIME | Seen::TIMESTAMP | Seen::TIMESTAMP_ZONED) if text.trim_ascii().len() == text.len() => seen,
-                _ => Seen::TEXT,
+                seen @ (SeenTypes::DATE | SeenTypes::TIME | SeenTypes::TIMESTAMP | SeenTypes::TIMESTAMP_ZONED)
+                    if text.trim_ascii().len() == text.len() =>
+                {
+                    seen
+                }
+                _ => SeenTypes::TEXT,
             }),
             Token::Array => {
                 let element = self.list.get_or_insert_default();
@@ -71,7 +75,7 @@ impl Shape {
 
     /// `Null` where nothing was seen.
     fn data_type(&self) -> DataType {
-        let has_scalar = self.scalar != Seen::default();
+        let has_scalar = self.scalar != SeenTypes::default();
         match (&self.object, &self.list, has_scalar) {
             (None, None, _) => self.scalar.data_type(),
             // An object that never has a key is no struct that could be stored.

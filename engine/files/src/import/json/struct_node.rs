@@ -7,7 +7,7 @@ use arrow::error::ArrowError;
 
 use super::nodes::{Misfit, Node, broken, misfit, named};
 use super::parser::{Parser, Token};
-use common::error::import::{IS_NULL, shown};
+use common::error::import::{IS_NULL, quote_value};
 
 pub(super) struct StructNode {
     pub fields: Fields,
@@ -48,12 +48,12 @@ impl StructNode {
             let is_expected = self.fields.get(expected).is_some_and(|field| *field.name() == *key);
             let found = if is_expected { Some(expected) } else { self.find(&key) };
             let Some(index) = found else {
-                return Err(misfit(format!("the key {} is no known column", shown(&key))));
+                return Err(misfit(format!("the key {} is no known column", quote_value(&key))));
             };
             expected = index + 1;
             let child = &mut self.children[index];
             if child.len() > rows {
-                return Err(broken(format!("the key {} occurs twice", shown(&key))));
+                return Err(broken(format!("the key {} occurs twice", quote_value(&key))));
             }
             let from = parser.position();
             let token = parser.value().map_err(broken)?;

@@ -14,8 +14,8 @@ use crate::import::json::JsonBatches;
 use crate::import::options::{OnError, ReadOptions};
 use crate::import::parquet::ParquetBatches;
 use crate::import::progress::ImportProgress;
-use crate::import::target::{Mapping, Unfit, assemble};
-use common::error::import::{BadRow, HINT_TYPE, ImportError, Place};
+use crate::import::target::{BatchMismatch, Mapping, assemble};
+use common::error::import::{BadRow, HINT_TYPE, ImportError, RowPosition};
 
 /// See [`super::FileScan::batches`].
 pub struct Batches {
@@ -138,15 +138,15 @@ impl Current {
             }
         }
         concat_batches(schema, &good).map_err(|error| {
-            let unfit = Unfit { row: 0, column: String::new(), problem: error.to_string() };
+            let unfit = BatchMismatch { row: 0, column: String::new(), problem: error.to_string() };
             self.bad_row(unfit, rows_before).into()
         })
     }
 
-    fn bad_row(&self, unfit: Unfit, rows_before: u64) -> BadRow {
+    fn bad_row(&self, unfit: BatchMismatch, rows_before: u64) -> BadRow {
         BadRow {
             file: self.file.clone(),
-            place: Place::Row(rows_before + unfit.row as u64 + 1),
+            place: RowPosition::Row(rows_before + unfit.row as u64 + 1),
             column: (!unfit.column.is_empty()).then_some(unfit.column),
             problem: unfit.problem,
             hint: HINT_TYPE,

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
 };
 
 use super::growth::Growth;
-use common::memory::{Evaluating, StatementMemory, reserve};
+use common::memory::{EvaluationGuard, StatementMemory, reserve};
 use common::report::Bytes;
 
 /// As PostgreSQL's: the largest value that can be sent to every client.
@@ -98,7 +98,7 @@ impl Bounded {
             let [bytes, max] = [bytes, VALUE_BYTES_MAX].map(|bytes| Bytes(bytes as u64));
             return exec_err!("{}() makes a value of up to {bytes} here, and a value may have at most {max}", self.name());
         }
-        let evaluating = Evaluating::begin();
+        let evaluating = EvaluationGuard::begin();
         let max = if evaluating.is_none() { SLICE_BYTES_MAX } else { BATCH_BYTES_MAX };
         if rows > 1 && bytes > max {
             // Whoever evaluates so many rows at once may try fewer.

@@ -18,9 +18,9 @@ use datafusion::logical_expr::ColumnarValue;
 
 use super::moments::{is_moved, moved};
 use super::texts::{is_read_here, read};
-use crate::functions::fixed_list::{self, DeeperLists, FixedLists};
+use crate::functions::fixed_list::{self, FixedLists, NestedListCast};
 use crate::functions::nearest_floats::{converted, with_floats};
-use common::beneath_nulls::{hidden_beneath, shown_elements};
+use common::masked_values::{hidden_beneath, shown_elements};
 
 /// Whether [`cast_shown`] makes something else than Arrow's cast.
 pub fn is_done_here(from: &Field, to: &Field) -> bool {
@@ -69,7 +69,7 @@ fn in_part(array: &ArrayRef, from: &Field, to: &Field, safe: bool) -> Result<Arr
             }
             // A text may be a list.
             let has_texts = element(found).is_some_and(|item| item.data_type().is_string());
-            match DeeperLists::new(from, to, safe).filter(|_| !has_texts) {
+            match NestedListCast::new(from, to, safe).filter(|_| !has_texts) {
                 Some(lists) => lists.convert(array),
                 None => lists_of(array, element(found), element(wanted), safe),
             }

@@ -61,7 +61,7 @@ impl<'a> FixedLists<'a> {
     /// `dimension` of the shape, from 1, is what the lists are of; 0 where they have all elements.
     fn level(&self, lists: &ArrayRef, sizes: &[usize], dimension: usize) -> Result<(ArrayRef, Option<NullBuffer>)> {
         let Some((size, inner_sizes)) = sizes.split_first() else { return Ok((Arc::clone(lists), lists.nulls().cloned())) };
-        let rows = Rows::of(lists)?;
+        let rows = ListBounds::of(lists)?;
         let mut valid = Vec::with_capacity(lists.len());
         for row in 0..lists.len() {
             let found = rows.end(row) - rows.start(row);
@@ -125,7 +125,7 @@ fn nulls_of(valid: Vec<bool>) -> Option<NullBuffer> {
 }
 
 /// Where each list begins and ends among the values.
-pub struct Rows {
+pub struct ListBounds {
     values: ArrayRef,
     bounds: Bounds,
 }
@@ -135,11 +135,11 @@ enum Bounds {
     Offsets(arrow::buffer::OffsetBuffer<i64>),
 }
 
-impl Rows {
-    pub fn of(lists: &ArrayRef) -> Result<Rows> {
+impl ListBounds {
+    pub fn of(lists: &ArrayRef) -> Result<ListBounds> {
         if let DataType::FixedSizeList(_, width) = lists.data_type() {
             let values = Arc::clone(lists.as_fixed_size_list().values());
-            return Ok(Rows { values, bounds: Bounds::Fixed(usize::try_from(*width).unwrap_or_default()) });
+            return Ok(ListBounds { values, bounds: Bounds::Fixed(usize::try_from(*width).unwrap_or_default()) });
         }
         let item = match lists.data_type() {
             DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) => item,
@@ -148,7 +148,7 @@ impl Rows {
         // Offsets alone are made anew; between lists with offsets the values stay.
         let large = cast(lists, &DataType::LargeList(Arc::clone(item)))?;
         let large = large.as_list::<i64>();
-        Ok(Rows { values: Arc::clone(large.values()), bounds: Bounds::Offsets(large.offsets().clone()) })
+        Ok(ListBounds { values: Arc::clone(large.values()), bounds: Bounds::Offsets(large.offsets().clone()) })
     }
 
     pub fn values(&self, row: usize) -> ArrayRef {
@@ -173,7 +173,7 @@ impl Rows {
 
 /// The values of the valid rows, which have `size` each, and so many NULLs for the others. Where they lie, if that is end
 /// to end.
-fn end_to_end(rows: &Rows, valid: &[bool], size: usize) -> Result<ArrayRef> {
+fn end_to_end(rows: &ListBounds, valid: &[bool], size: usize) -> Result<ArrayRef> {
     if valid.is_empty() {
         return Ok(rows.values.slice(0, 0));
     }

@@ -1,7 +1,7 @@
 //! Lists as lists of a fixed size and as tensors, and as lists of lists.
 
 mod convert;
-mod deeper;
+mod nested_cast;
 
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::{Result, ScalarValue};
@@ -10,7 +10,7 @@ use common::tensor_shape::shape_of;
 use common::tensors::tensor_field;
 pub use convert::FixedLists;
 use convert::list_levels;
-pub use deeper::DeeperLists;
+pub use nested_cast::NestedListCast;
 
 /// Whether lists of one type are to have another number of elements, or tensors other dimensions, than Arrow's cast gives them.
 pub fn is_resized(from: &DataType, to: &DataType) -> bool {
@@ -33,7 +33,7 @@ pub fn flat_scalar(value: &ScalarValue, field: &Field) -> Result<Option<ScalarVa
 }
 
 /// A tensor, or a list, as the lists of lists that are wanted; None for other values.
-pub fn deeper_scalar(value: &ScalarValue, source: &Field, field: &Field) -> Result<Option<ScalarValue>> {
-    let wanted = DeeperLists::new(source, field, false).filter(|_| !value.is_null());
+pub fn nested_scalar(value: &ScalarValue, source: &Field, field: &Field) -> Result<Option<ScalarValue>> {
+    let wanted = NestedListCast::new(source, field, false).filter(|_| !value.is_null());
     wanted.map(|wanted| ScalarValue::try_from_array(&wanted.convert(&value.to_array()?)?, 0)).transpose()
 }

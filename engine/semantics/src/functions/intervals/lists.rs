@@ -23,7 +23,7 @@ use common::names::ANY_EQUALS;
 
 /// What a function is called of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Instead {
+enum IntervalFunction {
     /// Lengths: it says where an interval is.
     Lengths,
     /// The lengths of a map's keys: it gives a value.
@@ -36,14 +36,14 @@ enum Instead {
     Second,
 }
 
-fn instead(function: &str) -> Option<Instead> {
+fn interval_function(function: &str) -> Option<IntervalFunction> {
     Some(match function {
-        "array_has" | ANY_EQUALS | "array_has_all" | "array_has_any" | "array_position" | "array_positions" => Instead::Lengths,
-        "map_extract" => Instead::Keys,
-        "array_sort" | "array_max" | "array_min" => Instead::Numbers,
-        "array_distinct" | "array_union" | "array_intersect" | "array_except" => Instead::First,
+        "array_has" | ANY_EQUALS | "array_has_all" | "array_has_any" | "array_position" | "array_positions" => IntervalFunction::Lengths,
+        "map_extract" => IntervalFunction::Keys,
+        "array_sort" | "array_max" | "array_min" => IntervalFunction::Numbers,
+        "array_distinct" | "array_union" | "array_intersect" | "array_except" => IntervalFunction::First,
         "array_remove" | "array_remove_n" | "array_remove_all" | "array_replace" | "array_replace_n" | "array_replace_all" => {
-            Instead::Second
+            IntervalFunction::Second
         }
         _ => return None,
     })
@@ -53,11 +53,11 @@ fn instead(function: &str) -> Option<Instead> {
 pub fn of_intervals(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     let Expr::ScalarFunction(call) = expr else { return None };
     let inner = inner_of(&call.func).unwrap_or(&call.func);
-    let instead = instead(call.func.name()).filter(|_| inner.inner().downcast_ref::<OfIntervals>().is_none())?;
+    let instead = interval_function(call.func.name()).filter(|_| inner.inner().downcast_ref::<OfIntervals>().is_none())?;
     let is_such = |arg: &Expr| {
         arg.get_type(schema).is_ok_and(|data_type| match (&data_type, instead) {
-            (_, Instead::Lengths) => data_type.is_list() && has_intervals(&data_type),
-            (DataType::Map(..), Instead::Keys) => has_intervals(&data_type),
+            (_, IntervalFunction::Lengths) => data_type.is_list() && has_intervals(&data_type),
+            (DataType::Map(..), IntervalFunction::Keys) => has_intervals(&data_type),
             (DataType::List(item), _) => has_intervals(item.data_type()),
             _ => false,
         })
@@ -72,7 +72,7 @@ pub fn of_intervals(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OfIntervals {
     inner: Arc<ScalarUDF>,
-    instead: Instead,
+    instead: IntervalFunction,
 }
 
 impl ScalarUDFImpl for OfIntervals {
@@ -100,9 +100,9 @@ impl ScalarUDFImpl for OfIntervals {
         let (rows, wanted) = (args.number_rows, Arc::clone(&args.return_field));
         let arrays = args.args.iter().map(|arg| arg.to_array(rows)).collect::<Result<Vec<_>>>()?;
         let (arrays, elements) = match self.instead {
-            Instead::Lengths => (arrays.iter().map(lengths).collect::<Result<Vec<_>>>()?, None),
-            Instead::Keys => (arrays.iter().map(with_lengths_of_keys).collect::<Result<Vec<_>>>()?, None),
-            Instead::Numbers | Instead::First | Instead::Second => {
+            IntervalFunction::Lengths => (arrays.iter().map(lengths).collect::<Result<Vec<_>>>()?, None),
+            IntervalFunction::Keys => (arrays.iter().map(with_lengths_of_keys).collect::<Result<Vec<_>>>()?, None),
+            IntervalFunction::Numbers | IntervalFunction::First | IntervalFunction::Second => {
                 let (arrays, elements) = with_numbers(&arrays, self.instead)?;
                 (arrays, Some(elements))
             }
@@ -155,11 +155,11 @@ impl Elements {
 }
 
 /// The arguments with numbers in the places of elements, and the elements by their numbers, which are in their order.
-fn with_numbers(arrays: &[ArrayRef], instead: Instead) -> Result<(Vec<ArrayRef>, ArrayRef)> {
+fn with_numbers(arrays: &[ArrayRef], instead: IntervalFunction) -> Result<(Vec<ArrayRef>, ArrayRef)> {
     let mut count = 0;
     let mut arguments = Vec::with_capacity(arrays.len());
     for (place, array) in arrays.iter().enumerate() {
-        let found = Elements::of(array, place == 0 || instead == Instead::First, count);
+        let found = Elements::of(array, place == 0 || instead == IntervalFunction::First, count);
         count += found.as_ref().map_or(0, |found| found.values.len());
         arguments.push(found);
     }
@@ -170,7 +170,7 @@ fn with_numbers(arrays: &[ArrayRef], instead: Instead) -> Result<(Vec<ArrayRef>,
     let Numbers { elements, mut numbers, equals } = Numbers::of(&concat(&values)?)?;
     for row in 0..arrays.first().map_or(0, |array| array.len()) {
         let mut chosen: HashMap<usize, usize> = HashMap::new();
-        if instead == Instead::Second
+        if instead == IntervalFunction::Second
             && let [_, Some(second), ..] = arguments.as_slice()
             && let Some(number) = numbers[second.range(row).start]
         {
@@ -179,7 +179,7 @@ fn with_numbers(arrays: &[ArrayRef], instead: Instead) -> Result<(Vec<ArrayRef>,
         for lists in arguments.iter().flatten().filter(|found| found.offsets.is_some()) {
             for number in numbers[lists.range(row)].iter_mut().flatten() {
                 match instead {
-                    Instead::First => *number = *chosen.entry(equals[*number]).or_insert(*number),
+                    IntervalFunction::First => *number = *chosen.entry(equals[*number]).or_insert(*number),
                     _ => *number = chosen.get(&equals[*number]).copied().unwrap_or(*number),
                 }
             }

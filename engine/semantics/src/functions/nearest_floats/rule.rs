@@ -7,7 +7,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use super::casts::{may_want_floats, nearest_float_cast, wanted_floats};
-use crate::functions::named::map_under_names;
+use crate::functions::keep_names::map_under_names;
 
 /// For conditions that were about an outer query when [`with_nearest_floats`] first saw them.
 #[derive(Debug)]

@@ -13,7 +13,13 @@ use datafusion::logical_expr::{ColumnarValue, Expr, Operator, ScalarFunctionArgs
 use super::comparator;
 
 static FUNCTIONS: LazyLock<[Arc<ScalarUDF>; 5]> = LazyLock::new(|| {
-    let all = [Compared::Less, Compared::LessOrEqual, Compared::Greater, Compared::GreaterOrEqual, Compared::Between];
+    let all = [
+        NestedComparison::Less,
+        NestedComparison::LessOrEqual,
+        NestedComparison::Greater,
+        NestedComparison::GreaterOrEqual,
+        NestedComparison::Between,
+    ];
     all.map(|compared| Arc::new(compared.into()))
 });
 static ANY: LazyLock<Signature> = LazyLock::new(|| Signature::variadic_any(Volatility::Immutable));
@@ -37,7 +43,7 @@ pub fn between(value: Expr, low: Expr, high: Expr) -> Expr {
 
 /// Plans alone have these functions, no statement can name them.
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Compared {
+enum NestedComparison {
     Less,
     LessOrEqual,
     Greater,
@@ -45,14 +51,14 @@ enum Compared {
     Between,
 }
 
-impl ScalarUDFImpl for Compared {
+impl ScalarUDFImpl for NestedComparison {
     fn name(&self) -> &str {
         match self {
-            Compared::Less => "nested_less",
-            Compared::LessOrEqual => "nested_less_or_equal",
-            Compared::Greater => "nested_greater",
-            Compared::GreaterOrEqual => "nested_greater_or_equal",
-            Compared::Between => "nested_between",
+            NestedComparison::Less => "nested_less",
+            NestedComparison::LessOrEqual => "nested_less_or_equal",
+            NestedComparison::Greater => "nested_greater",
+            NestedComparison::GreaterOrEqual => "nested_greater_or_equal",
+            NestedComparison::Between => "nested_between",
         }
     }
 
@@ -66,17 +72,17 @@ impl ScalarUDFImpl for Compared {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let mut arrays = args.args.into_iter().map(|arg| arg.into_array(args.number_rows)).collect::<Result<Vec<_>>>()?;
-        let high = if *self == Compared::Between { arrays.pop() } else { None };
+        let high = if *self == NestedComparison::Between { arrays.pop() } else { None };
         let [value, other] = take_function_args(self.name(), arrays)?;
         let found = match (self, high) {
             (_, Some(high)) => {
                 let from = of_rows(&value, &other, |order| order.is_ge())?;
                 and_kleene(&from, &of_rows(&value, &high, |order| order.is_le())?)?
             }
-            (Compared::Less, _) => of_rows(&value, &other, |order| order.is_lt())?,
-            (Compared::LessOrEqual, _) => of_rows(&value, &other, |order| order.is_le())?,
-            (Compared::Greater, _) => of_rows(&value, &other, |order| order.is_gt())?,
-            (Compared::GreaterOrEqual | Compared::Between, None) => of_rows(&value, &other, |order| order.is_ge())?,
+            (NestedComparison::Less, _) => of_rows(&value, &other, |order| order.is_lt())?,
+            (NestedComparison::LessOrEqual, _) => of_rows(&value, &other, |order| order.is_le())?,
+            (NestedComparison::Greater, _) => of_rows(&value, &other, |order| order.is_gt())?,
+            (NestedComparison::GreaterOrEqual | NestedComparison::Between, None) => of_rows(&value, &other, |order| order.is_ge())?,
         };
         Ok(ColumnarValue::Array(Arc::new(found)))
     }

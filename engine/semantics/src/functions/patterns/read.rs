@@ -9,7 +9,7 @@ const YEARS_MAX: i64 = 300_000_000;
 
 /// What was found so far.
 #[derive(Default)]
-struct Found {
+struct ParsedFields {
     year: Option<i64>,
     is_before_christ: bool,
     century: Option<i64>,
@@ -33,7 +33,7 @@ struct Found {
 
 /// The time that the text says by the pattern, and whether it says how far its zone is from Greenwich. The error says what is wrong with it.
 pub fn read(items: &[Item], text: &str) -> Result<(Civil, bool), String> {
-    let mut found = Found::default();
+    let mut found = ParsedFields::default();
     let mut rest = text.trim_start();
     for (place, item) in items.iter().enumerate() {
         match item {
@@ -71,7 +71,7 @@ fn is_zone(item: Option<&Item>) -> bool {
     matches!(item, Some(Item::Field { field: Field::ZoneHour | Field::ZoneOffset, .. }))
 }
 
-impl Found {
+impl ParsedFields {
     /// What follows the field. A number that is free may have more digits than its pattern.
     fn take<'t>(&mut self, field: Field, text: &'t str, is_free: bool) -> Result<&'t str, String> {
         let digits = |width: usize| number(text, if is_free { usize::MAX } else { width });

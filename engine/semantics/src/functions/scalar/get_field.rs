@@ -13,7 +13,7 @@ use datafusion::logical_expr::{ColumnarValue, Expr, ExpressionPlacement, ScalarF
 
 use super::described_by_function;
 use crate::functions::intervals::{has_intervals, lengths, with_lengths_of_keys};
-use common::beneath_nulls::hidden_beneath;
+use common::masked_values::hidden_beneath;
 
 static GET_FIELD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(GetField { inner: datafusion_get_field() })));
 

@@ -4,9 +4,9 @@ mod get_field;
 mod greatest;
 mod length;
 mod lists;
+mod masked_nulls;
 mod nvl;
 mod round;
-mod shown;
 mod timezone;
 mod to_char;
 mod to_date;
@@ -28,7 +28,7 @@ pub fn all(config: &ConfigOptions) -> Vec<ScalarUDF> {
         .chain([timezone::timezone(config)])
         .chain(to_timestamp::all(config))
         .chain(lists::all())
-        .chain(shown::all())
+        .chain(masked_nulls::all())
         .map(counted);
     // It makes nothing that could be counted.
     own.chain([get_field::get_field().as_ref().clone()]).collect()

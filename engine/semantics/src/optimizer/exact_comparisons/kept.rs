@@ -6,16 +6,16 @@ use datafusion::common::utils::take_function_args;
 use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Kept {
+struct KeptExpr {
     signature: Signature,
 }
 
 /// The same value. Plans alone have the function, no statement can name it.
 pub fn kept(cast: Expr) -> Expr {
-    ScalarUDF::from(Kept { signature: Signature::any(1, Volatility::Immutable) }).call(vec![cast])
+    ScalarUDF::from(KeptExpr { signature: Signature::any(1, Volatility::Immutable) }).call(vec![cast])
 }
 
-impl ScalarUDFImpl for Kept {
+impl ScalarUDFImpl for KeptExpr {
     fn name(&self) -> &str {
         "kept"
     }

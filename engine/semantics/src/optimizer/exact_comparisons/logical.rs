@@ -10,7 +10,7 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 
 use super::condition::{Condition, LossyCast, Valid, compares};
 use super::kept::kept;
-use common::cancellable_rules::check_asker;
+use common::cancellable_rules::check_cancelled;
 
 /// Simplifying can make work for itself; more often than this it is left to DataFusion.
 const ROUNDS_MAX: usize = 5;
@@ -100,7 +100,7 @@ impl Exact<'_> {
     }
 
     fn compared(&self, expr: Expr) -> Result<Transformed<Expr>> {
-        check_asker()?;
+        check_cancelled()?;
         match expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) if compares(op) && (self.may_lose(&left)? || self.may_lose(&right)?) => {
                 let (left, right) = (self.operand(*left)?, self.operand(*right)?);

@@ -66,32 +66,32 @@ mod tests {
         DataType::Struct(fields.into_iter().map(|(name, data_type)| Field::new(name, data_type, true)).collect())
     }
 
-    fn met(mut types: Vec<DataType>) -> Vec<DataType> {
+    fn common_type(mut types: Vec<DataType>) -> Vec<DataType> {
         meet(&mut types);
         types
     }
 
     #[test]
     fn decimals_beside_a_float_become_doubles_and_nothing_else_does() {
-        assert_eq!(met(vec![MONEY, Int32, Float64, Null, MONEY]), [Float64, Int32, Float64, Null, Float64]);
-        assert_eq!(met(vec![Float32, MONEY]), [Float32, Float64]);
+        assert_eq!(common_type(vec![MONEY, Int32, Float64, Null, MONEY]), [Float64, Int32, Float64, Null, Float64]);
+        assert_eq!(common_type(vec![Float32, MONEY]), [Float32, Float64]);
         for unchanged in [vec![MONEY, Int32], vec![Float64, Int32], vec![MONEY, Decimal128(38, 0)], vec![]] {
-            assert_eq!(met(unchanged.clone()), unchanged);
+            assert_eq!(common_type(unchanged.clone()), unchanged);
         }
     }
 
     #[test]
     fn inside_lists_and_structs_they_meet_at_the_same_place() {
-        assert_eq!(met(vec![list(MONEY), Null, list(Float64)]), [list(Float64), Null, list(Float64)]);
-        assert_eq!(met(vec![list(MONEY), Float64]), [list(MONEY), Float64]);
+        assert_eq!(common_type(vec![list(MONEY), Null, list(Float64)]), [list(Float64), Null, list(Float64)]);
+        assert_eq!(common_type(vec![list(MONEY), Float64]), [list(MONEY), Float64]);
         let (left, right) = (record([("a", Float64), ("b", MONEY)]), record([("a", MONEY), ("b", MONEY)]));
-        assert_eq!(met(vec![left.clone(), right]), [left.clone(), left]);
+        assert_eq!(common_type(vec![left.clone(), right]), [left.clone(), left]);
     }
 
     #[test]
     fn structs_of_the_same_names_meet_by_name_and_others_by_position() {
         let floats = record([("a", Float64), ("b", Int32)]);
-        assert_eq!(met(vec![floats.clone(), record([("b", Int32), ("a", MONEY)])])[1], record([("b", Int32), ("a", Float64)]));
-        assert_eq!(met(vec![floats, record([("c", MONEY), ("a", Int32)])])[1], record([("c", Float64), ("a", Int32)]));
+        assert_eq!(common_type(vec![floats.clone(), record([("b", Int32), ("a", MONEY)])])[1], record([("b", Int32), ("a", Float64)]));
+        assert_eq!(common_type(vec![floats, record([("c", MONEY), ("a", Int32)])])[1], record([("c", Float64), ("a", Int32)]));
     }
 }

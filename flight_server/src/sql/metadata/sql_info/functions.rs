@@ -3,7 +3,7 @@
 
 use arrow_flight::sql::SqlInfo;
 
-use super::value::{Told, Value};
+use super::value::{SqlInfoEntry, Value};
 
 const NUMERIC: &[&str] = &[
     "abs",
@@ -128,7 +128,7 @@ const DATETIME: &[&str] = &[
 const EXTRACT: &str = "EXTRACT";
 
 /// `known` are the functions that the engine has: nothing is promised that it does not have.
-pub fn values(known: &[String]) -> Vec<Told> {
+pub fn values(known: &[String]) -> Vec<SqlInfoEntry> {
     let found = |names: &[&str]| -> Vec<String> {
         let names = names.iter().filter(|name| known.iter().any(|known| known == *name));
         names.map(|name| name.to_ascii_uppercase()).collect()

@@ -3,19 +3,19 @@
 use arrow_flight::sql::{SqlInfo, SqlSupportedResultSetConcurrency, SqlSupportedResultSetType, SqlTransactionIsolationLevel};
 
 use super::ServerFacts;
-use super::value::{Told, bits};
+use super::value::{SqlInfoEntry, bits};
 
 /// No limit, or none that is known.
 const UNLIMITED: i64 = 0;
 
-pub fn values(facts: &ServerFacts) -> Vec<Told> {
+pub fn values(facts: &ServerFacts) -> Vec<SqlInfoEntry> {
     let mut values = lengths(facts);
     values.extend(transactions());
     values.extend(result_sets());
     values
 }
 
-fn lengths(facts: &ServerFacts) -> Vec<Told> {
+fn lengths(facts: &ServerFacts) -> Vec<SqlInfoEntry> {
     use SqlInfo::*;
     let unlimited = [
         SqlMaxBinaryLiteralLength,
@@ -46,7 +46,7 @@ fn lengths(facts: &ServerFacts) -> Vec<Told> {
 
 /// A transaction sees one version: snapshot isolation, which is more than REPEATABLE READ asks and less than
 /// SERIALIZABLE, which the engine refuses.
-fn transactions() -> Vec<Told> {
+fn transactions() -> Vec<SqlInfoEntry> {
     use SqlInfo::*;
     use SqlTransactionIsolationLevel::*;
     let levels = [SqlTransactionReadUncommitted, SqlTransactionReadCommitted, SqlTransactionRepeatableRead];
@@ -62,7 +62,7 @@ fn transactions() -> Vec<Told> {
 }
 
 /// They go forward, and nothing is changed through them.
-fn result_sets() -> Vec<Told> {
+fn result_sets() -> Vec<SqlInfoEntry> {
     use SqlInfo::*;
     let read_only = bits(&[SqlSupportedResultSetConcurrency::SqlResultSetConcurrencyReadOnly as i32]);
     vec![

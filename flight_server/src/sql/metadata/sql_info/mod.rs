@@ -23,7 +23,7 @@ use arrow_flight::sql::metadata::SqlInfoDataBuilder;
 use arrow_flight::sql::{CommandGetSqlInfo, SqlInfo};
 use engine::{EngineError, Session};
 
-use self::value::{Told, Value};
+use self::value::{SqlInfoEntry, Value};
 use super::internal;
 
 /// What only the server knows of itself.
@@ -57,7 +57,7 @@ pub fn batch(session: &Session, command: &CommandGetSqlInfo, facts: &ServerFacts
     data.build().and_then(|data| data.record_batch(None)).map_err(internal)
 }
 
-fn values(session: &Session, facts: &ServerFacts) -> Vec<Told> {
+fn values(session: &Session, facts: &ServerFacts) -> Vec<SqlInfoEntry> {
     let mut values = server::values(facts);
     values.extend(syntax::values());
     values.extend(limits::values(facts));

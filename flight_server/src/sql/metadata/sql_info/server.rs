@@ -3,9 +3,9 @@
 use arrow_flight::sql::{SqlInfo, SqlSupportedTransaction};
 
 use super::ServerFacts;
-use super::value::Told;
+use super::value::SqlInfoEntry;
 
-pub fn values(facts: &ServerFacts) -> Vec<Told> {
+pub fn values(facts: &ServerFacts) -> Vec<SqlInfoEntry> {
     use SqlInfo::*;
     vec![
         (FlightSqlServerName, "Quiver".into()),

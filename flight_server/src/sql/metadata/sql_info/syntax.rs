@@ -5,7 +5,7 @@ use arrow_flight::sql::{
     SqlSupportedGroupBy as GroupBy, SqlSupportedSubqueries as Subqueries, SqlSupportedUnions as Unions, SupportedSqlGrammar as Grammar,
 };
 
-use super::value::{Told, bits};
+use super::value::{SqlInfoEntry, bits};
 use crate::sql::metadata::pattern::ESCAPE;
 
 /// `ANSI92_ENTRY_SQL`, an enum that arrow-flight does not show.
@@ -14,14 +14,14 @@ const ENTRY_SQL: i32 = 0;
 /// make of "unknown". The proto has no word for it.
 const CASE_SENSITIVE: i64 = Case::SqlCaseSensitivityUnknown as i64;
 
-pub fn values() -> Vec<Told> {
+pub fn values() -> Vec<SqlInfoEntry> {
     let mut values = names();
     values.extend(statements());
     values.extend(queries());
     values
 }
 
-fn names() -> Vec<Told> {
+fn names() -> Vec<SqlInfoEntry> {
     use SqlInfo::*;
     vec![
         // The proto says int32 of these two and of the order of NULLs; every client reads an int64, as the reference
@@ -41,7 +41,7 @@ fn names() -> Vec<Told> {
     ]
 }
 
-fn statements() -> Vec<Told> {
+fn statements() -> Vec<SqlInfoEntry> {
     use SqlInfo::*;
     vec![
         (SqlDdlCatalog, false.into()),
@@ -64,7 +64,7 @@ fn statements() -> Vec<Told> {
     ]
 }
 
-fn queries() -> Vec<Told> {
+fn queries() -> Vec<SqlInfoEntry> {
     use SqlInfo::*;
     vec![
         (SqlNullOrdering, (NullOrdering::SqlNullsSortedHigh as i64).into()),

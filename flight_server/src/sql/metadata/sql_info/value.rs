@@ -16,7 +16,7 @@ pub enum Value {
     Map(BTreeMap<i32, Vec<i32>>),
 }
 
-pub type Told = (SqlInfo, Value);
+pub type SqlInfoEntry = (SqlInfo, Value);
 
 impl Value {
     pub fn append_to(self, data: &mut SqlInfoDataBuilder, id: u32) {

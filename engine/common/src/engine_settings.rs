@@ -1,0 +1,211 @@
+//! A switch for each optimisation of ours: `SET quiver.zone_pruning = false`. Results are the same
+//! either way; docs/performance.md says what each is worth.
+
+use std::fmt;
+use std::str::FromStr;
+
+use datafusion::common::config::{ConfigExtension, ConfigOptions};
+use datafusion::common::extensions_options;
+use pmem_store::Durability;
+
+use crate::error::EngineError;
+
+extensions_options! {
+    /// All on unless set.
+    pub struct EngineSettings {
+        /// Skips zones by their statistics.
+        pub zone_pruning: bool, default = true
+        /// Tests `IN (integers)` with a bitmap.
+        pub integer_sets: bool, default = true
+        /// Lets scans wait for the keys of the join above them.
+        pub await_join_filters: bool, default = true
+        /// Computes on decimals that fit 64 bits without a check per row.
+        pub fast_decimals: bool, default = true
+        /// Runs `INSERT … VALUES` of few literal rows without planning it.
+        pub direct_inserts: bool, default = true
+        /// Leaves out the rows before an OFFSET where they lie.
+        pub skip_rows: bool, default = true
+        /// Keeps of the rows ordered by l2_distance only those that can be among the first, and gives up on the others early.
+        pub nearest_rows: bool, default = true
+        /// Multiplies tables of blocks where they lie, where a query says the product as a join.
+        pub product_of_tables: bool, default = true
+        /// Makes the blocks of a result where they lie in the table that it is stored in.
+        pub results_in_place: bool, default = true
+        /// How soon small writes of the session are durable: `sync`, `async`, or `table` for what each table says.
+        pub durability: String, default = TABLE.to_string()
+        /// Milliseconds that a statement of the session may take, from its start to the last row that is read; 0 for as many as it takes.
+        pub statement_timeout_ms: u64, default = 0
+        /// What runs where a table of another node lies: `off`, `filter`, or `full` for everything that can.
+        pub pushdown: String, default = Pushdown::default().to_string()
+        /// Whether kernels that read their input several times copy it into memory first: `on`, `off`, or `auto` for where that pays.
+        pub precopy: String, default = Precopy::default().to_string()
+    }
+}
+
+/// The settings as SET knows them; DataFusion lists an extension's without their prefix.
+pub const NAMES: [&str; 13] = [
+    "quiver.zone_pruning",
+    "quiver.integer_sets",
+    "quiver.await_join_filters",
+    "quiver.fast_decimals",
+    "quiver.direct_inserts",
+    "quiver.skip_rows",
+    "quiver.nearest_rows",
+    "quiver.product_of_tables",
+    "quiver.results_in_place",
+    DURABILITY,
+    STATEMENT_TIMEOUT,
+    PUSHDOWN,
+    PRECOPY,
+];
+
+/// No switch: what a session promises of its small writes.
+pub const DURABILITY: &str = "quiver.durability";
+/// No switch either.
+pub const STATEMENT_TIMEOUT: &str = "quiver.statement_timeout_ms";
+/// Nor this: the results are the same, but for the order of rows that nobody has asked for.
+pub const PUSHDOWN: &str = "quiver.pushdown";
+/// Nor this: it says where memory may be spent.
+pub const PRECOPY: &str = "quiver.precopy";
+const TABLE: &str = "table";
+
+impl EngineSettings {
+    /// None where the tables say; an error names a value that there is not.
+    pub fn durability_of(value: &str) -> Result<Option<Durability>, EngineError> {
+        let is = |name: &str| value.eq_ignore_ascii_case(name);
+        match () {
+            () if is(TABLE) => Ok(None),
+            () if is("sync") => Ok(Some(Durability::Sync)),
+            () if is("async") => Ok(Some(Durability::Async)),
+            () => {
+                let message = format!("there is no durability \"{value}\"");
+                let hint = Some("set it to 'sync', to 'async', or to 'table' for what each table says".to_string());
+                Err(EngineError::Sql { message, position: None, hint })
+            }
+        }
+    }
+}
+
+impl EngineSettings {
+    /// Milliseconds, as a number or as people write a time.
+    pub fn timeout_of(value: &str) -> Result<u64, EngineError> {
+        const UNITS: [(&str, u64); 6] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000), ("", 1)];
+        let value = value.trim();
+        let digits = value.len() - value.trim_start_matches(|char: char| char.is_ascii_digit()).len();
+        let (number, unit) = value.split_at(digits);
+        let factor = UNITS.iter().find(|(name, _)| *name == unit.trim()).map(|(_, factor)| *factor);
+        let timeout_ms = number.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
+        timeout_ms.ok_or_else(|| {
+            let message = format!("\"{value}\" is no time");
+            let hint = Some("write milliseconds as 30000, or a time as '30s', '5min' or '2h'; 0 for no limit".to_string());
+            EngineError::Sql { message, position: None, hint }
+        })
+    }
+}
+
+/// How much of a query runs on the node on which a table lies, where that is another one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Pushdown {
+    /// Nothing: the node hands out the whole table.
+    Off,
+    /// Filters and the choice of columns.
+    Filter,
+    /// Everything that can.
+    #[default]
+    Full,
+}
+
+impl fmt::Display for Pushdown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Pushdown::Off => "off",
+            Pushdown::Filter => "filter",
+            Pushdown::Full => "full",
+        })
+    }
+}
+
+/// The error names a value that there is not.
+impl FromStr for Pushdown {
+    type Err = EngineError;
+
+    fn from_str(value: &str) -> Result<Pushdown, EngineError> {
+        let known = [Pushdown::Off, Pushdown::Filter, Pushdown::Full];
+        let found = known.into_iter().find(|level| value.eq_ignore_ascii_case(&level.to_string()));
+        found.ok_or_else(|| {
+            let message = format!("there is no pushdown \"{value}\"");
+            let hint = Some("set it to 'off', to 'filter', or to 'full' for everything that can run where the table lies".to_string());
+            EngineError::Sql { message, position: None, hint }
+        })
+    }
+}
+
+/// `SET precopy`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Precopy {
+    /// Every pass reads where the rows lie.
+    Off,
+    /// Always staged; what is larger than the query's memory is an error.
+    On,
+    /// Staged where that pays and there is room.
+    #[default]
+    Auto,
+}
+
+impl fmt::Display for Precopy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Precopy::Off => "off",
+            Precopy::On => "on",
+            Precopy::Auto => "auto",
+        })
+    }
+}
+
+/// The error names a value that there is not.
+impl FromStr for Precopy {
+    type Err = EngineError;
+
+    fn from_str(value: &str) -> Result<Precopy, EngineError> {
+        let known = [Precopy::Off, Precopy::On, Precopy::Auto];
+        let found = known.into_iter().find(|choice| value.eq_ignore_ascii_case(&choice.to_string()));
+        found.ok_or_else(|| {
+            let message = format!("there is no precopy \"{value}\"");
+            let hint = Some("set it to 'on', to 'off', or to 'auto' for where a copy pays".to_string());
+            EngineError::Sql { message, position: None, hint }
+        })
+    }
+}
+
+impl EngineSettings {
+    pub fn pushdown(&self) -> Pushdown {
+        // SET takes no other value.
+        self.pushdown.parse().unwrap_or_default()
+    }
+
+    pub fn precopy(&self) -> Precopy {
+        // As above.
+        self.precopy.parse().unwrap_or_default()
+    }
+}
+
+impl ConfigExtension for EngineSettings {
+    const PREFIX: &'static str = "quiver";
+}
+
+pub fn switches(options: &ConfigOptions) -> EngineSettings {
+    options.extensions.get::<EngineSettings>().cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_are_read_as_they_are_shown() {
+        for choice in [Precopy::Off, Precopy::On, Precopy::Auto] {
+            assert_eq!(choice.to_string().to_uppercase().parse::<Precopy>().ok(), Some(choice));
+        }
+        assert!("sometimes".parse::<Precopy>().is_err());
+    }
+}

@@ -1,0 +1,151 @@
+//! The memory that batches hold, each allocation counted once.
+//!
+//! Buffers in a mapped segment hold none: they are the page cache's, keep the mapping and with it the bytes of a segment that is
+//! compacted or dropped meanwhile, and count against no limit, as everywhere.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayData, RecordBatch};
+use arrow::buffer::Buffer;
+use pmem_store::Segment;
+use pmem_store::mapping::Mapping;
+
+use crate::report::ReportCollector;
+
+/// Of a column of a batch beside its buffers, about.
+pub const COLUMN_BYTES: usize = 192;
+
+#[derive(Default)]
+pub struct LiveMemory {
+    /// Those that the query has read so far, by their first address.
+    segments: BTreeMap<usize, (Arc<Mapping>, Arc<Segment>)>,
+    /// How many of the query's list are among them.
+    seen: usize,
+    /// First addresses of those that some buffer lies in.
+    used: HashSet<usize>,
+    /// Allocations that were counted. They are held, so nothing else comes to lie there.
+    counted: HashSet<usize>,
+    /// Those of volatile tables, which count them themselves.
+    elsewhere: HashSet<usize>,
+    /// How many of the query's list of volatile tables' rows are among them.
+    seen_elsewhere: usize,
+}
+
+impl LiveMemory {
+    /// Learns of the segments that the query has begun to read since.
+    pub fn look_at(&mut self, collector: &ReportCollector) {
+        let new = collector.segments_from(self.seen);
+        self.seen += new.len();
+        // What cannot be mapped has no buffer here.
+        let mapped = new.into_iter().filter_map(|segment| Some((segment.mapping().ok()?, segment)));
+        self.segments.extend(mapped.map(|(mapping, segment)| (mapping.as_ptr().addr(), (mapping, segment))));
+    }
+
+    /// The same, and of the rows of volatile tables that it has begun to read: they count already, for longer than the query runs.
+    pub fn look_at_all(&mut self, collector: &ReportCollector) {
+        self.look_at(collector);
+        let new = collector.counted_from(self.seen_elsewhere);
+        self.seen_elsewhere += new.len();
+        self.elsewhere.extend(new.iter().flat_map(|rows| rows.allocations().iter().copied()));
+    }
+
+    /// Nothing is held any more.
+    pub fn forget(&mut self) {
+        self.counted.clear();
+    }
+
+    /// The bytes that are held with this batch and were not before.
+    pub fn take(&mut self, batch: &RecordBatch) -> usize {
+        let columns = batch.columns().iter();
+        columns.map(|column| COLUMN_BYTES + self.of_data(&column.to_data())).sum()
+    }
+
+    fn of_data(&mut self, data: &ArrayData) -> usize {
+        let validity = data.nulls().map(|nulls| nulls.buffer());
+        let own: usize = data.buffers().iter().chain(validity).map(|buffer| self.of_buffer(buffer)).sum();
+        own + data.child_data().iter().map(|child| self.of_data(child)).sum::<usize>()
+    }
+
+    fn of_buffer(&mut self, buffer: &Buffer) -> usize {
+        if let Some(first) = self.segment_of(buffer) {
+            self.used.insert(first);
+            return 0;
+        }
+        let allocation = buffer.data_ptr().addr().get();
+        match !self.elsewhere.contains(&allocation) && self.counted.insert(allocation) {
+            true => buffer.capacity(),
+            false => 0,
+        }
+    }
+
+    /// The first address of the segment that the buffer lies in.
+    fn segment_of(&self, buffer: &Buffer) -> Option<usize> {
+        let before = self.segments.range(..=buffer.as_ptr().addr()).next_back();
+        before.filter(|(_, (mapping, _))| mapping.contains(buffer.as_ptr(), buffer.len())).map(|(first, _)| *first)
+    }
+
+    /// Whether the buffer takes memory of its own.
+    pub fn is_in_memory(&self, buffer: &Buffer) -> bool {
+        self.segment_of(buffer).is_none()
+    }
+
+    /// First addresses of the allocations that were counted.
+    pub fn allocations(&self) -> Vec<usize> {
+        self.counted.iter().copied().collect()
+    }
+
+    /// Those that the batches need.
+    pub fn into_segments(self) -> Vec<Arc<Segment>> {
+        let used = self.used;
+        self.segments.into_iter().filter(|(first, _)| used.contains(first)).map(|(_, (_, segment))| segment).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+
+    use super::*;
+    use crate::report::TemporaryReads;
+
+    fn batch(column: ArrayRef) -> RecordBatch {
+        RecordBatch::try_from_iter([("n", column)]).unwrap()
+    }
+
+    #[test]
+    fn slices_of_one_allocation_are_counted_once() {
+        let whole = batch(Arc::new(Int64Array::from_iter_values(0..1_000)));
+        let mut held = LiveMemory::default();
+        assert_eq!(held.take(&whole.slice(0, 500)), 8_000 + COLUMN_BYTES, "all of the allocation is held by a part of it");
+        assert_eq!(held.take(&whole.slice(500, 500)), COLUMN_BYTES);
+        assert_eq!(held.take(&batch(Arc::new(Int64Array::from_iter_values(0..10)))), 80 + COLUMN_BYTES);
+        held.forget();
+        assert_eq!(held.take(&whole), 8_000 + COLUMN_BYTES);
+    }
+
+    #[derive(Debug)]
+    struct ExternalAllocations(Vec<usize>);
+
+    impl TemporaryReads for ExternalAllocations {
+        fn allocations(&self) -> &[usize] {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn what_is_counted_elsewhere_is_not_counted_again() {
+        let [own, other] = [batch(Arc::new(Int64Array::from_iter_values(0..10))), batch(Arc::new(Int64Array::from_iter_values(0..20)))];
+        let mut table = LiveMemory::default();
+        table.take(&other);
+        let collector = ReportCollector::default();
+        collector.reads_counted([Arc::new(ExternalAllocations(table.allocations())) as Arc<dyn TemporaryReads>]);
+        let mut held = LiveMemory::default();
+        held.look_at_all(&collector);
+        assert_eq!([held.take(&own), held.take(&other)], [80 + COLUMN_BYTES, COLUMN_BYTES]);
+        // Another table that has the rows too would keep them when the first is dropped.
+        let mut held = LiveMemory::default();
+        held.look_at(&collector);
+        assert_eq!(held.take(&other), 160 + COLUMN_BYTES);
+    }
+}

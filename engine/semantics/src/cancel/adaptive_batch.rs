@@ -1,0 +1,126 @@
+//! How many rows an operator is given at once where its expressions make far more of a row than there is in it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow::datatypes::Schema;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
+use datafusion::physical_expr::expressions::Literal;
+use datafusion::physical_expr::{HigherOrderFunctionExpr, PhysicalExpr, ScalarFunctionExpr};
+
+use crate::functions::{is_bounded, scalar_bytes};
+
+/// What the expressions of an operator should make of one piece, with all that they need on the way.
+const PIECE_BYTES: usize = 16 << 20;
+/// Of what the query may hold, so much is in one at most: there are some for each partition, in the operators and between them.
+const PIECE_ONE_OF: usize = 16;
+/// Nobody knows what the first rows make.
+const ROWS_FIRST: usize = 1;
+const GROWTH_MAX: usize = 8;
+/// A constant of this size is much when each row has it.
+const CONSTANT_BYTES: usize = 1 << 10;
+/// After so many rows the first ones say little about the next.
+const ROWS_REMEMBERED: usize = 1 << 16;
+
+/// Learned from piece to piece, by all partitions together.
+#[derive(Debug)]
+pub struct AdaptiveBatch {
+    piece_bytes: usize,
+    /// Of the constants, all of which a row may come to have.
+    row_bytes: usize,
+    rows: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl Default for AdaptiveBatch {
+    fn default() -> AdaptiveBatch {
+        AdaptiveBatch { piece_bytes: PIECE_BYTES, row_bytes: 0, rows: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
+    }
+}
+
+impl AdaptiveBatch {
+    /// None where the expressions make about as much as they are given. What they make counts in `pool`, if there is one.
+    pub fn of<'a>(
+        exprs: impl IntoIterator<Item = &'a Arc<dyn PhysicalExpr>>,
+        schema: &Schema,
+        pool: Option<&Arc<dyn MemoryPool>>,
+    ) -> Option<Arc<AdaptiveBatch>> {
+        let constants = exprs.into_iter().filter_map(|expr| grows(expr, schema));
+        let row_bytes = constants.reduce(usize::saturating_add)?;
+        let piece_bytes = match pool.map(|pool| pool.memory_limit()) {
+            Some(MemoryLimit::Finite(bytes)) => PIECE_BYTES.min(bytes / PIECE_ONE_OF),
+            _ => PIECE_BYTES,
+        };
+        Some(Arc::new(AdaptiveBatch { piece_bytes, row_bytes, ..AdaptiveBatch::default() }))
+    }
+
+    /// The next piece.
+    pub fn next(&self) -> usize {
+        let (rows, bytes) = (self.rows.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed));
+        let row_bytes = self.row_bytes.max(bytes.checked_div(rows).unwrap_or(0)).max(1);
+        let most = if rows == 0 { ROWS_FIRST } else { rows.saturating_mul(GROWTH_MAX) };
+        (self.piece_bytes / row_bytes).clamp(1, most)
+    }
+
+    pub fn hand_out(&self, rows: usize) {
+        if self.rows.fetch_add(rows, Ordering::Relaxed) > ROWS_REMEMBERED {
+            self.rows.store(ROWS_REMEMBERED / 2, Ordering::Relaxed);
+            let bytes = self.bytes.load(Ordering::Relaxed);
+            self.bytes.store(bytes / 2, Ordering::Relaxed);
+        }
+    }
+
+    pub fn made(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The bytes of its constants, if the expression may make more of a row than there is in it.
+pub fn grows(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<usize> {
+    let (mut calls, mut constants) = (false, 0_usize);
+    let walked = expr.apply(|node| {
+        if let Some(literal) = node.downcast_ref::<Literal>() {
+            constants = constants.saturating_add(scalar_bytes(literal.value()));
+        } else if let Some(call) = node.downcast_ref::<ScalarFunctionExpr>() {
+            calls |= is_bounded(call.fun()) && !node.data_type(schema).is_ok_and(|data_type| data_type.is_primitive());
+        } else {
+            calls |= node.is::<HigherOrderFunctionExpr>();
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    (walked.is_err() || calls || constants > CONSTANT_BYTES).then_some(constants)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_grow_while_little_is_made_of_them() {
+        let pieces = AdaptiveBatch::default();
+        let mut handed = Vec::new();
+        for _ in 0..4 {
+            let rows = pieces.next().min(8_192);
+            pieces.hand_out(rows);
+            pieces.made(rows * 100);
+            handed.push(rows);
+        }
+        assert_eq!(handed, [1, 8, 72, 648]);
+    }
+
+    #[test]
+    fn much_of_a_row_makes_pieces_small() {
+        let pieces = AdaptiveBatch::default();
+        pieces.hand_out(16);
+        pieces.made(16 << 20);
+        assert_eq!(pieces.next(), 16);
+        pieces.hand_out(16);
+        pieces.made(1 << 30);
+        assert_eq!(pieces.next(), 1);
+        let constants = AdaptiveBatch { row_bytes: 4 << 20, ..AdaptiveBatch::default() };
+        assert_eq!(constants.next(), 1);
+        constants.hand_out(1);
+        assert_eq!(constants.next(), 4);
+    }
+}

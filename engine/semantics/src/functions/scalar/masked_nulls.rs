@@ -1,0 +1,74 @@
+//! Functions of DataFusion's that take what lies beneath a list or a map that is NULL for its elements. Of a map that is NULL there is no
+//! value either, where DataFusion's give a list without one.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, GenericListArray, MapArray, OffsetSizeTrait};
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_nested::all_default_nested_functions;
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+
+use super::described_by_function;
+use common::masked_values::{hidden_beneath, shown_elements};
+
+const FUNCTIONS: [&str; 2] = ["array_repeat", "map_extract"];
+
+pub fn all() -> impl Iterator<Item = ScalarUDF> {
+    let functions = all_default_nested_functions().into_iter().filter(|function| FUNCTIONS.contains(&function.name()));
+    functions.map(|inner| ScalarUDF::from(MaskedNulls { inner }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct MaskedNulls {
+    inner: Arc<ScalarUDF>,
+}
+
+impl ScalarUDFImpl for MaskedNulls {
+    described_by_function!();
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner.coerce_types(types)
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let maps = match args.args.first() {
+            Some(ColumnarValue::Array(array)) if self.name() == "map_extract" => array.nulls().cloned(),
+            Some(ColumnarValue::Scalar(map)) if self.name() == "map_extract" && map.is_null() => {
+                return Ok(ColumnarValue::Scalar(ScalarValue::try_from(args.return_field.data_type())?));
+            }
+            _ => None,
+        };
+        for arg in &mut args.args {
+            if let ColumnarValue::Array(array) = arg {
+                *array = mask_nulls(array)?;
+            }
+        }
+        match (self.inner.invoke_with_args(args)?, maps) {
+            (ColumnarValue::Array(made), Some(maps)) => Ok(ColumnarValue::Array(hidden_beneath(&made, &maps)?)),
+            (made, _) => Ok(made),
+        }
+    }
+}
+
+/// Lists and maps that are NULL without elements.
+fn mask_nulls(array: &ArrayRef) -> Result<ArrayRef> {
+    match array.data_type() {
+        DataType::List(item) => list::<i32>(array, item),
+        DataType::LargeList(item) => list::<i64>(array, item),
+        DataType::Map(entry, is_sorted) => {
+            let map = array.as_map();
+            let entries: ArrayRef = Arc::new(map.entries().clone());
+            let (offsets, entries) = shown_elements(map.offsets(), &entries, map.nulls())?;
+            let entries = entries.as_struct().clone();
+            Ok(Arc::new(MapArray::try_new(Arc::clone(entry), offsets, entries, map.nulls().cloned(), *is_sorted)?))
+        }
+        _ => Ok(Arc::clone(array)),
+    }
+}
+
+fn list<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef> {
+    let lists = array.as_list::<O>();
+    let (offsets, elements) = shown_elements(lists.offsets(), lists.values(), lists.nulls())?;
+    Ok(Arc::new(GenericListArray::<O>::try_new(Arc::clone(item), offsets, elements, lists.nulls().cloned())?))
+}

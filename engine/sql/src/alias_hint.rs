@@ -1,0 +1,59 @@
+//! The alias that a misspelt name in HAVING was perhaps meant to be: DataFusion knows it, and names columns alone.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{Expr, Select, SelectItem, Visit, Visitor};
+use datafusion::sql::sqlparser::parser::Parser;
+
+use crate::QuiverDialect;
+use common::error::nearest;
+
+/// Nobody types a longer statement.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
+pub fn similar_alias(sql: &str, name: &str) -> Option<String> {
+    if sql.len() > TEXT_BYTES_MAX {
+        return None;
+    }
+    let statements = Parser::parse_sql(&QuiverDialect, sql).ok()?;
+    match statements.visit(&mut Selects { name }) {
+        ControlFlow::Break(alias) => Some(alias),
+        ControlFlow::Continue(()) => None,
+    }
+}
+
+struct Selects<'a> {
+    name: &'a str,
+}
+
+impl Visitor for Selects<'_> {
+    type Break = String;
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<String> {
+        let is_named = select.having.as_ref().is_some_and(|having| having.visit(&mut NameFinder { name: self.name }).is_break());
+        let aliases = select.projection.iter().filter_map(|item| match item {
+            SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.as_str()),
+            _ => None,
+        });
+        match nearest(self.name, aliases).filter(|_| is_named) {
+            Some(alias) => ControlFlow::Break(alias.to_string()),
+            None => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Whether the name stands in an expression.
+struct NameFinder<'a> {
+    name: &'a str,
+}
+
+impl Visitor for NameFinder<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(ident) if ident.value.eq_ignore_ascii_case(self.name) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}

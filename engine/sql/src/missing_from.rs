@@ -1,0 +1,41 @@
+//! `DELETE flights` is parsed as `DELETE FROM flights`, and would delete all rows of a table where somebody began to write
+//! something else.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{FromTable, Spanned, Statement as SqlStatement, Visit, Visitor};
+
+use super::locate::offset_of;
+use common::error::EngineError;
+
+pub fn check_from(sql: &str, statement: &Statement) -> Result<(), EngineError> {
+    match statement {
+        Statement::Statement(statement) => match statement.visit(&mut MissingFrom { sql }) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        },
+        Statement::Explain(explain) => check_from(sql, &explain.statement),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => Ok(()),
+    }
+}
+
+struct MissingFrom<'a> {
+    sql: &'a str,
+}
+
+impl Visitor for MissingFrom<'_> {
+    type Break = EngineError;
+
+    fn pre_visit_statement(&mut self, statement: &SqlStatement) -> ControlFlow<EngineError> {
+        let SqlStatement::Delete(delete) = statement else { return ControlFlow::Continue(()) };
+        let FromTable::WithoutKeyword(tables) = &delete.from else { return ControlFlow::Continue(()) };
+        let Some(table) = tables.first() else { return ControlFlow::Continue(()) };
+        let start = table.relation.span().start;
+        ControlFlow::Break(EngineError::Sql {
+            message: format!("syntax error: expected: FROM, found: {}", table.relation),
+            position: (start.line > 0).then(|| offset_of(self.sql, start.line, start.column)),
+            hint: Some(format!("write DELETE FROM {}", table.relation)),
+        })
+    }
+}

@@ -1,0 +1,188 @@
+//! The authorization of one statement: what its user may do and see.
+//!
+//! Invariant: what the user has no privilege on is in no snapshot that the statement is given.
+
+use std::sync::Arc;
+
+use pmem_store::{DEFAULT_NAMESPACE, GrantObject, Snapshot, TableId, TableRecord, ViewRecord, Visibility};
+
+use super::effective_privileges::EffectivePrivileges;
+use super::used_privileges::UsedPrivileges;
+use common::error::EngineError;
+use common::privilege::{Privilege, Privileges};
+use common::type_names::{qualified, quoted};
+
+#[derive(Debug)]
+pub struct Authorization {
+    effective_privileges: Arc<EffectivePrivileges>,
+    /// What the open transaction began with: what is not in it the transaction has made, and so owns.
+    base: Option<Arc<Snapshot>>,
+    /// By that transaction.
+    used: Arc<UsedPrivileges>,
+    /// What this statement was let read: every scan and view asks.
+    reads: UsedPrivileges,
+}
+
+impl Authorization {
+    pub fn new(effective_privileges: Arc<EffectivePrivileges>, base: Option<Arc<Snapshot>>, used: &Arc<UsedPrivileges>) -> Authorization {
+        Authorization { effective_privileges, base, used: Arc::clone(used), reads: UsedPrivileges::default() }
+    }
+
+    pub fn reads(&self) -> &UsedPrivileges {
+        &self.reads
+    }
+
+    pub fn user(&self) -> &str {
+        self.effective_privileges.identity.name()
+    }
+
+    pub fn is_admin(&self) -> bool {
+        self.effective_privileges.identity.is_admin()
+    }
+
+    /// Whether the name is the user's or that of a role of theirs.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.effective_privileges.names.contains(name)
+    }
+
+    pub fn on_table(&self, id: TableId, namespace: &str) -> Privileges {
+        match self.is_older(|base| base.changed_version(id).is_some()) {
+            true => self.effective_privileges.on_table(id, namespace),
+            false => Privileges::EVERY,
+        }
+    }
+
+    pub fn on_view(&self, namespace: &str, name: &str) -> Privileges {
+        match self.is_older(|base| has_view(base, namespace, name)) {
+            true => self.effective_privileges.on_view(namespace, name),
+            false => Privileges::EVERY,
+        }
+    }
+
+    pub fn on_schema(&self, name: &str) -> Privileges {
+        match self.is_older(|base| base.has_namespace(name)) {
+            true => self.effective_privileges.on_schema(name),
+            false => Privileges::EVERY,
+        }
+    }
+
+    /// Whether something is older than the open transaction.
+    fn is_older(&self, has: impl FnOnce(&Snapshot) -> bool) -> bool {
+        self.base.as_deref().is_none_or(has)
+    }
+
+    pub fn table(&self, privilege: Privilege, table: &TableRecord) -> Result<(), EngineError> {
+        self.known_table(privilege, table.id, &table.namespace, &table.name)
+    }
+
+    pub fn known_table(&self, privilege: Privilege, id: TableId, namespace: &str, name: &str) -> Result<(), EngineError> {
+        let full_name = || qualified(namespace, name);
+        self.require(self.on_table(id, namespace), privilege, || (format!("table {}", full_name()), full_name()))?;
+        if let Some(notes) = self.notes(privilege, |base| base.changed_version(id).is_some()) {
+            notes.note(privilege, GrantObject::Table(id), namespace, name);
+        }
+        Ok(())
+    }
+
+    pub fn view(&self, privilege: Privilege, view: &ViewRecord) -> Result<(), EngineError> {
+        let name = || qualified(&view.namespace, &view.name);
+        self.require(self.on_view(&view.namespace, &view.name), privilege, || (format!("{} {}", view.kind, name()), name()))?;
+        if let Some(notes) = self.notes(privilege, |base| has_view(base, &view.namespace, &view.name)) {
+            let object = GrantObject::View(view.namespace.clone(), view.name.clone());
+            notes.note(privilege, object, &view.namespace, &view.name);
+        }
+        Ok(())
+    }
+
+    pub fn schema(&self, privilege: Privilege, name: &str) -> Result<(), EngineError> {
+        let object = || format!("SCHEMA {}", quoted(name));
+        self.require(self.on_schema(name), privilege, || (format!("schema {}", quoted(name)), object()))?;
+        if let Some(notes) = self.notes(privilege, |base| base.has_namespace(name)) {
+            notes.note(privilege, GrantObject::Schema(name.to_string()), name, "");
+        }
+        Ok(())
+    }
+
+    pub fn create_schema(&self) -> Result<(), EngineError> {
+        let object = || ("the store".to_string(), "DATABASE quiver".to_string());
+        self.require(self.effective_privileges.on_store(), Privilege::Create, object)?;
+        if let Some(notes) = self.notes(Privilege::Create, |_| true) {
+            notes.note(Privilege::Create, GrantObject::Store, "", "");
+        }
+        Ok(())
+    }
+
+    /// Where it is noted: what changes something is to be there still when the open transaction commits, and what is read when the
+    /// result is fetched. What that transaction has made itself it owns.
+    fn notes(&self, privilege: Privilege, has: impl FnOnce(&Snapshot) -> bool) -> Option<&UsedPrivileges> {
+        match privilege {
+            Privilege::Select => self.is_older(has).then_some(&self.reads),
+            privilege => (privilege.changes() && self.base.as_deref().is_some_and(has)).then_some(&*self.used),
+        }
+    }
+
+    /// To read and write files with the rights of the process.
+    pub fn files(&self, what: &str) -> Result<(), EngineError> {
+        match self.has_files() {
+            true => Ok(()),
+            false => Err(EngineError::Denied {
+                message: format!("you may not {what}: it reads or writes files on the server, which needs the privilege FILES"),
+                hint: format!("an admin can run: GRANT FILES TO {}", quoted(self.user())),
+            }),
+        }
+    }
+
+    pub fn has_files(&self) -> bool {
+        self.effective_privileges.on_store().has(Privilege::Files)
+    }
+
+    pub fn admin(&self, what: &str) -> Result<(), EngineError> {
+        match self.is_admin() {
+            true => Ok(()),
+            false => Err(EngineError::Denied {
+                message: format!("you may not {what}: only admins may"),
+                hint: format!("ask an admin to do it, or to run: ALTER USER {} ADMIN", quoted(self.user())),
+            }),
+        }
+    }
+
+    /// `object` is what it is and how GRANT names it.
+    fn require(&self, has: Privileges, privilege: Privilege, object: impl FnOnce() -> (String, String)) -> Result<(), EngineError> {
+        if has.has(privilege) {
+            return Ok(());
+        }
+        let (object, named) = object();
+        Err(EngineError::Denied {
+            message: format!("you may not do this: it needs the privilege {privilege} on {object}"),
+            hint: format!("its owner or an admin can run: GRANT {privilege} ON {named} TO {}", quoted(self.user())),
+        })
+    }
+}
+
+/// Where that cannot be said it is taken to be there, and so not to be the transaction's own.
+fn has_view(snapshot: &Snapshot, namespace: &str, name: &str) -> bool {
+    !matches!(snapshot.view(namespace, name), Ok(None))
+}
+
+impl Visibility for Authorization {
+    fn has_namespace(&self, name: &str) -> bool {
+        // Every store has it, and what is in it is another question.
+        name == DEFAULT_NAMESPACE || !self.on_schema(name).is_none()
+    }
+
+    fn has_table(&self, table: &TableRecord) -> bool {
+        !self.on_table(table.id, &table.namespace).is_none()
+    }
+
+    fn has_view(&self, view: &ViewRecord) -> bool {
+        !self.on_view(&view.namespace, &view.name).is_none()
+    }
+}
+
+/// The snapshot with no more in it than the user may know of.
+pub fn seen(snapshot: Arc<Snapshot>, authorization: Option<&Arc<Authorization>>) -> Arc<Snapshot> {
+    match authorization {
+        Some(authorization) if !authorization.is_admin() => Arc::new(snapshot.seen_with(Arc::<Authorization>::clone(authorization))),
+        _ => snapshot,
+    }
+}

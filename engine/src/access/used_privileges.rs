@@ -1,0 +1,75 @@
+//! The privileges that an open transaction has made use of: it commits only if they are there still. Likewise those that one statement
+//! was let read by.
+
+use parking_lot::Mutex;
+use pmem_store::GrantObject;
+
+use super::effective_privileges::EffectivePrivileges;
+use common::privilege::{Privilege, Privileges};
+use common::type_names::{qualified, quoted};
+
+/// Of the session's transaction, empty where none is open; or of a statement.
+#[derive(Debug, Default)]
+pub struct UsedPrivileges(Mutex<Vec<UsedPrivilege>>);
+
+#[derive(Debug)]
+struct UsedPrivilege {
+    object: GrantObject,
+    /// What a table was called then.
+    schema: String,
+    name: String,
+    privilege: Privilege,
+}
+
+impl UsedPrivileges {
+    pub fn note(&self, privilege: Privilege, object: GrantObject, schema: &str, name: &str) {
+        let mut used = self.0.lock();
+        if !used.iter().any(|known| known.privilege == privilege && known.object == object) {
+            used.push(UsedPrivilege { object, schema: schema.to_string(), name: name.to_string(), privilege });
+        }
+    }
+
+    pub fn forget(&self) {
+        self.0.lock().clear();
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.lock().is_empty()
+    }
+
+    /// The sentence of one that `effective_privileges` does not have any more, of those on objects with which something `is_done`.
+    pub fn check(&self, effective_privileges: &EffectivePrivileges, is_done: impl Fn(&GrantObject) -> bool) -> Result<(), String> {
+        match self.missing(effective_privileges, is_done) {
+            Some(missing) => Err(format!("the transaction was rolled back: it needs {missing}, which was revoked since")),
+            None => Ok(()),
+        }
+    }
+
+    /// The first that `effective_privileges` does not have any more, of those on objects that are `asked_for`.
+    pub fn missing(&self, effective_privileges: &EffectivePrivileges, asked_for: impl Fn(&GrantObject) -> bool) -> Option<String> {
+        let used = self.0.lock();
+        let mut asked_for = used.iter().filter(|used| asked_for(&used.object));
+        asked_for.find(|used| !used.among(effective_privileges).has(used.privilege)).map(UsedPrivilege::words)
+    }
+}
+
+impl UsedPrivilege {
+    fn among(&self, effective_privileges: &EffectivePrivileges) -> Privileges {
+        match &self.object {
+            GrantObject::Store => effective_privileges.on_store(),
+            GrantObject::Schema(name) => effective_privileges.on_schema(name),
+            GrantObject::Table(id) => effective_privileges.on_table(*id, &self.schema),
+            GrantObject::View(schema, name) => effective_privileges.on_view(schema, name),
+        }
+    }
+
+    fn words(&self) -> String {
+        let on = match &self.object {
+            GrantObject::Store => "the store".to_string(),
+            GrantObject::Schema(name) => format!("schema {}", quoted(name)),
+            GrantObject::Table(_) => format!("table {}", qualified(&self.schema, &self.name)),
+            GrantObject::View(schema, name) => format!("view {}", qualified(schema, name)),
+        };
+        format!("the privilege {} on {on}", self.privilege)
+    }
+}

@@ -1,0 +1,186 @@
+//! Backups that other processes ask for: only the one that has the store open for writing can make them.
+//!
+//! A thread looks for requests, which costs one system call where there are none. A backup runs on a second
+//! thread, so that requests that come meanwhile are seen and withdrawn ones stop it. There is one at a time.
+//!
+//! **Invariant:** no thread has the store but while a backup runs. So the store is closed with the engine.
+//!
+//! Upkeep has no part in this: its thread may be switched off, or busy for long.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Weak};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pmem_store::requests::{Answer, BackupRequest, Inbox, OpenRequest};
+use pmem_store::{BackupProgress, BackupReport, Store, StoreError};
+
+/// How soon a request is seen. The first look is so late too: most processes have ended by then.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// While somebody waits.
+const ATTEND_EVERY: Duration = Duration::from_millis(50);
+/// Who drops the engine waits until a backup that runs has stopped, but no longer than this. It stops between two
+/// pieces of a file, but not while the disk makes one durable; and only after it the store is closed properly.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The thread, which ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    /// Given up to have the thread end.
+    stop: Option<Sender<()>>,
+    /// Nothing comes from it; it is cut off when the thread has ended.
+    ended: Mutex<Receiver<()>>,
+}
+
+impl Listener {
+    /// None for a store that is only read: others may open it too.
+    pub fn start(store: &Arc<Store>) -> Option<Listener> {
+        if store.is_read_only() {
+            return None;
+        }
+        let ((stop, stopped), (ending, ended)) = (channel(), channel());
+        let desk = BackupServer { store: Arc::downgrade(store), inbox: Inbox::new(store.path()), running: None };
+        let started = Builder::new().name("quiver-requests".into()).spawn(move || {
+            desk.run(&stopped);
+            drop(ending);
+        });
+        if let Err(error) = started {
+            tracing::warn!(%error, "other processes cannot ask this one for backups: no thread could be started");
+            return None;
+        }
+        Some(Listener { stop: Some(stop), ended: Mutex::new(ended) })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.stop = None;
+        let _ = self.ended.lock().recv_timeout(PATIENCE);
+    }
+}
+
+struct BackupServer {
+    store: Weak<Store>,
+    inbox: Inbox,
+    running: Option<RunningBackup>,
+}
+
+/// A backup at work, or one whose answer could not be written yet.
+struct RunningBackup {
+    id: String,
+    /// None when it has ended.
+    thread: Option<JoinHandle<Result<BackupReport, StoreError>>>,
+    shared: Arc<BackupState>,
+    told: BackupProgress,
+    answer: Option<Answer>,
+}
+
+#[derive(Default)]
+struct BackupState {
+    is_given_up: AtomicBool,
+    progress: Mutex<BackupProgress>,
+}
+
+impl BackupServer {
+    fn run(mut self, stopped: &Receiver<()>) {
+        let mut pause = LOOK_EVERY;
+        while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            pause = self.round();
+        }
+        // Its asker sees that the store is free, and makes the backup itself.
+        if let Some(running) = self.running {
+            running.give_up();
+            let _ = running.thread.map(JoinHandle::join);
+        }
+    }
+
+    /// When to look again.
+    fn round(&mut self) -> Duration {
+        let waiting = self.inbox.look();
+        let is_quiet = waiting.is_empty();
+        self.running = match self.running.take() {
+            Some(running) => self.attend(running, &waiting),
+            None => self.begin_first(waiting),
+        };
+        if is_quiet && self.running.is_none() { LOOK_EVERY } else { ATTEND_EVERY }
+    }
+
+    /// None when its asker has the answer, or wants none any more.
+    fn attend(&mut self, mut running: RunningBackup, waiting: &[OpenRequest]) -> Option<RunningBackup> {
+        let is_wanted = waiting.iter().any(|request| request.id == running.id);
+        if !is_wanted {
+            running.give_up();
+        }
+        if let Some(thread) = running.thread.take_if(|thread| thread.is_finished()) {
+            running.answer = Some(answer(thread));
+        }
+        match &running.answer {
+            Some(answer) if is_wanted => (!self.inbox.answer(&running.id, answer)).then_some(running),
+            Some(_) => None,
+            None => {
+                let progress = *running.shared.progress.lock();
+                if is_wanted && progress != running.told {
+                    self.inbox.tell(&running.id, progress);
+                    running.told = progress;
+                }
+                Some(running)
+            }
+        }
+    }
+
+    /// The first of them that can be begun.
+    fn begin_first(&mut self, waiting: Vec<OpenRequest>) -> Option<RunningBackup> {
+        for OpenRequest { id, request } in waiting {
+            match request.and_then(|request| self.begin(&id, request)) {
+                Ok(running) => return running,
+                Err(what) => {
+                    if self.inbox.answer(&id, &Answer::Failed(what.clone())) {
+                        tracing::warn!(request = %id, "refused a request of another process: {what}");
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// None when the store is being closed.
+    fn begin(&self, id: &str, request: BackupRequest) -> Result<Option<RunningBackup>, String> {
+        let Some(store) = self.store.upgrade() else { return Ok(None) };
+        let shared = Arc::<BackupState>::default();
+        let watched = Arc::clone(&shared);
+        let thread = Builder::new().name("quiver-backup".into()).spawn(move || watched.backup(store, &request.to, request.copies));
+        let thread = thread.map_err(|error| format!("the process that has the store open cannot start a thread: {error}"))?;
+        Ok(Some(RunningBackup { id: id.to_string(), thread: Some(thread), shared, told: BackupProgress::default(), answer: None }))
+    }
+}
+
+impl RunningBackup {
+    fn give_up(&self) {
+        self.shared.is_given_up.store(true, Ordering::Relaxed);
+    }
+}
+
+impl BackupState {
+    /// Lets go of the store before it returns.
+    fn backup(&self, store: Arc<Store>, to: &Path, copies: bool) -> Result<BackupReport, StoreError> {
+        store.backup(to, copies, &mut |progress| {
+            *self.progress.lock() = progress;
+            match self.is_given_up.load(Ordering::Relaxed) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })
+    }
+}
+
+fn answer(thread: JoinHandle<Result<BackupReport, StoreError>>) -> Answer {
+    match thread.join() {
+        Ok(Ok(report)) => Answer::Done(report),
+        Ok(Err(error)) => Answer::Failed(error.to_string()),
+        Err(_) => Answer::Failed("internal error: the thread of the backup panicked; please report it".to_string()),
+    }
+}

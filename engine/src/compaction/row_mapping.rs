@@ -1,0 +1,59 @@
+//! Where each row of the old segments is in the new ones.
+
+use std::sync::Arc;
+
+use arrow::array::UInt64Array;
+use pmem_store::ReplacedSegment;
+
+use crate::scan::ScanPart;
+use crate::scan::row_id::decode;
+use common::error::EngineError;
+
+/// Four bytes for each row, deleted ones too.
+pub struct RowMapping {
+    segments: Vec<ReplacedSegment>,
+    /// Where the last row was from; the next one is likely from there too.
+    last: usize,
+    next: u32,
+}
+
+impl RowMapping {
+    pub fn new(parts: &[Arc<ScanPart>]) -> RowMapping {
+        let segment = |part: &Arc<ScanPart>| ReplacedSegment {
+            segment: part.id(),
+            deletions: part.deletions().cloned(),
+            row_mapping: vec![u32::MAX; part.row_count()],
+        };
+        RowMapping { segments: parts.iter().map(segment).collect(), last: 0, next: 0 }
+    }
+
+    pub fn bytes_of(rows: u64) -> usize {
+        usize::try_from(rows.saturating_mul(4)).unwrap_or(usize::MAX)
+    }
+
+    /// These rows are the next ones to be written.
+    pub fn add(&mut self, ids: &UInt64Array) -> Result<(), EngineError> {
+        for id in ids.values() {
+            let (segment, row) = decode(*id);
+            if self.segments.get(self.last).is_none_or(|last| last.segment != segment) {
+                let found = self.segments.iter().position(|known| known.segment == segment);
+                self.last = found.ok_or_else(|| EngineError::internal(format!("a row of segment {segment} was not asked for")))?;
+            }
+            let place = self.segments[self.last].row_mapping.get_mut(row as usize).filter(|place| **place == u32::MAX);
+            match place {
+                Some(place) => *place = self.next,
+                None => return Err(EngineError::internal(format!("row {row} of segment {segment} is there twice"))),
+            }
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    pub fn written_rows(&self) -> u64 {
+        u64::from(self.next)
+    }
+
+    pub fn into_replaced(self) -> Vec<ReplacedSegment> {
+        self.segments
+    }
+}

@@ -1,0 +1,153 @@
+//! Values for parameters: which they are, and of what type they are where they belong.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, FixedSizeListArray, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{DataType, Field, Int32Type};
+use datafusion::common::metadata::{FieldMetadata, ScalarAndMetadata};
+use datafusion::common::{Result as PlanResult, ScalarValue};
+
+use common::error::EngineError;
+use common::tensor_shape::{EXTENSION_METADATA, EXTENSION_NAME, shape_of};
+use common::tensors::tensor_field;
+use common::type_names::column_type_name;
+use files::import::{check_type, valid};
+use semantics::functions::{flat_scalar, nested_scalar, scalar_as};
+
+/// Arrow's type of tensors that each have a shape of their own.
+const ANY_SHAPE: &str = "arrow.variable_shape_tensor";
+
+/// The same rows, if all their values are of their types. `first` is the number of the first of them.
+pub fn valid_values(parameters: &RecordBatch, first: usize) -> Result<RecordBatch, EngineError> {
+    let refused = |message: String| EngineError::Sql { message, position: None, hint: None };
+    let columns = parameters.columns().iter().zip(parameters.schema_ref().fields()).enumerate().map(|(index, (column, field))| {
+        let parameter = index + 1;
+        check_type(field.data_type()).map_err(|problem| refused(format!("the values of ${parameter}: {problem}")))?;
+        valid(column).map_err(|misfit| {
+            EngineError::data(format!("row {} of the values, ${parameter}: {}", first + misfit.row, misfit.problem), None)
+        })
+    });
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(parameters.num_rows()));
+    RecordBatch::try_new_with_options(parameters.schema(), columns, &options).map_err(|error| EngineError::internal(error.to_string()))
+}
+
+/// One row of parameters.
+pub fn values_of(parameters: &RecordBatch, row: usize) -> Result<Vec<ScalarAndMetadata>, EngineError> {
+    if row >= parameters.num_rows() {
+        let message = format!("there is no row {} of the values: they have {}", row + 1, parameters.num_rows());
+        return Err(EngineError::Sql { message, position: None, hint: None });
+    }
+    let parameters = valid_values(&parameters.slice(row, 1), row + 1)?;
+    let columns = parameters.columns().iter().zip(parameters.schema_ref().fields());
+    let values = columns.map(|(column, field)| {
+        let value = ScalarValue::try_from_array(column, 0)?;
+        match has_any_shape(field).then(|| of_any_shape(&value)).transpose()?.flatten() {
+            Some(tensor) => Ok(tensor),
+            None => Ok(ScalarAndMetadata::new(value, of_tensor(field))),
+        }
+    });
+    values.collect()
+}
+
+/// Whether the values are tensors, of which each row has a shape of its own.
+pub fn has_any_shape(field: &Field) -> bool {
+    let of = |key: &str| field.metadata().get(key).map(String::as_str);
+    // What may be said beside the name is that the elements lie in another order, which the shape does not tell.
+    of(EXTENSION_NAME) == Some(ANY_SHAPE) && matches!(of(EXTENSION_METADATA), None | Some("" | "{}"))
+}
+
+/// A tensor of the shape that stands beside its elements; None if it is not one of so many elements.
+fn of_any_shape(value: &ScalarValue) -> PlanResult<Option<ScalarAndMetadata>> {
+    let ScalarValue::Struct(tensor) = value else { return Ok(None) };
+    let data = tensor.column_by_name("data").and_then(|data| data.as_list_opt::<i32>());
+    let sizes = tensor.column_by_name("shape").and_then(|shape| shape.as_fixed_size_list_opt());
+    let (Some(data), Some(sizes)) = (data, sizes) else { return Ok(None) };
+    if data.is_null(0) || sizes.is_null(0) || tensor.is_null(0) {
+        return Ok(Some(ScalarAndMetadata::new(ScalarValue::try_new_null(data.data_type())?, None)));
+    }
+    let (elements, sizes) = (data.value(0), sizes.value(0));
+    let Some(sizes) = sizes.as_primitive_opt::<Int32Type>() else { return Ok(None) };
+    let shape = sizes.iter().map(|size| usize::try_from(size?).ok()).collect::<Option<Vec<_>>>();
+    let Some(shape) = shape.filter(|shape| !shape.contains(&0)) else { return Ok(None) };
+    let field = tensor_field("", elements.data_type().clone(), &shape, true)?;
+    let DataType::FixedSizeList(item, width) = field.data_type() else { return Ok(None) };
+    if usize::try_from(*width).ok() != Some(elements.len()) {
+        return Ok(None);
+    }
+    let list = FixedSizeListArray::try_new_with_length(Arc::clone(item), *width, elements, None, 1)?;
+    Ok(Some(ScalarAndMetadata::new(ScalarValue::FixedSizeList(Arc::new(list)), of_tensor(&field))))
+}
+
+/// The value as the type that belongs there, if it is the same value then. Else it means what a literal of its type
+/// does: `id = $1` is true of no id where `$1` is 2.5. A tensor is one in a query; VALUES would have to agree on it.
+pub fn fitted(given: ScalarAndMetadata, field: &Field, is_query: bool) -> Result<ScalarAndMetadata, EngineError> {
+    let (value, shape) = given.into_inner();
+    let given_type = value.data_type();
+    let source = Field::new("", given_type.clone(), true).with_metadata(shape.as_ref().map(FieldMetadata::to_hashmap).unwrap_or_default());
+    if !is_query && !value.is_null() {
+        check_shape(&source, field)?;
+    }
+    let value = nested_scalar(&value, &source, field)?.unwrap_or(value);
+    let value = fitted_value(value, field, is_query)?;
+    let shape = shape.filter(|_| value.data_type() == given_type).or_else(|| of_tensor(field));
+    Ok(ScalarAndMetadata::new(value, shape.filter(|_| is_query)))
+}
+
+/// What says that the values are tensors, if they are.
+fn of_tensor(field: &Field) -> Option<FieldMetadata> {
+    shape_of(field).is_some().then(|| FieldMetadata::from(field))
+}
+
+/// Tensors of as many elements are of the same type, and yet mean something else.
+pub fn check_shape(given: &Field, wanted: &Field) -> Result<(), EngineError> {
+    if shape_of(given).zip(shape_of(wanted)).is_none_or(|(given, wanted)| given == wanted) {
+        return Ok(());
+    }
+    let (name, given, wanted) = (wanted.name(), column_type_name(given), column_type_name(wanted));
+    let message = format!("the value of {name} is a {given}, which is no {wanted}");
+    let hint = "give the elements as a list, row by row, if they are to have the other shape";
+    Err(EngineError::Sql { message, position: None, hint: Some(hint.to_string()) })
+}
+
+pub fn fitted_value(value: ScalarValue, field: &Field, is_query: bool) -> Result<ScalarValue, EngineError> {
+    let value = flat_scalar(&value, field)?.unwrap_or(value);
+    let wanted = field.data_type();
+    let value = match any_length(&value.data_type(), wanted) {
+        Some(lists) => value.cast_to(&lists)?,
+        None => value,
+    };
+    if *wanted == DataType::Null || value.data_type() == *wanted {
+        return Ok(value);
+    }
+    let given = Field::new("", value.data_type(), true);
+    match scalar_as(&value, &given, field, false) {
+        Ok(cast) if cast.cast_to(&value.data_type()).is_ok_and(|back| back == value) => Ok(cast),
+        Ok(_) => Ok(value),
+        // One that is too great for the type.
+        Err(_) if is_query && wanted.is_numeric() && value.data_type().is_numeric() => Ok(value),
+        Err(_) => Err(wrong_value(field, &value)),
+    }
+}
+
+/// Lists of any length, where values of a fixed size are to be no lists: as such they can be text, and one element is no number.
+pub fn any_length(given: &DataType, wanted: &DataType) -> Option<DataType> {
+    match given {
+        DataType::FixedSizeList(item, _) if !wanted.is_list() && *wanted != DataType::Null => Some(DataType::List(Arc::clone(item))),
+        _ => None,
+    }
+}
+
+pub fn wrong_count(parameters: usize, values: usize) -> EngineError {
+    let message = format!("the statement has {parameters} parameters and was given {values} values");
+    EngineError::Sql { message, position: None, hint: None }
+}
+
+pub fn wrong_value(field: &Field, value: &ScalarValue) -> EngineError {
+    let (name, wanted) = (field.name(), column_type_name(field));
+    // A decimal as people write it.
+    let text = value.data_type().is_decimal().then(|| value.cast_to(&DataType::Utf8).ok()).flatten();
+    let value = text.as_ref().unwrap_or(value);
+    let message = format!("the value of {name} is {value}, which is no {wanted}");
+    EngineError::Sql { message, position: None, hint: None }
+}

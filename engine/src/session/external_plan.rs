@@ -1,0 +1,216 @@
+//! Statements that come as plans made elsewhere instead of SQL. From the plan on they are as all others: listed, limited in
+//! time and memory, ended by KILL, in the session's transaction, and within the rights of its user.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
+use datafusion::common::metadata::ScalarAndMetadata;
+use datafusion::logical_expr::{LogicalPlan, Prepare};
+use futures::FutureExt;
+use tracing::Instrument;
+
+use super::Session;
+use super::parameters::{Description, filled, parameter_fields};
+use crate::catalog;
+use crate::execution::StatementContext;
+use crate::output::QueryOutput;
+use crate::parameters::{Taken, values_of};
+use crate::plans::{Binding, PlanContext, check_reads};
+use crate::queries::Query;
+use common::error::EngineError;
+use common::error::kind::ErrorKind;
+use common::stack::deep;
+
+const BROKE_OFF: &str = "planning it broke off";
+
+impl Session {
+    /// As `execute`, of a statement whose plan `build` makes of so many bytes. `text` is what lists and the audit show of it: one line,
+    /// without secrets. Only plans that read are taken.
+    pub async fn execute_plan_of<B, F>(
+        &self,
+        text: &str,
+        size_bytes: usize,
+        binding: &Binding,
+        build: B,
+    ) -> Result<QueryOutput, EngineError>
+    where
+        B: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<LogicalPlan, EngineError>>,
+    {
+        self.run_plan_of(text, size_bytes, binding, build, None).await
+    }
+
+    /// The same with the values of a row of `parameters` for the plan's parameters, in the order of its columns.
+    pub async fn execute_plan_with<B, F>(
+        &self,
+        text: &str,
+        size_bytes: usize,
+        binding: &Binding,
+        build: B,
+        parameters: &RecordBatch,
+        row: usize,
+    ) -> Result<QueryOutput, EngineError>
+    where
+        B: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<LogicalPlan, EngineError>>,
+    {
+        match parameters.num_columns() {
+            0 => self.run_plan_of(text, size_bytes, binding, build, None).await,
+            _ => self.run_plan_of(text, size_bytes, binding, build, Some(values_of(parameters, row)?)).await,
+        }
+    }
+
+    /// What a plan takes and gives that somebody is about to run: where it is refused, that is audited as if it had been.
+    pub async fn describe_plan_of<B, F>(&self, text: &str, binding: &Binding, build: B) -> Result<Description, EngineError>
+    where
+        B: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<LogicalPlan, EngineError>>,
+    {
+        let query = self.unregistered(text);
+        let described = self.described_plan(binding, build).instrument(query.span.clone()).await;
+        self.record_failed_describe(query, described)
+    }
+
+    pub(super) async fn described_plan<B, F>(&self, binding: &Binding, build: B) -> Result<Description, EngineError>
+    where
+        B: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<LogicalPlan, EngineError>>,
+    {
+        self.in_context(binding, |context| async move {
+            guarded(async {
+                let prepared = prepared(read_by(build, &context).await?);
+                let parameters = Arc::new(Schema::new(parameter_fields(&prepared, &Taken::new())?));
+                Ok(Description { parameters, ..Description::of_rows(Arc::clone(prepared.input.schema().inner())) })
+            })
+            .await
+        })
+        .await
+    }
+
+    /// Something that is done with plans and runs none of them, such as making one for elsewhere of the statement `text`. Where it is
+    /// refused, that is audited as if it had been run.
+    pub async fn with_plans<W, F, T>(&self, text: &str, binding: &Binding, work: W) -> Result<T, EngineError>
+    where
+        W: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<T, EngineError>>,
+    {
+        let query = self.unregistered(text);
+        let done = self.in_context(binding, work).instrument(query.span.clone()).await;
+        self.record_failed_describe(query, done)
+    }
+
+    async fn in_context<W, F, T>(&self, binding: &Binding, work: W) -> Result<T, EngineError>
+    where
+        W: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<T, EngineError>>,
+    {
+        let query = Query::unregistered();
+        let _start_lock = self.start_lock(&query).await?;
+        let ctx = self.begin("", &query)?;
+        let context = ctx.plan_context(binding);
+        // SQL that cannot be planned is a fault of ours, in the words of one.
+        let done = catch_panic(async move { catalog::planning(work(context)).await }, || EngineError::internal(BROKE_OFF));
+        let done = self.in_time(deep(usize::MAX, done)).await;
+        self.catalog.release_snapshot();
+        done
+    }
+
+    /// Nothing that reads meets a change that was made meanwhile, so nothing is tried again.
+    async fn run_plan_of<B, F>(
+        &self,
+        text: &str,
+        size_bytes: usize,
+        binding: &Binding,
+        build: B,
+        values: Option<Vec<ScalarAndMetadata>>,
+    ) -> Result<QueryOutput, EngineError>
+    where
+        B: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<LogicalPlan, EngineError>>,
+    {
+        let entry = self.register_statement(text);
+        let query = entry.query();
+        let run = async {
+            let _start_lock = self.start_lock(query).await?;
+            let ctx = self.begin(text, query)?;
+            let planned = guarded(self.planned_elsewhere(ctx, binding, build, values));
+            let done = query.commit_guard.until_stopped(deep(size_bytes, planned)).await;
+            self.catalog.release_snapshot();
+            if done.is_err() {
+                self.fail_transaction();
+            }
+            done
+        };
+        let done = run.instrument(query.span.clone()).await;
+        QueryOutput::of_entry(entry, done)
+    }
+
+    async fn planned_elsewhere<B, F>(
+        &self,
+        mut ctx: StatementContext,
+        binding: &Binding,
+        build: B,
+        values: Option<Vec<ScalarAndMetadata>>,
+    ) -> Result<QueryOutput, EngineError>
+    where
+        B: FnOnce(Arc<PlanContext>) -> F,
+        F: Future<Output = Result<LogicalPlan, EngineError>>,
+    {
+        self.check_not_failed()?;
+        // Errors are at no place of a text.
+        ctx.sql.clear();
+        let context = ctx.plan_context(binding);
+        let plan = catalog::planning(read_by(build, &context)).await?;
+        let plan = match values {
+            None => plan,
+            Some(values) => filled(prepared(plan), values, &Taken::new())?,
+        };
+        ctx.query(&plan).await
+    }
+}
+
+impl StatementContext {
+    fn plan_context(&self, binding: &Binding) -> Arc<PlanContext> {
+        Arc::new(PlanContext::new(self.state.clone(), Arc::clone(&self.catalog), binding.clone()))
+    }
+}
+
+/// The plan, which reads, and all of what stands beside it.
+async fn read_by<B, F>(build: B, context: &Arc<PlanContext>) -> Result<LogicalPlan, EngineError>
+where
+    B: FnOnce(Arc<PlanContext>) -> F,
+    F: Future<Output = Result<LogicalPlan, EngineError>>,
+{
+    let plan = build(Arc::clone(context)).await?;
+    check_reads(&plan)?;
+    context.check_bound()?;
+    Ok(plan)
+}
+
+/// A plan may be one that no SQL becomes. What the planner dies of, or finds impossible, is an error of that statement, and nobody
+/// else's.
+async fn guarded<T>(planning: impl Future<Output = Result<T, EngineError>>) -> Result<T, EngineError> {
+    let wrong = |why: &str| {
+        let message = format!("this plan cannot be run: {why}");
+        EngineError::Plan { message, hint: Some("please report it, with the plan".into()), kind: ErrorKind::Invalid }
+    };
+    match catch_panic(planning, || wrong(BROKE_OFF)).await {
+        Err(EngineError::Internal(why)) => Err(wrong(&why)),
+        done => done,
+    }
+}
+
+/// A panic would end the task of the front end that asks, and its connection.
+async fn catch_panic<T>(
+    planning: impl Future<Output = Result<T, EngineError>>,
+    broken: impl FnOnce() -> EngineError,
+) -> Result<T, EngineError> {
+    AssertUnwindSafe(planning).catch_unwind().await.unwrap_or_else(|_| Err(broken()))
+}
+
+/// As a statement of SQL is prepared, to find its parameters.
+fn prepared(plan: LogicalPlan) -> Prepare {
+    Prepare { name: String::new(), fields: Vec::new(), input: Arc::new(plan) }
+}

@@ -1,0 +1,251 @@
+//! Where a part of a statement is that DataFusion refuses and does not say the place of: conditions that are none, aggregates in WHERE.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use datafusion::common::DataFusionError;
+use datafusion::execution::SessionState;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Function, Join, JoinConstraint, Query, Select, Spanned, Statement as SqlStatement, TableWithJoins, UnaryOperator,
+    Value, Visit, Visitor,
+};
+use datafusion::sql::sqlparser::tokenizer::Location;
+
+use crate::catalog::constraint_of;
+use sql::locate::offset_of;
+use sql::parse::{Parsed, parse};
+
+/// What an error says of the part that is wrong.
+enum ErrorSpan<'a> {
+    /// As the plan shows it.
+    Filter {
+        shown: &'a str,
+    },
+    JoinCondition,
+    /// In HAVING without GROUP BY.
+    Having,
+    AggregateInWhere,
+    /// AND or OR, and whether what stands left of it is a condition.
+    Side {
+        operator: &'a str,
+        left_is_condition: bool,
+    },
+    Comparison {
+        operator: &'a str,
+    },
+}
+
+/// None where it is not known which of several parts is meant.
+pub fn error_span(sql: &str, state: &SessionState, error: &DataFusionError) -> Option<usize> {
+    let DataFusionError::Plan(message) = error.find_root() else { return None };
+    let wrong = ErrorSpan::of(message)?;
+    let is_aggregate = |name: &str| state.aggregate_functions().contains_key(name);
+    let mut search = Search { wrong: &wrong, is_aggregate: &is_aggregate, found: Vec::new() };
+    match parse(state, sql).ok()? {
+        Parsed::Statement(statement) => search.in_statement(&statement),
+        Parsed::CreateTable(create, _) => {
+            let _ = create.visit(&mut search);
+        }
+        _ => return None,
+    }
+    let start = wrong.chosen(&search.found)?;
+    (start.line > 0).then(|| offset_of(sql, start.line, start.column))
+}
+
+impl ErrorSpan<'_> {
+    fn of(message: &str) -> Option<ErrorSpan<'_>> {
+        if let Some(rest) = message.strip_prefix("Cannot create filter with non-boolean predicate '") {
+            return Some(ErrorSpan::Filter { shown: rest.rsplit_once("' returning ")?.0 });
+        }
+        if let Some(types) = message.strip_prefix("Cannot infer common argument type for logical boolean operation ") {
+            let operator = types.split(' ').find(|word| matches!(*word, "AND" | "OR"))?;
+            return Some(ErrorSpan::Side { operator, left_is_condition: types.starts_with("Boolean ") });
+        }
+        if let Some(types) = message.strip_prefix("Cannot infer common argument type for comparison operation ") {
+            let operator = types.split(' ').find(|word| word.chars().all(|char| "=<>!".contains(char)))?;
+            return Some(ErrorSpan::Comparison { operator });
+        }
+        [
+            ("Join condition must be boolean type", ErrorSpan::JoinCondition),
+            ("HAVING clause references: ", ErrorSpan::Having),
+            ("Aggregate functions are not allowed in the WHERE clause", ErrorSpan::AggregateInWhere),
+        ]
+        .into_iter()
+        .find_map(|(beginning, part)| message.starts_with(beginning).then_some(part))
+    }
+
+    fn chosen(&self, found: &[SpanCandidate]) -> Option<Location> {
+        match (found, self) {
+            // It may be of a view too, and then of none of them.
+            (found, ErrorSpan::Filter { shown }) => found.iter().find(|found| is_shown_as(&found.text, shown)).map(|found| found.start),
+            ([only], _) => Some(only.start),
+            ([first, ..], ErrorSpan::AggregateInWhere) => Some(first.start),
+            _ => None,
+        }
+    }
+}
+
+/// A part that may be the one.
+struct SpanCandidate {
+    start: Location,
+    text: String,
+}
+
+impl From<&Expr> for SpanCandidate {
+    fn from(expr: &Expr) -> Self {
+        SpanCandidate { start: expr.span().start, text: expr.to_string() }
+    }
+}
+
+/// Whether its form says that it is TRUE, FALSE or NULL; a column or a function may be so too.
+fn is_condition(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_condition(inner),
+        Expr::BinaryOp { op, .. } => !is_arithmetic(op),
+        Expr::UnaryOp { op, .. } => matches!(op, UnaryOperator::Not | UnaryOperator::BangNot),
+        Expr::Value(value) => matches!(value.value, Value::Boolean(_) | Value::Null),
+        Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::IsTrue(_) | Expr::IsNotTrue(_) | Expr::IsFalse(_) | Expr::IsNotFalse(_) => true,
+        Expr::InList { .. } | Expr::InSubquery { .. } | Expr::Between { .. } | Expr::Exists { .. } => true,
+        Expr::Like { .. } | Expr::ILike { .. } | Expr::SimilarTo { .. } | Expr::IsDistinctFrom(..) | Expr::IsNotDistinctFrom(..) => true,
+        _ => false,
+    }
+}
+
+fn is_arithmetic(operator: &BinaryOperator) -> bool {
+    use BinaryOperator::{BitwiseAnd, BitwiseOr, BitwiseXor, Divide, Minus, Modulo, Multiply, Plus, StringConcat};
+    matches!(operator, Plus | Minus | Multiply | Divide | Modulo | StringConcat | BitwiseAnd | BitwiseOr | BitwiseXor)
+}
+
+/// Whether all words of an expression are in what the plan shows of it, where `INT` is `Int32`.
+fn is_shown_as(text: &str, shown: &str) -> bool {
+    let (text, shown) = (text.to_lowercase(), shown.to_lowercase());
+    let without_digits = |word| str::trim_end_matches(word, |char: char| char.is_ascii_digit());
+    // A set: either may have very many words.
+    let shown: HashSet<&str> = words(&shown).flat_map(|word| [word, without_digits(word)]).collect();
+    words(&text).all(|word| shown.contains(word))
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|char: char| !char.is_alphanumeric() && char != '_').filter(|word| !word.is_empty())
+}
+
+/// Looks for parts that can be wrong in that way.
+struct Search<'a> {
+    wrong: &'a ErrorSpan<'a>,
+    is_aggregate: &'a dyn Fn(&str) -> bool,
+    found: Vec<SpanCandidate>,
+}
+
+impl Search<'_> {
+    fn in_statement(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Statement(statement) => {
+                let _ = statement.visit(self);
+            }
+            Statement::Explain(explain) => self.in_statement(&explain.statement),
+            Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => {}
+        }
+    }
+
+    /// WHERE and QUALIFY, and HAVING where it is one of them to DataFusion.
+    fn in_filter(&mut self, filter: Option<&Expr>) {
+        match (self.wrong, filter) {
+            (ErrorSpan::Filter { .. }, Some(filter)) if !is_condition(filter) => self.found.push(filter.into()),
+            (ErrorSpan::AggregateInWhere, Some(filter)) => {
+                let mut inner = Aggregates { is_aggregate: self.is_aggregate, found: Vec::new(), depth: 0 };
+                let _ = filter.visit(&mut inner);
+                self.found.extend(inner.found);
+            }
+            _ => {}
+        }
+    }
+
+    fn in_joins(&mut self, tables: &[TableWithJoins]) {
+        if matches!(self.wrong, ErrorSpan::JoinCondition) {
+            let conditions = tables.iter().flat_map(|table| &table.joins).filter_map(condition_of);
+            self.found.extend(conditions.filter(|condition| !is_condition(condition)).map(SpanCandidate::from));
+        }
+    }
+}
+
+impl Visitor for Search<'_> {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        self.in_filter(select.selection.as_ref());
+        if matches!(self.wrong, ErrorSpan::Filter { .. }) {
+            self.in_filter(select.qualify.as_ref());
+            self.in_filter(select.having.as_ref());
+        }
+        if matches!(self.wrong, ErrorSpan::Having) {
+            self.found.extend(select.having.as_ref().map(SpanCandidate::from));
+        }
+        self.in_joins(&select.from);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_statement(&mut self, statement: &SqlStatement) -> ControlFlow<()> {
+        match statement {
+            SqlStatement::Update(update) => self.in_filter(update.selection.as_ref()),
+            SqlStatement::Delete(delete) => self.in_filter(delete.selection.as_ref()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let Expr::BinaryOp { left, op, right } = expr else { return ControlFlow::Continue(()) };
+        match self.wrong {
+            ErrorSpan::Side { operator, left_is_condition } if is_operator(op, operator) => {
+                let side = if *left_is_condition { right } else { left };
+                self.found.extend((!is_condition(side)).then(|| SpanCandidate::from(side.as_ref())));
+            }
+            ErrorSpan::Comparison { operator } if is_operator(op, operator) => self.found.push(expr.into()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn is_operator(operator: &BinaryOperator, shown: &str) -> bool {
+    operator.to_string() == shown || shown == "!=" && *operator == BinaryOperator::NotEq
+}
+
+fn condition_of(join: &Join) -> Option<&Expr> {
+    match constraint_of(&join.join_operator)? {
+        JoinConstraint::On(condition) => Some(condition),
+        _ => None,
+    }
+}
+
+/// Those of the expression itself, and not of queries in it.
+struct Aggregates<'a> {
+    is_aggregate: &'a dyn Fn(&str) -> bool,
+    found: Vec<SpanCandidate>,
+    depth: usize,
+}
+
+impl Visitor for Aggregates<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if let Expr::Function(Function { name, over: None, .. }) = expr
+            && self.depth == 0
+            && (self.is_aggregate)(&name.to_string().to_lowercase())
+        {
+            self.found.push(expr.into());
+        }
+        ControlFlow::Continue(())
+    }
+}

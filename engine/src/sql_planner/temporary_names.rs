@@ -1,0 +1,132 @@
+//! A name without a schema means the session's volatile table of that name, if there is one: the schema `temp` is put before it.
+//!
+//! Texts of views do not come through here: they mean the same to everybody.
+
+use std::ops::ControlFlow;
+
+use datafusion::common::TableReference;
+use datafusion::sql::parser::{CopyToSource, Statement};
+use datafusion::sql::planner::object_name_to_table_reference;
+use datafusion::sql::sqlparser::ast::{
+    self, Ident, ObjectName, ObjectNamePart, Query, ShowCreateObject, TableFactor, TableObject, VisitMut, VisitorMut,
+};
+
+use crate::temporary::TemporaryTables;
+use common::error::EngineError;
+use common::names::TEMP;
+
+/// Changes the statement in place. `lowers_names` says whether names without quotes are read in lower case.
+pub fn qualify_temporary_names(tables: &TemporaryTables, statement: &mut Statement, lowers_names: bool) -> Result<(), EngineError> {
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let mut names = TemporaryNames { tables, lowers_names, scopes: Vec::new(), is_view: false };
+    let done = match statement {
+        Statement::Statement(statement) => statement.visit(&mut names),
+        Statement::Explain(explain) => return qualify_temporary_names(tables, &mut explain.statement, lowers_names),
+        Statement::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => query.visit(&mut names),
+            CopyToSource::Relation(name) => names.name(name),
+        },
+        Statement::CreateExternalTable(_) | Statement::Reset(_) => ControlFlow::Continue(()),
+    };
+    match done {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct TemporaryNames<'a> {
+    tables: &'a TemporaryTables,
+    lowers_names: bool,
+    /// Of the queries around this place, the outermost first.
+    scopes: Vec<Scope>,
+    is_view: bool,
+}
+
+/// What WITH names in a query.
+struct Scope {
+    names: Vec<TableReference>,
+    /// So many of them have been read: a query of WITH sees those before it, or all if it may be recursive.
+    seen: usize,
+}
+
+impl TemporaryNames<'_> {
+    fn reference(&self, name: &ObjectName) -> Option<TableReference> {
+        object_name_to_table_reference(name.clone(), self.lowers_names).ok()
+    }
+
+    fn is_of_with(&self, name: &TableReference) -> bool {
+        self.scopes.iter().any(|scope| scope.names[..scope.seen].contains(name))
+    }
+
+    fn name(&self, name: &mut ObjectName) -> ControlFlow<EngineError> {
+        let Some(reference) = self.reference(name).filter(|reference| !self.is_of_with(reference)) else {
+            return ControlFlow::Continue(());
+        };
+        let Some(table) = self.tables.named(&reference) else { return ControlFlow::Continue(()) };
+        if self.is_view {
+            let hint = "a view is everybody's, and the table is this session's: name a stored table, with its schema if need be, as main.t";
+            return ControlFlow::Break(EngineError::unsupported(format!("a view of the volatile table \"{}\"", table.name), Some(hint)));
+        }
+        if reference.schema().is_none() {
+            name.0.insert(0, ObjectNamePart::Identifier(Ident::new(TEMP)));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl VisitorMut for TemporaryNames<'_> {
+    type Break = EngineError;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<EngineError> {
+        let (names, is_recursive) = match &query.with {
+            Some(with) => {
+                let names = with.cte_tables.iter().filter_map(|table| self.reference(&ObjectName::from(vec![table.alias.name.clone()])));
+                (names.collect(), with.recursive)
+            }
+            None => (Vec::new(), false),
+        };
+        let seen = if is_recursive { names.len() } else { 0 };
+        self.scopes.push(Scope { names, seen });
+        ControlFlow::Continue(())
+    }
+
+    /// The queries of WITH are visited before all else of the query that they belong to.
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<EngineError> {
+        self.scopes.pop();
+        if let Some(around) = self.scopes.last_mut() {
+            around.seen = (around.seen + 1).min(around.names.len());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<EngineError> {
+        match factor {
+            TableFactor::Table { name, args: None, .. } => self.name(name),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// What names a table elsewhere than in FROM. A table that is made has the name that it is given.
+    fn pre_visit_statement(&mut self, statement: &mut ast::Statement) -> ControlFlow<EngineError> {
+        match statement {
+            ast::Statement::Insert(insert) => match &mut insert.table {
+                TableObject::TableName(name) => self.name(name),
+                _ => ControlFlow::Continue(()),
+            },
+            ast::Statement::Truncate(truncate) => truncate.table_names.iter_mut().try_for_each(|table| self.name(&mut table.name)),
+            ast::Statement::ExplainTable { table_name, .. } => self.name(table_name),
+            ast::Statement::ShowCreate { obj_type: ShowCreateObject::Table, obj_name } => self.name(obj_name),
+            ast::Statement::ShowColumns { show_options, .. } => {
+                let name = show_options.show_in.as_mut().and_then(|shown| shown.parent_name.as_mut());
+                name.map_or(ControlFlow::Continue(()), |name| self.name(name))
+            }
+            ast::Statement::CreateView(_) => {
+                self.is_view = true;
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Which SELECTs DataFusion might read otherwise than they are meant.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    Join, JoinConstraint, Select, SelectItem, TableFactor, TableWithJoins, Visit, Visitor, WildcardAdditionalOptions,
+};
+
+use crate::catalog::constraint_of;
+
+pub fn needs_rewrite(select: &Select) -> bool {
+    let has_wildcard = select.projection.iter().any(|item| options_of(item).is_some());
+    let has_options = select.projection.iter().filter_map(options_of).any(is_more);
+    has_options || select.from.iter().any(makes_one) || has_wildcard && has_leak(select)
+}
+
+/// Whether a query without a name among the tables shows columns of its own.
+pub fn has_leak(select: &Select) -> bool {
+    select.from.iter().any(|table| leaks(&table.relation) || table.joins.iter().any(|join| leaks(&join.relation)))
+}
+
+/// Whether the statement has such a SELECT.
+pub fn has_concerned(statement: &Statement) -> bool {
+    match statement {
+        Statement::Statement(statement) => statement.visit(&mut RewriteNeeded).is_break(),
+        Statement::Explain(explain) => has_concerned(&explain.statement),
+        Statement::CreateExternalTable(_) | Statement::CopyTo(_) | Statement::Reset(_) => false,
+    }
+}
+
+struct RewriteNeeded;
+
+impl Visitor for RewriteNeeded {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        if needs_rewrite(select) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+pub fn options_of(item: &SelectItem) -> Option<&WildcardAdditionalOptions> {
+    match item {
+        SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => Some(options),
+        _ => None,
+    }
+}
+
+/// `* EXCLUDE` alone is DataFusion's.
+fn is_more(options: &WildcardAdditionalOptions) -> bool {
+    options.opt_ilike.is_some() || options.opt_replace.is_some()
+}
+
+/// Whether a join makes columns of its sides one.
+fn makes_one(table: &TableWithJoins) -> bool {
+    let nested = |factor: &TableFactor| matches!(factor, TableFactor::NestedJoin { table_with_joins, .. } if makes_one(table_with_joins));
+    nested(&table.relation) || table.joins.iter().any(|join| is_merging(join) || nested(&join.relation))
+}
+
+fn is_merging(join: &Join) -> bool {
+    matches!(constraint_of(&join.join_operator), Some(JoinConstraint::Using(_) | JoinConstraint::Natural))
+}
+
+/// A query without a name shows the names of its tables, and so which of their columns a join in it has made one.
+fn leaks(factor: &TableFactor) -> bool {
+    matches!(factor, TableFactor::Derived { alias: None, subquery, .. } if subquery.visit(&mut MergingJoin).is_break())
+}
+
+struct MergingJoin;
+
+impl Visitor for MergingJoin {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        if select.from.iter().any(makes_one) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

@@ -1,0 +1,130 @@
+//! The client of a request to the process that writes.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::BackupRequest;
+use super::record::{Answer, REQUESTS_DIR, RequestFile, encode, read_record};
+use crate::backup::BackupProgress;
+use crate::error::{Result, StoreError};
+
+/// So often a request is tried to be placed while the holder tidies up.
+const ATTEMPTS: usize = 100;
+
+/// A submitted request. Dropping it withdraws it, and the holder stops its work.
+#[derive(Debug)]
+pub struct PendingRequest {
+    dir: PathBuf,
+    id: String,
+    /// Locked: the sign that somebody waits.
+    _held: File,
+}
+
+/// The answer of the writing process so far.
+#[derive(Debug)]
+pub enum RequestState {
+    Nothing,
+    Taken(BackupProgress),
+    Done(Answer),
+}
+
+impl PendingRequest {
+    /// Asks the process that has the store at `store` open for writing.
+    pub fn submit(store: &Path, request: &BackupRequest) -> Result<PendingRequest> {
+        let dir = store.join(REQUESTS_DIR);
+        let failed = |error| StoreError::io("write a request in", &dir, error);
+        let bytes = encode(request).map_err(failed)?;
+        let mut attempts = 1;
+        loop {
+            match try_place(store, &dir, &bytes) {
+                // The directory goes with its last file, and what is not locked yet may be taken for a dead one's.
+                Err(error) if is_tidied(&error) && store.is_dir() && attempts < ATTEMPTS => attempts += 1,
+                placed => return placed.map_err(failed),
+            }
+        }
+    }
+
+    pub fn look(&self) -> Result<RequestState> {
+        let done = RequestFile::Done.path(&self.dir, &self.id);
+        match read_record(&done) {
+            Ok(answer) => return Ok(RequestState::Done(answer)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io("read", done, error)),
+        }
+        let taken = RequestFile::Taken.path(&self.dir, &self.id);
+        match read_record(&taken) {
+            Ok(progress) => Ok(RequestState::Taken(progress)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(RequestState::Nothing),
+            // It is there, and that is what matters.
+            Err(_) => Ok(RequestState::Taken(BackupProgress::default())),
+        }
+    }
+}
+
+impl Drop for PendingRequest {
+    fn drop(&mut self) {
+        // The request first: without its answer it would be one to be done.
+        for kind in [RequestFile::Request, RequestFile::Taken, RequestFile::Done] {
+            let _ = fs::remove_file(kind.path(&self.dir, &self.id));
+        }
+        // Succeeds for the last one.
+        let _ = fs::remove_dir(&self.dir);
+    }
+}
+
+fn is_tidied(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock)
+}
+
+fn try_place(store: &Path, dir: &Path, bytes: &[u8]) -> io::Result<PendingRequest> {
+    match fs::create_dir(dir) {
+        Ok(()) => give_directory_to_owner(dir, store),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    if !fs::symlink_metadata(dir)?.is_dir() {
+        return Err(ErrorKind::NotADirectory.into());
+    }
+    let id = new_id();
+    let new = RequestFile::New.path(dir, &id);
+    let mut file = File::create_new(&new)?;
+    let written = file.try_lock().map_err(io::Error::from).and_then(|()| file.write_all(bytes)).and_then(|()| {
+        give_to_owner(&file, store);
+        fs::rename(&new, RequestFile::Request.path(dir, &id))
+    });
+    written.inspect_err(|_| {
+        let _ = fs::remove_file(&new);
+        let _ = fs::remove_dir(dir);
+    })?;
+    Ok(PendingRequest { dir: dir.to_path_buf(), id, _held: file })
+}
+
+/// Where root asks, the holder must be able to read and answer. Others own it already, or need not.
+///
+/// Invariant: only what this process has made and has open is given away. By its path it could be another file by now,
+/// if the owner of the store puts a link in its place; nobody can move a directory of another user there.
+fn give_to_owner(made: &File, store: &Path) {
+    let (Ok(ours), Ok(theirs)) = (made.metadata(), fs::metadata(store)) else { return };
+    if ours.uid() != theirs.uid() {
+        let _ = fchown(made, Some(theirs.uid()), Some(theirs.gid()));
+    }
+}
+
+fn give_directory_to_owner(dir: &Path, store: &Path) {
+    let Ok(made) = File::open(dir) else { return };
+    // Opening follows a link; what is opened then does not lie at the path itself.
+    let place = |found: fs::Metadata| (found.dev(), found.ino());
+    if made.metadata().map(place).ok() == fs::symlink_metadata(dir).map(place).ok() {
+        give_to_owner(&made, store);
+    }
+}
+
+fn new_id() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_nanos());
+    format!("{nanos:020}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}

@@ -1,0 +1,169 @@
+//! Requests, from the side of who has the store open for writing.
+
+use std::collections::HashSet;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::BackupRequest;
+use super::record::{Answer, REQUESTS_DIR, RequestFile, decode, parse_name};
+use crate::backup::BackupProgress;
+
+/// So many files are looked at in one go.
+const FILES_MAX: usize = 1_000;
+
+/// Where requests come in. Nothing here fails: what cannot be read or written is logged once.
+#[derive(Debug)]
+pub struct Inbox {
+    dir: PathBuf,
+    /// Logged already, for as long as there are files.
+    complained: HashSet<PathBuf>,
+}
+
+/// A request without an answer whose client still waits.
+#[derive(Debug)]
+pub struct OpenRequest {
+    pub id: String,
+    /// Or a sentence that says what is wrong with it.
+    pub request: Result<BackupRequest, String>,
+}
+
+impl Inbox {
+    pub fn new(store: &Path) -> Inbox {
+        Inbox { dir: store.join(REQUESTS_DIR), complained: HashSet::new() }
+    }
+
+    /// All that wait, the oldest first; from here on they know that they were seen. One system call where
+    /// there is nothing.
+    pub fn look(&mut self) -> Vec<OpenRequest> {
+        let files = self.tidied();
+        let mut waiting: Vec<OpenRequest> = Vec::new();
+        for (id, _) in files.into_iter().filter(|(_, kind)| *kind == RequestFile::Request) {
+            let is_there = |kind: RequestFile| kind.path(&self.dir, &id).exists();
+            if is_there(RequestFile::Done) {
+                continue;
+            }
+            if !is_there(RequestFile::Taken) {
+                self.tell(&id, BackupProgress::default());
+            }
+            let request = decode(&RequestFile::Request.path(&self.dir, &id));
+            waiting.push(OpenRequest { id, request });
+        }
+        waiting.sort_by(|a, b| a.id.cmp(&b.id));
+        waiting
+    }
+
+    /// How far a request is.
+    pub fn tell(&mut self, id: &str, progress: BackupProgress) {
+        self.write(RequestFile::Taken, id, &progress);
+    }
+
+    /// Whether the answer is there to be read.
+    pub fn answer(&mut self, id: &str, answer: &Answer) -> bool {
+        self.write(RequestFile::Done, id, answer)
+    }
+
+    /// What the holder before has said is void.
+    pub(super) fn forget_holder(&mut self) {
+        for (id, kind) in self.tidied() {
+            if kind == RequestFile::Taken {
+                self.remove(&kind.path(&self.dir, &id));
+            }
+        }
+    }
+
+    /// The files of requests that somebody waits for. All others of ours are removed, and the directory with
+    /// the last file; files that are none of ours stay.
+    fn tidied(&mut self) -> Vec<(String, RequestFile)> {
+        let mut files = match self.files() {
+            Ok(files) => files,
+            Err(error) => {
+                match error.kind() {
+                    ErrorKind::NotFound => self.complained.clear(),
+                    _ => self.complain(&self.dir.clone(), &error, "requests of other processes cannot be read"),
+                }
+                return Vec::new();
+            }
+        };
+        let is_waited_for = |(id, kind): &&(String, RequestFile)| match kind {
+            RequestFile::Request | RequestFile::New => is_held(&kind.path(&self.dir, id)),
+            _ => false,
+        };
+        let alive: HashSet<String> = files.iter().filter(is_waited_for).map(|(id, _)| id.clone()).collect();
+        let is_dead = |(id, kind): &mut (String, RequestFile)| *kind == RequestFile::Unfinished || !alive.contains(id.as_str());
+        for (id, kind) in files.extract_if(.., is_dead) {
+            self.remove(&kind.path(&self.dir, &id));
+        }
+        if files.is_empty() {
+            // Fails where there is more.
+            let _ = fs::remove_dir(&self.dir);
+        }
+        files
+    }
+
+    fn files(&self) -> io::Result<Vec<(String, RequestFile)>> {
+        if !fs::symlink_metadata(&self.dir)?.is_dir() {
+            return Err(ErrorKind::NotADirectory.into());
+        }
+        let names = fs::read_dir(&self.dir)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut files: Vec<_> = names.filter_map(|name| parse_name(&name).map(|(id, kind)| (id.to_string(), kind))).collect();
+        // Those of one request stay together.
+        files.sort_by(|a, b| a.0.cmp(&b.0));
+        let cut = files.get(FILES_MAX).map(|(id, _)| id.clone());
+        files.retain(|(id, _)| cut.as_ref().is_none_or(|cut| id < cut));
+        Ok(files)
+    }
+
+    fn write(&mut self, kind: RequestFile, id: &str, record: &impl Serialize) -> bool {
+        let (new, path) = (RequestFile::Unfinished.path(&self.dir, id), kind.path(&self.dir, id));
+        let written = serde_json::to_vec(record).map_err(io::Error::from);
+        let written = written.and_then(|bytes| write_anew(&new, &bytes)).and_then(|()| fs::rename(&new, &path));
+        match written {
+            Ok(()) => true,
+            Err(error) => {
+                self.complain(&path, &error, "could not answer a request of another process");
+                false
+            }
+        }
+    }
+
+    fn remove(&mut self, path: &Path) {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                self.complain(path, &error, "could not remove a request that nobody waits for")
+            }
+            _ => tracing::debug!(path = %path.display(), "removed of a request that nobody waits for"),
+        }
+    }
+
+    fn complain(&mut self, path: &Path, error: &io::Error, what: &str) {
+        if self.complained.insert(path.to_path_buf()) {
+            tracing::warn!(path = %path.display(), %error, "{what}");
+        }
+    }
+}
+
+/// Follows no link, and waits for nobody at the other end of a pipe.
+fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::create_new(path)?.write_all(bytes)
+}
+
+/// Whether its asker waits. What is no file, or cannot be opened, was made by nobody who does.
+fn is_held(request: &Path) -> bool {
+    if !fs::symlink_metadata(request).is_ok_and(|found| found.is_file()) {
+        return false;
+    }
+    match File::open(request).map(|file| file.try_lock_shared()) {
+        Ok(Ok(())) => false,
+        Ok(Err(TryLockError::WouldBlock)) => true,
+        // Nobody can tell: to be answered that it cannot be read is better than to be passed over.
+        Ok(Err(TryLockError::Error(_))) => true,
+        Err(error) => error.kind() == ErrorKind::PermissionDenied,
+    }
+}

@@ -1,0 +1,124 @@
+//! What a node has said of its tables, kept for a moment: a table of 10,000 columns takes a megabyte to tell.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+
+use super::node::{Node, NodeError, NodeRows, NodeTable};
+
+/// A column that was added is seen after so long. That one is gone or has another type is seen as soon as it is used: the node refuses
+/// a plan that names it, and rows of a whole table are held against what was told. That a column is NOT NULL is never believed, as a
+/// plan need not name what was left out for it.
+const KEPT: Duration = Duration::from_secs(30);
+/// More tables than this are told anew each time.
+const TABLES_MAX: usize = 1_000;
+
+/// A node whose answers about tables are kept.
+#[derive(Debug)]
+pub struct CachedNode {
+    node: Arc<dyn Node>,
+    tables: Mutex<HashMap<(String, String), (Instant, NodeTable)>>,
+}
+
+impl CachedNode {
+    pub fn new(node: Arc<dyn Node>) -> CachedNode {
+        CachedNode { node, tables: Mutex::default() }
+    }
+
+    /// What was refused may have been asked of a table that is another one now.
+    fn checked<T>(&self, answer: Result<T, NodeError>) -> Result<T, NodeError> {
+        if matches!(answer, Err(NodeError::Refused { .. } | NodeError::Unlike { .. })) {
+            self.forget();
+        }
+        answer
+    }
+}
+
+#[async_trait]
+impl Node for CachedNode {
+    fn address(&self) -> &str {
+        self.node.address()
+    }
+
+    async fn table(&self, namespace: &str, name: &str) -> Result<NodeTable, NodeError> {
+        let key = (namespace.to_string(), name.to_string());
+        if let Some((since, table)) = self.tables.lock().get(&key)
+            && since.elapsed() < KEPT
+        {
+            return Ok(table.clone());
+        }
+        let table = self.node.table(namespace, name).await?;
+        let mut tables = self.tables.lock();
+        tables.retain(|_, (since, _)| since.elapsed() < KEPT);
+        if tables.len() < TABLES_MAX {
+            tables.insert(key, (Instant::now(), table.clone()));
+        }
+        Ok(table)
+    }
+
+    async fn run(&self, plan: Vec<u8>) -> Result<NodeRows, NodeError> {
+        self.checked(self.node.run(plan).await)
+    }
+
+    async fn fetch(&self, namespace: &str, name: &str) -> Result<NodeRows, NodeError> {
+        self.checked(self.node.fetch(namespace, name).await)
+    }
+
+    fn forget(&self) {
+        self.tables.lock().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use arrow::datatypes::Schema;
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Counting(AtomicUsize);
+
+    #[async_trait]
+    impl Node for Counting {
+        fn address(&self) -> &str {
+            "quiver://test:1"
+        }
+
+        async fn table(&self, _: &str, _: &str) -> Result<NodeTable, NodeError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(NodeTable { schema: Arc::new(Schema::empty()), rows: None })
+        }
+
+        async fn run(&self, _: Vec<u8>) -> Result<NodeRows, NodeError> {
+            Err(NodeError::Refused { node: "quiver://test:1".into(), message: "no".into(), hint: None })
+        }
+
+        async fn fetch(&self, _: &str, _: &str) -> Result<NodeRows, NodeError> {
+            Err(NodeError::Unreachable { node: "quiver://test:1".into(), reason: "no".into(), hint: None })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_table_is_asked_for_once_and_again_after_a_refusal() {
+        let counting = Arc::new(Counting::default());
+        let asked = || counting.0.load(Ordering::Relaxed);
+        let known = CachedNode::new(Arc::<Counting>::clone(&counting));
+        for _ in 0..3 {
+            known.table("main", "t").await.unwrap();
+        }
+        assert_eq!(asked(), 1);
+        known.table("main", "u").await.unwrap();
+        assert_eq!(asked(), 2);
+        assert!(known.fetch("main", "t").await.is_err());
+        known.table("main", "t").await.unwrap();
+        assert_eq!(asked(), 2);
+        assert!(known.run(Vec::new()).await.is_err());
+        known.table("main", "t").await.unwrap();
+        assert_eq!(asked(), 3);
+    }
+}
