@@ -45,6 +45,12 @@ impl Deletions {
         self.rows.insert_range(rows);
     }
 
+    /// Those of the first `row_count` rows.
+    pub(crate) fn before(&self, row_count: u64) -> Deletions {
+        let rows = self.rows.iter().take_while(|row| u64::from(*row) < row_count);
+        Deletions { rows: rows.collect() }
+    }
+
     pub(crate) fn to_bytes(&self) -> std::io::Result<Vec<u8>> {
         let mut rows = self.rows.clone();
         rows.optimize();

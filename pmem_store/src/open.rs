@@ -147,16 +147,24 @@ fn accept_losses(path: &Path, database: &Arc<Database>, closed: &CloseRecord, di
         let writer = CatalogWriter::begin(database)?;
         for log in &damages {
             let LogIdentity { table, log: id, .. } = log.identity();
-            if !log.rebuild()? {
-                writer.remove_log(table, id)?;
-                // What was deleted of it.
-                writer.remove_segment(table, id)?;
+            match log.rebuild()? {
+                true => writer.truncate_deletions(table, id, log.rows_at(u64::MAX))?,
+                false => {
+                    writer.remove_log(table, id)?;
+                    // What was deleted of it.
+                    writer.remove_segment(table, id)?;
+                }
             }
         }
         writer.commit_unversioned("the loss of logs")?;
     }
     let older = closed.missing_versions(reader.store()?.version);
-    Ok(older.into_iter().chain(damages.iter().filter_map(|log| log.loss())).collect())
+    let given_up: Vec<String> = older.into_iter().chain(damages.iter().filter_map(|log| log.loss())).collect();
+    if !given_up.is_empty() {
+        // What comes from here on is not measured by what the store had: it may be killed before it is closed again.
+        CloseRecord::default().write(path, database.poison())?;
+    }
+    Ok(given_up)
 }
 
 /// A store of before ids gets one.

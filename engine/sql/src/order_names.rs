@@ -110,8 +110,20 @@ fn names_twice(query: &Query, results: &HashSet<String>) -> HashSet<String> {
         SelectItem::ExprWithAlias { expr: Expr::Identifier(name), alias } => normalized(name) != normalized(alias),
         _ => true,
     };
+    let shown = shown_names(&select.projection);
+    let is_single = |name: &String| shown.iter().filter(|other| *other == name).count() == 1;
     let aliases = select.projection.iter().filter(is_other).filter_map(alias).map(normalized);
-    aliases.filter(|name| named.0.contains(name) && !results.contains(name)).collect()
+    aliases.filter(|name| named.0.contains(name) && !results.contains(name) && is_single(name)).collect()
+}
+
+/// What the columns of a SELECT are called, but for those that a wildcard stands for.
+fn shown_names(projection: &[SelectItem]) -> Vec<String> {
+    let name = |item: &SelectItem| match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(normalized(alias)),
+        SelectItem::UnnamedExpr(expr) => Some(column(expr).map_or_else(|| text(expr), normalized)),
+        _ => None,
+    };
+    projection.iter().filter_map(name).collect()
 }
 
 /// All names in an expression.
@@ -173,7 +185,8 @@ fn rename(query: &mut Query, names: &HashSet<String>) -> bool {
     true
 }
 
-/// Of a query in another one, which gives the columns their names again.
+/// Of a query in another one, which gives the columns their names again: so each needs one of its own. Without a LIMIT the order of such a
+/// query says nothing, and one that looks at rows around it could no more be made a join.
 fn rename_inside(query: &mut Query, names: &HashSet<String>) -> bool {
     let Ok(mut outer) = query_of("SELECT 1 FROM (SELECT 1) AS __ordered") else { return false };
     let (SetExpr::Select(select), SetExpr::Select(around)) = (query.body.as_mut(), outer.body.as_mut()) else { return false };
@@ -183,7 +196,9 @@ fn rename_inside(query: &mut Query, names: &HashSet<String>) -> bool {
         _ => false,
     };
     let Some(TableFactor::Derived { subquery, .. }) = around.from.first_mut().map(|table| &mut table.relation) else { return false };
-    if !select.projection.iter().all(is_column) {
+    let (shown, is_limited) = (shown_names(&select.projection), query.limit_clause.is_some() || query.fetch.is_some());
+    let has_repeated = shown.iter().collect::<HashSet<_>>().len() < shown.len();
+    if !is_limited || has_repeated || !select.projection.iter().all(is_column) {
         return false;
     }
     around.projection = select.projection.iter_mut().map(|item| outside(item, names)).collect();
@@ -243,6 +258,13 @@ mod tests {
         let inner = renamed("SELECT v FROM (SELECT -v AS v, t.k, 1 FROM t ORDER BY v + 0 LIMIT 1) AS x", &[]).unwrap();
         let shown = r#"SELECT "v'" AS v, k, "1" FROM (SELECT -v AS "v'", t.k, 1 AS "1" FROM t ORDER BY v + 0 LIMIT 1) AS __ordered"#;
         assert_eq!(inner, format!("SELECT v FROM ({shown}) AS x"));
-        assert_eq!(renamed("SELECT v FROM (SELECT *, -v AS v FROM t ORDER BY v + 0 LIMIT 1) AS x", &[]), None);
+        for inside in [
+            "*, -v AS v FROM t ORDER BY v + 0 LIMIT 1",
+            "-v AS v, t.k, u.k FROM t, u ORDER BY v + 0 LIMIT 1",
+            "-v AS v FROM t ORDER BY v + 0",
+        ] {
+            assert_eq!(renamed(&format!("SELECT v FROM (SELECT {inside}) AS x"), &[]), None, "{inside}");
+        }
+        assert_eq!(renamed("SELECT v, -w AS v FROM t ORDER BY v + 0", &[]), None);
     }
 }

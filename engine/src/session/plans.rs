@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::logical_expr::simplify::SimplifyContext;
-use datafusion::logical_expr::{DdlStatement, Deallocate, EmptyRelation, Execute, Expr, LogicalPlan, Prepare, Statement as PlanStatement};
+use datafusion::logical_expr::{DdlStatement, EmptyRelation, Execute, Expr, LogicalPlan, Prepare, Statement as PlanStatement};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
@@ -40,22 +40,10 @@ impl Session {
                 let reset = sql::reset_variable(reset, ctx.state.config().options(), &self.defaults())?;
                 self.change(ctx, reset.map_or_else(PlanStatement::ResetVariable, PlanStatement::SetVariable)).await
             }
-            LogicalPlan::Statement(PlanStatement::Prepare(mut prepare)) => {
+            LogicalPlan::Statement(PlanStatement::Prepare(prepare)) => {
                 let name = prepare.name.clone();
-                // DataFusion's planner leaves out the types that it cannot tell, and then misses them. Each EXECUTE plans the text anew.
-                if !ctx.says_types()? {
-                    prepare.fields.clear();
-                }
-                let prepare = keepable(prepare, &ctx.function_parameters.taken())?;
-                let prepared = match self.change(ctx, PlanStatement::Prepare(prepare.clone())).await {
-                    // Of parameters without types DataFusion's rules may make other types than its planner. It is planned anew with values.
-                    Err(EngineError::Internal(_)) if !ctx.says_types()? => {
-                        let schema = Arc::clone(prepare.input.schema());
-                        let input = Arc::new(LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema }));
-                        self.change(ctx, PlanStatement::Prepare(Prepare { fields: Vec::new(), input, ..prepare })).await?
-                    }
-                    prepared => prepared?,
-                };
+                let prepare = keepable(prepare, ctx.says_types()?, &ctx.function_parameters.taken())?;
+                let prepared = self.change(ctx, PlanStatement::Prepare(prepare)).await?;
                 self.prepared.lock().insert(name, ctx.sql.clone());
                 Ok(prepared)
             }
@@ -107,8 +95,8 @@ impl Session {
         ctx.query(frame.logical_plan()).await
     }
 
-    /// Tables are as of now in an EXECUTE, not as they were when it was prepared. The plan with its values; DataFusion casts them to the
-    /// types of a PREPARE that says them, and to those it guesses for one that does not.
+    /// Tables are as of now in an EXECUTE, not as they were when it was prepared. The plan with its values, cast to the types of a PREPARE
+    /// that says them. None where this session has no such text.
     async fn prepare_again(
         &self,
         ctx: &StatementContext,
@@ -121,18 +109,13 @@ impl Session {
         };
         let says_types = says_types(&statement);
         ctx.function_parameters.fill(values.clone());
-        let plan = ctx.plan(*statement).await?;
-        let taken = ctx.function_parameters.taken();
-        if let LogicalPlan::Statement(PlanStatement::Prepare(prepare)) = &plan
-            && (!taken.is_empty() || !says_types)
-        {
-            return Ok(Some(filled(prepare.clone(), values, &taken)?));
-        }
-        let deallocate = PlanStatement::Deallocate(Deallocate { name: name.to_string() });
-        // It may come from another session, and not be planned in this one yet.
-        let _ = self.context.execute_logical_plan(LogicalPlan::Statement(deallocate)).await;
-        self.context.execute_logical_plan(plan).await?;
-        Ok(None)
+        let LogicalPlan::Statement(PlanStatement::Prepare(prepare)) = ctx.plan(*statement).await? else { return Ok(None) };
+        let cast = |(at, value): (usize, ScalarAndMetadata)| match prepare.fields.get(at) {
+            Some(field) if says_types => value.cast_storage_to(field.data_type()),
+            _ => Ok(value),
+        };
+        let values = values.into_iter().enumerate().map(cast).collect::<datafusion::common::Result<Vec<_>>>()?;
+        Ok(Some(filled(prepare, values, &ctx.function_parameters.taken())?))
     }
 
     /// A statement that changes the session alone.
@@ -191,17 +174,15 @@ fn without_place(error: EngineError) -> EngineError {
     }
 }
 
-/// DataFusion compares declared types with the parameters that it finds, and so gets none where table functions have taken some. Each
-/// EXECUTE plans the text anew, with the types.
-fn keepable(mut prepare: Prepare, taken: &Taken) -> Result<Prepare, EngineError> {
-    if taken.is_empty() {
-        return Ok(prepare);
-    }
+/// What is kept is the text, which each EXECUTE plans anew: DataFusion would compare declared types with the parameters that it finds, none
+/// of which is a table function's, and optimize a plan in which types do not agree yet.
+fn keepable(prepare: Prepare, says_types: bool, taken: &Taken) -> Result<Prepare, EngineError> {
     let (declared, found) = (prepare.fields.len(), parameter_fields(&prepare, taken)?.len());
-    if declared > found {
+    if says_types && declared > found {
         let message = format!("PREPARE says the types of {declared} parameters, and its statement has {found}");
         return Err(EngineError::Sql { message, position: None, hint: None });
     }
-    prepare.fields.clear();
-    Ok(prepare)
+    let schema = Arc::clone(prepare.input.schema());
+    let input = Arc::new(LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema }));
+    Ok(Prepare { fields: Vec::new(), input, ..prepare })
 }

@@ -123,6 +123,21 @@ impl CatalogWriter {
         on_table!(self, DELETIONS, |rows| rows.remove((table, segment, version)).map(|_| ()))
     }
 
+    /// Takes rows from `row_count` on out of all deletion vectors of a segment: they are lost, and others may come in their places.
+    pub fn truncate_deletions(&self, table: TableId, segment: u64, row_count: u64) -> Result<()> {
+        let range = (table, segment, 0)..=(table, segment, u64::MAX);
+        let vectors = on_table!(self, DELETIONS, |rows| rows.range(range).and_then(|range| {
+            let owned = range.map(|row| row.map(|(key, bytes)| (key.value().2, bytes.value().to_vec())));
+            owned.collect::<std::result::Result<Vec<_>, _>>()
+        }))?;
+        for (version, bytes) in vectors {
+            let bytes = sum::verified_bytes(DELETIONS, &(table, segment, version), &bytes).map_err(|what| self.database.damaged(what))?;
+            let deletions = Deletions::from_bytes(bytes).map_err(|error| self.database.error(error))?;
+            self.put_deletions(table, segment, version, &deletions.before(row_count))?;
+        }
+        Ok(())
+    }
+
     /// The version of a segment's last deletion vector.
     pub fn deletions_version(&self, table: TableId, segment: u64) -> Result<Option<u64>> {
         let range = (table, segment, 0)..=(table, segment, u64::MAX);

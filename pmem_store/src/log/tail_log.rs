@@ -9,7 +9,6 @@ use parking_lot::RwLockReadGuard;
 
 use super::append::{Appended, Writer};
 use super::data::LogData;
-use super::decode::cut_short;
 use super::encode::{Encoders, PreparedRecord};
 use super::error::AppendError;
 use super::format::{self, FileHeader, LogIdentity, PAGE_BYTES, RECORD_HEADER_BYTES, encode_header, parse_begin, random};
@@ -336,7 +335,9 @@ pub(super) fn read(path: &Path, identity: LogIdentity, is_committed: &dyn Fn(u64
         Ok((header, recovered))
     });
     if mapping.damaged() {
-        return Err(cut_short(path, 0));
+        // Not a loss that can be accepted: it may be read another time.
+        let failure = std::io::Error::other("it was cut short, or its medium failed, while it was being read");
+        return Err(StoreError::io("read", path, failure));
     }
     let (header, recovered) = found?;
     Ok(RecoveredLog { mapping, header, recovered })

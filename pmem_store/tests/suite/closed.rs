@@ -242,6 +242,27 @@ fn a_log_of_another_length_keeps_the_records_that_are_whole_when_the_loss_is_acc
 }
 
 #[test]
+fn after_an_accepted_loss_rows_that_come_are_neither_deleted_nor_measured_by_what_was_lost() {
+    let dir = sample();
+    let store = open(dir.path());
+    let mut transaction = store.begin().unwrap();
+    transaction.delete_rows(1, rows_of(table(&store, "t").tails()[0].id(), 50..200)).unwrap();
+    transaction.commit("DELETE").unwrap();
+    drop(store);
+    let path = log_of(dir.path(), 1);
+    let tenth = record_ends(&fs::read(&path).unwrap())[9] as u64;
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(tenth).unwrap();
+    let store = Store::open(dir.path(), accepting()).unwrap();
+    assert_eq!(rows(&store, "t").unwrap(), 50);
+    append_rows(&store, "t", 0..30);
+    assert_eq!(rows(&store, "t").unwrap(), 80);
+    // As after a kill: the log is shorter than it was when the store was closed.
+    let killed = copy_of(dir.path());
+    let store = open(killed.path());
+    assert_eq!((rows(&store, "t").unwrap(), store.check(|_| {}).unwrap().problems), (80, Vec::new()));
+}
+
+#[test]
 fn a_log_that_is_missing_is_lost_when_the_loss_is_accepted_and_not_before() {
     let dir = sample();
     loses_its_table_alone(dir.path(), "no file", 0, |path| fs::remove_file(path).unwrap());

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray, UInt64Array};
-use arrow::buffer::OffsetBuffer;
+use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::compute::{cast, concat, take};
 use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{DFSchema, Result, exec_err};
@@ -101,7 +101,10 @@ impl ScalarUDFImpl for OfIntervals {
         let arrays = args.args.iter().map(|arg| arg.to_array(rows)).collect::<Result<Vec<_>>>()?;
         let (arrays, elements) = match self.instead {
             IntervalFunction::Lengths => (arrays.iter().map(lengths).collect::<Result<Vec<_>>>()?, None),
-            IntervalFunction::Keys => (arrays.iter().map(with_lengths_of_keys).collect::<Result<Vec<_>>>()?, None),
+            IntervalFunction::Keys => {
+                let of_argument = |(at, array): (usize, &ArrayRef)| if at == 0 { with_lengths_of_keys(array) } else { lengths(array) };
+                (arrays.iter().enumerate().map(of_argument).collect::<Result<Vec<_>>>()?, None)
+            }
             IntervalFunction::Numbers | IntervalFunction::First | IntervalFunction::Second => {
                 let (arrays, elements) = with_numbers(&arrays, self.instead)?;
                 (arrays, Some(elements))
@@ -156,6 +159,7 @@ impl Elements {
 
 /// The arguments with numbers in the places of elements, and the elements by their numbers, which are in their order.
 fn with_numbers(arrays: &[ArrayRef], instead: IntervalFunction) -> Result<(Vec<ArrayRef>, ArrayRef)> {
+    let arrays = arrays.iter().map(compact).collect::<Result<Vec<_>>>()?;
     let mut count = 0;
     let mut arguments = Vec::with_capacity(arrays.len());
     for (place, array) in arrays.iter().enumerate() {
@@ -193,6 +197,15 @@ fn with_numbers(arrays: &[ArrayRef], instead: IntervalFunction) -> Result<(Vec<A
     };
     let arrays = arrays.iter().zip(arguments).map(of_argument).collect::<Result<Vec<_>>>()?;
     Ok((arrays, elements))
+}
+
+/// Lists with no other elements than their own: those of a slice have all that it was cut from.
+fn compact(array: &ArrayRef) -> Result<ArrayRef> {
+    let (Some(lists), DataType::List(item)) = (array.as_list_opt::<i32>(), array.data_type()) else { return Ok(Arc::clone(array)) };
+    let (first, last) = (lists.offsets()[0], lists.offsets()[lists.len()]);
+    let offsets: ScalarBuffer<i32> = lists.offsets().iter().map(|offset| offset - first).collect();
+    let values = lists.values().slice(first as usize, (last - first) as usize);
+    Ok(Arc::new(ListArray::try_new(Arc::clone(item), OffsetBuffer::new(offsets), values, lists.nulls().cloned())?))
 }
 
 /// The results of a function of numbers, with the elements.
