@@ -1,11 +1,12 @@
 //! What a client asks for, run once; and the results that wait to be fetched.
 
+mod outcome;
 mod statement;
 mod tickets;
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::UInt64Type;
-use engine::{QueryOutput, QueryReport, StatementKind};
+use engine::{QueryOutput, StatementKind};
 use futures::StreamExt;
 use tonic::Status;
 
@@ -13,32 +14,9 @@ use crate::error::status;
 use crate::sessions::{Connection, SessionLock};
 use crate::sql::transactions::TransactionScope;
 
-pub use statement::{Statement, plan_of};
+pub use outcome::{Done, Started};
+pub use statement::{Statement, Values, plan_of};
 pub use tickets::{TicketInfo, Tickets};
-
-/// A row of bound parameters.
-#[derive(Clone, Copy)]
-pub struct Values<'a> {
-    pub batch: &'a RecordBatch,
-    pub row: usize,
-}
-
-/// A statement that has begun.
-pub enum Started {
-    /// Planned; nothing of it runs before it is read.
-    Query(QueryOutput),
-    /// Anything else has run to its end.
-    Done(Done),
-}
-
-/// What has run gives no rows.
-pub struct Done {
-    pub kind: StatementKind,
-    pub rows: i64,
-    pub report: QueryReport,
-    /// Afterwards.
-    pub is_in_transaction: bool,
-}
 
 /// Whether the text is that of KILL.
 pub fn is_kill(sql: &str) -> bool {

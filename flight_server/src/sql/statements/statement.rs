@@ -1,17 +1,24 @@
 //! What a client asks to be run: SQL, or a plan of Substrait.
 
+use arrow::array::RecordBatch;
 use arrow_flight::sql::SubstraitPlan;
 use bytes::Bytes;
 use engine::{Binding, Description, QueryOutput};
 use substrait_plans::PlanError;
 use tonic::Status;
 
-use super::Values;
 use crate::error::{status, status_in};
 use crate::sessions::SessionLock;
 
 /// Of the result, for each byte of a plan, beside what it is for SQL: a number takes a few bytes in a plan, and many words in SQL.
 const PLAN_BYTES_PER_BYTE: usize = 8;
+
+/// A row of bound parameters.
+#[derive(Clone, Copy)]
+pub struct Values<'a> {
+    pub batch: &'a RecordBatch,
+    pub row: usize,
+}
 
 pub enum Statement {
     Sql(String),
