@@ -11,7 +11,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use engine::{EngineError, QueryOutput, QueryReport};
-use flight_wire::{MESSAGE_BYTES, batch_bytes, brief_report_json, pieces_of, pieces, report_json, to_wire, wire_schema, without_views};
+use flight_wire::{MESSAGE_BYTES, batch_bytes, brief_report_json, pieces, pieces_of, report_json, to_wire, wire_schema, without_views};
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
