@@ -8,6 +8,7 @@ REFUSALS = [
     "a subquery in ON of an outer join may be about the columns of the side alone that is filled",
     "a subquery looks at the row outside of it where it cannot",
     "a subquery that looks at the query around it other than by x = y is not supported",
+    "a subquery that looks at a row further outside than that of the query around it is not supported",
     "a window function with an offset, a default or a number that differs from row to row is not supported",
     "HAVING without GROUP BY takes aggregates, and no columns by themselves",
     "PREPARE and EXPLAIN of an INSERT from VALUES inside of a query is not supported",
