@@ -7,10 +7,12 @@ import threading
 import time
 import unittest
 from contextlib import ExitStack
+from itertools import repeat
 
 import quiver
 import quiver.testing
 from quiver.remote import workers
+from quiver.remote.calls import Pump
 
 # Ends with a call that would last for hours, and one thread that waits for work.
 LEAVING = """
@@ -62,6 +64,17 @@ class Workers(unittest.TestCase):
                 open_ones.callback(result.close)
             self.assertGreaterEqual(len(kept()), workers.KEPT_MAX + 4)
         self.assertTrue(soon(lambda: len(kept()) <= workers.KEPT_MAX), len(kept()))
+
+    def test_rows_whose_reader_went_without_a_word_are_cancelled(self):
+        # A Ctrl-C came while the collector called `stop`: the thread waited forever, and the query went on.
+        class Reader:
+            pass
+
+        reader, cancelled = Reader(), threading.Event()
+        pump = Pump(reader, repeat(1).__next__, cancelled.set)
+        pump.stop = lambda: None
+        del reader
+        self.assertTrue(cancelled.wait(20))
 
     def test_work_goes_to_nobody_who_is_stuck(self):
         going_on = threading.Event()

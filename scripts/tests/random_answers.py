@@ -15,7 +15,10 @@ def plain(value: Any) -> Any:
     """As Python compares it: intervals are as long as they are, with months of 30 days, as both engines compare them."""
     match value:
         case dict():
-            return {name: plain(inner) for name, inner in value.items()}
+            return {name: plain(inner) for name, inner in value.items()} or []
+        case [*pairs] if pairs and all(type(pair) is tuple for pair in pairs):
+            # A map of Quiver; that of DuckDB is a dict, and of both one without keys is an empty list here.
+            return {key: plain(inner) for key, inner in pairs}
         case list() | tuple() if not hasattr(value, "nanoseconds"):
             return [plain(inner) for inner in value]
         case tuple():
@@ -37,7 +40,7 @@ def sort_key(value: Any) -> tuple:
             exact = 0 if isinstance(value, float) else value
             return (3,) if math.isnan(number) else (2, float(f"{number:.{DIGITS - 1}g}") + 0.0, exact)
         case dict():
-            return (4, [sort_key(inner) for inner in value.values()])
+            return (4, [(name, sort_key(inner)) for name, inner in value.items()])
         case list():
             return (5, [sort_key(inner) for inner in value])
         case datetime() | time() | timedelta():
@@ -52,7 +55,7 @@ def equal(a: Any, b: Any) -> bool:
         a, b = float(a), float(b)
         return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=10**-DIGITS, abs_tol=10**-DIGITS)
     if isinstance(a, dict) and isinstance(b, dict):
-        return len(a) == len(b) and all(map(equal, a.values(), b.values()))
+        return list(a) == list(b) and all(map(equal, a.values(), b.values()))
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(equal, a, b))
     if isinstance(a, bool) != isinstance(b, bool):

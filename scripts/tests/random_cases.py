@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from random import Random
 
 import duckdb
-from random_answers import difference
+from random_answers import Rows, difference
 from random_engines import World, quiver
-from random_selects import SORTABLE, Selects
+from random_expressions import KINDS
+from random_known import REFUSED
+from random_selects import Selects
 from random_tree import Node, fixed, listed
 
 # Of an error that no statement may have.
 FAULTS = re.compile(r"internal error|panicked|took longer than its limit|please report")
+# Of types that what stands beside a parameter says; `timestamp - $1` is a difference of timestamps, as in PostgreSQL.
+INFERRED = {"BIGINT", "VARCHAR", "BOOLEAN"}
+MARK = re.compile(r"⟦(\d+)\|([^|]*)\|([^⟧]*)⟧")
 
 
 @dataclass
 class Outcome:
-    """`kind`: "same", "differs", "fault", or who refused it: "quiver", "duckdb", "both"."""
+    """`kind`: "same", "differs", "fault", or who refused it: "quiver" with a message that is known, "refused" with another, "duckdb", "both"."""
 
     kind: str
     text: str = ""
@@ -34,38 +39,65 @@ class Case:
         """One or two, whose answers must be the same; the first is asked of DuckDB, too."""
         return [str(self.root)]
 
+    def script(self) -> list[str]:
+        """All that is asked of Quiver."""
+        return self.queries()
+
+    def answers(self, world: World) -> list[Rows]:
+        return [world.in_quiver(query) for query in self.queries()]
+
     def run(self, world: World) -> Outcome:
         queries = self.queries()
         try:
-            answers = [world.in_quiver(query) for query in queries]
-        except quiver.Error as error:
-            said = f"{type(error).__name__}: {error}"
-            if FAULTS.search(said):
-                return Outcome("fault", said)
-            return Outcome("quiver" if in_duckdb(world, queries) else "both", said)
+            answers = self.answers(world)
         except BaseException as error:
-            if type(error).__name__ != "PanicException":
-                raise
-            return Outcome("fault", f"{type(error).__name__}: {error}")
+            return refusal(error, lambda: [world.in_duckdb(query) for query in queries])
         if len(answers) > 1 and (found := difference(answers[0], answers[1], False)):
             return Outcome("differs", f"the first: {found[0]}\nthe second: {found[1]}")
         try:
             expected = world.in_duckdb(queries[0])
         except duckdb.Error as error:
             return Outcome("duckdb", str(error))
-        if found := difference(expected, answers[0], self.in_order):
-            counts = f"{len(expected)} and {len(answers[0])} rows"
-            return Outcome("differs", f"DuckDB: {found[0]}\nQuiver: {found[1]}\n{counts}")
-        return Outcome("same")
+        return compared(expected, answers[0], self.in_order)
 
 
-def in_duckdb(world: World, queries: list[str]) -> bool:
+def compared(expected: Rows, answer: Rows, in_order: bool) -> Outcome:
+    if found := difference(expected, answer, in_order):
+        return Outcome("differs", f"DuckDB: {found[0]}\nQuiver: {found[1]}\n{len(expected)} and {len(answer)} rows")
+    return Outcome("same")
+
+
+def refusal(error: BaseException, in_duckdb: Callable[[], object]) -> Outcome:
+    text = f"{type(error).__name__}: {error}"
+    is_panic = type(error).__name__ == "PanicException"
+    if not is_panic and not isinstance(error, quiver.Error):
+        raise error
+    if (is_panic or FAULTS.search(text)) and not REFUSED.search(text):
+        return Outcome("fault", text)
     try:
-        for query in queries:
-            world.in_duckdb(query)
+        in_duckdb()
     except duckdb.Error:
-        return False
-    return True
+        return Outcome("both", text)
+    return Outcome("quiver" if REFUSED.search(text) else "refused", text)
+
+
+def plain_and_prepared(root: Node, types: bool = True) -> tuple[str, list[str]]:
+    """Without parameters; and what makes a statement with parameters of it, runs it, and drops it."""
+    text, values = str(root), {}
+
+    def parameter(found: re.Match) -> str:
+        number, sql_type, constant = found.groups()
+        values.setdefault(number, (len(values) + 1, sql_type, constant))
+        return f"${values[number][0]}"
+
+    prepared = MARK.sub(parameter, text)
+    plain = MARK.sub(lambda found: found[3] if found[2] == "BIGINT" else f"CAST({found[3]} AS {found[2]})", text)
+    if not values:
+        return plain, [plain]
+    known = [sql_type for _, sql_type, _ in values.values()]
+    declared = f"({', '.join(known)})" if types or not INFERRED.issuperset(known) else ""
+    given = ", ".join(f"CAST({constant} AS {sql_type})" for _, sql_type, constant in values.values())
+    return plain, [f"PREPARE p{declared} AS {prepared}", f"EXECUTE p({given})", "DEALLOCATE p"]
 
 
 class Beside(Case):
@@ -76,6 +108,26 @@ class Beside(Case):
     def in_order(self) -> bool:
         """Not without the ORDER BY, where that was cut off."""
         return bool(self.order and self.order.parts)
+
+
+class Prepared(Beside):
+    """Constants are values of parameters."""
+
+    def __init__(self, maker: Selects):
+        maker.parameters_share, self.types = 0.4, maker.chance(0.7)
+        super().__init__(maker)
+
+    def queries(self) -> list[str]:
+        """DuckDB has no types in PREPARE."""
+        return [plain_and_prepared(self.root)[0]]
+
+    def script(self) -> list[str]:
+        plain, prepared = plain_and_prepared(self.root, self.types)
+        return [plain, *prepared]
+
+    def answers(self, world: World) -> list[Rows]:
+        plain, *prepared = self.script()
+        return [world.in_quiver(plain), world.in_turn(prepared)]
 
 
 class NoRec(Case):
@@ -98,7 +150,7 @@ class Partitions(Case):
 
     def __init__(self, maker: Selects):
         relation = maker.relation(2)
-        kinds = [maker.random.choice(SORTABLE) for _ in range(maker.random.randrange(1, 4))]
+        kinds = [maker.random.choice(KINDS) for _ in range(maker.random.randrange(1, 4))]
         items = listed([fixed(maker.expression(kind, relation.columns, 1), f" AS c{at}") for at, kind in enumerate(kinds)])
         self.root = fixed(items, relation.node, maker.condition(relation.columns, 3))
         self.of = maker.random.choice(["rows", "rows", "groups", "max", "having"])
@@ -120,7 +172,3 @@ class Partitions(Case):
                     f"SELECT c0, count(*) FROM ({together}) AS w GROUP BY c0 HAVING NOT (count(*) <= 1)",
                 ]
         return [whole, together]
-
-
-def case(random: Random, maker: Selects) -> Case:
-    return random.choices([Beside, NoRec, Partitions], [7, 1.5, 1.5])[0](maker)

@@ -6,6 +6,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -15,12 +16,14 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))
 import quiver
 from random_answers import Rows
 from random_tables import Table, created, filling, tables
-from random_tree import Node
+from random_tree import Node, fixed
 
 # DuckDB as docs/sql.md says that Quiver is.
 AS_QUIVER = ["SET default_null_order='postgres'", "SET integer_division=true", "SET TimeZone='UTC'", "SET threads=1", "SET memory_limit='1GB'",
              "SET order_by_non_integer_literal=true"]  # fmt: skip
 BATCH_SIZES, THREADS = [1, 3, 8192], [1, 2, 5]
+# A sort merges as many streams as there are batches.
+BATCH_SIZES_OF_MANY_ROWS = [64, 8192]
 TIMEOUT_MS = 60_000
 # What they say is when, where and how much, and not how.
 NO_SWITCHES = ["quiver.statement_timeout_ms"]
@@ -32,10 +35,11 @@ class World:
 
     def __init__(self, seed: str):
         random = Random(seed)
+        self.quiver, self.duckdb, self.directory = opened()
+        self.switches = switches(self.in_quiver)
         self.tables: list[Table] = tables(random)
         self.created = {table.name: created(random, table) for table in self.tables}
-        self.filled = filling(random, self.tables)
-        self.quiver, self.duckdb, self.directory = opened()
+        self.filled = switched(random, filling(random, self.tables), self.switches)
         self.settings: Settings = {}
         self.make()
 
@@ -51,7 +55,7 @@ class World:
     def with_less(self, created: dict[str, tuple[str, str]], filled: list[tuple[Node, bool]], settings: Settings) -> World:
         """The same, of fewer statements and settings."""
         other = object.__new__(World)
-        other.tables, other.created, other.filled = self.tables, created, filled
+        other.tables, other.switches, other.created, other.filled = self.tables, self.switches, created, filled
         other.quiver, other.duckdb, other.directory = opened()
         other.settings = {}
         other.make()
@@ -66,6 +70,27 @@ class World:
 
     def in_quiver(self, sql: str) -> Rows:
         return self.quiver.sql(sql).fetchall()
+
+    def in_turn(self, statements: list[str]) -> Rows:
+        """The answer of one, or of the EXECUTE between a PREPARE and a DEALLOCATE; of one that changes rows their number, as DuckDB says it."""
+        first, *after = statements
+        result = self.quiver.sql(first)
+        try:
+            for statement in after[:1]:
+                result = self.quiver.sql(statement)
+            return result.fetchall() if result.is_query else [(result.rows_changed,)]
+        finally:
+            with suppress(quiver.Error):
+                for statement in after[1:]:
+                    self.quiver.sql(statement)
+
+    def forget(self, table: str) -> None:
+        """A copy of a table, the transaction in which it was changed, and what that kept from being dropped."""
+        for engine in (self.quiver.sql, self.duckdb.execute):
+            for statement in ("ROLLBACK", "DEALLOCATE p"):
+                with suppress(quiver.Error, duckdb.Error):
+                    engine(statement)
+            engine(f"DROP TABLE IF EXISTS {table}")
 
     def in_duckdb(self, sql: str) -> Rows:
         return self.duckdb.execute(sql).fetchall()
@@ -85,7 +110,7 @@ class World:
 
 
 def opened() -> tuple[quiver.Connection, duckdb.DuckDBPyConnection, tempfile.TemporaryDirectory]:
-    directory = tempfile.TemporaryDirectory(prefix="quiver-random-")
+    directory = tempfile.TemporaryDirectory(prefix="quiver-random-", ignore_cleanup_errors=True)
     beside = duckdb.connect()
     for statement in AS_QUIVER:
         beside.execute(statement)
@@ -107,10 +132,19 @@ def switches(sql: Callable[[str], Rows]) -> dict[str, list[str]]:
     return known
 
 
-def chosen(random: Random, known: dict[str, list[str]]) -> Settings:
+def chosen(random: Random, known: dict[str, list[str]], batch_sizes: list[int]) -> Settings:
     """All of them, so that they do not depend on the statements before."""
-    settings = {"batch_size": str(random.choice(BATCH_SIZES)), "threads": str(random.choice(THREADS))}
+    settings = {"batch_size": str(random.choice(batch_sizes)), "threads": str(random.choice(THREADS))}
     settings["quiver.statement_timeout_ms"] = str(TIMEOUT_MS)
     for name, values in known.items():
         settings[name] = random.choice(values) if random.random() < 0.5 else values[0]
     return settings
+
+
+def switched(random: Random, filled: list[tuple[Node, bool]], known: dict[str, list[str]]) -> list[tuple[Node, bool]]:
+    """With all switches set before the first statement, and one before each other: some have their effect where rows are written."""
+    made = [(fixed(f"SET {name} = {value}"), False) for name, value in chosen(random, known, BATCH_SIZES_OF_MANY_ROWS).items()]
+    for statement in filled:
+        name = random.choice(list(known))
+        made += [statement, (fixed(f"SET {name} = {random.choice(known[name])}"), False)]
+    return made

@@ -11,16 +11,17 @@ from collections.abc import Callable
 from copy import deepcopy
 from random import Random
 
-from random_tables import CLOCKS, DATES, DOUBLES, INTERVALS, LISTS, TEXTS, TIMES
+from random_tables import CLOCKS, DATES, DOUBLES, INTERVALS, NESTED, TEXTS, TIMES
 from random_tree import Node, filled
 
-KINDS = ["INT", "DBL", "DEC", "STR", "DATE", "TS", "BOOL", "IVL", "LIST", "REC", "TZ", "CLOCK"]
+KINDS = ["INT", "DBL", "DEC", "STR", "DATE", "TS", "BOOL", "IVL", "LIST", "REC", "TZ", "CLOCK", "MAP", "DBLS", "NEST"]
 # How often a kind is wanted where any would do.
-WEIGHTS = [6, 4, 3, 5, 2, 2, 2, 1, 1, 1, 1, 1]
+WEIGHTS = [6, 4, 3, 5, 2, 2, 2, 1, 1, 1, 1, 1, 0.7, 0.7, 0.7]
 TYPES = {
     "INT": "BIGINT", "DBL": "DOUBLE", "DEC": "DECIMAL(12,2)", "STR": "VARCHAR", "DATE": "DATE", "TS": "TIMESTAMP(6)", "BOOL": "BOOLEAN",
     "IVL": "INTERVAL", "LIST": "INTEGER[]", "REC": "STRUCT(a INTEGER, b VARCHAR)",
-    "TZ": "TIMESTAMP WITH TIME ZONE", "CLOCK": "TIME",
+    "TZ": "TIMESTAMP WITH TIME ZONE", "CLOCK": "TIME", "MAP": "MAP(VARCHAR, INTEGER)", "DBLS": "DOUBLE[]",
+    "NEST": "STRUCT(a DOUBLE, b INTEGER[])[]",
 }  # fmt: skip
 Column = tuple[str, str]
 
@@ -36,12 +37,14 @@ PRODUCTIONS = {
         "CAST(extract(month FROM {TS}) AS BIGINT)", "CAST(extract(day FROM {DATE}) AS BIGINT)", "CAST(extract(dow FROM {DATE}) AS BIGINT)",
         "CAST(date_part('hour', {TS}) AS BIGINT)", "CAST(date_part('doy', {DATE}) AS BIGINT)", "CAST(array_length({LIST}) AS BIGINT)", "({LIST})[{POS}]",
         "({REC})['a']", "greatest({INT}, {INT})", "least({INT}, {INT}, {INT})", "({INT} & {INT})", "({INT} | {INT})", "bit_length({STR})",
-        "CAST({NUMERAL} AS INTEGER)", "TRY_CAST({STR} AS INTEGER)",
+        "CAST({NUMERAL} AS INTEGER)", "TRY_CAST(translate({STR}, '.', 'q') AS INTEGER)", "({MAP})[{STR}]", "CAST(cardinality({MAP}) AS BIGINT)",
+        "CAST(array_length({NEST}) AS BIGINT)",
     ],
     "DBL": [
         "({DBL} + {DBL})", "({DBL} - {DBL})", "({DBL} * 0.5e0)", "({DBL} / 4e0)", "CAST({INT} AS DOUBLE)", "CAST({DEC} AS DOUBLE)", "abs({DBL})",
         "floor({DBL})", "ceil({DBL})", "round({DBL})", "(- {DBL})", "greatest({DBL}, {DBL})", "least({DBL}, {DBL})", "trunc({DBL})", "power(CAST({DBL} AS DOUBLE), 2)",
         "({INT} * CAST({DBL} AS DOUBLE))", "({DEC} + CAST({DBL} AS DOUBLE))", "sqrt(abs(CAST({DBL} AS DOUBLE)))",
+        "({DBLS})[{POS}]", "(({NEST})[{POS}])['a']",
     ],
     "DEC": [
         "({DEC} + {DEC})", "({DEC} - {DEC})", "CAST({DEC} * {SMALL} AS DECIMAL(12,2))", "abs({DEC})", "round({DEC}, 1)", "(- {DEC})",
@@ -66,8 +69,12 @@ PRODUCTIONS = {
     "TZ": ["({TZ} + INTERVAL '90 minutes')", "({TZ} + INTERVAL '1' DAY)", "date_trunc('day', {TZ})", "CAST({TS} AS TIMESTAMP WITH TIME ZONE)", "greatest({TZ}, {TZ})", "({TZ} - INTERVAL '1' MONTH)"],
     "CLOCK": ["CAST({TS} AS TIME)", "least({CLOCK}, {CLOCK})"],
     "IVL": ["({IVL} + {IVL})", "({IVL} - {IVL})"],
-    "LIST": ["[{INT}, {INT}]", "[{INT}]", "array_append({LIST}, {INT})", "array_prepend({INT}, {LIST})", "({LIST})[1:2]"],
+    "LIST": ["[{INT}, {INT}]", "[{INT}]", "array_append({LIST}, {INT})", "array_prepend({INT}, {LIST})", "({LIST})[1:2]", "map_values({MAP})", "(({NEST})[{POS}])['b']"],
     "REC": ["{{'a': {INT}, 'b': {STR}}}"],
+    "MAP": ["MAP {{'a': {INT}}}", "MAP {{'b': {INT}, 'a': {INT}}}"],
+    # -0.0 and 0.0 inside of them are told apart where they are sorted.
+    "DBLS": ["[{DBL} + 0e0]", "[{DBL} + 0e0, {DBL} + 0e0]", "({DBLS})[1:2]"],
+    "NEST": ["[{{'a': {DBL} + 0e0, 'b': {LIST}}}]", "({NEST})[2:3]"],
     "BOOL": [
         "({BOOL} AND {BOOL})", "({BOOL} OR {BOOL})", "(NOT {BOOL})", "({BOOL} IS TRUE)", "({BOOL} IS NOT TRUE)", "({BOOL} IS NOT FALSE)",
         "({BOOL} = {BOOL})", "({STR} LIKE {PATTERN})", "({STR} NOT LIKE {PATTERN})", "({STR} ILIKE {PATTERN})", "starts_with({STR}, {STR})",
@@ -80,17 +87,16 @@ COMPARISONS = [
     "({T} IS DISTINCT FROM {T})", "({T} IS NOT DISTINCT FROM {T})", "({T} BETWEEN {T} AND {T})", "({T} NOT BETWEEN {T} AND {T})",
     "({T} IN ({T}, {T}))", "({T} IN ({T}, {T}, NULL))", "({T} NOT IN ({T}, {T}))", "({T} NOT IN ({T}, NULL))", "({T} = {T})", "({T} < {T})",
 ]  # fmt: skip
-# Which of two lists or structs with a NULL in them comes first is not the same in the two engines.
-WITHOUT_ORDER = ("LIST", "REC")
 
 Make = Callable[[str], Node | str]
 
 
 class Expressions:
-    """`subquery` is None where none may stand."""
-
     def __init__(self, random: Random):
         self.random = random
+        # Which of the constants are marked, as values that a statement may be given (`marked`).
+        self.parameters_share = 0.0
+        self.parameters = 0
 
     def kind(self) -> str:
         return self.random.choices(KINDS, WEIGHTS)[0]
@@ -107,23 +113,19 @@ class Expressions:
             # Columns may be aggregates and windows too, of which each has a copy that can be made smaller by itself.
             return Node(kind, deepcopy(self.random.choice(fitting)) if fitting and self.chance(0.85) else self.literal(kind))
         template = self.template(kind)
-        if kind == "BOOL" and self.chance(0.12) and (found := self.predicate_of_subquery(columns, depth - 1)):
-            return found
-        if kind not in WITHOUT_ORDER and self.chance(0.04) and (found := self.scalar_subquery(kind, columns, depth - 1)):
-            return found
+        if kind == "BOOL" and self.chance(0.12):
+            return self.predicate_of_subquery(columns, depth - 1)
+        if self.chance(0.04):
+            return self.scalar_subquery(kind, columns, depth - 1)
         return self.filled(kind, template, columns, depth - 1)
 
     def template(self, kind: str) -> str:
         if kind == "BOOL" and self.chance(0.6):
             of = self.kind()
-            chosen = self.random.choice(self.comparisons(of))
-            return chosen.replace("{T}", f"{{{of}}}")
+            return self.random.choice(COMPARISONS).replace("{T}", f"{{{of}}}")
         if self.chance(0.2):
             return self.random.choice(OF_EVERY_KIND).replace("{T}", f"{{{kind}}}")
         return self.random.choice(PRODUCTIONS[kind])
-
-    def comparisons(self, kind: str) -> list[str]:
-        return COMPARISONS[:2] + COMPARISONS[6:10] + COMPARISONS[12:16] if kind in WITHOUT_ORDER else COMPARISONS
 
     def filled(self, kind: str, template: str, columns: list[Column], depth: int) -> Node:
         node = filled(kind, template, lambda of: self.expression(of, columns, depth))
@@ -131,13 +133,23 @@ class Expressions:
         node.parts = [part.replace("{{", "{").replace("}}", "}") if isinstance(part, str) else part for part in node.parts]
         return node
 
-    def predicate_of_subquery(self, columns: list[Column], depth: int) -> Node | None:
-        return None
+    def predicate_of_subquery(self, columns: list[Column], depth: int) -> Node:
+        raise NotImplementedError
 
-    def scalar_subquery(self, kind: str, columns: list[Column], depth: int) -> Node | None:
-        return None
+    def scalar_subquery(self, kind: str, columns: list[Column], depth: int) -> Node:
+        raise NotImplementedError
 
     def literal(self, kind: str) -> str:
+        return self.marked(TYPES[kind], self.constant(kind)) if kind in KINDS else self.constant(kind)
+
+    def marked(self, sql_type: str, constant: str) -> str:
+        """As `plain_and_prepared` finds it, where it may be a parameter."""
+        if not self.parameters_share or not self.chance(self.parameters_share):
+            return constant
+        self.parameters += 1
+        return f"⟦{self.parameters}|{sql_type}|{constant}⟧"
+
+    def constant(self, kind: str) -> str:
         choice = self.random.choice
         if self.chance(0.12) and kind in KINDS:
             return "NULL" if self.chance(0.1) else f"CAST(NULL AS {TYPES[kind]})"
@@ -170,7 +182,7 @@ class Expressions:
                 return f"TIME '{choice(CLOCKS)}'"
             case "IVL":
                 return f"INTERVAL '{choice(INTERVALS)}'"
-            case "LIST":
-                return f"CAST({choice(LISTS)} AS INTEGER[])"
+            case "LIST" | "MAP" | "DBLS" | "NEST":
+                return f"CAST({choice(NESTED[TYPES[kind]])} AS {TYPES[kind]})"
             case _:
                 return f"{{'a': {choice([1, 2])}, 'b': {choice(['NULL', repr('a')])}}}"

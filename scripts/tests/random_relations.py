@@ -96,6 +96,9 @@ class Relations(Expressions):
         if (left_table := left.tables) and right.tables and len(left_table) == 1 and self.chance(0.25):
             if found := self.joined_by_names(left, right):
                 return found
+        # What USING has merged has no table's name, and would be ambiguous.
+        if {a for a, _ in left.columns if "." not in a} & {b.split(".")[1] for b, _ in right.columns}:
+            return left
         join = self.random.choice(JOINS)
         pairs = [(a, b) for a, its in left.columns for b, kind in right.columns if kind == its]
         ids = [(a, b) for a, b in pairs if a.endswith(".id") and b.endswith(".id")]
@@ -148,6 +151,6 @@ class Relations(Expressions):
         if not self.chance(share):
             return optional()
         conditions = [self.condition(columns, depth) for _ in range(self.random.choice([1, 1, 2]))]
-        if depth > 0 and self.chance(0.2) and (found := self.predicate_of_subquery(columns, 1)):
-            return optional(" WHERE ", listed([*conditions[1:], found], " AND "))
+        if depth > 0 and self.chance(0.2):
+            return optional(" WHERE ", listed([*conditions[1:], self.predicate_of_subquery(columns, 1)], " AND "))
         return optional(" WHERE ", listed(conditions, self.random.choice([" AND ", " AND ", " OR "])))

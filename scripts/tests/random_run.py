@@ -11,14 +11,16 @@ import time
 from collections import Counter
 from random import Random
 
-from random_cases import Case, Outcome, case
-from random_engines import World, chosen, switches
+from random_cases import Beside, Case, NoRec, Outcome, Partitions, Prepared
+from random_changes import Changes
+from random_engines import BATCH_SIZES, BATCH_SIZES_OF_MANY_ROWS, World, chosen
 from random_known import STATEMENTS
 from random_selects import Selects
 from random_tree import Node, fixed, reduced
 
 STATEMENTS_PER_WORLD = 250
 ATTEMPTS = 400
+CASES = {Beside: 6, NoRec: 1.4, Partitions: 1.4, Prepared: 0.5, Changes: 0.5}
 FAILURES_MAX = 20
 
 
@@ -30,7 +32,6 @@ class Run:
         self.examples: dict[str, str] = {}
         self.failures: list[str] = []
         self.world: World | None = None
-        self.known: dict[str, list[str]] = {}
         self.slowest = (0.0, "")
 
     def statements(self, numbers: range) -> None:
@@ -45,7 +46,6 @@ class Run:
     def open(self, number: int) -> None:
         self.close()
         self.world = World(f"{self.seed} {number // STATEMENTS_PER_WORLD}")
-        self.known = switches(self.world.in_quiver)
 
     def close(self) -> None:
         if self.world:
@@ -55,17 +55,18 @@ class Run:
     def statement(self, number: int) -> None:
         """It depends on the seed and its number, and on no statement before."""
         random = Random(f"{self.seed} {number} statement")
-        self.world.set(chosen(random, self.known))
-        one = case(random, Selects(random, self.world.tables))
+        one = random.choices(list(CASES), list(CASES.values()))[0](Selects(random, self.world.tables))
+        has_many_rows = any(" big " in text for text in one.script())
+        self.world.set(chosen(random, self.world.switches, BATCH_SIZES_OF_MANY_ROWS if has_many_rows else BATCH_SIZES))
         start = time.monotonic()
         outcome = one.run(self.world)
-        self.slowest = max(self.slowest, (time.monotonic() - start, f"number {number}: {one.queries()[0]}"))
+        self.slowest = max(self.slowest, (time.monotonic() - start, f"number {number}: {one.script()[0]}"))
         self.outcomes[outcome.kind] += 1
-        if outcome.kind == "quiver":
+        if outcome.kind in ("quiver", "refused"):
             words = message_class(outcome.text)
             self.refused[words] += 1
-            self.examples.setdefault(words, f"number {number}: {outcome.text}\n    {one.queries()[0]}")
-        if outcome.kind in ("differs", "fault") and number not in STATEMENTS.get(self.seed, ()):
+            self.examples.setdefault(words, f"number {number}: {outcome.text}\n    {one.script()[0]}")
+        if outcome.kind in ("differs", "fault", "refused") and number not in STATEMENTS.get(self.seed, ()):
             self.failures.append(report(self.seed, number, one, self.world, outcome))
             self.open(number)
 
@@ -87,8 +88,8 @@ def message_class(text: str) -> str:
 
 def report(seed: int, number: int, one: Case, world: World, outcome: Outcome) -> str:
     """The statement and the tables, as small as they were made in few attempts, with both answers."""
-    before = "\n".join(one.queries())
-    words = message_class(outcome.text) if outcome.kind == "fault" else ""
+    before = "\n".join(one.script())
+    words = message_class(outcome.text) if outcome.kind != "differs" else ""
     latest = [outcome]
 
     def fails(in_world: World) -> bool:
@@ -101,14 +102,14 @@ def report(seed: int, number: int, one: Case, world: World, outcome: Outcome) ->
     attempts = reduced(one.root, lambda: fails(world), ATTEMPTS)
     small = smaller_world(world, one, fails, min(attempts, 120))
     lines = [f"RANDOM_SEED={seed}, statement {number}: {outcome.kind}", *(f"{line};" for line in small.script() if line), "-- asked:"]
-    lines += [f"{query};" for query in one.queries()] + [latest[0].text, f"-- before it was made smaller:\n{before}"]
+    lines += [f"{query};" for query in one.script()] + [latest[0].text, f"-- before it was made smaller:\n{before}"]
     if small is not world:
         small.close()
     return "\n".join(lines)
 
 
 def smaller_world(world: World, one: Case, fails, attempts: int) -> World:
-    text = "\n".join(one.queries())
+    text = "\n".join(one.script())
     names = [name for name in world.created if re.search(rf"\b{name}\b", text)]
     best = world
 
@@ -127,8 +128,9 @@ def smaller_world(world: World, one: Case, fails, attempts: int) -> World:
     created = {name: best.created[name] for name in names}
     tried(
         created,
-        [(node, both) for node, both in best.filled if str(node) == "CHECKPOINT" or any(f" {name} " in str(node) for name in names)],
+        [(node, both) for node, both in best.filled if not both or any(f" {name} " in str(node) for name in names)],
     )
+    tried(best.created, [one for one in best.filled if not str(one[0]).startswith("SET ")])
     if not tried(best.created, best.filled, {}):
         for name in list(best.settings):
             tried(best.created, best.filled, {other: value for other, value in best.settings.items() if other != name})

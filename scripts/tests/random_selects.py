@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from random_expressions import KINDS, WITHOUT_ORDER, Column
+from random_expressions import KINDS, Column
 from random_relations import Relation, Relations
 from random_tree import Node, filled, fixed, listed, optional
 
@@ -24,8 +24,11 @@ AGGREGATES = {
     "IVL": ["min({IVL})", "max({IVL})"],
     "TZ": ["min({TZ})", "max({TZ})"],
     "CLOCK": ["min({CLOCK})", "max({CLOCK})"],
-    "LIST": ["array_agg({INT} ORDER BY {SAME})", "array_agg(DISTINCT {INT} ORDER BY {SAME})"],
-    "REC": [],
+    "LIST": ["min({LIST})", "max({LIST})", "array_agg({INT} ORDER BY {SAME})", "array_agg(DISTINCT {INT} ORDER BY {SAME})"],
+    "REC": ["min({REC})", "max({REC})"],
+    "MAP": ["min({MAP})", "max({MAP})"],
+    "DBLS": ["min({DBLS})", "max({DBLS})", "array_agg({DBL} + 0e0 ORDER BY {SAME})"],
+    "NEST": ["min({NEST})", "max({NEST})"],
 }  # fmt: skip
 # {T} is of the kind that is wanted; {KEYS} leaves no two rows that differ in one place.
 WINDOWS = {
@@ -45,7 +48,6 @@ WINDOWS = {
     ],
     "SORTED": ["min({T}) OVER ({PART}ORDER BY {SORT})", "max({T}) OVER ({PART})", "max({T}) OVER ({PART}ORDER BY {KEYS} ROWS {POS} PRECEDING)"],
 }  # fmt: skip
-SORTABLE = [kind for kind in KINDS if kind not in WITHOUT_ORDER]
 
 
 class Selects(Relations):
@@ -58,7 +60,6 @@ class Selects(Relations):
             return fixed(with_, self.star()), None
         if self.chance(0.55):
             return fixed(with_, self.query(kinds, 3)[0]), None
-        kinds = [kind if kind in SORTABLE else "INT" for kind in kinds]
         query, order = self.query(kinds, 3, sorted_later=True)[0], self.order(len(kinds))
         return fixed(with_, query, order), order
 
@@ -84,25 +85,25 @@ class Selects(Relations):
     def limit(self, share: float) -> Node:
         if not self.chance(share):
             return optional()
-        count = self.random.choice([0, 1, 2, 5, 20, 1000])
-        return optional(f" LIMIT {count}", optional(f" OFFSET {self.random.choice([0, 1, 3, 9000])}") if self.chance(0.4) else optional())
+        count, skipped = (self.marked("BIGINT", str(self.random.choice(some))) for some in ([0, 1, 2, 5, 20, 1000], [0, 1, 3, 9000]))
+        return optional(f" LIMIT {count}", optional(f" OFFSET {skipped}") if self.chance(0.4) else optional())
 
     def query(self, kinds: list[str] | None, depth: int, sorted_later: bool = False) -> tuple[Node, list[str]]:
         """With columns c0, c1, …"""
         inner = kinds is None
         kinds = kinds or [self.kind() for _ in range(self.random.randrange(1, 4))]
         choice = self.random.random()
-        if choice < 0.12 and depth > 0 and not any(kind in WITHOUT_ORDER for kind in kinds):
+        if choice < 0.12 and depth > 0:
             operator = self.random.choice(["UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"])
             first, second = self.query(kinds, depth - 1, sorted_later)[0], self.query(kinds, depth - 1, sorted_later)[0]
             return Node("query", "(", first, f") {operator} (", second, ")"), kinds
-        if 0.12 <= choice < 0.15 and not sorted_later and (first := self.first_of_each(kinds, depth)):
-            return Node("query", first), kinds
+        if 0.12 <= choice < 0.15 and not sorted_later:
+            return Node("query", self.first_of_each(kinds, depth)), kinds
         if choice < 0.45:
             query = self.grouped(kinds, depth, sorted_later)
         else:
             query = self.plain(kinds, depth, sorted_later)
-        if inner and self.chance(0.12) and all(kind in SORTABLE and kind != "DBL" for kind in kinds):
+        if inner and self.chance(0.12) and "DBL" not in kinds:
             query = fixed(query, self.order(len(kinds)))
         return Node("query", query), kinds
 
@@ -120,20 +121,19 @@ class Selects(Relations):
         qualify = optional()
         if self.chance(0.25) and relation.rows <= 20_000:
             windows = [(self.window(kind, relation), kind) for kind in self.random.choices(kinds, k=2)]
-            columns += [(node, kind) for node, kind in windows if node is not None] * 3
-            if self.chance(0.2) and (number := self.window("INT", relation)) is not None:
-                qualify = optional(" QUALIFY ", number, f" {self.random.choice(['<=', '>', '='])} {self.random.choice([1, 2, 5])}")
-        distinct = optional("DISTINCT ") if self.chance(0.15) and not any(kind in WITHOUT_ORDER for kind in kinds) else optional()
+            columns += windows * 3
+            if self.chance(0.2):
+                qualify = optional(
+                    " QUALIFY ", self.window("INT", relation), f" {self.random.choice(['<=', '>', '='])} {self.random.choice([1, 2, 5])}"
+                )
+        distinct = optional("DISTINCT ") if self.chance(0.15) else optional()
         items = self.items(kinds, columns, self.random.choice([0, 1, 2, 3]), sorted_later)
         return fixed("SELECT ", distinct, items, " FROM ", relation.node, self.where(relation.columns, depth), qualify)
 
-    def first_of_each(self, kinds: list[str], depth: int) -> Node | None:
+    def first_of_each(self, kinds: list[str], depth: int) -> Node:
         """DISTINCT ON, with an order in which no two rows are the same."""
         relation = self.relation(depth)
-        sortable = [column for column in relation.columns if column[1] in SORTABLE]
-        if not sortable or any(kind in WITHOUT_ORDER for _, kind in relation.keys):
-            return None
-        by = plain(self.random.choice(sortable))
+        by = plain(self.random.choice(relation.columns))
         terms = [by, *map(plain, relation.keys)]
         order = ", ".join(f"{term}{self.direction()}" for term in terms)
         items = self.items(kinds, relation.columns, 1, False)
@@ -151,8 +151,7 @@ class Selects(Relations):
         by, can_group = self.group_by(keys)
         columns: list = [(f"grouping({text})", "INT") for text, _ in keys if can_group] + [(text, kind) for text, kind in keys] * 3
         for kind in [*kinds, "INT"]:
-            if (aggregate := self.aggregate(kind, relation.columns)) is not None:
-                columns += [(aggregate, kind)] * 2
+            columns += [(self.aggregate(kind, relation.columns), kind)] * 2
         having = optional(" HAVING ", self.condition(columns, 2)) if self.chance(0.3) else optional()
         # A constant alone would make no group of no rows.
         count = "" if keys or by else optional(" HAVING count(*) >= 0") if not having.parts else having
@@ -162,7 +161,7 @@ class Selects(Relations):
     def keys(self, relation: Relation) -> list[Column]:
         keys: dict[str, str] = {}
         for _ in range(self.random.choice([0, 1, 1, 2, 3])):
-            kind = self.random.choice(SORTABLE)
+            kind = self.random.choice(KINDS)
             fitting = [name for name, its in relation.columns if its == kind]
             if fitting and self.chance(0.8):
                 keys[self.random.choice(fitting)] = kind
@@ -192,40 +191,33 @@ class Selects(Relations):
         sets.append(texts)
         return fixed(" GROUP BY GROUPING SETS (", ", ".join(f"({', '.join(one)})" for one in sets), ")"), True
 
-    def aggregate(self, kind: str, columns: list[Column]) -> Node | None:
-        if not AGGREGATES[kind]:
-            return None
-        return self.of_template(kind, self.random.choice(AGGREGATES[kind]), columns, columns, [])
+    def aggregate(self, kind: str, columns: list[Column]) -> Node:
+        return self.of_template(kind, self.random.choice(AGGREGATES[kind]), columns, [])
 
-    def window(self, kind: str, relation: Relation) -> Node | None:
-        some = WINDOWS.get(kind, []) * 2 + WINDOWS["ANY"] + (WINDOWS["SORTED"] if kind in SORTABLE else [])
+    def window(self, kind: str, relation: Relation) -> Node:
+        some = WINDOWS.get(kind, []) * 2 + WINDOWS["ANY"] + WINDOWS["SORTED"]
         template = self.random.choice(some).replace("{T}", f"{{{kind}}}")
-        if any(kind in WITHOUT_ORDER for _, kind in relation.keys):
-            return None
-        return self.of_template(
-            kind, template, relation.columns, [one for one in relation.columns if one[1] not in WITHOUT_ORDER], relation.keys
-        )
+        return self.of_template(kind, template, relation.columns, relation.keys)
 
-    def of_template(self, kind: str, template: str, columns: list, sorted_by: list, keys: list[Column]) -> Node:
+    def of_template(self, kind: str, template: str, columns: list, keys: list[Column]) -> Node:
         """With the placeholders that only aggregates and windows have."""
         last: list[str] = []
-        sortable = [column for column in sorted_by if column[1] in SORTABLE]
 
         def part(of: str) -> Node | str:
             match of:
                 case "SAME":
                     return fixed(last[-1], self.direction())
                 case "KEYS":
-                    first = [self.random.choice(sortable)] if sortable and self.chance(0.6) else []
+                    first = [self.random.choice(columns)] if self.chance(0.6) else []
                     return ", ".join(f"{plain(column)}{self.direction()}" for column in first + keys)
                 case "SORT":
-                    return f"{plain(self.random.choice(sortable))}{self.direction()}" if sortable else "1"
+                    return f"{plain(self.random.choice(columns))}{self.direction()}"
                 case "PART":
-                    return f"PARTITION BY {plain(self.random.choice(sortable))} " if sortable and self.chance(0.5) else ""
+                    return f"PARTITION BY {plain(self.random.choice(columns))} " if self.chance(0.5) else ""
                 case "EXACT":
-                    of = self.random.choice([kind for kind in SORTABLE if kind not in ("DBL", "IVL")])
+                    of = self.random.choice([kind for kind in KINDS if kind not in ("DBL", "IVL")])
                 case "ANY":
-                    of = self.random.choice(SORTABLE)
+                    of = self.random.choice(KINDS)
             made = self.expression(of, columns, self.random.choice([0, 0, 1]))
             last.append(str(made))
             return made
@@ -234,7 +226,7 @@ class Selects(Relations):
 
     # Subqueries
 
-    def predicate_of_subquery(self, columns: list, depth: int) -> Node | None:
+    def predicate_of_subquery(self, columns: list, depth: int) -> Node:
         outer = [column for column in columns if isinstance(column[0], str)]
         relation = self.relation(0, joins_max=0)
         where = self.where(relation.columns, 1)
@@ -242,19 +234,18 @@ class Selects(Relations):
         if self.chance(0.35):
             word = self.random.choice(["EXISTS", "NOT EXISTS"])
             return Node("BOOL", f"({word} (SELECT 1 FROM ", relation.node, self.both(where, correlated), "))")
-        kind = self.random.choice(["INT", "STR", "DEC", "DATE", "DBL"])
+        kind = self.random.choice(["INT", "STR", "DEC", "DATE", "DBL", "LIST", "REC"])
         needle, inner = self.expression(kind, columns, depth - 1), self.expression(kind, relation.columns, 1)
         if relation.rows > 1000:
             correlated = ""
         operator = self.random.choice(["IN", "IN", "NOT IN", "NOT IN", "= ANY", "<> ALL", "> ALL", "< ANY"])
         return Node("BOOL", "(", needle, f" {operator} (SELECT ", inner, " FROM ", relation.node, self.both(where, correlated), "))")
 
-    def scalar_subquery(self, kind: str, columns: list, depth: int) -> Node | None:
+    def scalar_subquery(self, kind: str, columns: list, depth: int) -> Node:
         relation = self.relation(0, joins_max=0)
         correlated = self.correlation(relation, [column for column in columns if isinstance(column[0], str)])
-        if (aggregate := self.aggregate(kind, relation.columns)) is None:
-            return None
-        return Node(kind, "(SELECT ", aggregate, " FROM ", relation.node, self.both(self.where(relation.columns, 1), correlated), ")")
+        aggregate, where = self.aggregate(kind, relation.columns), self.both(self.where(relation.columns, 1), correlated)
+        return Node(kind, "(SELECT ", aggregate, " FROM ", relation.node, where, ")")
 
     def correlation(self, relation: Relation, outer: list[Column]) -> str:
         pairs = [(a, b) for a, kind in relation.columns for b, its in outer if kind == its and "." in b and "(" not in b]

@@ -13,6 +13,7 @@ COLUMNS = [
     ("z", "DOUBLE", "DBL"), ("p", "DECIMAL(12,2)", "DEC"), ("s", "VARCHAR", "STR"), ("t", "VARCHAR", "STR"), ("day", "DATE", "DATE"),
     ("since", "TIMESTAMP(6)", "TS"), ("f", "BOOLEAN", "BOOL"), ("g", "INTERVAL", "IVL"), ("l", "INTEGER[]", "LIST"),
     ("m", "STRUCT(a INTEGER, b VARCHAR)", "REC"), ("tz", "TIMESTAMP WITH TIME ZONE", "TZ"), ("tm", "TIME", "CLOCK"),
+    ("dict", "MAP(VARCHAR, INTEGER)", "MAP"), ("x", "DOUBLE[]", "DBLS"), ("nest", "STRUCT(a DOUBLE, b INTEGER[])[]", "NEST"),
 ]  # fmt: skip
 TEXTS = ["", "a", "b", "abc", "Abc", "x1", "é", "a%b", "a,b", "it''s", " pad ", "a text too long to lie in its view", "NULL", "nan"]
 DOUBLES = ["NaN", "Infinity", "-Infinity", "0.0", "-0.0", "0.25", "1.5", "-1.5", "2", "100.75"]
@@ -21,6 +22,18 @@ TIMES = ["1969-12-31 23:59:59.999999", "2020-01-01 00:00:00", "2020-03-29 01:30:
 CLOCKS = ["00:00:00", "12:34:56", "23:59:59.999999"]
 INTERVALS = ["1 day", "24 hours", "-1 day", "1 month", "90 minutes", "31 days", "1 year 2 days"]
 LISTS = ["[]", "[1]", "[2]", "[1, 2]", "[NULL]", "[1, NULL]", "[2, 1, 3]"]
+NAN = "CAST('NaN' AS DOUBLE)"
+MAPS = ["MAP {}", "MAP {'a': 1}", "MAP {'a': NULL}", "MAP {'a': 1, 'b': 2}", "MAP {'b': 2, 'a': 1}", "MAP {'': 0}"]
+DOUBLE_LISTS = ["[]", "[1e0]", f"[{NAN}]", "[NULL]", f"[1e0, {NAN}]", "[1e0, NULL]", "[0.5e0, 1e0]", "[CAST('Infinity' AS DOUBLE)]"]
+NESTS = [
+    "[]",
+    "[NULL]",
+    "[{'a': 1e0, 'b': [1]}]",
+    f"[{{'a': {NAN}, 'b': []}}]",
+    "[{'a': NULL, 'b': [NULL]}]",
+    "[{'a': 1e0, 'b': NULL}, NULL]",
+]
+NESTED = {"INTEGER[]": LISTS, "MAP(VARCHAR, INTEGER)": MAPS, "DOUBLE[]": DOUBLE_LISTS, "STRUCT(a DOUBLE, b INTEGER[])[]": NESTS}
 
 
 @dataclass
@@ -55,8 +68,8 @@ def value(random: Random, sql_type: str, null_share: float) -> str:
             return random.choice(["true", "false"])
         case "INTERVAL":
             return f"INTERVAL '{random.choice(INTERVALS)}'"
-        case "INTEGER[]":
-            return f"CAST({random.choice(LISTS)} AS INTEGER[])"
+        case nested if nested in NESTED:
+            return f"CAST({random.choice(NESTED[nested])} AS {nested})"
         case "STRUCT(a INTEGER, b VARCHAR)":
             a, b = value(random, "INTEGER", 0.3), value(random, "VARCHAR", 0.3)
             return f"{{'a': {a}, 'b': {b}}}"
@@ -81,6 +94,7 @@ def created(random: Random, table: Table) -> tuple[str, str]:
     columns = ", ".join(f"{name} {sql_type}" for name, sql_type, _ in table.columns)
     plain = [name for name, _, kind in table.columns if kind in ("INT", "STR", "DATE", "DEC")]
     order = f" ORDER BY ({random.choice(plain)})" if random.random() < 0.3 else ""
+    order += " WITH (durability = 'async')" if random.random() < 0.2 else ""
     return f"CREATE TABLE {table.name} ({columns}){order}", f"CREATE TABLE {table.name} ({columns})"
 
 

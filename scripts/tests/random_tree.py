@@ -9,7 +9,7 @@ PLACEHOLDER = re.compile(r"\{([A-Z]+)\}")
 CONSTANTS = {
     "INT": ["NULL", "1"], "DBL": ["NULL", "1e0"], "DEC": ["NULL", "CAST('1.00' AS DECIMAL(12,2))"], "STR": ["NULL", "'a'"],
     "DATE": ["NULL", "DATE '2020-01-01'"], "TS": ["NULL"], "BOOL": ["true", "false", "NULL"], "IVL": ["NULL", "INTERVAL '1' DAY"],
-    "LIST": ["NULL", "[1]"], "REC": ["NULL"], "TZ": ["NULL"], "CLOCK": ["NULL"],
+    "LIST": ["NULL", "[1]"], "REC": ["NULL"], "TZ": ["NULL"], "CLOCK": ["NULL"], "MAP": ["NULL"], "DBLS": ["NULL", "[1e0]"], "NEST": ["NULL", "[]"],
 }  # fmt: skip
 
 

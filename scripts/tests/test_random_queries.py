@@ -6,7 +6,7 @@ import unittest
 
 from random_run import Run
 
-REFUSED_MAX = 0.1
+REFUSED_MAX = 0.06
 
 
 class RandomQueries(unittest.TestCase):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -27,6 +28,7 @@ FOUND_S = 5.0
 LEAVE_S = 1.0
 """And so long the end of it is waited for: the thread of the call may be busy with something else, as rows that somebody makes."""
 ASK_AGAIN_S = 0.2
+LOOK_FOR_READER_S = 1.0
 
 
 def interruptible(call: Callable[[], T], end: Callable[[], bool] | None = None) -> T:
@@ -99,7 +101,10 @@ class Pump:
 
     AHEAD = 4
 
-    def __init__(self, next_piece: Callable[[], Any], cancel: Callable[[], None]):
+    def __init__(self, reader: object, next_piece: Callable[[], Any], cancel: Callable[[], None]):
+        """`reader` is who takes the pieces; when the collector has taken it, the stream is cancelled."""
+        self._reader = weakref.ref(reader)
+        weakref.finalize(reader, self.stop)
         self._pieces: SimpleQueue[tuple[str, Any]] = SimpleQueue()
         self._room = threading.Semaphore(self.AHEAD)
         self._cancel, self._stopped = cancel, threading.Event()
@@ -109,7 +114,10 @@ class Pump:
 
     def _run(self, next_piece: Callable[[], Any]) -> None:
         while True:
-            self._room.acquire()
+            while not self._room.acquire(timeout=LOOK_FOR_READER_S):
+                # A Ctrl-C that comes while the collector calls `stop` ends that, and nobody learns of it.
+                if self._reader() is None:
+                    return self._cancel()
             if self._stopped.is_set():
                 return
             try:

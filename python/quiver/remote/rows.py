@@ -102,8 +102,7 @@ class RemoteSource:
 
     def _started(self) -> Pump:
         if self._pump is None:
-            self._pump = Pump(self._stream.next_piece, self._stream.cancel)
-            weakref.finalize(self, self._pump.stop)
+            self._pump = Pump(self, self._stream.next_piece, self._stream.cancel)
         return self._pump
 
 
